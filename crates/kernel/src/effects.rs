@@ -1,0 +1,181 @@
+//! What a protocol may ask for: one ordered, reused list per process.
+
+use crate::ids::{Incarnation, NodeId, Start, Ticket};
+use crate::operation::Outcome;
+use crate::process::Process;
+use crate::storage::Class;
+use crate::time::Time;
+use crate::view::View;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+/// When an effect may leave the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// After everything this lane has written so far is as durable as it must be. The default.
+    Lane,
+    /// After the newest write of this data key, and all protocol state of the lane, is as durable
+    /// as it must be. For what shows or acknowledges that one key.
+    Key(Bytes),
+    /// At once. Only for what promises nothing; each use says why in a comment.
+    Early,
+}
+
+/// Who shall receive a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recipients {
+    /// One node; start 0 means whichever start it is in.
+    One(Incarnation),
+    /// Each of these nodes, in any start; the sender itself receives its copy too if it is listed.
+    Group(Arc<[NodeId]>),
+}
+
+impl From<Incarnation> for Recipients {
+    fn from(to: Incarnation) -> Recipients {
+        Recipients::One(to)
+    }
+}
+
+impl From<NodeId> for Recipients {
+    fn from(node: NodeId) -> Recipients {
+        Recipients::One(Incarnation { node, start: Start(0) })
+    }
+}
+
+impl From<&Arc<[NodeId]>> for Recipients {
+    fn from(nodes: &Arc<[NodeId]>) -> Recipients {
+        Recipients::Group(Arc::clone(nodes))
+    }
+}
+
+/// What a process tells its own node. Held like a message: nobody acts on what a crash could undo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A newer view was installed and is durable.
+    ViewInstalled(Arc<View>),
+}
+
+/// One thing a process asks for.
+pub enum Effect<M, T> {
+    /// Writes (`Some`) or deletes (`None`) a key of the lane.
+    Write {
+        /// Protocol state or data.
+        class: Class,
+        /// The key within the class.
+        key: Bytes,
+        /// The new value.
+        value: Option<Bytes>,
+    },
+    /// Sends a message.
+    Send {
+        /// Who shall receive it.
+        to: Recipients,
+        /// The message.
+        message: M,
+        /// When it may leave.
+        release: Release,
+    },
+    /// Answers a client.
+    Answer {
+        /// Which request.
+        ticket: Ticket,
+        /// What became of it.
+        outcome: Outcome,
+        /// When it may leave.
+        release: Release,
+    },
+    /// Sets the one deadline of a timer; a later call replaces it.
+    Arm {
+        /// The timer.
+        timer: T,
+        /// When it shall fire.
+        at: Time,
+    },
+    /// Takes back a timer's deadline. The timer may still fire once.
+    Disarm {
+        /// The timer.
+        timer: T,
+    },
+    /// Tells the node something.
+    Announce(Note),
+}
+
+/// The list. Its order is the order in a trace.
+pub struct Effects<P: Process + ?Sized> {
+    pub(crate) list: Vec<Effect<P::Message, P::Timer>>,
+}
+
+impl<P: Process + ?Sized> Default for Effects<P> {
+    fn default() -> Self {
+        Effects { list: Vec::new() }
+    }
+}
+
+impl<P: Process + ?Sized> Effects<P> {
+    /// Writes protocol state: synced before anything of this lane that follows leaves.
+    pub fn put_state(&mut self, key: Bytes, value: Bytes) {
+        self.list.push(Effect::Write { class: Class::State, key, value: Some(value) });
+    }
+
+    /// Writes data, as durable as the keyspace promises.
+    pub fn put(&mut self, key: Bytes, value: Bytes) {
+        self.list.push(Effect::Write { class: Class::Data, key, value: Some(value) });
+    }
+
+    /// Deletes data.
+    pub fn delete(&mut self, key: Bytes) {
+        self.list.push(Effect::Write { class: Class::Data, key, value: None });
+    }
+
+    /// Sends after everything the lane wrote so far is durable.
+    pub fn send(&mut self, to: impl Into<Recipients>, message: P::Message) {
+        self.release(to, message, Release::Lane);
+    }
+
+    /// Sends at once. Only for messages that promise nothing; say why at the call.
+    pub fn send_early(&mut self, to: impl Into<Recipients>, message: P::Message) {
+        self.release(to, message, Release::Early);
+    }
+
+    /// Sends after the newest write of `key`, and the lane's protocol state, is durable.
+    pub fn send_after_key(&mut self, to: impl Into<Recipients>, message: P::Message, key: Bytes) {
+        self.release(to, message, Release::Key(key));
+    }
+
+    fn release(&mut self, to: impl Into<Recipients>, message: P::Message, release: Release) {
+        self.list.push(Effect::Send { to: to.into(), message, release });
+    }
+
+    /// Answers after everything the lane wrote so far is durable.
+    pub fn answer(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.list.push(Effect::Answer { ticket, outcome, release: Release::Lane });
+    }
+
+    /// Answers at once. Only when what the answer says does not rest on this node's own disk; say
+    /// why at the call.
+    pub fn answer_early(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.list.push(Effect::Answer { ticket, outcome, release: Release::Early });
+    }
+
+    /// Sets the deadline of a timer.
+    pub fn arm(&mut self, timer: P::Timer, at: Time) {
+        self.list.push(Effect::Arm { timer, at });
+    }
+
+    /// Takes back the deadline of a timer.
+    pub fn disarm(&mut self, timer: P::Timer) {
+        self.list.push(Effect::Disarm { timer });
+    }
+
+    /// Tells the node something, after everything the lane wrote so far is durable.
+    pub fn announce(&mut self, note: Note) {
+        self.list.push(Effect::Announce(note));
+    }
+
+    /// The effects asked for so far, in order. For tests of a process on its own.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Effect<P::Message, P::Timer>] {
+        &self.list
+    }
+}

@@ -1,0 +1,61 @@
+//! Names of nodes, lanes, log positions and pending requests.
+
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident($raw:ty);)*) => { $(
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        pub struct $name(pub $raw);
+    )* };
+}
+ids! {
+    /// A cluster for its whole life: 128 random bits drawn by `quorate init`.
+    ClusterId(u128);
+    /// A node for its whole life: 64 random bits. Never reused: a wiped directory gets a new id.
+    NodeId(u64);
+    /// How many times a node's directory was opened to serve; raised and synced before the first
+    /// frame of each start leaves.
+    Start(u32);
+    /// One protocol instance on a node: a keyspace's engine, later the membership and the ring.
+    LaneId(u32);
+    /// A replication group; views of one group are ordered by version.
+    GroupId(u64);
+    /// The number of a batch in a node's log. Everything at or below a synced Lsn survives a crash.
+    Lsn(u64);
+    /// Names one pending client request on the node that accepted it.
+    Ticket(u64);
+}
+
+/// A node during one of its starts. Ballots, timestamps and request ids carry it, so that nothing
+/// volatile can collide across a restart.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Incarnation {
+    /// Which node.
+    pub node: NodeId,
+    /// Which of its starts.
+    pub start: Start,
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.node, self.start.0)
+    }
+}

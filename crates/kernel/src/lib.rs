@@ -1,0 +1,53 @@
+//! The vocabulary and the contract that every other crate shares.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`ids`] | node, start, incarnation, lane, lsn, ticket |
+//! | [`time`] | monotonic time and wall time as plain numbers |
+//! | [`rng`] | the seeded generator a process draws from |
+//! | [`process`] | [`process::Process`]: what a protocol is, and the context it sees |
+//! | [`effects`] | what a protocol may ask for |
+//! | [`lane`] | [`lane::Lane`]: a process with its types erased |
+//! | [`operation`] | the words doors and engines share |
+//! | [`view`] | an immutable membership snapshot |
+//! | [`storage`] | what may be read and written, and when it is durable |
+//! | [`wire`] | frames and the codec of messages |
+//! | [`rope`] | output bytes without copying large values |
+//! | [`limits`] | every bound |
+//! | [`invariant`] | `invariant!` and the coverage marks `probe!` |
+//! | [`error`] | the four kinds of failure |
+//!
+//! The crate is `no_std`: no clock, socket, thread, file or ambient randomness is in scope.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod effects;
+pub mod error;
+pub mod ids;
+pub mod invariant;
+pub mod lane;
+pub mod limits;
+pub mod operation;
+pub mod process;
+pub mod rng;
+pub mod rope;
+pub mod storage;
+pub mod time;
+pub mod view;
+pub mod wire;
+
+/// What `no_std` leaves out of scope, and the shared byte buffer.
+pub mod prelude {
+    pub use alloc::borrow::ToOwned;
+    pub use alloc::boxed::Box;
+    pub use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+    pub use alloc::format;
+    pub use alloc::string::{String, ToString};
+    pub use alloc::sync::Arc;
+    pub use alloc::vec;
+    pub use alloc::vec::Vec;
+    pub use bytes::{Bytes, BytesMut};
+}

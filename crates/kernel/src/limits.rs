@@ -1,0 +1,38 @@
+//! Every bound, in one place; a constant that depends on another is asserted beside it.
+
+/// The longest key in bytes.
+pub const KEY_BYTES_MAX: usize = 64 * 1024;
+/// The longest value in bytes that a keyspace may be configured to take.
+pub const VALUE_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// The longest value in bytes unless configured otherwise.
+pub const VALUE_BYTES_DEFAULT: usize = 16 * 1024 * 1024;
+/// The longest header of a message in bytes.
+pub const HEADER_BYTES_MAX: usize = 64 * 1024 - 1;
+/// The longest frame between hosts in bytes: a header, a key, a record and room for a page.
+pub const FRAME_BYTES_MAX: usize = VALUE_BYTES_MAX + KEY_BYTES_MAX + HEADER_BYTES_MAX + 1024;
+/// The most members a replication group can have.
+pub const GROUP_MEMBERS_MAX: usize = 7;
+/// The most operations one lane coordinates at once; more are refused as overload.
+pub const OPERATIONS_MAX: usize = 65_536;
+/// The most keys of one page of a scan.
+pub const SCAN_KEYS_MAX: usize = 10_000;
+/// The most bytes of records in one page between replicas; at least one record always fits.
+pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
+/// The most keys in the timestamp index of a lane.
+pub const INDEX_KEYS_MAX: usize = 1 << 20;
+/// The most unsynced bytes a node holds before it stops taking client requests.
+pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The most bytes queued for one peer before frames to it are dropped.
+pub const PEER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The most bytes of replies queued for one client before its requests are no longer read.
+pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
+/// The most commands of one client connection that wait for an answer.
+pub const PIPELINE_COMMANDS_MAX: usize = 1024;
+/// The most arguments of one command.
+pub const COMMAND_ARGUMENTS_MAX: usize = 1024 * 1024;
+/// The longest inline command in bytes.
+pub const INLINE_BYTES_MAX: usize = 64 * 1024;
+
+const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
+const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize);
+const _: () = assert!(INLINE_BYTES_MAX >= KEY_BYTES_MAX);

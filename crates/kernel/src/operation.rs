@@ -1,0 +1,122 @@
+//! The words doors and engines share: what a client may ask, and what it may be told.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+use thiserror::Error;
+
+/// One client operation on one keyspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads the value of a key. Answered with [`Outcome::Value`].
+    Get {
+        /// The key.
+        key: Bytes,
+    },
+    /// Sets the value of a key. Answered with [`Outcome::Written`].
+    Put {
+        /// The key.
+        key: Bytes,
+        /// The value.
+        value: Bytes,
+    },
+    /// Removes a key. Answered with [`Outcome::Deleted`].
+    Delete {
+        /// The key.
+        key: Bytes,
+    },
+    /// Lists keys in the order of their 64-bit hash positions. Answered with [`Outcome::Page`].
+    Scan {
+        /// The hash position to start at, inclusive.
+        from: u64,
+        /// How many keys to return at the least, if there are so many; a page ends only between two
+        /// different positions.
+        limit: u32,
+    },
+}
+
+impl Operation {
+    /// The key an operation is about, if it is about one.
+    #[must_use]
+    pub fn key(&self) -> Option<&Bytes> {
+        match self {
+            Operation::Get { key } | Operation::Put { key, .. } | Operation::Delete { key } => {
+                Some(key)
+            }
+            Operation::Scan { .. } => None,
+        }
+    }
+
+    /// Whether the operation may change data.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        matches!(self, Operation::Put { .. } | Operation::Delete { .. })
+    }
+}
+
+/// What became of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The value read; `None` if the key is absent.
+    Value(Option<Bytes>),
+    /// The put has taken effect and is as durable as the keyspace promises.
+    Written,
+    /// The delete has taken effect; whether its read phase saw a value.
+    Deleted {
+        /// Whether the read phase saw a value.
+        existed: bool,
+    },
+    /// A page of a scan: keys in hash order, and the position to continue at; `None` at the end.
+    Page {
+        /// The keys.
+        keys: Vec<Bytes>,
+        /// The position to continue at.
+        next: Option<u64>,
+    },
+    /// The operation was refused or its outcome is unknown; the refusal says which.
+    Refused(Refusal),
+}
+
+/// Why an operation was not done. Each variant says what happened to the data.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// No consistent quorum answered before the deadline. Nothing was changed.
+    #[error(
+        "{reached} of {needed} replicas needed answered before the deadline; nothing was changed"
+    )]
+    NoQuorum {
+        /// How many replicas of one view answered.
+        reached: u8,
+        /// How many a quorum needs.
+        needed: u8,
+    },
+    /// The deadline passed while a write was on its way. It may have been applied, or may yet be.
+    #[error("the deadline passed after the write was sent; it may have been applied")]
+    OutcomeUnknown,
+    /// The engine does not do this operation. Nothing was changed.
+    #[error("this engine does not support the operation")]
+    Unsupported,
+    /// A key or value is over its limit. Nothing was changed.
+    #[error("{what} of {length} bytes is over the limit of {limit}")]
+    TooLarge {
+        /// "key" or "value".
+        what: &'static str,
+        /// Its length.
+        length: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The node has too much work in hand. Nothing was changed.
+    #[error("the node has too many operations in hand; try again")]
+    Overloaded,
+    /// The node is stopping. Nothing was changed.
+    #[error("the node is shutting down")]
+    Stopping,
+}
+
+impl Refusal {
+    /// Whether the operation may have changed data all the same.
+    #[must_use]
+    pub fn may_have_applied(&self) -> bool {
+        matches!(self, Refusal::OutcomeUnknown)
+    }
+}

@@ -1,0 +1,111 @@
+//! What a protocol is: a deterministic state machine.
+
+use crate::effects::Effects;
+use crate::ids::{Incarnation, LaneId, Ticket};
+use crate::operation::Operation;
+use crate::rng::Rng;
+use crate::storage::{Class, Durable};
+use crate::time::{Time, WallTime};
+use crate::view::View;
+use crate::wire::Wire;
+use alloc::sync::Arc;
+use bytes::Bytes;
+use core::fmt::{Debug, Display};
+
+/// What the node's directory still knows of a lane when the node starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Everything the lane ever promised is there.
+    Intact,
+    /// The lane may have lost writes it acknowledged: a `memory` lane after any restart, a
+    /// `periodic` one after the machine stopped uncleanly. It must refill before it answers.
+    Forgot,
+}
+
+/// A client operation with the time by which it must be answered.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What is asked.
+    pub operation: Operation,
+    /// When it must have been answered.
+    pub deadline: Time,
+}
+
+/// A protocol. Deterministic: the same inputs in the same order give the same effects. It owns its
+/// state, performs no IO and never fails: bad input is refused or dropped, a broken invariant panics.
+pub trait Process {
+    /// What it sends to its peers.
+    type Message: Wire + Debug;
+    /// Its timers.
+    type Timer: Timer;
+
+    /// Runs once, before anything else; rebuilds the state from the stored bytes.
+    fn start(&mut self, recovery: Recovery, cx: &mut Context<'_, Self>);
+
+    /// A message of a peer, or of itself.
+    fn on_message(&mut self, from: Incarnation, message: Self::Message, cx: &mut Context<'_, Self>);
+
+    /// A client asks.
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_, Self>);
+
+    /// A timer fired. It may fire late, and once after it was disarmed.
+    fn on_timer(&mut self, timer: Self::Timer, cx: &mut Context<'_, Self>);
+
+    /// Another lane of this node announced a newer view.
+    fn on_view(&mut self, _view: &Arc<View>, _cx: &mut Context<'_, Self>) {}
+
+    /// The node's log has come this far.
+    fn on_durable(&mut self, _durable: Durable, _cx: &mut Context<'_, Self>) {}
+
+    /// Whether it can serve clients.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Shows its state to the console, the metrics and the simulator.
+    fn inspect(&self, _into: &mut dyn Inspect) {}
+
+    /// Asserts everything that must hold between two inputs.
+    fn check(&self) {}
+}
+
+/// A timer is a small value; each value has at most one deadline.
+pub trait Timer: Copy + Debug + PartialEq {
+    /// A number that names it.
+    fn code(self) -> u32;
+    /// The timer of a number.
+    fn from_code(code: u32) -> Option<Self>;
+}
+
+/// Reads of the lane's own bytes: everything it wrote up to its previous input, durable or not.
+pub trait Table {
+    /// The value of a key.
+    fn get(&self, class: Class, key: &[u8]) -> Option<Bytes>;
+
+    /// Calls `each` with every pair from `from` on, ascending, until it returns false.
+    fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool);
+}
+
+/// Takes the fields of an inspected state.
+pub trait Inspect {
+    /// One field.
+    fn field(&mut self, name: &'static str, value: &dyn Display);
+}
+
+/// All that a handler may see and touch. Built anew for each call, so nothing can be kept.
+pub struct Context<'a, P: Process + ?Sized> {
+    /// Who this node is, in this start.
+    pub me: Incarnation,
+    /// Which lane this process is.
+    pub lane: LaneId,
+    /// Monotonic time.
+    pub now: Time,
+    /// The wall clock. Never for ordering.
+    pub wall: WallTime,
+    /// The lane's own stream of randomness.
+    pub rng: &'a mut Rng,
+    /// The lane's bytes.
+    pub table: &'a dyn Table,
+    /// What the process asks for.
+    pub fx: &'a mut Effects<P>,
+}

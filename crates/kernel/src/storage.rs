@@ -1,0 +1,180 @@
+//! What may be read and written, and when it is durable.
+//!
+//! A lane owns two classes of bytes. **State** is protocol state (views, promises, status): always
+//! synced, whatever the keyspace's durability. **Data** follows the keyspace's level. The node turns
+//! both into batches; the host's disk thread commits a batch, syncs, and reports what is durable.
+
+use crate::error::Fatal;
+use crate::ids::{LaneId, Lsn};
+use crate::time::Span;
+use alloc::vec::Vec;
+use bytes::{BufMut, Bytes, BytesMut};
+use core::fmt;
+use core::str::FromStr;
+use serde::{Deserialize, Serialize};
+
+/// How durable a keyspace's data is before a frame that depends on it leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Durability {
+    /// Synced to disk.
+    #[default]
+    Sync,
+    /// Handed to the operating system; synced once in this many milliseconds.
+    Periodic {
+        /// The longest time between two syncs.
+        every_ms: u32,
+    },
+    /// Never written. A node that restarts forgets the lane and refills it from the others.
+    Memory,
+}
+
+impl Durability {
+    /// The sync interval of the periodic level.
+    #[must_use]
+    pub fn every(&self) -> Option<Span> {
+        match self {
+            Durability::Periodic { every_ms } => Some(Span::millis(u64::from(*every_ms))),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Durability::Sync => f.write_str("sync"),
+            Durability::Periodic { every_ms } => write!(f, "periodic={every_ms}ms"),
+            Durability::Memory => f.write_str("memory"),
+        }
+    }
+}
+
+impl FromStr for Durability {
+    type Err = &'static str;
+
+    /// Reads `sync`, `memory`, `periodic` (50 ms) or `periodic=20ms`.
+    fn from_str(text: &str) -> Result<Durability, &'static str> {
+        const EXPECTED: &str =
+            "expected `sync`, `memory`, `periodic` or `periodic=50ms` (1ms to 60000ms)";
+        match text {
+            "sync" => return Ok(Durability::Sync),
+            "memory" => return Ok(Durability::Memory),
+            "periodic" => return Ok(Durability::Periodic { every_ms: 50 }),
+            _ => {}
+        }
+        let number = text.strip_prefix("periodic=").and_then(|rest| rest.strip_suffix("ms"));
+        match number.and_then(|digits| digits.parse().ok()) {
+            Some(every_ms @ 1..=60_000) => Ok(Durability::Periodic { every_ms }),
+            _ => Err(EXPECTED),
+        }
+    }
+}
+
+/// The two classes of a lane's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Protocol state: always synced.
+    State = 0,
+    /// Data: as durable as the keyspace promises.
+    Data = 1,
+}
+
+/// The bytes of a lane's key in the store: lane (4, big-endian), class (1), key.
+#[must_use]
+pub fn store_key(lane: LaneId, class: Class, key: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(5 + key.len());
+    bytes.put_u32(lane.0);
+    bytes.put_u8(class as u8);
+    bytes.put_slice(key);
+    bytes.freeze()
+}
+
+/// One write of a batch; `None` deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The whole key, as [`store_key`] builds it.
+    pub key: Bytes,
+    /// The value, or `None` to delete.
+    pub value: Option<Bytes>,
+}
+
+/// The writes of one turn of a node, applied atomically and in the order of their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Rises by one with each batch of a start.
+    pub lsn: Lsn,
+    /// Whether anything in it must be synced before it is reported durable at level `sync`.
+    pub must_sync: bool,
+    /// The writes, in order; a later write of a key wins.
+    pub writes: Vec<Write>,
+}
+
+impl Batch {
+    /// Bytes of keys and values.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.writes.iter().map(|w| w.key.len() + w.value.as_ref().map_or(0, Bytes::len)).sum()
+    }
+}
+
+/// How far the log has come. `synced <= written` always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Durable {
+    /// Everything up to here was handed to the operating system and is visible to reads.
+    pub written: Lsn,
+    /// Everything up to here survives a loss of power.
+    pub synced: Lsn,
+}
+
+/// Reads of committed batches. Implemented by the store over fjall and by the memory store.
+pub trait Reader {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the disk fails or holds what was not written; the node must stop.
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal>;
+
+    /// Calls `each` with every pair whose key is in `from..to`, ascending, until it returns false.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the disk fails or holds what was not written; the node must stop.
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
+    ) -> Result<(), Fatal>;
+}
+
+/// The write path, owned by one thread. `apply` then `sync` is one group commit.
+pub trait Log {
+    /// Applies batches in order, atomically each: visible to reads and handed to the operating
+    /// system when it returns. Their numbers must follow the last one's without a gap.
+    ///
+    /// # Errors
+    /// [`Fatal`]; the host must stop, nothing of these batches may be acknowledged.
+    fn apply(&mut self, batches: &[Batch]) -> Result<(), Fatal>;
+
+    /// Makes everything applied so far survive a loss of power.
+    ///
+    /// # Errors
+    /// [`Fatal`]; the host must stop. A failed sync is never tried again.
+    fn sync(&mut self) -> Result<(), Fatal>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn durability_reads_what_it_prints() {
+        for text in ["sync", "memory", "periodic=50ms", "periodic=1ms"] {
+            assert_eq!(text.parse::<Durability>().map(|d| d.to_string()), Ok(text.to_string()));
+        }
+        for text in ["", "periodic=0ms", "periodic=70000ms", "periodic=5s", "fsync"] {
+            assert!(text.parse::<Durability>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Frames between nodes, and the codec of the messages in them.
+//!
+//! ```text
+//! len u32 | version u8 | lane u32 | source node u64, start u32 | target node u64, start u32
+//!         | checksum u32 | head length u16 | first tail length u32 | head | tail | tail
+//! ```
+//! All integers are little-endian. `len` counts what follows it. The head is the message's fields as
+//! postcard bytes; the at most two tails are raw (a key, a record), sliced out of the frame as shared
+//! bytes and never copied. A target start of 0 means any. Node ids stand in full, which spares the
+//! handshake an agreement on short ones.
+
+use crate::error::WireError;
+use crate::ids::{Incarnation, LaneId, NodeId, Start};
+use crate::limits::{FRAME_BYTES_MAX, HEADER_BYTES_MAX};
+use crate::rng::mix;
+use crate::rope::Rope;
+use bytes::{Buf, Bytes, BytesMut};
+use serde::{Serialize, de::DeserializeOwned};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The version of the frame layout and of every message in it.
+pub const VERSION: u8 = 1;
+/// The bytes of a frame before its head.
+pub const PREFIX_BYTES: usize = 43;
+/// How many raw tails a message can have.
+pub const TAILS: usize = 2;
+const LENGTH_BYTES: usize = 4;
+const CHECKSUM_AT: usize = 33;
+
+/// A message that can cross the network.
+pub trait Wire: Sized {
+    /// Writes the message: one head, at most two tails.
+    fn encode(&self, out: &mut Encoder<'_>);
+
+    /// Reads a message back.
+    ///
+    /// # Errors
+    /// The bytes are not a message of this kind; nothing was changed.
+    fn decode(input: &Decoder) -> Result<Self, WireError>;
+}
+
+/// Where a message is written.
+pub struct Encoder<'a> {
+    head: &'a mut BytesMut,
+    tails: [Bytes; TAILS],
+}
+
+impl Encoder<'_> {
+    /// Appends a value to the head.
+    pub fn head<T: Serialize>(&mut self, value: &T) {
+        let mut room = [0; 256];
+        if let Ok(used) = postcard::to_slice(value, &mut room) {
+            self.head.extend_from_slice(used);
+        } else {
+            let bytes = postcard::to_allocvec(value).expect("plain data always serializes");
+            self.head.extend_from_slice(&bytes);
+        }
+    }
+
+    /// Sets a raw tail.
+    pub fn tail(&mut self, index: usize, bytes: &Bytes) {
+        self.tails[index] = bytes.clone();
+    }
+}
+
+/// What a message is read from.
+pub struct Decoder {
+    head: Bytes,
+    tails: [Bytes; TAILS],
+}
+
+impl Decoder {
+    /// The head as a value; the whole head must be used up.
+    ///
+    /// # Errors
+    /// The head is not such a value.
+    pub fn head<T: DeserializeOwned>(&self) -> Result<T, WireError> {
+        match postcard::take_from_bytes(&self.head) {
+            Ok((value, [])) => Ok(value),
+            Ok(_) => Err(WireError::Malformed { what: "bytes after the message's fields" }),
+            Err(_) => Err(WireError::Malformed { what: "message fields" }),
+        }
+    }
+
+    /// A raw tail, shared with the frame.
+    #[must_use]
+    pub fn tail(&self, index: usize) -> Bytes {
+        self.tails[index].clone()
+    }
+}
+
+/// An encoded message, shared by all its recipients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    head: Bytes,
+    tails: [Bytes; TAILS],
+    checksum: u64,
+}
+
+impl Body {
+    /// Encodes a message; `arena` lends the room of the head.
+    pub fn encode<M: Wire>(message: &M, arena: &mut BytesMut) -> Body {
+        let mut encoder = Encoder { head: arena, tails: [Bytes::new(), Bytes::new()] };
+        message.encode(&mut encoder);
+        let tails = encoder.tails;
+        let head = arena.split().freeze();
+        assert!(head.len() <= HEADER_BYTES_MAX, "a message's head fits a frame");
+        let checksum = checksum(&head, &tails[0], &tails[1]);
+        Body { head, tails, checksum }
+    }
+
+    /// Reads the message back, as a test or a local delivery does.
+    ///
+    /// # Errors
+    /// The bytes are not a message of this kind.
+    pub fn decode<M: Wire>(&self) -> Result<M, WireError> {
+        M::decode(&Decoder { head: self.head.clone(), tails: self.tails.clone() })
+    }
+
+    /// How many bytes a frame of this body has.
+    #[must_use]
+    pub fn frame_bytes(&self) -> usize {
+        PREFIX_BYTES + self.head.len() + self.tails[0].len() + self.tails[1].len()
+    }
+}
+
+fn checksum(head: &[u8], first: &[u8], second: &[u8]) -> u64 {
+    let mut sum = xxh3_64(head);
+    for piece in [first, second] {
+        if !piece.is_empty() {
+            sum = mix(sum.rotate_left(17) ^ xxh3_64(piece));
+        }
+    }
+    sum
+}
+
+/// A frame on its way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The lane on both nodes.
+    pub lane: LaneId,
+    /// Who sends it.
+    pub source: Incarnation,
+    /// Who shall receive it; start 0 means any start.
+    pub target: Incarnation,
+    /// The message.
+    pub body: Body,
+}
+
+impl Frame {
+    fn prefix(&self) -> [u8; PREFIX_BYTES] {
+        let body = &self.body;
+        let length = body.frame_bytes() - LENGTH_BYTES;
+        assert!(length <= FRAME_BYTES_MAX, "a frame of {length} bytes is over the limit");
+        let mut prefix = [0; PREFIX_BYTES];
+        prefix[0..4].copy_from_slice(&(length as u32).to_le_bytes());
+        prefix[4] = VERSION;
+        prefix[5..9].copy_from_slice(&self.lane.0.to_le_bytes());
+        prefix[9..17].copy_from_slice(&self.source.node.0.to_le_bytes());
+        prefix[17..21].copy_from_slice(&self.source.start.0.to_le_bytes());
+        prefix[21..29].copy_from_slice(&self.target.node.0.to_le_bytes());
+        prefix[29..33].copy_from_slice(&self.target.start.0.to_le_bytes());
+        prefix[37..39].copy_from_slice(&(body.head.len() as u16).to_le_bytes());
+        prefix[39..43].copy_from_slice(&(body.tails[0].len() as u32).to_le_bytes());
+        let sum = mix(body.checksum ^ xxh3_64(&prefix)) as u32;
+        prefix[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(&sum.to_le_bytes());
+        prefix
+    }
+
+    /// Appends the frame to the output of a connection.
+    pub fn write(&self, out: &mut Rope) {
+        out.push_slice(&self.prefix());
+        out.push_slice(&self.body.head);
+        for tail in &self.body.tails {
+            out.push(tail.clone());
+        }
+    }
+
+    /// The frame as one piece, as the simulated network carries it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(self.body.frame_bytes());
+        bytes.extend_from_slice(&self.prefix());
+        bytes.extend_from_slice(&self.body.head);
+        for tail in &self.body.tails {
+            bytes.extend_from_slice(tail);
+        }
+        bytes.freeze()
+    }
+}
+
+/// How long the frame at the start of `bytes` is, length field included; `None` if that cannot be
+/// told yet.
+///
+/// # Errors
+/// The announced length is impossible; the connection cannot be read on.
+pub fn frame_length(bytes: &[u8]) -> Result<Option<usize>, WireError> {
+    let Some(field) = bytes.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*field) as usize;
+    if length > FRAME_BYTES_MAX {
+        let (length, limit) = (length as u64, FRAME_BYTES_MAX as u64);
+        return Err(WireError::TooLong { what: "frame", length, limit });
+    }
+    if length + LENGTH_BYTES < PREFIX_BYTES {
+        return Err(WireError::Malformed { what: "frame shorter than its prefix" });
+    }
+    Ok(Some(length + LENGTH_BYTES))
+}
+
+/// A frame that arrived whole.
+pub struct Received {
+    /// The lane it is for.
+    pub lane: LaneId,
+    /// Who sent it.
+    pub source: Incarnation,
+    /// Whom it is for; start 0 means any start.
+    pub target: Incarnation,
+    /// The message, still encoded.
+    pub message: Decoder,
+}
+
+impl Received {
+    /// Checks and takes apart a whole frame, length field included.
+    ///
+    /// # Errors
+    /// The bytes are not a frame; nothing was changed.
+    pub fn decode(mut bytes: Bytes) -> Result<Received, WireError> {
+        let Some(prefix) = bytes.first_chunk::<PREFIX_BYTES>() else {
+            return Err(WireError::Truncated { what: "frame prefix" });
+        };
+        let mut prefix = *prefix;
+        if frame_length(&prefix)? != Some(bytes.len()) {
+            return Err(WireError::Truncated { what: "frame" });
+        }
+        if prefix[4] != VERSION {
+            return Err(WireError::Version { found: prefix[4], expected: VERSION });
+        }
+        let u32_at = |at: usize| {
+            u32::from_le_bytes([prefix[at], prefix[at + 1], prefix[at + 2], prefix[at + 3]])
+        };
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        let incarnation =
+            |at: usize| Incarnation { node: NodeId(u64_at(at)), start: Start(u32_at(at + 8)) };
+        let (lane, source, target) = (LaneId(u32_at(5)), incarnation(9), incarnation(21));
+        let head_bytes = usize::from(u16::from_le_bytes([prefix[37], prefix[38]]));
+        let first_bytes = u32_at(39) as usize;
+        let sum = u32_at(CHECKSUM_AT);
+        bytes.advance(PREFIX_BYTES);
+        if head_bytes + first_bytes > bytes.len() {
+            return Err(WireError::Malformed { what: "pieces longer than their frame" });
+        }
+        let head = bytes.split_to(head_bytes);
+        let first = bytes.split_to(first_bytes);
+        prefix[CHECKSUM_AT..CHECKSUM_AT + 4].fill(0);
+        if mix(checksum(&head, &first, &bytes) ^ xxh3_64(&prefix)) as u32 != sum {
+            return Err(WireError::Checksum);
+        }
+        Ok(Received { lane, source, target, message: Decoder { head, tails: [first, bytes] } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    #[derive(Debug, PartialEq, Clone)]
+    struct Note(u64, Bytes, Bytes);
+
+    impl Wire for Note {
+        fn encode(&self, out: &mut Encoder<'_>) {
+            out.head(&self.0);
+            out.tail(0, &self.1);
+            out.tail(1, &self.2);
+        }
+        fn decode(input: &Decoder) -> Result<Note, WireError> {
+            Ok(Note(input.head()?, input.tail(0), input.tail(1)))
+        }
+    }
+
+    fn frame(note: &Note) -> Frame {
+        let who = |n| Incarnation { node: NodeId(n), start: Start(n as u32) };
+        let body = Body::encode(note, &mut BytesMut::new());
+        Frame { lane: LaneId(3), source: who(1), target: who(2), body }
+    }
+
+    proptest! {
+        #[test]
+        fn a_frame_is_read_back(n: u64, key: Vec<u8>, value: Vec<u8>) {
+            let note = Note(n, key.into(), value.into());
+            let sent = frame(&note);
+            let bytes = sent.to_bytes();
+            prop_assert_eq!(frame_length(&bytes), Ok(Some(bytes.len())));
+            let mut rope = Rope::default();
+            sent.write(&mut rope);
+            prop_assert_eq!(rope.to_bytes(), bytes.clone());
+            let got = Received::decode(bytes).expect("a frame");
+            prop_assert_eq!((got.lane, got.source, got.target), (sent.lane, sent.source, sent.target));
+            prop_assert_eq!(Note::decode(&got.message).expect("a note"), note);
+        }
+
+        #[test]
+        fn a_changed_byte_is_noticed(at: prop::sample::Index, by in 1u8..) {
+            let mut bytes = frame(&Note(7, Bytes::from_static(b"key"), Bytes::from_static(b"value"))).to_bytes().to_vec();
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
+            prop_assert!(Received::decode(bytes.into()).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let _ = frame_length(&bytes);
+            let _ = Received::decode(bytes.into());
+        }
+    }
+}
