@@ -1,2 +1,50 @@
-//! Placeholder.
-fn main() {}
+//! The project's scripts, in Rust: `cargo xtask COMMAND`.
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `tidy` | checks the rules of this code base that a program can check |
+//! | `sweep` | builds the simulator and runs every scenario over a range of seeds |
+//! | `mutants` | builds each planted bug and lets the simulator condemn it |
+//! | `ci` | all of the above after formatting and lints, and every test |
+
+mod ci;
+mod mutants;
+mod run;
+mod sweep;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  tidy [--no-build] [--tighten]   check the rules of the code base
+       --no-build   skip building each pure crate alone
+       --tighten    lower the ratchet's exceptions to what they are now
+  sweep [ARGUMENT...]             build the simulator and run it; arguments are the
+                                  simulator's own (default: --seeds 0..400)
+  mutants [NAME...]               run the planted bugs of xtask/mutants.txt (default: all)
+  ci                              everything, in the order of cost";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let result = match arguments.first().map(String::as_str) {
+        Some("tidy") => tidy::command(rest),
+        Some("sweep") => sweep::command(rest),
+        Some("mutants") => mutants::command(rest),
+        Some("ci") => ci::command(rest),
+        Some("help" | "--help" | "-h") | None => {
+            println!("{HELP}");
+            Ok(())
+        }
+        Some(other) => Err(format!("there is no command {other}\n{HELP}")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

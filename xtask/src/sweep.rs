@@ -1,0 +1,39 @@
+//! The simulator sweep: every scenario over a range of seeds, in the simulator's own profile.
+
+use crate::run;
+use std::path::Path;
+use std::process::Command;
+
+/// The seeds that `ci` runs; a longer sweep is `make soak SEEDS=A..B`.
+const SEEDS_DEFAULT: &str = "0..400";
+
+/// `cargo xtask sweep [ARGUMENT...]`.
+pub fn command(arguments: &[String]) -> Result<(), String> {
+    build(&run::target_directory(), None)?;
+    let mut simulator = simulator(&run::target_directory());
+    if arguments.is_empty() {
+        simulator.args(["--seeds", SEEDS_DEFAULT]);
+    } else {
+        simulator.args(arguments);
+    }
+    run::step("sweep", &mut simulator)
+}
+
+/// Builds the simulator into `target`. With a `wrapper`, the crates of this workspace (and only
+/// they) are compiled through it.
+pub fn build(target: &Path, wrapper: Option<&Path>) -> Result<(), String> {
+    let arguments = ["build", "--quiet", "--profile", "sim", "--package", "quorate-sim"];
+    let mut command = run::cargo(&arguments);
+    command.env("CARGO_TARGET_DIR", target);
+    if let Some(wrapper) = wrapper {
+        command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+    }
+    run::step("simulator", &mut command)
+}
+
+/// The simulator that [`build`] left in `target`, ready to be given arguments.
+pub fn simulator(target: &Path) -> Command {
+    let mut command = Command::new(target.join("sim").join("quorate-sim"));
+    command.current_dir(run::root());
+    command
+}

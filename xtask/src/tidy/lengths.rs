@@ -1,0 +1,106 @@
+//! How long files, functions and lines are, where they are too long.
+
+use super::source::Source;
+use super::tree::Tree;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// Lines of a file.
+    File,
+    /// Lines of a function, from `fn` to its closing brace.
+    Function,
+    /// Columns of a file's widest line.
+    Columns,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 3] = [Kind::File, Kind::Function, Kind::Columns];
+
+    /// The most that needs no exception.
+    pub fn limit(self) -> usize {
+        match self {
+            Kind::File => 400,
+            Kind::Function => 70,
+            Kind::Columns => 100,
+        }
+    }
+
+    /// The most an exception may ask for.
+    pub fn limit_hard(self) -> usize {
+        match self {
+            Kind::File => 800,
+            Kind::Function => 140,
+            Kind::Columns => 140,
+        }
+    }
+
+    /// What a place over the limit should do.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Kind::File => "split it: one idea per file",
+            Kind::Function => "push ifs up and fors down, and give the parts names",
+            Kind::Columns => "break the line",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Kind::File => "file",
+            Kind::Function => "function",
+            Kind::Columns => "columns",
+        })
+    }
+}
+
+/// What is measured where: the path, and for a function `path::name`.
+pub type Place = (Kind, String);
+
+/// A measure, and the line to look at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Measure {
+    /// How long it is.
+    pub length: usize,
+    /// Where it begins.
+    pub line: usize,
+}
+
+/// Every place that is over its limit. Functions of one name in one file count as their longest.
+pub fn measure(tree: &Tree) -> BTreeMap<Place, Measure> {
+    let mut over = BTreeMap::new();
+    for (path, text) in tree.files().filter(|(path, _)| is_source(path)) {
+        let mut note = |kind: Kind, place: String, length: usize, line: usize| {
+            if length > kind.limit() {
+                let known = over.entry((kind, place)).or_insert(Measure { length, line });
+                if length > known.length {
+                    *known = Measure { length, line };
+                }
+            }
+        };
+        note(Kind::File, path.to_owned(), text.lines().count(), 1);
+        for (index, line) in text.lines().enumerate() {
+            note(Kind::Columns, path.to_owned(), columns(line), index + 1);
+        }
+        if path.ends_with(".rs") {
+            for function in Source::new(text).functions() {
+                let place = format!("{path}::{}", function.name);
+                note(Kind::Function, place, function.line_count, function.line);
+            }
+        }
+    }
+    over
+}
+
+fn is_source(path: &str) -> bool {
+    [".rs", ".py", ".go", ".java", ".sh"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// The columns of a line; a tab counts as four.
+fn columns(line: &str) -> usize {
+    line.chars().map(|character| if character == '\t' { 4 } else { 1 }).sum()
+}

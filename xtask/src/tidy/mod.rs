@@ -1,0 +1,98 @@
+//! The rules of this code base that a program can check.
+//!
+//! | file | rule |
+//! |---|---|
+//! | [`arrows`] | a crate depends only on crates below it |
+//! | [`pure`] | protocol code is `no_std`, and so is all it uses |
+//! | [`engines`] | every engine folder has the same shape and imports no other engine |
+//! | [`lengths`] | functions, files and lines stay short |
+//! | [`ratchet`] | exceptions to the lengths only shrink |
+//! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
+//! | [`planted`] | every planted bug is listed, every listed one is planted |
+//!
+//! Each rule is a function from a [`Tree`] to findings, so its tests need no files.
+
+mod arrows;
+mod engines;
+mod lengths;
+mod planted;
+mod pure;
+mod ratchet;
+mod source;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod words;
+
+use crate::run;
+use std::fmt;
+use tree::Tree;
+
+const RATCHET: &str = "xtask/ratchet.txt";
+
+/// One place that breaks a rule, and what would be right.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Finding {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// `cargo xtask tidy [--no-build] [--tighten]`.
+pub fn command(arguments: &[String]) -> Result<(), String> {
+    let (mut may_build, mut may_tighten) = (true, false);
+    for argument in arguments {
+        match argument.as_str() {
+            "--no-build" => may_build = false,
+            "--tighten" => may_tighten = true,
+            other => return Err(format!("tidy knows --no-build and --tighten, got {other}")),
+        }
+    }
+    let root = run::root();
+    if may_tighten {
+        let tree = Tree::read(&root).map_err(|error| error.to_string())?;
+        let text = ratchet::tighten(tree.text(RATCHET).unwrap_or(""), &lengths::measure(&tree));
+        std::fs::write(root.join(RATCHET), text).map_err(|error| error.to_string())?;
+    }
+    let tree = Tree::read(&root).map_err(|error| error.to_string())?;
+    let findings = check(&tree);
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    if !findings.is_empty() {
+        return Err(format!("tidy: {} places break a rule", findings.len()));
+    }
+    if may_build {
+        for name in pure::CRATES {
+            let package = format!("quorate-{name}");
+            let arguments = ["check", "--quiet", "--package", &package];
+            run::step("pure crate alone", &mut run::cargo(&arguments))?;
+        }
+    }
+    println!("== tidy: {} files keep every rule", tree.files().count());
+    Ok(())
+}
+
+/// Every finding of every rule, in the order of paths and lines.
+fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = arrows::check(tree);
+    findings.extend(pure::check(tree));
+    findings.extend(engines::check(tree));
+    findings.extend(words::check(tree));
+    findings.extend(planted::check(tree));
+    findings.extend(ratchet::check(RATCHET, tree, &lengths::measure(tree)));
+    findings.sort();
+    findings
+}

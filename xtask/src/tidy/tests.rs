@@ -1,0 +1,276 @@
+//! Each rule on small trees: it fires on what is wrong, and passes what is right.
+
+use super::source::Source;
+use super::tree::Tree;
+use super::{Finding, arrows, engines, lengths, planted, pure, ratchet, words};
+
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+/// Asserts that `rule` finds nothing in `files`.
+#[track_caller]
+fn passes(rule: Rule, files: &[(&str, &str)]) {
+    assert_eq!(rule(&Tree::of(files)), []);
+}
+
+/// Asserts that `rule` finds one place in `files`, at `place`, and says `part` about it.
+#[track_caller]
+fn fires(rule: Rule, files: &[(&str, &str)], place: &str, part: &str) {
+    let findings: Vec<String> = rule(&Tree::of(files)).iter().map(ToString::to_string).collect();
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert!(findings[0].starts_with(&format!("{place}: ")), "{findings:#?}");
+    assert!(findings[0].contains(part), "{findings:#?}");
+}
+
+#[test]
+fn arrows_point_down() {
+    let below = "[dependencies]\nquorate-kernel.workspace = true\nbytes = \"1\"\n";
+    passes(arrows::check, &[("crates/node/Cargo.toml", below)]);
+
+    let up = "[dependencies]\nbytes = \"1\"\n\nquorate-node.workspace = true\n";
+    fires(arrows::check, &[("crates/kernel/Cargo.toml", up)], "crates/kernel/Cargo.toml:4", "node");
+
+    let sideways = "[dev-dependencies]\nquorate-store = { path = \"../store\" }\n";
+    let path = "crates/doors/Cargo.toml";
+    fires(arrows::check, &[(path, sideways)], "crates/doors/Cargo.toml:2", "may use kernel");
+
+    let renamed = "[target.'cfg(unix)'.dependencies]\nk = { package = \"quorate-sim\" }\n";
+    let path = "crates/store/Cargo.toml";
+    fires(arrows::check, &[(path, renamed)], "crates/store/Cargo.toml:1", "store depends on sim");
+}
+
+#[test]
+fn a_crate_without_a_place_among_the_arrows_is_named() {
+    let path = "crates/extra/Cargo.toml";
+    fires(arrows::check, &[(path, "")], "crates/extra/Cargo.toml:1", "arrows.rs");
+    fires(arrows::check, &[("crates/node/Cargo.toml", "[")], "crates/node/Cargo.toml:1", "TOML");
+}
+
+/// A tree in which every pure crate is as it should be.
+const PURE: [(&str, &str); 10] = [
+    ("crates/kernel/Cargo.toml", "[dependencies]\nbytes.workspace = true\n"),
+    ("crates/kernel/src/lib.rs", "#![no_std]\n#[cfg(test)]\nextern crate std;\n"),
+    ("crates/protocols/src/lib.rs", "#![no_std]\n"),
+    ("crates/protocols/src/causal/tests.rs", "extern crate std;\n"),
+    ("crates/node/src/lib.rs", "#![no_std]\n#[cfg(test)]\nmod tests { extern crate std; }\n"),
+    ("crates/node/Cargo.toml", "[dev-dependencies]\nserde = \"1\"\n"),
+    ("crates/doors/src/lib.rs", "#![no_std]\n"),
+    ("crates/doors/Cargo.toml", "[dependencies]\nquorate-kernel.workspace = true\n"),
+    ("crates/check/src/lib.rs", "#![no_std]\n"),
+    (
+        "Cargo.toml",
+        "[workspace.dependencies]\nbytes = { version = \"1\", default-features = false }",
+    ),
+];
+
+/// [`PURE`] with the file at `path` replaced by `text`.
+fn pure_but<'a>(path: &'a str, text: &'a str) -> Vec<(&'a str, &'a str)> {
+    let mut files = PURE.to_vec();
+    files.retain(|(each, _)| *each != path);
+    files.push((path, text));
+    files
+}
+
+#[test]
+fn pure_crates_are_no_std() {
+    passes(pure::check, &PURE);
+    let path = "crates/doors/src/lib.rs";
+    for text in ["", "// #![no_std]\n", "#![cfg_attr(not(test), no_std)]\n"] {
+        fires(pure::check, &pure_but(path, text), "crates/doors/src/lib.rs:1", "#![no_std]");
+    }
+    let text = "#![no_std]\nextern crate alloc;\nextern crate std;\n";
+    fires(pure::check, &pure_but(path, text), "crates/doors/src/lib.rs:3", "extern crate std");
+}
+
+#[test]
+fn pure_crates_use_no_default_features() {
+    let path = "crates/check/Cargo.toml";
+    for (text, line) in [
+        ("[dependencies]\nbytes = \"1\"\n", 2),
+        ("[dependencies]\n\nbytes = { version = \"1\" }\n", 3),
+        ("[dependencies.bytes]\nversion = \"1\"\n", 1),
+        ("[dependencies]\nbytes = { workspace = true, default-features = true }\n", 2),
+        ("[dependencies]\nserde.workspace = true\n", 2),
+    ] {
+        let place = format!("crates/check/Cargo.toml:{line}");
+        fires(pure::check, &pure_but(path, text), &place, "default-features = false");
+    }
+    let off = "[dependencies]\nbytes = { version = \"1\", default-features = false }\n";
+    passes(pure::check, &pure_but(path, off));
+}
+
+/// An engine folder with all it needs.
+const ENGINE: [(&str, &str); 9] = [
+    ("crates/protocols/src/causal/mod.rs", "//! Chapter."),
+    ("crates/protocols/src/causal/engine.rs", "use crate::quorum::Quorum;"),
+    ("crates/protocols/src/causal/state.rs", "//! State."),
+    ("crates/protocols/src/causal/message.rs", "//! Messages."),
+    ("crates/protocols/src/causal/timer.rs", "//! Timers."),
+    ("crates/protocols/src/causal/keys.rs", "//! Keys."),
+    ("crates/protocols/src/causal/recover.rs", "//! Recovery."),
+    ("crates/protocols/src/causal/tests.rs", "//! Tests."),
+    ("crates/protocols/src/causal/scripts/calm.txt", "A calm day.\n"),
+];
+
+#[test]
+fn engine_folders_are_complete() {
+    passes(engines::check, &ENGINE);
+    passes(engines::check, &[("crates/protocols/src/quorum/mod.rs", "//! A building block.")]);
+    for (path, _) in &ENGINE[..8] {
+        let mut files = ENGINE.to_vec();
+        files.retain(|(each, _)| each != path);
+        fires(engines::check, &files, &format!("{path}:1"), "an engine folder needs");
+        files.push((path, " \n"));
+        fires(engines::check, &files, &format!("{path}:1"), "an engine folder needs");
+    }
+    let place = "crates/protocols/src/causal/scripts:1";
+    fires(engines::check, &ENGINE[..8], place, "golden scripts");
+    let mut files = ENGINE.to_vec();
+    files[8].1 = "\n";
+    fires(engines::check, &files, "crates/protocols/src/causal/scripts/calm.txt:1", "empty");
+}
+
+#[test]
+fn engines_do_not_import_each_other() {
+    for (text, line) in [
+        ("\nuse crate::epidemic::Slice;", 2),
+        ("use crate::{\n    quorum,\n    epidemic,\n};", 3),
+        ("fn a() {\n    super::epidemic::slice();\n}", 2),
+        ("use super::super::epidemic as other;", 1),
+    ] {
+        let mut files = ENGINE.to_vec();
+        files[1].1 = text;
+        let place = format!("crates/protocols/src/causal/engine.rs:{line}");
+        fires(engines::check, &files, &place, "causal imports epidemic");
+    }
+    for text in
+        ["// use crate::epidemic;", "fn a(epidemic: u8) -> u8 { epidemic }", "use super::x;"]
+    {
+        let mut files = ENGINE.to_vec();
+        files[1].1 = text;
+        passes(engines::check, &files);
+    }
+}
+
+#[test]
+fn unfinished_code_is_found() {
+    let right = "// Nothing is left to do.\nfn a() { let todo = \"dbg!(1) FIXME\"; drop(todo); }\n";
+    passes(words::check, &[("crates/a/src/lib.rs", right)]);
+    for (text, part) in [
+        ("\nfn a() { todo!() }", "todo!"),
+        ("\nfn a() { core::unimplemented!(\"later\") }", "unimplemented!"),
+        ("\nfn a() { dbg!(1); }", "dbg!"),
+        ("fn a() {}\n/* FIXME later */", "FIXME"),
+        ("fn a() {}\n// TODO later", "TODO"),
+    ] {
+        fires(words::check, &[("crates/a/src/lib.rs", text)], "crates/a/src/lib.rs:2", part);
+    }
+}
+
+#[test]
+fn unsafe_has_its_places() {
+    let text = "// unsafe is a word here\nfn a() { unsafe { b() } }";
+    passes(words::check, &[("crates/server/src/host/poll.rs", text)]);
+    passes(words::check, &[("crates/kernel/src/invariant.rs", text)]);
+    fires(words::check, &[("crates/sim/src/a.rs", text)], "crates/sim/src/a.rs:2", "host");
+}
+
+#[test]
+fn mutants_and_their_list_agree() {
+    let code = "fn a() {\n    if cfg!(quorate_mutant = \"no_sync\") { return; }\n}\n";
+    let list = "# comment\nno_sync | crash | 0..9 | durability\n";
+    let path = "crates/node/src/gate.rs";
+    passes(planted::check, &[(path, code), ("xtask/mutants.txt", list)]);
+    fires(planted::check, &[(path, code)], "crates/node/src/gate.rs:2", "no_sync is not in");
+    fires(planted::check, &[("xtask/mutants.txt", list)], "xtask/mutants.txt:2", "no code has");
+}
+
+fn ratcheted(tree: &Tree) -> Vec<Finding> {
+    ratchet::check("list.txt", tree, &lengths::measure(tree))
+}
+
+/// A function `f` of `line_count` lines.
+fn function(line_count: usize) -> String {
+    format!("fn f() {{\n{}}}\n", "    g();\n".repeat(line_count - 2))
+}
+
+#[test]
+fn lengths_have_limits() {
+    for (short, long, place, part) in [
+        ("a();\n".repeat(400), "a();\n".repeat(401), "a.rs:1", "file has 401 lines"),
+        (function(70), "\n".to_owned() + &function(71), "a.rs:2", "function has 71 lines"),
+        ("é".repeat(100), "\n".to_owned() + &"é".repeat(101), "a.rs:2", "line has 101 columns"),
+    ] {
+        passes(ratcheted, &[("a.rs", &short)]);
+        fires(ratcheted, &[("a.rs", &long)], place, part);
+        passes(ratcheted, &[("a.json", &long)]);
+    }
+}
+
+#[test]
+fn exceptions_are_listed_and_only_shrink() {
+    let (old, grown) = (function(80), function(81));
+    let list = "# why\n\nfunction | a.rs::f | 80\n";
+    passes(ratcheted, &[("a.rs", &old), ("list.txt", list)]);
+    fires(ratcheted, &[("a.rs", &grown), ("list.txt", list)], "a.rs:1", "may only shrink");
+
+    let shrunk = function(75);
+    let files = [("a.rs", shrunk.as_str()), ("list.txt", list)];
+    fires(ratcheted, &files, "list.txt:3", "has shrunk to 75");
+    let tightened = ratchet::tighten(list, &lengths::measure(&Tree::of(&files)));
+    assert_eq!(tightened, "# why\n\nfunction | a.rs::f | 75\n");
+    passes(ratcheted, &[("a.rs", &shrunk), ("list.txt", &tightened)]);
+
+    let met = function(70);
+    let files = [("a.rs", met.as_str()), ("list.txt", list)];
+    fires(ratcheted, &files, "list.txt:3", "drop this line");
+    assert_eq!(ratchet::tighten(list, &lengths::measure(&Tree::of(&files))), "# why\n\n");
+}
+
+#[test]
+fn exceptions_have_a_hard_limit_and_a_form() {
+    let file = "a();\n".repeat(801);
+    let files = [("a.rs", file.as_str()), ("list.txt", "file | a.rs | 801\n")];
+    fires(ratcheted, &files, "list.txt:1", "may exceed 800");
+    for wrong in ["file | a.rs", "file | a.rs | many", "width | a.rs | 101"] {
+        let findings = ratcheted(&Tree::of(&[("list.txt", wrong)]));
+        assert_eq!(findings.len(), 1, "{wrong}");
+    }
+}
+
+#[test]
+fn tightening_never_loosens() {
+    let grown = function(90);
+    let tree = Tree::of(&[("a.rs", &grown)]);
+    let list = "function | a.rs::f | 80\n";
+    assert_eq!(ratchet::tighten(list, &lengths::measure(&tree)), list);
+}
+
+#[test]
+fn sources_are_split_into_code_and_comments() {
+    for (text, code, comments) in [
+        ("a // b", "a     ", "  // b"),
+        ("a /* b /* c */ d */ e", "a                   e", "  /* b /* c */ d */  "),
+        (r#"f("a // \" b") // c"#, r#"f("         ")     "#, r#"               // c"#),
+        (r##"r#"a " b"# c"##, r##"r#"     "# c"##, r##"            "##),
+        (r#"br"{" d"#, r#"br" " d"#, "       "),
+        ("'{' 'a '\\'' b", "' ' 'a '  ' b", "             "),
+        ("for\"x\"", "for\" \"", "      "),
+    ] {
+        let source = Source::new(text);
+        assert_eq!(source.code, code, "{text}");
+        assert_eq!(source.comments, comments, "{text}");
+    }
+}
+
+#[test]
+fn functions_are_measured_whole() {
+    let text = "trait T { fn none(&self); }\nstruct S { f: fn(u8) -> u8 }\n\
+                fn one(a: [u8; 2]) -> u8 { '}'; a[0] }\n\
+                fn two<F>(f: F)\nwhere\n    F: Fn(),\n{\n    let s = \"}\";\n    f();\n}\n";
+    let found: Vec<_> = Source::new(text)
+        .functions()
+        .into_iter()
+        .map(|function| (function.name, function.line, function.line_count))
+        .collect();
+    assert_eq!(found, [("one".to_owned(), 3, 1), ("two".to_owned(), 4, 7)]);
+}
