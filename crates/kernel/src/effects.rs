@@ -18,6 +18,9 @@ pub enum Release {
     /// After the newest write of this data key, and all protocol state of the lane, is as durable
     /// as it must be. For what shows or acknowledges that one key.
     Key(Bytes),
+    /// After all protocol state of the lane is as durable as it must be, whatever its data does.
+    /// For what carries a view's stamp but rests on no stored value.
+    State,
     /// At once. Only for what promises nothing; each use says why in a comment.
     Early,
 }
@@ -141,6 +144,12 @@ impl<P: Process + ?Sized> Effects<P> {
     /// Sends after the newest write of `key`, and the lane's protocol state, is durable.
     pub fn send_after_key(&mut self, to: impl Into<Recipients>, message: P::Message, key: Bytes) {
         self.release(to, message, Release::Key(key));
+    }
+
+    /// Sends after the lane's protocol state is durable, without waiting for its data. Say at the
+    /// call why the message rests on no stored value.
+    pub fn send_after_state(&mut self, to: impl Into<Recipients>, message: P::Message) {
+        self.release(to, message, Release::State);
     }
 
     fn release(&mut self, to: impl Into<Recipients>, message: P::Message, release: Release) {

@@ -42,6 +42,17 @@ pub struct Incarnation {
     pub start: Start,
 }
 
+impl Start {
+    /// The start that follows this one. The server and the simulator both count with it.
+    #[must_use]
+    pub fn next(self) -> Start {
+        if cfg!(quorate_mutant = "start_reused") && self.0 > 0 {
+            return self;
+        }
+        Start(self.0.checked_add(1).expect("a directory is opened fewer than 2^32 times"))
+    }
+}
+
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

@@ -19,7 +19,7 @@ pub const SCAN_KEYS_MAX: usize = 10_000;
 /// The most bytes of records in one page between replicas; at least one record always fits.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// The most keys in the timestamp index of a lane.
-pub const INDEX_KEYS_MAX: usize = 1 << 20;
+pub const INDEX_KEYS_MAX: usize = 1 << 18;
 /// The most unsynced bytes a node holds before it stops taking client requests.
 pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most bytes queued for one peer before frames to it are dropped.

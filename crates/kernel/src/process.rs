@@ -80,7 +80,7 @@ pub trait Timer: Copy + Debug + PartialEq {
 /// Reads of the lane's own bytes: everything it wrote up to its previous input, durable or not.
 pub trait Table {
     /// The value of a key.
-    fn get(&self, class: Class, key: &[u8]) -> Option<Bytes>;
+    fn get(&self, class: Class, key: &Bytes) -> Option<Bytes>;
 
     /// Calls `each` with every pair from `from` on, ascending, until it returns false.
     fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool);

@@ -1,1 +1,29 @@
-//! Placeholder.
+//! One node: lanes, the gate in front of what may not leave yet, timers and the turn that drives
+//! them. Still no IO: `server` and `sim` drive the same code through [`pump::turn`].
+//!
+//! A turn takes inputs (frames, requests, durability reports), fires due timers, and hands its
+//! effects to a [`host::Host`]: frames and answers that may leave, and at its end one batch of writes.
+//! What depends on writes that are not durable yet waits in the [`gate`] until the host reports them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`node`] | [`node::Node`]: three tables and a router; it knows no protocol |
+//! | [`gate`] | what may not leave yet |
+//! | [`table`] | a lane's bytes: the ordered overlay of what is not durable, over the store |
+//! | [`timers`] | one deadline per (lane, timer), in order |
+//! | [`pump`] | the loop body shared by the server and the simulator |
+//! | [`host`] | what the outside must offer |
+//! | [`catalog`] | keyspaces: name, lane, engine, durability, first view |
+//! | [`factory`] | the list of engines; the only file that names them |
+#![no_std]
+
+extern crate alloc;
+
+pub mod catalog;
+pub mod factory;
+pub mod gate;
+pub mod host;
+pub mod node;
+pub mod pump;
+pub mod table;
+pub mod timers;

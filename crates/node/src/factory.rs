@@ -1,0 +1,21 @@
+//! The list of engines. A new engine is a folder under `protocols` and a line here.
+
+use crate::catalog::{Engine, Keyspace};
+use alloc::boxed::Box;
+use quorate_kernel::lane::Lane;
+use quorate_kernel::storage::Durability;
+use quorate_protocols::linearizable;
+
+/// The lane of a keyspace.
+#[must_use]
+pub fn lane(keyspace: &Keyspace) -> Box<dyn Lane> {
+    match keyspace.engine {
+        Engine::Linearizable => linearizable::lane(linearizable::Settings {
+            first_view: keyspace.first_view.clone(),
+            value_bytes_max: keyspace.value_bytes_max,
+            // A digest read spares the network and the store of the other members; with everything
+            // in memory the value costs less than a second question.
+            digest_reads: keyspace.durability != Durability::Memory,
+        }),
+    }
+}

@@ -1,0 +1,153 @@
+//! Holds back what would show or acknowledge state that the disk has not kept yet.
+//!
+//! Batches are numbered without a gap, so what waits for batch `n` stands in the bucket `n - first`.
+//! Two lines wait: for a batch to be synced, and (data of `periodic` keyspaces) for it to be written.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use quorate_kernel::effects::{Note, Recipients};
+use quorate_kernel::ids::{Lsn, Ticket};
+use quorate_kernel::operation::Outcome;
+use quorate_kernel::storage::Durable;
+use quorate_kernel::wire::Body;
+
+/// Something that may not leave yet, and the slot of the lane that asked for it.
+#[derive(Debug)]
+pub enum Held {
+    /// A message to other nodes.
+    Frame(u16, Recipients, Body),
+    /// A message of a lane to itself.
+    Local(u16, u32),
+    /// An answer to a client.
+    Answer(Ticket, Outcome),
+    /// Something the node shall be told.
+    Note(u16, Note),
+}
+
+/// What must have happened before something may leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// This batch is synced.
+    pub synced: Lsn,
+    /// This batch is written.
+    pub written: Lsn,
+}
+
+/// One line of waiters in buckets by batch.
+#[derive(Debug)]
+struct Line<T> {
+    passed: Lsn,
+    buckets: VecDeque<Vec<T>>,
+    spare: Vec<Vec<T>>,
+}
+
+impl<T> Line<T> {
+    fn new(passed: Lsn) -> Line<T> {
+        Line { passed, buckets: VecDeque::new(), spare: Vec::new() }
+    }
+
+    fn hold(&mut self, until: Lsn, item: T) {
+        let bucket = (until.0 - self.passed.0 - 1) as usize;
+        while self.buckets.len() <= bucket {
+            self.buckets.push_back(self.spare.pop().unwrap_or_default());
+        }
+        self.buckets[bucket].push(item);
+    }
+
+    fn pass(&mut self, upto: Lsn, free: &mut dyn FnMut(T)) {
+        assert!(upto >= self.passed, "syncs complete in order");
+        while self.passed < upto {
+            self.passed.0 += 1;
+            if let Some(mut bucket) = self.buckets.pop_front() {
+                bucket.drain(..).for_each(&mut *free);
+                self.spare.push(bucket);
+            }
+        }
+    }
+}
+
+/// The gate of one node.
+#[derive(Debug)]
+pub struct Gate {
+    synced: Line<(Lsn, Held)>,
+    written: Line<Held>,
+}
+
+impl Gate {
+    /// A gate whose log has come this far already.
+    #[must_use]
+    pub fn new(durable: Durable) -> Gate {
+        Gate { synced: Line::new(durable.synced), written: Line::new(durable.written) }
+    }
+
+    /// How far the log has come.
+    #[must_use]
+    pub fn durable(&self) -> Durable {
+        Durable { written: self.written.passed, synced: self.synced.passed }
+    }
+
+    /// Gives `held` back if its needs are met, or keeps it until they are.
+    pub fn admit(&mut self, needs: Needs, held: Held) -> Option<Held> {
+        if needs.synced > self.synced.passed {
+            self.synced.hold(needs.synced, (needs.written, held));
+            None
+        } else if needs.written > self.written.passed {
+            self.written.hold(needs.written, held);
+            None
+        } else {
+            Some(held)
+        }
+    }
+
+    /// The log has come this far: everything whose needs are met leaves, in the order it came for
+    /// each batch.
+    pub fn pass(&mut self, durable: Durable, free: &mut VecDeque<Held>) {
+        assert!(durable.synced <= durable.written, "what is synced was written");
+        let Gate { synced, written } = self;
+        written.pass(durable.written, &mut |held| free.push_back(held));
+        synced.pass(durable.synced, &mut |(needs_written, held)| {
+            if needs_written > written.passed {
+                written.hold(needs_written, held);
+            } else {
+                free.push_back(held);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(n: u64) -> Held {
+        Held::Answer(Ticket(n), Outcome::Written)
+    }
+
+    fn tickets(free: &mut VecDeque<Held>) -> Vec<u64> {
+        let ticket = |held| match held {
+            Held::Answer(ticket, _) => ticket.0,
+            other => panic!("only answers are held here, not {other:?}"),
+        };
+        free.drain(..).map(ticket).collect()
+    }
+
+    #[test]
+    fn what_waits_leaves_when_its_batch_is_durable_and_not_before() {
+        let mut gate = Gate::new(Durable { written: Lsn(7), synced: Lsn(5) });
+        let mut free = VecDeque::new();
+        let needs = |synced, written| Needs { synced: Lsn(synced), written: Lsn(written) };
+        assert!(gate.admit(needs(5, 7), answer(1)).is_some());
+        assert!(gate.admit(needs(6, 0), answer(2)).is_none());
+        assert!(gate.admit(needs(8, 0), answer(3)).is_none());
+        assert!(gate.admit(needs(6, 9), answer(4)).is_none());
+        assert!(gate.admit(needs(0, 8), answer(5)).is_none());
+        assert!(gate.admit(needs(6, 0), answer(6)).is_none());
+        gate.pass(Durable { written: Lsn(8), synced: Lsn(6) }, &mut free);
+        assert_eq!(tickets(&mut free), [5, 2, 6]);
+        gate.pass(Durable { written: Lsn(9), synced: Lsn(7) }, &mut free);
+        assert_eq!(tickets(&mut free), [4]);
+        gate.pass(Durable { written: Lsn(9), synced: Lsn(9) }, &mut free);
+        assert_eq!(tickets(&mut free), [3]);
+        assert_eq!(gate.durable(), Durable { written: Lsn(9), synced: Lsn(9) });
+    }
+}

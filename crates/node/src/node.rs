@@ -1,0 +1,424 @@
+//! Three tables and a router. It matches on inputs and effects, never on messages.
+
+use crate::catalog::Catalog;
+use crate::gate::{Gate, Held, Needs};
+use crate::host::Host;
+use crate::table::{LaneReader, LaneTable};
+use crate::timers::Timers;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::cell::RefCell;
+use quorate_kernel::effects::{Note, Recipients, Release};
+use quorate_kernel::error::{Fatal, WireError};
+use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
+use quorate_kernel::lane::{Env, Lane, Raised};
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::process::{Inspect, Recovery, Request};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::{Batch, Class, Durability, Durable, Reader, Write, store_key};
+use quorate_kernel::time::{Time, WallTime};
+use quorate_kernel::view::View;
+use quorate_kernel::wire::{Body, Frame, Received};
+
+/// One lane to be put on a node.
+pub struct LaneSpec {
+    /// Its number, the same on every node.
+    pub lane: LaneId,
+    /// How durable its data is.
+    pub durability: Durability,
+    /// What the directory still knows of it.
+    pub recovery: Recovery,
+    /// The protocol.
+    pub process: Box<dyn Lane>,
+}
+
+struct Slot {
+    id: LaneId,
+    recovery: Recovery,
+    lane: Box<dyn Lane>,
+    table: LaneTable,
+    rng: Rng,
+}
+
+/// Frames dropped, by reason. Expected faults: counters, not log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// The bytes were no frame or no message.
+    pub malformed: u64,
+    /// The frame was from an earlier start of its source, or for another start of this node.
+    pub stale: u64,
+    /// The frame was for a lane that this node does not have.
+    pub homeless: u64,
+}
+
+/// One node.
+pub struct Node {
+    me: Incarnation,
+    slots: Vec<Slot>,
+    store: Box<dyn Reader>,
+    gate: Gate,
+    timers: Timers,
+    batch: Batch,
+    unsynced: VecDeque<(Lsn, usize)>,
+    unsynced_bytes: usize,
+    /// The highest start seen of each peer; a lower one is refused.
+    peers: Vec<(NodeId, Start)>,
+    free: VecDeque<Held>,
+    raised: Vec<Raised>,
+    fatal: RefCell<Option<Fatal>>,
+    dropped: Dropped,
+    now: Time,
+    wall: WallTime,
+}
+
+impl Node {
+    /// A node whose log has come as far as `recovered`.
+    #[must_use]
+    pub fn new(
+        me: Incarnation,
+        seed: u64,
+        recovered: Lsn,
+        store: Box<dyn Reader>,
+        lanes: Vec<LaneSpec>,
+    ) -> Node {
+        let mut rng = Rng::new(seed);
+        let slot = |spec: LaneSpec| Slot {
+            id: spec.lane,
+            recovery: spec.recovery,
+            lane: spec.process,
+            table: LaneTable::new(spec.durability),
+            rng: rng.fork(u64::from(spec.lane.0)),
+        };
+        let mut slots: Vec<Slot> = lanes.into_iter().map(slot).collect();
+        slots.sort_by_key(|slot| slot.id);
+        assert!(slots.windows(2).all(|pair| pair[0].id < pair[1].id), "lane ids are distinct");
+        let durable = Durable { written: recovered, synced: recovered };
+        Node {
+            me,
+            slots,
+            store,
+            gate: Gate::new(durable),
+            timers: Timers::default(),
+            batch: Batch { lsn: Lsn(recovered.0 + 1), ..Batch::default() },
+            unsynced: VecDeque::new(),
+            unsynced_bytes: 0,
+            peers: Vec::new(),
+            free: VecDeque::new(),
+            raised: Vec::new(),
+            fatal: RefCell::new(None),
+            dropped: Dropped::default(),
+            now: Time(0),
+            wall: WallTime(0),
+        }
+    }
+
+    /// Who this node is.
+    #[must_use]
+    pub fn me(&self) -> Incarnation {
+        self.me
+    }
+
+    /// Sets the time of the turn that begins.
+    pub fn begin(&mut self, now: Time, wall: WallTime) {
+        assert!(now >= self.now, "monotonic time does not go back");
+        self.now = now;
+        self.wall = wall;
+    }
+
+    /// Starts every lane. Called once, before any other input.
+    pub fn start(&mut self, host: &mut dyn Host) {
+        for index in 0..self.slots.len() {
+            let recovery = self.slots[index].recovery;
+            self.call(index, host, |lane, env| lane.start(recovery, env));
+        }
+        self.drain(host);
+    }
+
+    /// A frame arrived, whole.
+    pub fn frame(&mut self, bytes: Bytes, host: &mut dyn Host) {
+        let received = match Received::decode(bytes) {
+            Ok(received) => received,
+            Err(_) => return self.dropped.malformed += 1,
+        };
+        if !self.is_current(&received) {
+            return self.dropped.stale += 1;
+        }
+        let Some(index) = self.slot_of(received.lane) else {
+            return self.dropped.homeless += 1;
+        };
+        let mut result = Ok::<(), WireError>(());
+        self.call(index, host, |lane, env| {
+            result = lane.on_frame(received.source, &received.message, env);
+        });
+        if result.is_err() {
+            self.dropped.malformed += 1;
+        }
+        self.drain(host);
+    }
+
+    /// Whether the frame is for this start of this node and from the newest known start of its
+    /// source.
+    fn is_current(&mut self, received: &Received) -> bool {
+        let target = received.target;
+        if target.node != self.me.node || (target.start.0 != 0 && target.start != self.me.start) {
+            return false;
+        }
+        let source = received.source;
+        match self.peers.iter_mut().find(|(node, _)| *node == source.node) {
+            Some((_, highest)) if *highest > source.start => false,
+            Some((_, highest)) => {
+                *highest = source.start;
+                true
+            }
+            None => {
+                self.peers.push((source.node, source.start));
+                true
+            }
+        }
+    }
+
+    /// A client asks a lane.
+    pub fn request(&mut self, lane: LaneId, ticket: Ticket, request: Request, host: &mut dyn Host) {
+        match self.slot_of(lane) {
+            Some(index) => {
+                self.call(index, host, |lane, env| lane.on_request(ticket, request, env));
+                self.drain(host);
+            }
+            None => host.answer(ticket, Outcome::Refused(Refusal::Unsupported)),
+        }
+    }
+
+    /// The host's log has come this far.
+    pub fn durable(&mut self, durable: Durable, host: &mut dyn Host) {
+        while let Some(&(lsn, bytes)) = self.unsynced.front()
+            && lsn <= durable.written
+        {
+            self.unsynced_bytes -= bytes;
+            self.unsynced.pop_front();
+        }
+        let mut free = core::mem::take(&mut self.free);
+        self.gate.pass(durable, &mut free);
+        self.free = free;
+        for slot in &mut self.slots {
+            slot.table.settle(durable);
+        }
+        for index in 0..self.slots.len() {
+            self.call(index, host, |lane, env| lane.on_durable(durable, env));
+        }
+        self.drain(host);
+    }
+
+    /// A newer view of a group was decided.
+    pub fn view(&mut self, view: &Arc<View>, host: &mut dyn Host) {
+        for index in 0..self.slots.len() {
+            self.call(index, host, |lane, env| lane.on_view(view, env));
+        }
+        self.drain(host);
+    }
+
+    /// Fires every timer whose deadline has come.
+    pub fn fire(&mut self, host: &mut dyn Host) {
+        while let Some((slot, code)) = self.timers.pop(self.now) {
+            self.call(usize::from(slot), host, |lane, env| lane.on_timer(code, env));
+            self.drain(host);
+        }
+    }
+
+    /// Ends the turn: its writes leave as one batch.
+    ///
+    /// # Errors
+    /// The store failed during the turn. The node must not be used again; nothing that rests on the
+    /// failed reads has left.
+    pub fn end(&mut self, host: &mut dyn Host) -> Result<(), Fatal> {
+        if let Some(fatal) = self.fatal.borrow().clone() {
+            return Err(fatal);
+        }
+        if !self.batch.writes.is_empty() {
+            let next = Batch { lsn: Lsn(self.batch.lsn.0 + 1), ..Batch::default() };
+            let batch = core::mem::replace(&mut self.batch, next);
+            let bytes = batch.size();
+            self.unsynced.push_back((batch.lsn, bytes));
+            self.unsynced_bytes += bytes;
+            host.commit(batch);
+        }
+        Ok(())
+    }
+
+    /// When the next timer is due.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// How many bytes of writes the disk has not taken yet. The host stops reading from clients
+    /// above [`quorate_kernel::limits::UNSYNCED_BYTES_MAX`].
+    #[must_use]
+    pub fn unsynced_bytes(&self) -> usize {
+        self.unsynced_bytes
+    }
+
+    /// How far the log has come.
+    #[must_use]
+    pub fn progress(&self) -> Durable {
+        self.gate.durable()
+    }
+
+    /// Frames dropped so far.
+    #[must_use]
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// Whether a lane can serve clients.
+    #[must_use]
+    pub fn is_ready(&self, lane: LaneId) -> bool {
+        self.slot_of(lane).is_some_and(|index| self.slots[index].lane.is_ready())
+    }
+
+    /// Shows a lane's state.
+    pub fn inspect(&self, lane: LaneId, into: &mut dyn Inspect) {
+        if let Some(index) = self.slot_of(lane) {
+            self.slots[index].lane.inspect(into);
+        }
+    }
+
+    /// Asserts everything that must hold between two turns.
+    pub fn check(&self) {
+        self.slots.iter().for_each(|slot| slot.lane.check());
+        assert!(self.free.is_empty(), "a turn delivers everything that may leave");
+    }
+
+    fn slot_of(&self, lane: LaneId) -> Option<usize> {
+        self.slots.binary_search_by_key(&lane, |slot| slot.id).ok()
+    }
+
+    /// Calls one lane and takes in what it asks for.
+    fn call(
+        &mut self,
+        index: usize,
+        host: &mut dyn Host,
+        handler: impl FnOnce(&mut dyn Lane, &mut Env<'_>),
+    ) {
+        if self.fatal.get_mut().is_some() {
+            return;
+        }
+        let Slot { id, lane, table, rng, .. } = &mut self.slots[index];
+        let (lane_id, store, fatal) = (*id, &*self.store, &self.fatal);
+        let reader = LaneReader { table, lane: lane_id, store, fatal };
+        let mut env = Env {
+            me: self.me,
+            lane: lane_id,
+            now: self.now,
+            wall: self.wall,
+            rng,
+            table: &reader,
+            raised: &mut self.raised,
+        };
+        handler(&mut **lane, &mut env);
+        let mut raised = core::mem::take(&mut self.raised);
+        if self.fatal.get_mut().is_some() {
+            raised.clear();
+        }
+        for effect in raised.drain(..) {
+            self.take(index, effect, host);
+        }
+        self.raised = raised;
+    }
+
+    fn take(&mut self, index: usize, effect: Raised, host: &mut dyn Host) {
+        let slot = index as u16;
+        match effect {
+            Raised::Write { class, key, value } => self.write(index, class, key, value),
+            Raised::Frame { to, body, release } => {
+                self.admit(index, &release, Held::Frame(slot, to, body), host);
+            }
+            Raised::Local { slot: local, release } => {
+                self.admit(index, &release, Held::Local(slot, local), host);
+            }
+            Raised::Answer { ticket, outcome, release } => {
+                self.admit(index, &release, Held::Answer(ticket, outcome), host);
+            }
+            Raised::Timer { code, at } => self.timers.set((slot, code), at),
+            Raised::Note(note) => self.admit(index, &Release::Lane, Held::Note(slot, note), host),
+        }
+    }
+
+    fn write(&mut self, index: usize, class: Class, key: Bytes, value: Option<Bytes>) {
+        let Slot { id, table, .. } = &mut self.slots[index];
+        if table.is_logged(class) {
+            self.batch.must_sync |= table.must_sync(class);
+            let write = Write { key: store_key(*id, class, &key), value: value.clone() };
+            self.batch.writes.push(write);
+        }
+        table.write(class, key, value, self.batch.lsn);
+    }
+
+    fn admit(&mut self, index: usize, release: &Release, held: Held, host: &mut dyn Host) {
+        let table = &self.slots[index].table;
+        let needs = match release {
+            Release::Lane => table.needs_all(),
+            Release::Key(key) => table.needs_key(key),
+            Release::State => table.needs_state(),
+            Release::Early => Needs::default(),
+        };
+        match self.gate.admit(needs, held) {
+            // What a lane sends to itself arrives after what it is doing now.
+            Some(held @ (Held::Local(..) | Held::Note(..))) => self.free.push_back(held),
+            Some(held) => self.release(held, host),
+            None => {}
+        }
+    }
+
+    /// Lets everything out that may leave, and delivers what lanes sent to themselves.
+    fn drain(&mut self, host: &mut dyn Host) {
+        while let Some(held) = self.free.pop_front() {
+            self.release(held, host);
+        }
+    }
+
+    fn release(&mut self, held: Held, host: &mut dyn Host) {
+        match held {
+            Held::Frame(slot, to, body) => self.transmit(slot, &to, body, host),
+            Held::Local(slot, local) => {
+                self.call(usize::from(slot), host, |lane, env| lane.on_local(local, env));
+            }
+            Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
+            Held::Note(from, Note::ViewInstalled(view)) => {
+                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
+                    self.call(index, host, |lane, env| lane.on_view(&view, env));
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, slot: u16, to: &Recipients, body: Body, host: &mut dyn Host) {
+        let lane = self.slots[usize::from(slot)].id;
+        let mut frame = Frame { lane, source: self.me, target: Incarnation::default(), body };
+        match to {
+            Recipients::One(target) => {
+                frame.target = *target;
+                host.transmit(&frame);
+            }
+            Recipients::Group(nodes) => {
+                for node in nodes.iter().filter(|node| **node != self.me.node) {
+                    frame.target = Incarnation { node: *node, start: Start(0) };
+                    host.transmit(&frame);
+                }
+            }
+        }
+    }
+}
+
+/// The lanes of a catalog, each in the condition the directory found it in.
+pub fn lanes(catalog: &Catalog, recovery: impl Fn(Durability) -> Recovery) -> Vec<LaneSpec> {
+    let spec = |keyspace: &crate::catalog::Keyspace| LaneSpec {
+        lane: keyspace.lane,
+        durability: keyspace.durability,
+        recovery: recovery(keyspace.durability),
+        process: crate::factory::lane(keyspace),
+    };
+    catalog.keyspaces.iter().map(spec).collect()
+}

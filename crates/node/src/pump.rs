@@ -1,0 +1,57 @@
+//! The loop body shared by the server and the simulator.
+
+use crate::host::Host;
+use crate::node::Node;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::process::Request;
+use quorate_kernel::storage::Durable;
+use quorate_kernel::time::{Time, WallTime};
+use quorate_kernel::view::View;
+
+/// One input of a node.
+#[derive(Debug)]
+pub enum Input {
+    /// A whole frame of a peer.
+    Frame(Bytes),
+    /// A client asks.
+    Request {
+        /// Which lane.
+        lane: LaneId,
+        /// Names the request in the answer.
+        ticket: Ticket,
+        /// What is asked.
+        request: Request,
+    },
+    /// The log has come this far.
+    Durable(Durable),
+    /// A newer view of a group was decided.
+    View(Arc<View>),
+}
+
+/// One turn: every input in order, every timer that is due, one batch.
+///
+/// # Errors
+/// The store failed. The node must not be used again and the host must stop.
+pub fn turn(
+    node: &mut Node,
+    now: Time,
+    wall: WallTime,
+    inputs: &mut Vec<Input>,
+    host: &mut dyn Host,
+) -> Result<(), Fatal> {
+    node.begin(now, wall);
+    for input in inputs.drain(..) {
+        match input {
+            Input::Frame(bytes) => node.frame(bytes, host),
+            Input::Request { lane, ticket, request } => node.request(lane, ticket, request, host),
+            Input::Durable(durable) => node.durable(durable, host),
+            Input::View(view) => node.view(&view, host),
+        }
+    }
+    node.fire(host);
+    node.end(host)
+}

@@ -1,0 +1,257 @@
+//! A lane's bytes: the ordered overlay of what is not durable yet, over the store.
+//!
+//! An entry stays in the overlay until its batch is as durable as its class must be, so the overlay
+//! answers two questions at once: what is the newest value, and what must a reader of it wait for.
+//! The data of a `memory` lane never leaves the overlay's place: it is a table of its own.
+
+use crate::gate::Needs;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::cell::RefCell;
+use core::cmp::Ordering;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::{LaneId, Lsn};
+use quorate_kernel::process::Table;
+use quorate_kernel::storage::{Class, Durability, Durable, Reader, store_key};
+
+/// A key with its first eight bytes at hand: keys begin with a hash, so most comparisons end there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Sorted {
+    prefix: u64,
+    bytes: Bytes,
+}
+
+impl Sorted {
+    fn new(bytes: Bytes) -> Sorted {
+        let mut prefix = [0; 8];
+        let known = bytes.len().min(8);
+        prefix[..known].copy_from_slice(&bytes[..known]);
+        Sorted { prefix: u64::from_be_bytes(prefix), bytes }
+    }
+}
+
+impl Ord for Sorted {
+    fn cmp(&self, other: &Sorted) -> Ordering {
+        self.prefix.cmp(&other.prefix).then_with(|| self.bytes.cmp(&other.bytes))
+    }
+}
+
+impl PartialOrd for Sorted {
+    fn partial_cmp(&self, other: &Sorted) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    lsn: Lsn,
+    value: Option<Bytes>,
+}
+
+type Overlay = BTreeMap<Sorted, Entry>;
+
+/// The bytes of one lane.
+#[derive(Debug)]
+pub struct LaneTable {
+    durability: Durability,
+    state: Overlay,
+    data: Overlay,
+    /// What each batch wrote, oldest first, to be dropped from the overlay when it is durable.
+    state_log: VecDeque<(Lsn, Sorted)>,
+    data_log: VecDeque<(Lsn, Sorted)>,
+    newest_state: Lsn,
+    newest_data: Lsn,
+}
+
+impl LaneTable {
+    /// The empty overlay of a lane.
+    #[must_use]
+    pub fn new(durability: Durability) -> LaneTable {
+        LaneTable {
+            durability,
+            state: Overlay::new(),
+            data: Overlay::new(),
+            state_log: VecDeque::new(),
+            data_log: VecDeque::new(),
+            newest_state: Lsn(0),
+            newest_data: Lsn(0),
+        }
+    }
+
+    /// Whether writes of this class go to the log at all.
+    #[must_use]
+    pub fn is_logged(&self, class: Class) -> bool {
+        class == Class::State || self.durability != Durability::Memory
+    }
+
+    /// Whether writes of this class must be synced before what depends on them leaves.
+    #[must_use]
+    pub fn must_sync(&self, class: Class) -> bool {
+        class == Class::State || self.durability == Durability::Sync
+    }
+
+    /// Notes a write that is part of batch `lsn`, or of no batch for a class that is not logged.
+    pub fn write(&mut self, class: Class, key: Bytes, value: Option<Bytes>, lsn: Lsn) {
+        if !self.is_logged(class) {
+            match value {
+                // The value is kept for long: an exact copy does not pin the frame it came in.
+                Some(value) => {
+                    let entry = Entry { lsn, value: Some(Bytes::copy_from_slice(&value)) };
+                    let key = Sorted::new(key);
+                    if let Some(old) = self.data.get_mut(&key) {
+                        *old = entry;
+                    } else {
+                        let bytes = Bytes::copy_from_slice(&key.bytes);
+                        self.data.insert(Sorted { prefix: key.prefix, bytes }, entry);
+                    }
+                }
+                None => {
+                    self.data.remove(&Sorted::new(key));
+                }
+            }
+            return;
+        }
+        let key = Sorted::new(key);
+        let (overlay, log, newest) = match class {
+            Class::State => (&mut self.state, &mut self.state_log, &mut self.newest_state),
+            Class::Data => (&mut self.data, &mut self.data_log, &mut self.newest_data),
+        };
+        assert!(*newest <= lsn, "batches are numbered upwards");
+        *newest = lsn;
+        log.push_back((lsn, key.clone()));
+        overlay.insert(key, Entry { lsn, value });
+    }
+
+    /// Drops from the overlay what is durable enough and can be read from the store.
+    pub fn settle(&mut self, durable: Durable) {
+        let data_upto = match self.durability {
+            Durability::Periodic { .. } => durable.written,
+            Durability::Sync | Durability::Memory => durable.synced,
+        };
+        settle(&mut self.state, &mut self.state_log, durable.synced);
+        settle(&mut self.data, &mut self.data_log, data_upto);
+    }
+
+    /// What must be durable before something that rests on the whole lane may leave.
+    #[must_use]
+    pub fn needs_all(&self) -> Needs {
+        self.needs_data(self.newest_data)
+    }
+
+    /// What must be durable before something that rests on this data key may leave.
+    #[must_use]
+    pub fn needs_key(&self, key: &Bytes) -> Needs {
+        if cfg!(quorate_mutant = "gate_ignores_key") || !self.is_logged(Class::Data) {
+            return self.needs_state();
+        }
+        let pending = self.data.get(&Sorted::new(key.clone()));
+        self.needs_data(pending.map_or(Lsn(0), |entry| entry.lsn))
+    }
+
+    /// What must be durable before something that rests on the protocol state may leave.
+    #[must_use]
+    pub fn needs_state(&self) -> Needs {
+        Needs { synced: self.newest_state, written: Lsn(0) }
+    }
+
+    fn needs_data(&self, data: Lsn) -> Needs {
+        if self.must_sync(Class::Data) {
+            Needs { synced: self.newest_state.max(data), written: Lsn(0) }
+        } else {
+            Needs { synced: self.newest_state, written: data }
+        }
+    }
+
+    fn overlay(&self, class: Class) -> &Overlay {
+        match class {
+            Class::State => &self.state,
+            Class::Data => &self.data,
+        }
+    }
+}
+
+fn settle(overlay: &mut Overlay, log: &mut VecDeque<(Lsn, Sorted)>, upto: Lsn) {
+    while log.front().is_some_and(|(lsn, _)| *lsn <= upto) {
+        if let Some((_, key)) = log.pop_front()
+            && overlay.get(&key).is_some_and(|entry| entry.lsn <= upto)
+        {
+            overlay.remove(&key);
+        }
+    }
+}
+
+/// What a lane reads during one call. A failure of the store is kept for the node, which then stops
+/// and lets nothing out that the call asked for.
+pub struct LaneReader<'a> {
+    /// The lane's overlay.
+    pub table: &'a LaneTable,
+    /// The lane.
+    pub lane: LaneId,
+    /// The store below.
+    pub store: &'a dyn Reader,
+    /// Where a failure goes.
+    pub fatal: &'a RefCell<Option<Fatal>>,
+}
+
+impl LaneReader<'_> {
+    fn fail(&self, fatal: Fatal) {
+        self.fatal.borrow_mut().get_or_insert(fatal);
+    }
+}
+
+impl Table for LaneReader<'_> {
+    fn get(&self, class: Class, key: &Bytes) -> Option<Bytes> {
+        if let Some(entry) = self.table.overlay(class).get(&Sorted::new(key.clone())) {
+            return entry.value.clone();
+        }
+        if !self.table.is_logged(class) {
+            return None;
+        }
+        self.store.get(&store_key(self.lane, class, key)).unwrap_or_else(|fatal| {
+            self.fail(fatal);
+            None
+        })
+    }
+
+    fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
+        let start = Sorted::new(Bytes::copy_from_slice(from));
+        let mut upper = self.table.overlay(class).range(start..).peekable();
+        let mut more = true;
+        if self.table.is_logged(class) {
+            let low = store_key(self.lane, class, from);
+            let mut high = Vec::from(&store_key(self.lane, class, &[])[..]);
+            *high.last_mut().expect("the prefix has five bytes") += 1;
+            let scanned = self.store.scan(&low, &high, &mut |stored, value| {
+                let key = &stored[5..];
+                while more && let Some((above, entry)) = upper.peek() {
+                    match above.bytes[..].cmp(key) {
+                        Ordering::Greater => break,
+                        order => {
+                            if let Some(value) = &entry.value {
+                                more = each(&above.bytes, value);
+                            }
+                            upper.next();
+                            if order == Ordering::Equal {
+                                return more;
+                            }
+                        }
+                    }
+                }
+                more = more && each(key, value);
+                more
+            });
+            if let Err(fatal) = scanned {
+                return self.fail(fatal);
+            }
+        }
+        for (key, entry) in upper {
+            if !more {
+                return;
+            }
+            if let Some(value) = &entry.value {
+                more = each(&key.bytes, value);
+            }
+        }
+    }
+}
