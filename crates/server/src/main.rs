@@ -1,2 +1,2 @@
-//! Placeholder.
+//! The binary `quorate`.
 fn main() {}

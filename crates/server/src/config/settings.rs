@@ -1,0 +1,126 @@
+//! The typed settings of a host and their defaults.
+
+use super::values::{Addresses, Length, LogFormat, LogLevel, Size};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// All settings of a host. What the whole cluster must agree on is not here but in the directory's
+/// identity, which `quorate init` wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The host itself.
+    pub node: Node,
+    /// The RESP door.
+    pub resp: Resp,
+    /// The door between hosts.
+    pub cluster: Cluster,
+    /// The HTTP door.
+    pub http: Http,
+    /// The store.
+    pub store: Store,
+    /// Bounds.
+    pub limits: Limits,
+    /// The log.
+    pub log: Log,
+}
+
+/// The host itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The data directory.
+    pub data: PathBuf,
+    /// Whether a door may be bound to an address other machines can reach.
+    pub insecure: bool,
+}
+
+/// The RESP door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resp {
+    /// Where it listens.
+    pub bind: SocketAddr,
+    /// The most clients connected at once.
+    pub clients_max: u32,
+}
+
+/// The door between hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Where it listens.
+    pub bind: SocketAddr,
+    /// Where the hosts of the cluster are found, in the order of their numbers; empty means where
+    /// `init` said.
+    pub addresses: Addresses,
+}
+
+/// The HTTP door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Http {
+    /// Where it listens.
+    pub bind: SocketAddr,
+}
+
+/// The store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// The memory for blocks read from the disk.
+    pub cache: Size,
+    /// The memory for writes not yet in tables.
+    pub memtable: Size,
+    /// A delay added to every sync.
+    pub sync_delay: Length,
+}
+
+/// Bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// When an operation must have been answered.
+    pub request_timeout: Length,
+}
+
+/// The log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// How much is logged.
+    pub level: LogLevel,
+    /// How lines are written.
+    pub format: LogFormat,
+}
+
+const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}
+
+/// The default port of the door between hosts.
+pub const CLUSTER_PORT: u16 = 7411;
+/// The default port of the HTTP door.
+pub const HTTP_PORT: u16 = 7412;
+/// The default port of the RESP door.
+pub const RESP_PORT: u16 = 7413;
+
+impl Default for Config {
+    fn default() -> Config {
+        const MIB: u64 = 1 << 20;
+        Config {
+            node: Node { data: PathBuf::from("quorate-data"), insecure: false },
+            resp: Resp { bind: loopback(RESP_PORT), clients_max: 20_000 },
+            cluster: Cluster { bind: loopback(CLUSTER_PORT), addresses: Addresses::default() },
+            http: Http { bind: loopback(HTTP_PORT) },
+            store: Store {
+                cache: Size(64 * MIB),
+                memtable: Size(32 * MIB),
+                sync_delay: Length(Duration::ZERO),
+            },
+            limits: Limits { request_timeout: Length(Duration::from_secs(5)) },
+            log: Log { level: LogLevel::Info, format: LogFormat::Auto },
+        }
+    }
+}
+
+impl Config {
+    /// The doors and where each is to listen.
+    #[must_use]
+    pub fn doors(&self) -> [(&'static str, SocketAddr); 3] {
+        [("cluster", self.cluster.bind), ("http", self.http.bind), ("resp", self.resp.bind)]
+    }
+}

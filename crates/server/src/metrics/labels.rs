@@ -1,0 +1,136 @@
+//! The label values of metrics: bounded sets, each value the word the manual uses.
+
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+
+macro_rules! labels {
+    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $value:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum $name { $($(#[$value_doc])* $value,)* }
+
+        impl $name {
+            /// Every value, in the order of their numbers.
+            pub const ALL: &[$name] = &[$($name::$value,)*];
+
+            /// The label text.
+            #[must_use]
+            pub fn text(self) -> &'static str {
+                match self { $($name::$value => $text,)* }
+            }
+        }
+    };
+}
+
+labels! {
+    /// What was asked: the label `op`.
+    Kind {
+        /// Read a key.
+        Get = "get",
+        /// Set a key.
+        Put = "put",
+        /// Remove a key.
+        Delete = "delete",
+        /// List keys.
+        Scan = "scan",
+    }
+}
+
+labels! {
+    /// How an operation ended: the label `outcome`.
+    Ending {
+        /// Done.
+        Ok = "ok",
+        /// No quorum answered in time; nothing was changed.
+        NoQuorum = "no_quorum",
+        /// The deadline passed while a write was on its way; it may have been applied.
+        Unknown = "unknown",
+        /// Refused for what it asked: unsupported, or too large.
+        Refused = "refused",
+        /// Refused for the state of the node: too much in hand, or stopping.
+        Unavailable = "unavailable",
+    }
+}
+
+labels! {
+    /// What a round of messages to a group was for: the label `kind`.
+    RoundKind {
+        /// The read phase of a get.
+        Read = "read",
+        /// The read phase of a put or delete.
+        Query = "query",
+        /// The write phase of a put or delete.
+        Write = "write",
+        /// The write phase of a get that found its quorum in disagreement.
+        WriteBack = "write_back",
+        /// A page of a scan.
+        Scan = "scan",
+    }
+}
+
+labels! {
+    /// Why something was turned away before it became an operation: the label `reason`.
+    RejectReason {
+        /// A client over the limit of connections.
+        Clients = "clients",
+        /// Bytes on a client's connection that are no command.
+        Protocol = "protocol",
+        /// A frame of a peer that could not be decoded.
+        Frame = "frame",
+        /// A peer of another cluster, or in an older start than was seen.
+        Handshake = "handshake",
+        /// A client that did not read its replies.
+        SlowClient = "slow_client",
+    }
+}
+
+impl Kind {
+    /// What this operation asks.
+    #[must_use]
+    pub fn of(operation: &Operation) -> Kind {
+        match operation {
+            Operation::Get { .. } => Kind::Get,
+            Operation::Put { .. } => Kind::Put,
+            Operation::Delete { .. } => Kind::Delete,
+            Operation::Scan { .. } => Kind::Scan,
+        }
+    }
+}
+
+impl Ending {
+    /// How an operation with this outcome ended.
+    #[must_use]
+    pub fn of(outcome: &Outcome) -> Ending {
+        match outcome {
+            Outcome::Refused(refusal) => match refusal {
+                Refusal::NoQuorum { .. } => Ending::NoQuorum,
+                Refusal::OutcomeUnknown => Ending::Unknown,
+                Refusal::Unsupported | Refusal::TooLarge { .. } => Ending::Refused,
+                Refusal::Overloaded | Refusal::Stopping => Ending::Unavailable,
+            },
+            _ => Ending::Ok,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_index_the_list_of_all_values() {
+        assert!(Kind::ALL.iter().enumerate().all(|(index, kind)| *kind as usize == index));
+        assert!(Ending::ALL.iter().enumerate().all(|(index, ending)| *ending as usize == index));
+        assert_eq!(Kind::of(&Operation::Scan { from: 0, limit: 1 }).text(), "scan");
+    }
+
+    #[test]
+    fn refusals_end_apart_from_unknown_outcomes() {
+        let refused = |refusal| Ending::of(&Outcome::Refused(refusal));
+        assert_eq!(refused(Refusal::NoQuorum { reached: 1, needed: 2 }), Ending::NoQuorum);
+        assert_eq!(refused(Refusal::OutcomeUnknown), Ending::Unknown);
+        assert_eq!(refused(Refusal::Overloaded), Ending::Unavailable);
+        assert_eq!(refused(Refusal::Unsupported), Ending::Refused);
+        assert_eq!(Ending::of(&Outcome::Written), Ending::Ok);
+    }
+}

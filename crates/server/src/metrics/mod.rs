@@ -1,0 +1,19 @@
+//! What the threads of a host tell the outside: counters, gauges, histograms and readiness.
+//!
+//! The core thread and the disk thread write, the admin thread reads. Nothing here takes a lock or
+//! wakes a thread on the way of an operation: every cell is an atomic that exactly one thread
+//! writes with a relaxed store, so that a reader sees some recent value and a writer never waits.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cell`] | [`Counter`], [`Gauge`], [`Histogram`]: one writer each |
+//! | [`labels`] | the bounded label values: operation, ending, round, reason |
+//! | [`shared`] | [`Shared`]: all of a host's cells, and what rarely changes, behind one handle |
+
+pub mod cell;
+pub mod labels;
+pub mod shared;
+
+pub use cell::{Counter, Gauge, Histogram};
+pub use labels::{Ending, Kind, RejectReason, RoundKind};
+pub use shared::{DoorAddresses, KeyspaceCells, PeerCells, Shared, Stage};

@@ -1,0 +1,385 @@
+//! All of a host's cells behind one handle.
+
+use super::cell::{Counter, Gauge, Histogram};
+use super::labels::{Ending, Kind, RejectReason, RoundKind};
+use quorate_kernel::ids::{ClusterId, NodeId, Start};
+use quorate_kernel::storage::Durability;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Where a host is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stage {
+    /// Opening its directory and binding its doors.
+    Starting = 0,
+    /// Its doors are open.
+    Serving = 1,
+    /// It was told to stop and finishes what is in hand.
+    Stopping = 2,
+}
+
+/// The addresses the doors are bound to, as the operating system gave them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DoorAddresses {
+    /// The door for other hosts.
+    pub cluster: SocketAddr,
+    /// The RESP door.
+    pub resp: SocketAddr,
+}
+
+/// The cells of one keyspace. Written by the core thread.
+#[derive(Debug)]
+pub struct KeyspaceCells {
+    /// Its name.
+    pub name: String,
+    /// Its engine.
+    pub engine: String,
+    /// Its durability.
+    pub durability: Durability,
+    /// The nodes of its first view.
+    pub members: Vec<NodeId>,
+    ready: AtomicBool,
+    /// The version of the view in force here.
+    pub view_version: Gauge,
+    /// How many members that view has.
+    pub view_members: Gauge,
+    /// How often a newer view was installed since the start.
+    pub view_changes: Counter,
+    /// Operations accepted and not yet answered.
+    pub inflight: Gauge,
+    rounds: Vec<Counter>,
+    requests: Vec<Histogram>,
+    fields: Mutex<Vec<(&'static str, String)>>,
+}
+
+impl KeyspaceCells {
+    /// The cells of a keyspace that is not ready and has served nothing.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        engine: &str,
+        durability: Durability,
+        members: Vec<NodeId>,
+    ) -> KeyspaceCells {
+        let combinations = Kind::ALL.len() * Ending::ALL.len();
+        KeyspaceCells {
+            name: name.to_owned(),
+            engine: engine.to_owned(),
+            durability,
+            ready: AtomicBool::new(false),
+            view_version: Gauge::default(),
+            view_members: Gauge::default(),
+            view_changes: Counter::default(),
+            inflight: Gauge::default(),
+            rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
+            requests: (0..combinations).map(|_| Histogram::default()).collect(),
+            fields: Mutex::new(Vec::new()),
+            members,
+        }
+    }
+
+    /// Counts an answered operation and how long it took.
+    pub fn answered(&self, kind: Kind, ending: Ending, took: Duration) {
+        self.durations(kind, ending).observe(took);
+    }
+
+    /// How long the operations of this kind that ended so took.
+    #[must_use]
+    pub fn durations(&self, kind: Kind, ending: Ending) -> &Histogram {
+        &self.requests[kind as usize * Ending::ALL.len() + ending as usize]
+    }
+
+    /// The counter of rounds of this kind.
+    #[must_use]
+    pub fn rounds(&self, kind: RoundKind) -> &Counter {
+        &self.rounds[kind as usize]
+    }
+
+    /// Whether its lane can serve clients.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Replaces what the engine shows of its state; for `/status`. Takes a lock: once a second at
+    /// most, never per operation.
+    pub fn show(&self, fields: Vec<(&'static str, String)>) {
+        *self.fields.lock().unwrap_or_else(PoisonError::into_inner) = fields;
+    }
+
+    /// What the engine last showed of its state.
+    #[must_use]
+    pub fn shown(&self) -> Vec<(&'static str, String)> {
+        self.fields.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The cells of one other host. Written by the core thread.
+#[derive(Debug)]
+pub struct PeerCells {
+    /// The host's number.
+    pub host: u32,
+    /// Its node.
+    pub node: NodeId,
+    /// Where it is looked for.
+    pub address: String,
+    up: AtomicBool,
+    /// Frames not sent because its queue was full or it was away.
+    pub frames_dropped: Counter,
+    /// Bytes that wait in its queue.
+    pub queued_bytes: Gauge,
+}
+
+impl PeerCells {
+    /// The cells of a peer that is not connected.
+    #[must_use]
+    pub fn new(host: u32, node: NodeId, address: &str) -> PeerCells {
+        PeerCells {
+            host,
+            node,
+            address: address.to_owned(),
+            up: AtomicBool::new(false),
+            frames_dropped: Counter::default(),
+            queued_bytes: Gauge::default(),
+        }
+    }
+
+    /// Whether it has completed a handshake and is connected.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.up.load(Ordering::Relaxed)
+    }
+}
+
+/// Everything a host tells the outside. One per process, shared by its threads.
+#[derive(Debug)]
+pub struct Shared {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The host's number in the cluster, from 1.
+    pub host: u32,
+    /// The host's node.
+    pub node: NodeId,
+    /// Which of the node's starts this is.
+    pub start: Start,
+    /// When the process began to start.
+    pub began: Instant,
+    /// One for each keyspace, in the order of the directory's identity.
+    pub keyspaces: Vec<KeyspaceCells>,
+    /// One for each other host, in the order of their numbers.
+    pub peers: Vec<PeerCells>,
+    /// Clients connected to the RESP door. Written by the core thread.
+    pub clients: Gauge,
+    /// Clients accepted since the start. Written by the core thread.
+    pub clients_accepted: Counter,
+    /// Bytes written by protocols that the disk thread has not yet reported durable. Written by the
+    /// core thread.
+    pub unsynced_bytes: Gauge,
+    /// Turns of the core thread's loop. Written by the core thread.
+    pub turns: Counter,
+    /// How long each sync took. Written by the disk thread.
+    pub syncs: Histogram,
+    /// Batches the disk thread applied. Written by the disk thread.
+    pub batches: Counter,
+    /// Bytes of keys and values the disk thread applied. Written by the disk thread.
+    pub written_bytes: Counter,
+    /// Bytes the store takes on the disk. Written by the disk thread, now and then.
+    pub disk_bytes: Gauge,
+    rejected: Vec<Counter>,
+    beat_ms: Gauge,
+    stage: AtomicU8,
+    doors: Mutex<Option<DoorAddresses>>,
+    changed: Notify,
+}
+
+impl Shared {
+    /// The cells of a host that is starting.
+    #[must_use]
+    pub fn new(
+        cluster: ClusterId,
+        (host, node, start): (u32, NodeId, Start),
+        keyspaces: Vec<KeyspaceCells>,
+        peers: Vec<PeerCells>,
+    ) -> Shared {
+        Shared {
+            cluster,
+            host,
+            node,
+            start,
+            began: Instant::now(),
+            keyspaces,
+            peers,
+            clients: Gauge::default(),
+            clients_accepted: Counter::default(),
+            unsynced_bytes: Gauge::default(),
+            turns: Counter::default(),
+            syncs: Histogram::default(),
+            batches: Counter::default(),
+            written_bytes: Counter::default(),
+            disk_bytes: Gauge::default(),
+            rejected: RejectReason::ALL.iter().map(|_| Counter::default()).collect(),
+            beat_ms: Gauge::default(),
+            stage: AtomicU8::new(Stage::Starting as u8),
+            doors: Mutex::new(None),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Counts something turned away. Called by the core thread only.
+    pub fn reject(&self, reason: RejectReason) {
+        self.rejected[reason as usize].add(1);
+    }
+
+    /// How often something was turned away for this reason.
+    #[must_use]
+    pub fn rejected(&self, reason: RejectReason) -> u64 {
+        self.rejected[reason as usize].get()
+    }
+
+    /// Says that the core thread's loop turns. It must be called at least once a second while the
+    /// host serves, idle or not; `/livez` fails when it has not been called for ten.
+    pub fn beat(&self) {
+        self.turns.add(1);
+        self.beat_ms.set(self.uptime_ms());
+    }
+
+    /// How long ago the core thread's loop last turned; since the start if it never did.
+    #[must_use]
+    pub fn since_beat(&self) -> Duration {
+        Duration::from_millis(self.uptime_ms().saturating_sub(self.beat_ms.get()))
+    }
+
+    fn uptime_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The doors are open at these addresses: the host serves.
+    pub fn doors_open(&self, doors: DoorAddresses) {
+        self.beat();
+        *self.doors.lock().unwrap_or_else(PoisonError::into_inner) = Some(doors);
+        self.stage.store(Stage::Serving as u8, Ordering::Release);
+        self.changed.notify_one();
+    }
+
+    /// Where the doors are open, once they are.
+    #[must_use]
+    pub fn doors(&self) -> Option<DoorAddresses> {
+        *self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The host was told to stop.
+    pub fn stopping(&self) {
+        self.stage.store(Stage::Stopping as u8, Ordering::Release);
+        self.changed.notify_one();
+    }
+
+    /// Where the host is in its life.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Acquire) {
+            0 => Stage::Starting,
+            1 => Stage::Serving,
+            _ => Stage::Stopping,
+        }
+    }
+
+    /// A keyspace's lane became ready, or no longer is. Costs one load when nothing changed, so it
+    /// may be called on every turn.
+    pub fn set_keyspace_ready(&self, index: usize, ready: bool) {
+        self.change(&self.keyspaces[index].ready, ready);
+    }
+
+    /// A peer came or went. Costs one load when nothing changed.
+    pub fn set_peer_up(&self, index: usize, up: bool) {
+        self.change(&self.peers[index].up, up);
+    }
+
+    fn change(&self, cell: &AtomicBool, now: bool) {
+        if cell.load(Ordering::Relaxed) != now {
+            cell.store(now, Ordering::Release);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits until the stage, a keyspace's readiness or a peer has changed since the last call.
+    /// One waiter at a time.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// How many members of a keyspace's first view are this host or connected to it, and how many
+    /// a majority of them needs.
+    #[must_use]
+    pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
+        let here = usize::from(keyspace.members.contains(&self.node));
+        let up = self
+            .peers
+            .iter()
+            .filter(|peer| peer.is_up() && keyspace.members.contains(&peer.node))
+            .count();
+        (here + up, keyspace.members.len() / 2 + 1)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Host 1 of three, with one keyspace of all three.
+    pub(crate) fn sample() -> Shared {
+        let members = vec![NodeId(1), NodeId(2), NodeId(3)];
+        let keyspace = KeyspaceCells::new("default", "linearizable", Durability::Sync, members);
+        let peer = |host: u32| {
+            PeerCells::new(host, NodeId(u64::from(host)), &format!("127.0.0.1:74{host}1"))
+        };
+        Shared::new(
+            ClusterId(0xc1),
+            (1, NodeId(1), Start(4)),
+            vec![keyspace],
+            vec![peer(2), peer(3)],
+        )
+    }
+
+    #[test]
+    fn reach_counts_this_host_and_connected_members() {
+        let shared = sample();
+        assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
+        shared.set_peer_up(1, true);
+        assert_eq!(shared.reach(&shared.keyspaces[0]), (2, 2));
+        shared.set_peer_up(1, false);
+        assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
+    }
+
+    #[test]
+    fn stages_follow_one_another() {
+        let shared = sample();
+        assert_eq!(shared.stage(), Stage::Starting);
+        assert_eq!(shared.doors(), None);
+        let doors = DoorAddresses {
+            cluster: "127.0.0.1:1".parse().expect("an address"),
+            resp: "127.0.0.1:2".parse().expect("an address"),
+        };
+        shared.doors_open(doors);
+        assert_eq!((shared.stage(), shared.doors()), (Stage::Serving, Some(doors)));
+        shared.stopping();
+        assert_eq!(shared.stage(), Stage::Stopping);
+    }
+
+    #[test]
+    fn operations_are_counted_apart() {
+        let shared = sample();
+        let cells = &shared.keyspaces[0];
+        cells.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));
+        cells.answered(Kind::Put, Ending::Unknown, Duration::from_secs(5));
+        assert_eq!(cells.durations(Kind::Get, Ending::Ok).count(), 1);
+        assert_eq!(cells.durations(Kind::Put, Ending::Unknown).count(), 1);
+        assert_eq!(cells.durations(Kind::Put, Ending::Ok).count(), 0);
+        shared.reject(RejectReason::Frame);
+        assert_eq!(shared.rejected(RejectReason::Frame), 1);
+        assert_eq!(shared.rejected(RejectReason::Clients), 0);
+    }
+}
