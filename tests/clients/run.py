@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Runs every real client against a cluster of this machine.
+
+    tests/clients/run.py                      all suites against target/release/quorate
+    tests/clients/run.py --suite redis-py     one of them
+    tests/clients/run.py --against redis      all suites against a plain redis-server
+
+The suites speak to host 1; one runs again at host 2, and several write at one host and read at
+the other. Then the cluster is stopped, must leave no process, and must have its data when started
+again. Everything generated lies in cargo's target directory.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from server import Cluster, Failure, PlainRedis, ask
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TARGET = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
+SUITE_SECONDS = 600
+SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java"]
+
+
+def main():
+    options = parse()
+    work = tempfile.mkdtemp(prefix="quorate-clients-")
+    data = os.path.join(work, "data")
+    if options.against == "redis":
+        server = PlainRedis(data, options.port_base)
+    else:
+        server = Cluster(options.binary, data, options.port_base)
+    try:
+        failed = run(server, options)
+    except (Failure, subprocess.SubprocessError, OSError) as failure:
+        failed = [str(failure)]
+    finally:
+        server.kill()
+    if failed:
+        print(server.log())
+        print("== clients: failed: " + ", ".join(failed))
+        sys.exit(1)
+    shutil.rmtree(work)
+    print("== clients: all passed")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--against", choices=["quorate", "redis"], default="quorate")
+    parser.add_argument("--binary", default=os.path.join(TARGET, "release", "quorate"))
+    parser.add_argument("--port-base", type=int, default=27100)
+    parser.add_argument("--suite", choices=SUITES, action="append")
+    return parser.parse_args()
+
+
+def run(server, options):
+    """Runs the suites chosen; returns the names of those that failed."""
+    server.start()
+    is_ours = options.against == "quorate"
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    environment["RESP_ENDPOINT"] = server.endpoint(1)
+    environment["QUORATE"] = "1" if is_ours else "0"
+    if is_ours:
+        environment["RESP_ENDPOINT_SECOND"] = server.endpoint(2)
+    names = options.suite or SUITES
+    failed = [name for name in names if not suite(name, name, environment)]
+    if is_ours:
+        environment["RESP_ENDPOINT"] = server.endpoint(2)
+        if not suite("redis-cli", "redis-cli at host 2", environment):
+            failed.append("redis-cli at host 2")
+        restart(server)
+    server.stop()
+    return failed
+
+
+def suite(name, title, environment):
+    """Runs one suite; returns whether it passed."""
+    command, folder = {
+        "redis-cli": ([sys.executable, "-m", "unittest", "test_redis_cli"], HERE),
+        "redis-benchmark": ([sys.executable, "-m", "unittest", "test_redis_benchmark"], HERE),
+        "redis-py": (None, HERE),
+        "go-redis": (["go", "test", "-count=1", "./..."], os.path.join(HERE, "go")),
+        "java": (
+            ["mvn", "-q", "-B", "-ntp", f"-Doutput.directory={TARGET}/java", "test"],
+            os.path.join(HERE, "java"),
+        ),
+    }[name]
+    if name == "redis-py":
+        command = [virtual_python(), "-m", "unittest", "test_redis_py"]
+    print(f"== {title}: {' '.join(command)}", flush=True)
+    begun = time.monotonic()
+    try:
+        code = subprocess.run(
+            command, cwd=folder, env=environment, timeout=SUITE_SECONDS
+        ).returncode
+    except subprocess.TimeoutExpired:
+        code = "none in time"
+    outcome = "passed" if code == 0 else f"failed (exit code {code})"
+    print(f"== {title}: {outcome} in {time.monotonic() - begun:.1f} s", flush=True)
+    return code == 0
+
+
+def restart(server):
+    """What was acknowledged before a stop is there after it."""
+    ask(server.endpoint(1), "SET clients:restart kept")
+    server.stop()
+    server.start()
+    for number in (1, 2, 3):
+        reply = ask(server.endpoint(number), "GET clients:restart")
+        if reply != ["$4", "kept"]:
+            raise Failure(f"host {number} answered {reply} for a key set before the restart")
+    print("== restart: passed", flush=True)
+
+
+def virtual_python():
+    """The interpreter of a virtual environment that has what requirements.txt names."""
+    place = os.path.join(TARGET, "venv")
+    wanted = os.path.join(HERE, "requirements.txt")
+    installed = os.path.join(place, "requirements.txt")
+    python = os.path.join(place, "bin", "python")
+    if not os.path.exists(installed) or read(installed) != read(wanted):
+        subprocess.run([sys.executable, "-m", "venv", "--clear", place], check=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--requirement", wanted]
+        subprocess.run(install, check=True)
+        shutil.copy(wanted, installed)
+    return python
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+if __name__ == "__main__":
+    main()
