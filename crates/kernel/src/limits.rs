@@ -32,7 +32,19 @@ pub const PIPELINE_COMMANDS_MAX: usize = 1024;
 pub const COMMAND_ARGUMENTS_MAX: usize = 1024 * 1024;
 /// The longest inline command in bytes.
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
+/// The most bytes of one command, all arguments together, unless one value alone may be longer.
+pub const COMMAND_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The most operations of one client connection in hand at once; a longer MSET takes turns.
+pub const CLIENT_OPERATIONS_MAX: usize = 1024;
+/// The most bytes of unanswered commands of one client before its requests are no longer read.
+pub const CLIENT_PENDING_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The most bytes of values one client has asked for but not yet taken, as far as can be foreseen.
+pub const CLIENT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The longest reply of one command in bytes.
+pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 
 const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
 const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize);
 const _: () = assert!(INLINE_BYTES_MAX >= KEY_BYTES_MAX);
+const _: () = assert!(CLIENT_READ_BYTES_MAX > CLIENT_QUEUE_BYTES_MAX);
+const _: () = assert!(REPLY_BYTES_MAX >= VALUE_BYTES_MAX);

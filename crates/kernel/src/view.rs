@@ -2,6 +2,7 @@
 
 use crate::ids::{GroupId, NodeId};
 use crate::limits::GROUP_MEMBERS_MAX;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +50,7 @@ pub struct View {
     pub id: ViewId,
     /// The part of the hash space the group serves.
     pub range: Range,
-    members: Vec<NodeId>,
+    members: Arc<[NodeId]>,
 }
 
 impl View {
@@ -62,12 +63,18 @@ impl View {
             "a view has 1..=7 members"
         );
         assert!(members.windows(2).all(|pair| pair[0] < pair[1]), "a view's members are distinct");
-        View { id, range, members }
+        View { id, range, members: members.into() }
     }
 
     /// The members in ascending order.
     #[must_use]
     pub fn members(&self) -> &[NodeId] {
+        &self.members
+    }
+
+    /// The members as a group to send to.
+    #[must_use]
+    pub fn group(&self) -> &Arc<[NodeId]> {
         &self.members
     }
 

@@ -1,1 +1,172 @@
-//! Consistent quorums.
+//! Consistent quorums (CATS §4, Definition 1) as pure functions, and crash vectors, which keep them
+//! consistent when a member may forget what it acknowledged.
+//!
+//! A reply counts for a view only if its sender is a member of that very view and stamped it. A
+//! member that lost its data takes part again under a higher start; what its earlier start had
+//! acknowledged must no longer count. Each node therefore keeps a **crash vector**: the start in which
+//! each member began anew. Replies carry it, and a reply of an earlier start than the vector names is
+//! not counted (E. Michael et al., "Recovering Shared Objects Without Stable Storage", DISC 2017, §4).
+
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::GROUP_MEMBERS_MAX;
+use quorate_kernel::view::View;
+use serde::{Deserialize, Serialize};
+
+/// For each node that ever forgot its data: the start in which it did so last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrashVector(Vec<(NodeId, Start)>);
+
+impl CrashVector {
+    /// The start in which a node forgot; 0 if it never did.
+    #[must_use]
+    pub fn of(&self, node: NodeId) -> Start {
+        let known = self.0.iter().find(|(known, _)| *known == node);
+        known.map_or(Start(0), |(_, start)| *start)
+    }
+
+    /// Raises the entry of a node; returns whether that changed anything.
+    pub fn raise(&mut self, node: NodeId, start: Start) -> bool {
+        if self.of(node) >= start {
+            return false;
+        }
+        match self.0.iter_mut().find(|(known, _)| *known == node) {
+            Some((_, entry)) => *entry = start,
+            None => {
+                self.0.push((node, start));
+                self.0.sort_unstable();
+            }
+        }
+        true
+    }
+
+    /// Takes the higher entry of both for each node.
+    pub fn merge(&mut self, other: &CrashVector) {
+        for (node, start) in &other.0 {
+            self.raise(*node, *start);
+        }
+    }
+
+    /// Whether a reply of this incarnation still stands for what its node holds.
+    #[must_use]
+    pub fn admits(&self, from: Incarnation) -> bool {
+        cfg!(quorate_mutant = "forgets_ignored") || from.start >= self.of(from.node)
+    }
+}
+
+/// The replies of one phase of one operation, at most one of each member of one view.
+#[derive(Clone, Debug)]
+pub struct Replies<T> {
+    slots: [Option<(Start, T)>; GROUP_MEMBERS_MAX],
+}
+
+impl<T> Default for Replies<T> {
+    fn default() -> Replies<T> {
+        Replies { slots: [const { None }; GROUP_MEMBERS_MAX] }
+    }
+}
+
+impl<T> Replies<T> {
+    /// Keeps the reply of a member, in place of an earlier one of it. Returns false, and keeps
+    /// nothing, if the sender is no member of the view: a removed node never counts.
+    pub fn keep(&mut self, view: &View, from: Incarnation, reply: T) -> bool {
+        let Some(index) = view.index_of(from.node) else { return false };
+        self.slots[index] = Some((from.start, reply));
+        true
+    }
+
+    /// The reply of a member, if it counts.
+    #[must_use]
+    pub fn of(&self, view: &View, crashes: &CrashVector, node: NodeId) -> Option<&T> {
+        let (start, reply) = self.slots[view.index_of(node)?].as_ref()?;
+        crashes.admits(Incarnation { node, start: *start }).then_some(reply)
+    }
+
+    /// The replies that count: those whose sender has not forgotten since.
+    pub fn counted<'a>(
+        &'a self,
+        view: &'a View,
+        crashes: &'a CrashVector,
+    ) -> impl Iterator<Item = (Incarnation, &'a T)> + 'a {
+        let members = view.members().iter().zip(&self.slots);
+        members.filter_map(|(&node, slot)| {
+            let (start, reply) = slot.as_ref()?;
+            let from = Incarnation { node, start: *start };
+            crashes.admits(from).then_some((from, reply))
+        })
+    }
+
+    /// How many members have answered, counted or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.iter().flatten().count()
+    }
+
+    /// Whether nobody has answered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// How many of the other members a node that forgot must refill from: so many that they meet every
+/// majority that the node was part of, in a member other than the node itself.
+#[must_use]
+pub fn refill_quorum(view: &View) -> usize {
+    view.members().len() - view.majority() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::view::{Range, ViewId};
+
+    fn view(members: u64) -> View {
+        View::new(ViewId::default(), Range::ALL, (1..=members).map(NodeId).collect())
+    }
+
+    fn incarnation(node: u64, start: u32) -> Incarnation {
+        Incarnation { node: NodeId(node), start: Start(start) }
+    }
+
+    #[test]
+    fn equal_replies_of_different_senders_are_two() {
+        let (view, crashes) = (view(3), CrashVector::default());
+        let mut replies = Replies::default();
+        assert!(replies.keep(&view, incarnation(1, 1), "same"));
+        assert!(replies.keep(&view, incarnation(2, 1), "same"));
+        assert!(replies.keep(&view, incarnation(2, 1), "same"));
+        assert!(!replies.keep(&view, incarnation(9, 1), "same"), "no member");
+        assert_eq!(replies.counted(&view, &crashes).count(), 2);
+        assert_eq!(replies.of(&view, &crashes, NodeId(2)), Some(&"same"));
+    }
+
+    #[test]
+    fn a_reply_from_before_the_sender_forgot_does_not_count() {
+        let view = view(3);
+        let mut replies = Replies::default();
+        replies.keep(&view, incarnation(1, 5), ());
+        replies.keep(&view, incarnation(2, 1), ());
+        let mut crashes = CrashVector::default();
+        assert!(crashes.raise(NodeId(1), Start(6)) && !crashes.raise(NodeId(1), Start(5)));
+        let counted: Vec<_> = replies.counted(&view, &crashes).map(|(from, ())| from).collect();
+        assert_eq!(counted, [incarnation(2, 1)]);
+        assert_eq!(replies.of(&view, &crashes, NodeId(1)), None);
+        let mut other = CrashVector::default();
+        other.raise(NodeId(2), Start(3));
+        crashes.merge(&other);
+        assert_eq!((crashes.of(NodeId(1)), crashes.of(NodeId(2))), (Start(6), Start(3)));
+    }
+
+    #[test]
+    fn a_refill_meets_every_write_without_the_node_itself() {
+        for members in 1..=7 {
+            let view = view(members);
+            let others = members as usize - 1;
+            let of_a_write = view.majority() - 1;
+            assert!(refill_quorum(&view) + of_a_write > others);
+        }
+        assert_eq!(refill_quorum(&view(3)), 2);
+        assert_eq!(refill_quorum(&view(5)), 3);
+    }
+}

@@ -1,0 +1,364 @@
+//! Operations in hand: their phases, alarms and deadlines. Any node coordinates for its clients.
+//!
+//! Coordinator state is kept per operation, never per key: two operations on one key at one
+//! coordinator know nothing of each other (CATS, Algorithm 4 keys it by key and so mixes them).
+
+use super::message::{Message, Stamp, Want};
+use super::read::Reading;
+use super::record::Record;
+use super::scan::Paging;
+use super::timer::Timer;
+use super::{Context, Linearizable};
+use crate::quorum::Replies;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use bytes::Bytes;
+use hashbrown::HashMap;
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
+use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
+use quorate_kernel::probe;
+use quorate_kernel::process::Request;
+use quorate_kernel::time::{Span, Time};
+use quorate_kernel::view::View;
+
+/// What a client asked.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Get,
+    Put(Bytes),
+    Delete,
+    Scan { from: u64, limit: u32 },
+}
+
+/// Where an operation stands.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Every operation begins in the largest; a box would cost it more.
+pub(super) enum Phase {
+    /// Phase 1: collecting timestamps, or the newest record.
+    Read(Reading),
+    /// Phase 2: storing this record; a reply is an acknowledgement.
+    Write { record: Record, acks: Replies<()> },
+    /// Collecting pages of a scan.
+    Page(Paging),
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub ticket: Ticket,
+    pub ask: Ask,
+    /// The stored form of the key; empty for a scan.
+    pub key: Bytes,
+    pub phase: Phase,
+    /// The view that the present phase aims at; only replies stamped with it count.
+    pub view: Arc<View>,
+    pub deadline: Time,
+    /// When the present phase began.
+    pub since: Time,
+    /// How long to wait before the next repetition.
+    retry: Span,
+    /// The one alarm that is not stale.
+    alarm: Time,
+    /// Whether the read phase of a delete saw a value.
+    pub existed: bool,
+}
+
+/// All operations in hand.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    by_id: HashMap<u64, Operation, ById>,
+    alarms: BTreeSet<(Time, u64)>,
+    armed: Option<Time>,
+    last_id: u64,
+}
+
+/// Operation numbers are their own hash.
+type ById = core::hash::BuildHasherDefault<IdHasher>;
+
+#[derive(Default)]
+pub(super) struct IdHasher(u64);
+
+impl core::hash::Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("operation numbers are hashed as u64");
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Operations {
+    pub fn get_mut(&mut self, id: u64) -> Option<&mut Operation> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn check(&self) {
+        assert!(self.alarms.len() >= self.by_id.len(), "every operation has an alarm");
+        let first = self.alarms.first().map(|(at, _)| *at);
+        assert!(self.armed <= first || first.is_none(), "no alarm is due before the timer");
+    }
+
+    fn set_alarm(&mut self, id: u64, at: Time, cx: &mut Context<'_>) {
+        let Some(operation) = self.by_id.get_mut(&id) else { return };
+        operation.alarm = at;
+        self.alarms.insert((at, id));
+        self.arm(cx);
+    }
+
+    fn arm(&mut self, cx: &mut Context<'_>) {
+        let Some((first, _)) = self.alarms.first() else { return };
+        if self.armed.is_none_or(|armed| *first < armed) {
+            self.armed = Some(*first);
+            cx.fx.arm(Timer::Operations, *first);
+        }
+    }
+}
+
+impl Linearizable {
+    /// A client asks.
+    pub(super) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+        if let Some(refusal) = self.refuse(&request.operation) {
+            // A refusal promises nothing: nothing was begun.
+            return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        }
+        let (ask, key) = match request.operation {
+            Asked::Get { key } => (Ask::Get, super::keys::data_key(&key)),
+            Asked::Put { key, value } => (Ask::Put(value), super::keys::data_key(&key)),
+            Asked::Delete { key } => (Ask::Delete, super::keys::data_key(&key)),
+            Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
+        };
+        let phase = match ask {
+            Ask::Scan { .. } => Phase::Page(Paging::default()),
+            Ask::Get => Phase::Read(Reading::new(self.first_want())),
+            Ask::Put(_) | Ask::Delete => Phase::Read(Reading::new(Want::Counter)),
+        };
+        let retry = self.volatile.rtt.retry();
+        let operations = &mut self.volatile.operations;
+        operations.last_id += 1;
+        let id = operations.last_id;
+        let operation = Operation {
+            ticket,
+            ask,
+            key,
+            phase,
+            view: Arc::clone(&self.volatile.route),
+            deadline: request.deadline,
+            since: cx.now,
+            retry,
+            alarm: cx.now,
+            existed: false,
+        };
+        operations.by_id.insert(id, operation);
+        operations.set_alarm(id, (cx.now + retry).min(request.deadline), cx);
+        self.ask_all(id, cx);
+    }
+
+    fn refuse(&self, operation: &Asked) -> Option<Refusal> {
+        if self.volatile.operations.len() >= OPERATIONS_MAX {
+            return Some(Refusal::Overloaded);
+        }
+        let too_large = |what, length, limit| {
+            (length > limit).then_some(Refusal::TooLarge { what, length, limit })
+        };
+        let key = operation.key().and_then(|key| too_large("key", key.len(), KEY_BYTES_MAX));
+        key.or_else(|| match operation {
+            Asked::Put { value, .. } => {
+                too_large("value", value.len(), self.settings.value_bytes_max)
+            }
+            _ => None,
+        })
+    }
+
+    /// With digests the coordinator's own replica gives the value; it must be one.
+    fn first_want(&self) -> Want {
+        let is_ready = self.durable.status == super::state::Status::Ready;
+        if self.settings.digest_reads && is_ready { Want::Digest } else { Want::Value }
+    }
+
+    /// Sends the question of the operation's present phase to every member of the view it aims at.
+    ///
+    /// Questions leave early: they promise nothing, the members decide what to do with them.
+    pub(super) fn ask_all(&mut self, id: u64, cx: &mut Context<'_>) {
+        if let Some(operation) = self.volatile.operations.get_mut(id) {
+            cx.fx.send_early(operation.view.group(), question(id, operation));
+        }
+    }
+
+    /// Sends the question to those members that have not answered it.
+    pub(super) fn ask_missing(&mut self, id: u64, cx: &mut Context<'_>) {
+        let crashes = &self.volatile.crashes;
+        let Some(operation) = self.volatile.operations.by_id.get(&id) else { return };
+        let view = &operation.view;
+        for &node in view.members() {
+            let is_answered = match &operation.phase {
+                Phase::Read(reading) => reading.has_answer_of(view, crashes, node),
+                Phase::Write { acks, .. } => acks.of(view, crashes, node).is_some(),
+                Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
+            };
+            if !is_answered {
+                cx.fx.send_early(node, question(id, operation));
+            }
+        }
+    }
+
+    /// Begins the operation's next phase: its replies are collected anew.
+    pub(super) fn enter(&mut self, id: u64, phase: Phase, cx: &mut Context<'_>) {
+        if let Some(operation) = self.volatile.operations.get_mut(id) {
+            operation.phase = phase;
+            operation.since = cx.now;
+        }
+    }
+
+    /// Wakes the operation after `span`, or at its deadline if that comes first.
+    pub(super) fn wake_after(&mut self, id: u64, span: Span, cx: &mut Context<'_>) {
+        let operations = &mut self.volatile.operations;
+        if let Some(operation) = operations.get_mut(id) {
+            let at = (cx.now + span).min(operation.deadline);
+            operations.set_alarm(id, at, cx);
+        }
+    }
+
+    /// Ends the operation.
+    ///
+    /// The answer leaves early: every reply it rests on, this node's own included, left its replica
+    /// only when what it shows was durable there.
+    pub(super) fn finish(&mut self, id: u64, outcome: Outcome, cx: &mut Context<'_>) {
+        if let Some(operation) = self.volatile.operations.by_id.remove(&id) {
+            self.volatile.rtt.observe(cx.now - operation.since);
+            cx.fx.answer_early(operation.ticket, outcome);
+        }
+    }
+
+    /// The timer of all operations fired.
+    pub(super) fn on_alarm(&mut self, cx: &mut Context<'_>) {
+        self.volatile.operations.armed = None;
+        while let Some(&(at, id)) = self.volatile.operations.alarms.first()
+            && at <= cx.now
+        {
+            self.volatile.operations.alarms.pop_first();
+            let Some(operation) = self.volatile.operations.get_mut(id) else { continue };
+            if operation.alarm != at {
+                continue;
+            }
+            if cx.now >= operation.deadline {
+                self.expire(id, cx);
+            } else {
+                self.repeat(id, cx);
+            }
+        }
+        self.volatile.operations.arm(cx);
+    }
+
+    fn repeat(&mut self, id: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        if let Phase::Read(reading) = &mut operation.phase
+            && reading.lose_patience()
+        {
+            let span = operation.retry;
+            self.wake_after(id, span, cx);
+            return self.advance_read(id, cx);
+        }
+        let span = operation.retry;
+        operation.retry = Span((span.0 * 2).min(super::rtt::RETRY_MAX.0));
+        self.volatile.counters.retries += 1;
+        probe!("linearizable/retry");
+        if !self.retarget(id, cx) {
+            self.ask_missing(id, cx);
+        }
+        self.wake_after(id, span, cx);
+    }
+
+    fn expire(&mut self, id: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        let needed = operation.view.majority() as u8;
+        let no_quorum = |reached: usize| Refusal::NoQuorum { reached: reached as u8, needed };
+        let refusal = match (&operation.phase, &operation.ask) {
+            (Phase::Read(reading), _) => no_quorum(reading.answered()),
+            (Phase::Page(paging), _) => no_quorum(paging.replies.len()),
+            // A get imposes a value that was there before it: it has changed nothing.
+            (Phase::Write { acks, .. }, Ask::Get) => no_quorum(acks.len()),
+            (Phase::Write { .. }, _) => Refusal::OutcomeUnknown,
+        };
+        self.volatile.counters.expired += 1;
+        probe!("linearizable/expired");
+        self.finish(id, Outcome::Refused(refusal), cx);
+    }
+
+    /// Moves an operation to the newest view known, if that is newer than the one it aims at. A read
+    /// phase begins anew; a write phase repeats the **same** record: a put that read again could
+    /// appear, be overwritten and appear again.
+    pub(super) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
+        let route = Arc::clone(&self.volatile.route);
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
+        if operation.view.id >= route.id {
+            return false;
+        }
+        operation.view = route;
+        match &mut operation.phase {
+            Phase::Read(reading) => *reading = Reading::new(reading.want()),
+            Phase::Write { .. }
+                if cfg!(quorate_mutant = "retry_reads_again")
+                    && !matches!(operation.ask, Ask::Get) =>
+            {
+                operation.phase = Phase::Read(Reading::new(Want::Counter));
+            }
+            Phase::Write { acks, .. } => *acks = Replies::default(),
+            Phase::Page(paging) => *paging = Paging::default(),
+        }
+        self.volatile.counters.retargets += 1;
+        probe!("linearizable/retarget");
+        self.ask_all(id, cx);
+        true
+    }
+
+    /// Takes in what a reply's stamp says of views and of members that forgot. Returns whether the
+    /// reply may count for the operation: it is stamped with the very view the operation aims at. An
+    /// operation that aims at an older view than is now known moves on.
+    pub(super) fn accept(
+        &mut self,
+        id: u64,
+        from: Incarnation,
+        stamp: &Stamp,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        self.volatile.crashes.merge(&stamp.crashes);
+        if let Some(hint) = &stamp.hint {
+            self.learn(hint);
+        }
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
+        let is_member = operation.view.index_of(from.node).is_some();
+        if cfg!(quorate_mutant = "count_other_view") && is_member {
+            return true;
+        }
+        if stamp.view != operation.view.id {
+            probe!("linearizable/reply_of_another_view");
+            self.retarget(id, cx);
+            return false;
+        }
+        is_member
+    }
+}
+
+fn question(id: u64, operation: &Operation) -> Message {
+    let (view, key) = (operation.view.id, operation.key.clone());
+    match (&operation.phase, &operation.ask) {
+        (Phase::Read(reading), _) => Message::ReadA { op: id, view, want: reading.want(), key },
+        (Phase::Write { record, .. }, _) => {
+            Message::WriteA { op: id, view, key, record: record.bytes().clone() }
+        }
+        (Phase::Page(_), Ask::Scan { from, limit }) => {
+            Message::PageA { op: id, view, from: *from, limit: *limit }
+        }
+        (Phase::Page(_), _) => unreachable!("only a scan collects pages"),
+    }
+}

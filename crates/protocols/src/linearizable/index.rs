@@ -1,0 +1,92 @@
+//! A bounded index from key to the head of its newest record, which spares a put most of its reads
+//! of the store. Two generations: when the young one is full it becomes the old one and what was old
+//! is dropped, so a miss costs one read of the store and memory has a bound.
+
+use super::record::Head;
+use bytes::Bytes;
+use core::hash::{BuildHasher, Hasher};
+use hashbrown::HashMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Hashes a stored key by the position it begins with: a fixed function, so runs repeat.
+#[derive(Clone, Default, Debug)]
+pub(super) struct ByPosition;
+
+#[derive(Default)]
+pub(super) struct PositionHasher(u64);
+
+impl Hasher for PositionHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let position = bytes.first_chunk().map(|first| u64::from_le_bytes(*first));
+        self.0 = position.unwrap_or_else(|| xxh3_64(bytes));
+    }
+
+    // The length that a slice's hash is given first says nothing that its position does not.
+    fn write_usize(&mut self, _length: usize) {}
+}
+
+impl BuildHasher for ByPosition {
+    type Hasher = PositionHasher;
+
+    fn build_hasher(&self) -> PositionHasher {
+        PositionHasher::default()
+    }
+}
+
+/// The index.
+#[derive(Debug)]
+pub(super) struct Index {
+    young: HashMap<Bytes, Head, ByPosition>,
+    old: HashMap<Bytes, Head, ByPosition>,
+    generation_keys_max: usize,
+}
+
+impl Index {
+    pub fn new(keys_max: usize) -> Index {
+        let empty = || HashMap::with_hasher(ByPosition);
+        Index { young: empty(), old: empty(), generation_keys_max: (keys_max / 2).max(1) }
+    }
+
+    pub fn get(&self, key: &Bytes) -> Option<Head> {
+        self.young.get(key).or_else(|| self.old.get(key)).copied()
+    }
+
+    pub fn set(&mut self, key: &Bytes, head: Head) {
+        if let Some(known) = self.young.get_mut(key) {
+            *known = head;
+            return;
+        }
+        if self.young.len() >= self.generation_keys_max {
+            self.old = core::mem::take(&mut self.young);
+        }
+        // An exact copy: the index outlives the frame that the key came in.
+        self.young.insert(Bytes::copy_from_slice(key), head);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::data_key;
+    use super::super::record::Ts;
+    use super::*;
+    use quorate_kernel::ids::Incarnation;
+
+    #[test]
+    fn it_forgets_old_keys_and_never_lies() {
+        let mut index = Index::new(8);
+        let head =
+            |n| Head { ts: Ts { n, writer: Incarnation::default(), sequence: 0 }, live: true };
+        let key = |n: u64| data_key(&n.to_be_bytes());
+        for n in 0..100 {
+            index.set(&key(n), head(n));
+            index.set(&key(n), head(n + 1));
+            assert_eq!(index.get(&key(n)), Some(head(n + 1)));
+        }
+        let known = (0..100).filter(|n| index.get(&key(*n)).is_some()).count();
+        assert!((4..=8).contains(&known), "{known}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Timestamps, and the record that carries one: the same bytes on the wire and in the store.
+//!
+//! ```text
+//! version and kind u8 | n u64 | writer node u64 | writer start u32 | sequence u64 | value
+//! ```
+//! Integers are big-endian. The coordinator builds a record once; from there on it is shared.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::error::WireError;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use serde::{Deserialize, Serialize};
+
+/// Totally ordered and unique: `n` is one more than the highest the writer's quorum knew, the writer
+/// carries its start, and no start uses a sequence number twice. Equal timestamps mean equal values.
+/// (CATS §4.2 orders by `n` and the coordinator alone, which lets two puts of one coordinator, or of
+/// its two starts, collide.)
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Ts {
+    /// The counter.
+    pub n: u64,
+    /// Who wrote.
+    pub writer: Incarnation,
+    /// Which of the writer's operations.
+    pub sequence: u64,
+}
+
+impl Ts {
+    /// Below every write: the timestamp of a key that was never written.
+    pub const ZERO: Ts =
+        Ts { n: 0, writer: Incarnation { node: NodeId(0), start: Start(0) }, sequence: 0 };
+
+    /// A timestamp above this one.
+    #[must_use]
+    pub fn next(self, writer: Incarnation, sequence: u64) -> Ts {
+        let n = self.n.checked_add(1).expect("a key is written fewer than 2^64 times");
+        if cfg!(quorate_mutant = "timestamp_without_writer") {
+            return Ts { n, ..Ts::ZERO };
+        }
+        Ts { n, writer, sequence }
+    }
+}
+
+const TOMBSTONE: u8 = 0x10;
+const VALUE: u8 = 0x11;
+/// The bytes of a record before its value.
+pub(super) const HEAD_BYTES: usize = 29;
+
+/// What is known of a record without its value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub ts: Ts,
+    /// Whether the key has a value; a tombstone, or nothing at all, has none.
+    pub live: bool,
+}
+
+/// A value or a tombstone with its timestamp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record(Bytes);
+
+impl Record {
+    /// Builds a record; no value makes a tombstone.
+    pub fn new(ts: Ts, value: Option<&[u8]>) -> Record {
+        let mut bytes = BytesMut::with_capacity(HEAD_BYTES + value.map_or(0, <[u8]>::len));
+        bytes.put_u8(if value.is_some() { VALUE } else { TOMBSTONE });
+        bytes.put_u64(ts.n);
+        bytes.put_u64(ts.writer.node.0);
+        bytes.put_u32(ts.writer.start.0);
+        bytes.put_u64(ts.sequence);
+        bytes.put_slice(value.unwrap_or_default());
+        Record(bytes.freeze())
+    }
+
+    /// Takes bytes that came from a peer or the store.
+    ///
+    /// # Errors
+    /// They are no record.
+    pub fn from_bytes(bytes: Bytes) -> Result<Record, WireError> {
+        match bytes.first() {
+            Some(&VALUE) if bytes.len() >= HEAD_BYTES => Ok(Record(bytes)),
+            Some(&TOMBSTONE) if bytes.len() == HEAD_BYTES => Ok(Record(bytes)),
+            _ => Err(WireError::Malformed { what: "record" }),
+        }
+    }
+
+    /// Takes bytes that this engine stored.
+    pub fn stored(bytes: Bytes) -> Record {
+        Record::from_bytes(bytes).expect("the store returns the records that were put into it")
+    }
+
+    pub fn head(&self) -> Head {
+        let u64_at = |at: usize| {
+            u64::from_be_bytes(*self.0[at..].first_chunk().expect("a record has a whole head"))
+        };
+        let start = u32::from_be_bytes(*self.0[17..].first_chunk().expect("as above"));
+        let writer = Incarnation { node: NodeId(u64_at(9)), start: Start(start) };
+        Head { ts: Ts { n: u64_at(1), writer, sequence: u64_at(21) }, live: self.0[0] == VALUE }
+    }
+
+    /// The value, shared with the record.
+    pub fn value(&self) -> Option<Bytes> {
+        (self.0[0] == VALUE).then(|| self.0.slice(HEAD_BYTES..))
+    }
+
+    /// The record's bytes without its value; a value's are those of an empty one.
+    pub fn without_value(&self) -> Bytes {
+        self.0.slice(..HEAD_BYTES)
+    }
+
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_back_and_nonsense_is_refused() {
+        let writer = Incarnation { node: NodeId(7), start: Start(3) };
+        let ts = Ts::ZERO.next(writer, 9);
+        for value in [None, Some(&b""[..]), Some(&b"value"[..])] {
+            let record = Record::new(ts, value);
+            let read = Record::from_bytes(record.bytes().clone()).expect("a record");
+            assert_eq!(read.head(), Head { ts, live: value.is_some() });
+            assert_eq!(read.value().as_deref(), value);
+        }
+        for bad in [&b""[..], &[VALUE; 28], &[0; 40], &[TOMBSTONE; 30]] {
+            assert!(Record::from_bytes(Bytes::copy_from_slice(bad)).is_err());
+        }
+    }
+
+    #[test]
+    fn timestamps_of_two_starts_of_one_node_differ() {
+        let start = |n| Incarnation { node: NodeId(1), start: Start(n) };
+        let old = Ts::ZERO.next(start(1), 1);
+        assert!(old < Ts::ZERO.next(start(2), 1));
+        assert!(old < Ts::ZERO.next(start(1), 2));
+        assert!(Ts::ZERO.next(start(9), 9) < old.next(start(1), 1));
+    }
+}
