@@ -19,28 +19,27 @@ SECOND = os.environ.get("RESP_ENDPOINT_SECOND")
 SECOND = _parse(SECOND) if SECOND else None
 IS_QUORATE = os.environ.get("QUORATE") == "1"
 
-# Commands that a register cannot keep the promise of. Each is refused with an error that says
-# why, and names the engine that can. Expiry needs a clock that the engine does not have.
+SERIALIZABLE = "use a serializable keyspace"
+
+# Commands that a register cannot keep the promise of, and what their refusal tells to do instead.
 REFUSED = [
-    ["INCR", "k"],
-    ["DECRBY", "k", "2"],
-    ["APPEND", "k", "x"],
-    ["SETRANGE", "k", "1", "x"],
-    ["SETNX", "k", "x"],
-    ["SET", "k", "x", "NX"],
-    ["SET", "k", "x", "XX"],
-    ["SET", "k", "x", "GET"],
-    ["GETSET", "k", "x"],
-    ["GETDEL", "k"],
-    ["EXPIRE", "k", "10"],
-    ["MULTI"],
-    ["WATCH", "k"],
+    (["INCR", "k"], SERIALIZABLE),
+    (["DECRBY", "k", "2"], SERIALIZABLE),
+    (["APPEND", "k", "x"], SERIALIZABLE),
+    (["SETRANGE", "k", "1", "x"], SERIALIZABLE),
+    (["SETNX", "k", "x"], SERIALIZABLE),
+    (["SET", "k", "x", "NX"], SERIALIZABLE),
+    (["SET", "k", "x", "XX"], SERIALIZABLE),
+    (["SET", "k", "x", "GET"], SERIALIZABLE),
+    (["GETSET", "k", "x"], SERIALIZABLE),
+    (["GETDEL", "k"], SERIALIZABLE),
+    (["WATCH", "k"], SERIALIZABLE),
+    (["MULTI"], SERIALIZABLE),
+    (["EXPIRE", "k", "10"], "a key stays until it is deleted"),
 ]
 
-
-def is_refusal(text):
-    """Whether an error's text names an engine that can do what was asked."""
-    return text.startswith(("ERR ", "(error) ERR ")) and "serializable" in text
+# Why, in every refusal.
+REASON = "register cannot do"
 
 
 def key(name):

@@ -146,13 +146,16 @@ class LettuceTest {
             "APPEND", commands -> commands.append(name, "x"),
             "SETNX", commands -> commands.setnx(name, "x"),
             "GETDEL", commands -> commands.getdel(name),
-            "EXPIRE", commands -> commands.expire(name, 10),
-            "MULTI", commands -> commands.multi());
+            "EXPIRE", commands -> commands.expire(name, 10));
         RedisCommands<String, String> commands = connect(protocol);
         refused.forEach((command, action) -> {
             RedisCommandExecutionException error = assertThrows(
                 RedisCommandExecutionException.class, () -> action.accept(commands), command);
-            assertTrue(error.getMessage().contains("serializable"), error.getMessage());
+            assertTrue(error.getMessage().contains("register cannot do"), error.getMessage());
         });
+        assertThrows(RedisCommandExecutionException.class, commands::multi);
+        assertThrows(RedisCommandExecutionException.class, () -> commands.set(name, "x"));
+        assertEquals("OK", commands.discard());
+        assertNull(commands.get(name));
     }
 }

@@ -1,0 +1,65 @@
+# What people type. A Rust toolchain with rustfmt and clippy is assumed to be there; whatever else
+# the tests need is installed by `make tools`, which says what it installs.
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+SEEDS ?= 0..200000
+ARGS ?=
+
+.PHONY: help build test tools test-clients test-clients-redis soak bench bench-redis
+
+help:
+	@echo "make build               the release binary, $(TARGET)/release/quorate"
+	@echo "make test                everything CI runs: install tools, rules, tests, simulator,"
+	@echo "                         mutants, real clients"
+	@echo "make test-clients        only the real clients, against a three-host cluster"
+	@echo "make test-clients-redis  the same suites against a plain redis-server"
+	@echo "make soak SEEDS=A..B     every scenario of the simulator over many seeds"
+	@echo "make bench ARGS=...      quorate bench"
+	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
+
+build:
+	cargo build --release --package quorate-server
+
+test: tools
+	cargo xtask ci
+	@$(MAKE) --no-print-directory test-clients
+
+test-clients: tools build
+	python3 tests/clients/run.py
+
+test-clients-redis: tools
+	python3 tests/clients/run.py --against redis
+
+soak:
+	cargo build --profile sim --package quorate-sim
+	$(TARGET)/sim/quorate-sim --seeds $(SEEDS) $(ARGS)
+
+bench: build
+	$(TARGET)/release/quorate bench $(ARGS)
+
+bench-redis: build tools
+	$(TARGET)/release/quorate bench compare $(ARGS)
+
+# Installs a package only for a command that is missing. The tests start servers of their own on
+# ports of their own; a Redis that runs as a service is neither used nor stopped.
+tools:
+	@command -v cargo >/dev/null || { echo "install Rust first: https://rustup.rs"; exit 1; }
+	@set -e; packages=; \
+	need() { command -v "$$1" >/dev/null 2>&1 || packages="$$packages $$2"; }; \
+	need redis-cli redis-tools; \
+	need redis-benchmark redis-tools; \
+	need redis-server redis-server; \
+	need go golang-go; \
+	need javac default-jdk-headless; \
+	need mvn maven; \
+	need python3 python3; \
+	python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$$packages python3-venv"; \
+	if [ -n "$$packages" ]; then \
+		echo "== tools: installing$$packages"; \
+		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+		$$sudo apt-get update -qq; \
+		$$sudo env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends $$packages; \
+	else \
+		echo "== tools: all there"; \
+	fi
