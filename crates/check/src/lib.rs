@@ -1,1 +1,68 @@
-//! Placeholder.
+//! Histories of clients, and the judges that say whether the promises made to them were kept.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`history`] | invocations and completions, unknown outcomes included, and their recorder |
+//! | [`linearizable`] | the judge of atomic registers |
+//! | [`durability`] | the judge of what was acknowledged before the last restart |
+//! | [`scan`] | the judge of what a scan must and must not show |
+//! | [`explain`] | why a history breaks a promise, in few lines |
+//! | [`report`] | what the judges found |
+//! | [`recorded`] | histories as files |
+//!
+//! A judge that cannot tell says so; that is never a pass. The crate is `no_std`.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod durability;
+pub mod explain;
+pub mod history;
+pub mod linearizable;
+mod memo;
+pub mod recorded;
+mod reduce;
+mod register;
+pub mod report;
+pub mod scan;
+mod search;
+mod timeline;
+
+use history::History;
+use linearizable::Judge;
+use report::{Counts, Events, Report};
+
+/// All judges together; they keep their room from one history to the next.
+#[derive(Default)]
+pub struct Judges {
+    judge: Judge,
+    events: Events,
+}
+
+impl Judges {
+    /// Judges with nothing to judge.
+    #[must_use]
+    pub fn new() -> Judges {
+        Judges::default()
+    }
+
+    /// Judges a history; the search for each key ends after `steps_max` steps, and is then unknown
+    /// ([`linearizable::STEPS_MAX_DEFAULT`]).
+    pub fn judge(&mut self, history: &History, steps_max: u64) -> Report {
+        let judge = &mut self.judge;
+        judge.partition.fill(history);
+        let counts = Counts::of(history, &judge.partition, &mut self.events);
+        let linearizable = judge.judge_keys(history, steps_max);
+        let durable = history.healed().map(|_| durability::judge_keys(judge, history, steps_max));
+        let scans = scan::has_scans(history).then(|| scan::judge_keys(&judge.partition, history));
+        Report { counts, linearizable, durable, scans }
+    }
+}
+
+/// Judges one history with all judges; see [`Judges::judge`].
+#[must_use]
+pub fn judge_all(history: &History, steps_max: u64) -> Report {
+    Judges::new().judge(history, steps_max)
+}

@@ -1,0 +1,234 @@
+//! Says in few lines why a history breaks a promise.
+
+use crate::history::{Completion, Entry, History};
+use crate::reduce::{cannot_have_seen, reduce};
+use crate::register::{ABSENT, Action, Kind, value_of};
+use crate::search::Search;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::fmt::{self, Write as _};
+use quorate_kernel::operation::Operation;
+use quorate_kernel::time::Time;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Keys and values up to this length are shown in full.
+const SHOWN_BYTES_MAX: usize = 32;
+/// How much of a longer one is shown, before its length and its hash.
+const PREFIX_BYTES: usize = 16;
+/// How many operations are listed at the most.
+const LINES_MAX: usize = 40;
+
+/// A broken promise: the operations that show it, and one sentence that says why they do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The key.
+    pub key: Bytes,
+    /// The operations that show it, as indices into [`History::entries`], in the order they began.
+    pub operations: Vec<usize>,
+    /// Why they show it, in one sentence.
+    pub why: String,
+    lines: String,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.lines, self.why)
+    }
+}
+
+impl Explanation {
+    /// Lists these operations under a headline.
+    pub(crate) fn new(
+        history: &History,
+        key: &Bytes,
+        headline: &str,
+        entries: impl IntoIterator<Item = u32>,
+        why: String,
+    ) -> Explanation {
+        let mut operations: Vec<usize> = entries.into_iter().map(|entry| entry as usize).collect();
+        operations.sort_unstable();
+        operations.dedup();
+        let mut lines = format!("key {}: {headline} (times in ms)\n", shown(key));
+        lines.push_str(&table(history, &operations));
+        Explanation { key: key.clone(), operations, why, lines }
+    }
+}
+
+/// Explains why no order explains the actions of a key.
+pub(crate) fn contradiction(
+    history: &History,
+    key: &Bytes,
+    entries: &[u32],
+    search: &mut Search,
+    (actions, values, steps_max): (&[Action], u32, u64),
+) -> Explanation {
+    let rest = reduce(search, actions, values, steps_max);
+    let mut shown: Vec<u32> = rest.iter().map(|action| action.entry).collect();
+    let reads = rest.iter().filter(|action| !action.is_write());
+    let why = reads
+        .filter_map(|read| match unwritten(history, entries, read, &rest) {
+            Some((why, source)) => {
+                shown.extend(source);
+                Some(why)
+            }
+            None => outdated(history, read, &rest),
+        })
+        .next_back();
+    let why = why.unwrap_or_else(|| {
+        "no order of these operations gives every get the value it returned".to_string()
+    });
+    let headline =
+        format!("no order explains these {} of its {} operations", shown.len(), entries.len());
+    Explanation::new(history, key, &headline, shown, why)
+}
+
+/// If a read returned a value of no write it can have seen, says so, and which put comes closest.
+fn unwritten(
+    history: &History,
+    entries: &[u32],
+    read: &Action,
+    rest: &[Action],
+) -> Option<(String, Option<u32>)> {
+    let is_source = |action: &Action| action.is_write() && action.value == read.value;
+    if read.value == ABSENT || rest.iter().any(is_source) {
+        return None;
+    }
+    let all = history.entries();
+    let reader = &all[read.entry as usize];
+    let wrote_it = |entry: &&u32| {
+        let entry = &all[**entry as usize];
+        entry.operation().is_write() && value_of(entry) == value_of(reader)
+    };
+    let mut sources = entries.iter().filter(wrote_it).copied();
+    let told = returned(reader);
+    let Some(source) = sources.next() else {
+        return Some((format!("{told}, which nobody ever wrote"), None));
+    };
+    let write = &all[source as usize];
+    let why = if *write.completion() == Completion::Refused {
+        let act = act(write);
+        format!("{told}, though {act} had been refused with the promise that nothing was changed")
+    } else {
+        format!("{told} before {} had begun", act(write))
+    };
+    Some((why, Some(source)))
+}
+
+/// If a read returned a value after another one had surely replaced it, says so.
+fn outdated(history: &History, read: &Action, rest: &[Action]) -> Option<String> {
+    let sources: Vec<&Action> =
+        rest.iter().filter(|action| action.is_write() && action.value == read.value).collect();
+    let is_only_source = sources.len() + usize::from(read.value == ABSENT) == 1;
+    let was_seen_before = |witness: &Action| {
+        let same = |other: &&Action| !other.is_write() && other.value == read.value;
+        is_only_source && rest.iter().filter(same).any(|other| other.is_before(witness))
+    };
+    let mut witnesses = rest.iter().filter(|witness| {
+        witness.value != read.value
+            && witness.kind != Kind::Open
+            && witness.is_before(read)
+            && sources.iter().all(|source| {
+                source.is_before(witness)
+                    || cannot_have_seen(read, source, rest)
+                    || was_seen_before(witness)
+            })
+    });
+    let witness = witnesses.next_back()?;
+    let all = history.entries();
+    let entry = &all[witness.entry as usize];
+    let event = if witness.is_write() {
+        format!("{} had completed", act(entry))
+    } else {
+        returned(entry).replacen(" returned", " had returned", 1)
+    };
+    let reader = &all[read.entry as usize];
+    let again = match value_of(reader) {
+        Some(value) => format!("nobody wrote {} again", shown(value)),
+        None => "no delete came after it".to_string(),
+    };
+    Some(format!("{} after {event}, and {again}", returned(reader)))
+}
+
+/// What a get returned, as a clause.
+pub(crate) fn returned(entry: &Entry) -> String {
+    format!("get by {} returned {}", entry.client(), found(value_of(entry)))
+}
+
+/// What a write did, as a noun.
+pub(crate) fn act(entry: &Entry) -> String {
+    format!("{} by {}", request(entry.operation()), entry.client())
+}
+
+/// A value that may be absent.
+pub(crate) fn found(value: Option<&Bytes>) -> String {
+    value.map_or("nothing".to_string(), |value| shown(value))
+}
+
+/// A key or value in quotes; a long one as its beginning, length and hash.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    if bytes.len() <= SHOWN_BYTES_MAX {
+        return format!("\"{}\"", bytes.escape_ascii());
+    }
+    let prefix = bytes[..PREFIX_BYTES].escape_ascii();
+    format!("\"{prefix}…\" ({} bytes, #{:08x})", bytes.len(), xxh3_64(bytes) as u32)
+}
+
+/// A time in milliseconds, to the nanosecond.
+pub(crate) fn milliseconds(time: Time) -> String {
+    format!("{}.{:06}", time.0 / 1_000_000, time.0 % 1_000_000)
+}
+
+fn request(operation: &Operation) -> String {
+    match operation {
+        Operation::Get { .. } => "get".to_string(),
+        Operation::Put { value, .. } => format!("put {}", shown(value)),
+        Operation::Delete { .. } => "delete".to_string(),
+        Operation::Scan { from, .. } => format!("scan from {from}"),
+    }
+}
+
+fn answer(entry: &Entry) -> String {
+    match entry.completion() {
+        Completion::Value(value) => format!("returned {}", found(value.as_ref())),
+        Completion::Written => "written".to_string(),
+        Completion::Deleted { .. } => "deleted".to_string(),
+        Completion::Page { keys, next: Some(next) } => {
+            format!("{} keys, next {next}", keys.len())
+        }
+        Completion::Page { keys, next: None } => format!("{} keys, the end", keys.len()),
+        Completion::Refused => "refused, nothing changed".to_string(),
+        Completion::Unknown => "unknown, may apply at any time".to_string(),
+    }
+}
+
+/// One aligned line per operation.
+fn table(history: &History, operations: &[usize]) -> String {
+    let row = |index: &usize| {
+        let entry = &history.entries()[*index];
+        let is_over = *entry.completion() != Completion::Unknown;
+        let completed = entry.completed().filter(|_| is_over).map(milliseconds);
+        [
+            entry.client().to_string(),
+            request(entry.operation()),
+            milliseconds(entry.invoked()),
+            completed.unwrap_or_else(|| "open".to_string()),
+            answer(entry),
+        ]
+    };
+    let rows: Vec<[String; 5]> = operations.iter().take(LINES_MAX).map(row).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; 4] = core::array::from_fn(|column| width(column).unwrap_or(0));
+    let mut text = String::new();
+    for [client, request, invoked, completed, answer] in &rows {
+        let [a, b, c, d] = widths;
+        writeln!(text, "  {client:a$}  {request:b$}  {invoked:>c$} – {completed:<d$}  {answer}")
+            .expect("a string takes any text");
+    }
+    if operations.len() > LINES_MAX {
+        let more = operations.len() - LINES_MAX;
+        writeln!(text, "  … and {more} more").expect("a string takes any text");
+    }
+    text
+}

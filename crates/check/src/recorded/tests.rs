@@ -1,0 +1,183 @@
+use super::*;
+use crate::history::{ClientId, Completion, History, Recorder};
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use proptest::prelude::*;
+use quorate_kernel::time::Time;
+
+fn text_of(history: &History) -> String {
+    let mut text = String::new();
+    write(history, &mut text).expect("a string takes any text");
+    text
+}
+
+fn bytes() -> impl Strategy<Value = Bytes> {
+    let any = prop::collection::vec(any::<u8>(), 0..6).prop_map(Bytes::from);
+    prop_oneof![any, "[a-z\"\\\\é\n]{0,4}".prop_map(Bytes::from)]
+}
+
+fn operation() -> impl Strategy<Value = (Operation, Completion)> {
+    let pages = (prop::collection::vec(bytes(), 0..3), any::<Option<u64>>());
+    let done = prop_oneof![
+        (bytes(), prop::option::of(bytes()))
+            .prop_map(|(key, value)| (Operation::Get { key }, Completion::Value(value))),
+        (bytes(), bytes())
+            .prop_map(|(key, value)| (Operation::Put { key, value }, Completion::Written)),
+        (bytes(), any::<bool>()).prop_map(|(key, existed)| (
+            Operation::Delete { key },
+            Completion::Deleted { existed }
+        )),
+        (any::<u64>(), pages).prop_map(|(from, (keys, next))| (
+            Operation::Scan { from, limit: 0 },
+            Completion::Page { keys, next }
+        )),
+    ];
+    let fate = prop::option::of(prop_oneof![Just(Completion::Refused), Just(Completion::Unknown)]);
+    (done, fate).prop_map(|((operation, done), fate)| (operation, fate.unwrap_or(done)))
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(
+        rows in prop::collection::vec((operation(), 0u32..4, 0u64..9, 0u64..9, any::<bool>()), 0..9),
+        healed in prop::option::of(0u64..20),
+    ) {
+        let mut recorder = Recorder::new();
+        for ((operation, completion), client, at, took, is_completed) in rows {
+            let id = recorder.invoke(ClientId(client), operation, Time(at));
+            if is_completed {
+                recorder.complete(id, completion, Time(at + took));
+            }
+        }
+        if let Some(time) = healed {
+            recorder.heal(Time(time));
+        }
+        let history = recorder.into_history();
+        let text = text_of(&history);
+        let again = read(&text);
+        prop_assert_eq!(again.as_ref(), Ok(&history));
+        prop_assert_eq!(text_of(&again.expect("compared above")), text);
+    }
+
+    #[test]
+    fn no_line_makes_the_reader_fail_otherwise_than_by_saying_so(lines in ".{0,80}") {
+        let text = [HEADER, "\n", &lines].concat();
+        if let Err(error) = read(&text) {
+            prop_assert!(error.line >= 2);
+        }
+    }
+}
+
+#[test]
+fn the_shape_of_a_file_stays() {
+    let file = r#"{"format":"quorate-history","version":1}
+{"event":"invoke","id":0,"client":3,"at_ns":1000,"operation":"put","key":"k","value":"v\"w"}
+{"event":"complete","id":0,"at_ns":2000,"outcome":"written"}
+{"event":"invoke","id":1,"client":4,"at_ns":2500,"operation":"delete","key":{"hex":"00ff"}}
+{"event":"complete","id":1,"at_ns":3000,"outcome":"deleted","existed":false}
+{"event":"invoke","id":2,"client":4,"at_ns":3100,"operation":"put","key":"k","value":""}
+{"event":"complete","id":2,"at_ns":3200,"outcome":"unknown"}
+{"event":"invoke","id":3,"client":4,"at_ns":3300,"operation":"get","key":"k"}
+{"event":"complete","id":3,"at_ns":3400,"outcome":"refused"}
+{"event":"heal","at_ns":5000}
+{"event":"invoke","id":4,"client":3,"at_ns":6000,"operation":"get","key":"k"}
+{"event":"complete","id":4,"at_ns":7000,"outcome":"value","value":null}
+{"event":"invoke","id":5,"client":3,"at_ns":8000,"operation":"scan","from":0}
+{"event":"complete","id":5,"at_ns":9000,"outcome":"page","keys":["k",{"hex":"00ff"}],"next":null}
+{"event":"invoke","id":6,"client":3,"at_ns":9500,"operation":"get","key":"k"}
+"#;
+    let history = read(file).expect("the file is right");
+    assert_eq!(text_of(&history), file);
+    assert_eq!(history.entries().len(), 7);
+    assert_eq!(history.healed(), Some(Time(5000)));
+}
+
+#[test]
+fn each_fault_is_named_with_its_line() {
+    let first = r#"{"event":"invoke","id":7,"client":1,"at_ns":10,"operation":"get","key":"k"}"#;
+    let second = r#"{"event":"complete","id":7,"at_ns":20,"outcome":"value","value":"v"}"#;
+    let cases = [
+        (r#"{"event":"#, "not a JSON object: EOF while parsing a value at line 1 column 9"),
+        ("[]", "not a JSON object: invalid type: sequence, expected a map at line 1 column 0"),
+        (r#"{"at_ns":1}"#, r#"field "event" is missing"#),
+        (r#"{"event":"end"}"#, r#"unknown event "end"; expected "invoke", "complete" or "heal""#),
+        (
+            r#"{"event":"heal","at_ns":-1}"#,
+            r#"field "at_ns" is -1; expected a whole number from 0 to 18446744073709551615"#,
+        ),
+        (r#"{"event":"heal","at_ns":1,"at":1}"#, r#"field "at" does not belong in the heal"#),
+        (
+            r#"{"event":"invoke","id":1,"client":4294967296,"at_ns":1,"operation":"get","key":"k"}"#,
+            "client 4294967296 is over the limit of 4294967295",
+        ),
+        (
+            r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"incr","key":"k"}"#,
+            r#"unknown operation "incr"; expected "get", "put", "delete" or "scan""#,
+        ),
+        (
+            r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"get","key":{"hex":"0g"}}"#,
+            r#"field "key" is {"hex":"0g"}; expected a string or {"hex":"…"} with an even number of hex digits"#,
+        ),
+        (first, "operation 7 was invoked before; every id is used once"),
+        (
+            r#"{"event":"complete","id":8,"at_ns":20,"outcome":"refused"}"#,
+            "operation 8 is completed but no line before this one invokes it",
+        ),
+        (second, "operation 7 was completed before, on line 3"),
+    ];
+    for (line, problem) in cases {
+        let text = [HEADER, first, second, line].join("\n");
+        let expected = RecordedError { line: 4, problem: problem.into() };
+        assert_eq!(read(&text), Err(expected), "{line}");
+    }
+    let completions = [
+        (
+            r#"{"event":"complete","id":7,"at_ns":9,"outcome":"value","value":null}"#,
+            "operation 7 is completed at 9 ns, before its invocation at 10 ns",
+        ),
+        (
+            r#"{"event":"complete","id":7,"at_ns":20,"outcome":"value"}"#,
+            r#"field "value" is missing"#,
+        ),
+        (
+            r#"{"event":"complete","id":7,"at_ns":20,"outcome":"value","value":3}"#,
+            r#"field "value" is 3; expected a string or {"hex":"…"} with an even number of hex digits, or null"#,
+        ),
+        (
+            r#"{"event":"complete","id":7,"at_ns":20,"outcome":"written"}"#,
+            r#"outcome "written" does not fit operation 7, which is a get; expected "value", "refused" or "unknown""#,
+        ),
+        (
+            r#"{"event":"complete","id":7,"at_ns":20,"outcome":"lost"}"#,
+            r#"unknown outcome "lost"; expected "value", "written", "deleted", "page", "refused" or "unknown""#,
+        ),
+        (
+            r#"{"event":"complete","id":7,"at_ns":20,"outcome":"page","keys":"k","next":null}"#,
+            r#"field "keys" is "k"; expected a list of keys"#,
+        ),
+    ];
+    for (line, problem) in completions {
+        let text = [HEADER, "", first, line].join("\n");
+        let expected = RecordedError { line: 4, problem: problem.into() };
+        assert_eq!(read(&text), Err(expected), "{line}");
+    }
+}
+
+#[test]
+fn the_first_line_must_say_what_the_file_is() {
+    let cases: Vec<(&str, String)> = [
+        ("", "line 1: the file is empty; expected "),
+        ("\n\n", "line 3: the file is empty; expected "),
+        (r#"{"event":"heal"}"#, "line 1: field \"format\" is missing; the first line must be "),
+        (r#"{"format":"x","version":1}"#, "line 1: the format is \"x\"; the first line must be "),
+    ]
+    .map(|(text, problem)| (text, [problem, HEADER].concat()))
+    .into();
+    for (text, problem) in cases {
+        assert_eq!(read(text).map_err(|error| error.to_string()), Err(problem));
+    }
+    let newer = r#"{"format":"quorate-history","version":2}"#;
+    let problem = "line 1: version 2 of the format; this build reads version 1";
+    assert_eq!(read(newer).map_err(|error| error.to_string()), Err(problem.into()));
+}
