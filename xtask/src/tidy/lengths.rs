@@ -2,7 +2,6 @@
 
 use super::source::Source;
 use super::tree::Tree;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// What is measured.
@@ -70,16 +69,14 @@ pub struct Measure {
     pub line: usize,
 }
 
-/// Every place that is over its limit. Functions of one name in one file count as their longest.
-pub fn measure(tree: &Tree) -> BTreeMap<Place, Measure> {
-    let mut over = BTreeMap::new();
+/// Every measure that is over its limit. A file has one place for all its lines, and functions of
+/// one name in one file share theirs: an exception bounds the longest.
+pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
+    let mut over = Vec::new();
     for (path, text) in tree.files().filter(|(path, _)| is_source(path)) {
         let mut note = |kind: Kind, place: String, length: usize, line: usize| {
             if length > kind.limit() {
-                let known = over.entry((kind, place)).or_insert(Measure { length, line });
-                if length > known.length {
-                    *known = Measure { length, line };
-                }
+                over.push(((kind, place), Measure { length, line }));
             }
         };
         note(Kind::File, path.to_owned(), text.lines().count(), 1);
@@ -96,11 +93,21 @@ pub fn measure(tree: &Tree) -> BTreeMap<Place, Measure> {
     over
 }
 
+/// The longest of the measures at `place`, or none if all keep the limit.
+pub fn longest(over: &[(Place, Measure)], place: &Place) -> Option<usize> {
+    over.iter().filter(|(each, _)| each == place).map(|(_, measure)| measure.length).max()
+}
+
 fn is_source(path: &str) -> bool {
     [".rs", ".py", ".go", ".java", ".sh"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// The columns of a line; a tab counts as four.
+/// The columns of a line; a tab counts as four. A row of a table in a doc comment counts as none,
+/// because a table's rows cannot be broken.
 fn columns(line: &str) -> usize {
+    let comment = ["//! |", "/// |"].iter().any(|start| line.trim_start().starts_with(start));
+    if comment && line.ends_with('|') {
+        return 0;
+    }
     line.chars().map(|character| if character == '\t' { 4 } else { 1 }).sum()
 }

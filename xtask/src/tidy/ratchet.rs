@@ -4,12 +4,12 @@
 //! finding; so is a line that allows more than there is, because what was won would be lost again.
 
 use super::Finding;
-use super::lengths::{Kind, Measure, Place};
+use super::lengths::{Kind, Measure, Place, longest};
 use super::tree::Tree;
 use std::collections::BTreeMap;
 
 /// Compares the measures with the list at `path`.
-pub fn check(path: &str, tree: &Tree, over: &BTreeMap<Place, Measure>) -> Vec<Finding> {
+pub fn check(path: &str, tree: &Tree, over: &[(Place, Measure)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut listed = BTreeMap::new();
     for (index, line) in tree.text(path).unwrap_or_default().lines().enumerate() {
@@ -35,14 +35,14 @@ pub fn check(path: &str, tree: &Tree, over: &BTreeMap<Place, Measure>) -> Vec<Fi
 }
 
 /// The list with every exception lowered to what it is now, and those no longer needed left out.
-pub fn tighten(text: &str, over: &BTreeMap<Place, Measure>) -> String {
+pub fn tighten(text: &str, over: &[(Place, Measure)]) -> String {
     let mut out = String::new();
     for line in text.lines() {
         match parse(line) {
             Ok(Some((place, most))) => {
-                if let Some(measure) = over.get(&place) {
+                if let Some(length) = longest(over, &place) {
                     let (kind, name) = &place;
-                    out += &format!("{kind} | {name} | {}\n", most.min(measure.length));
+                    out += &format!("{kind} | {name} | {}\n", most.min(length));
                 }
             }
             _ => out += &format!("{line}\n"),
@@ -56,11 +56,11 @@ fn check_entry(
     line: usize,
     place: &Place,
     most: usize,
-    over: &BTreeMap<Place, Measure>,
+    over: &[(Place, Measure)],
     findings: &mut Vec<Finding>,
 ) {
     let (kind, name) = place;
-    let length = over.get(place).map_or(0, |measure| measure.length);
+    let length = longest(over, place).unwrap_or(0);
     if most > kind.limit_hard() {
         let hard = kind.limit_hard();
         let message = format!("no exception for {kind} may exceed {hard}; {}", kind.advice());

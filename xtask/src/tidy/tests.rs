@@ -207,6 +207,17 @@ fn lengths_have_limits() {
 }
 
 #[test]
+fn each_long_line_is_named_but_one_exception_covers_them() {
+    let text = format!("{}\nshort\n{}\n", "a".repeat(105), "b".repeat(110));
+    let findings: Vec<usize> =
+        ratcheted(&Tree::of(&[("a.rs", &text)])).iter().map(|f| f.line).collect();
+    assert_eq!(findings, [1, 3]);
+    passes(ratcheted, &[("a.rs", &text), ("list.txt", "columns | a.rs | 110\n")]);
+    let row = format!("    /// | {} |\n", "a".repeat(100));
+    passes(ratcheted, &[("a.rs", &row)]);
+}
+
+#[test]
 fn exceptions_are_listed_and_only_shrink() {
     let (old, grown) = (function(80), function(81));
     let list = "# why\n\nfunction | a.rs::f | 80\n";

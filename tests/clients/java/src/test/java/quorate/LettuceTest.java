@@ -68,7 +68,8 @@ class LettuceTest {
         assertEquals(1, commands.del(name));
         assertEquals(-2, commands.ttl(name));
         byte[] binary = {0, -1, '\r', '\n'};
-        try (StatefulRedisConnection<byte[], byte[]> raw = client.connect(ByteArrayCodec.INSTANCE)) {
+        ByteArrayCodec codec = ByteArrayCodec.INSTANCE;
+        try (StatefulRedisConnection<byte[], byte[]> raw = client.connect(codec)) {
             raw.sync().set(name.getBytes(), binary);
             assertArrayEquals(binary, raw.sync().get(name.getBytes()));
         }
