@@ -1,0 +1,187 @@
+//! Creating, opening and refusing a data directory.
+
+use crate::host::{fast_clock, identity, new_directory, serve};
+use crate::image::Image;
+use quorate_kernel::ids::{ClusterId, Incarnation, Start};
+use quorate_kernel::storage::Durability;
+use quorate_store::{Directory, DirectoryError, create, identity_of};
+use std::fs;
+use std::path::Path;
+
+fn open(path: &Path) -> Result<Directory, DirectoryError> {
+    Directory::open(path, Some(identity().cluster))
+}
+
+/// The error's text after a check that the directory was left as it was, but for the lock.
+fn refused(path: &Path, expected: Option<ClusterId>) -> (DirectoryError, String) {
+    let without_lock = || {
+        let mut image = Image::of(path);
+        image.files.remove(Path::new("lock"));
+        image
+    };
+    let before = without_lock();
+    let error = Directory::open(path, expected).expect_err("refused");
+    assert!(without_lock() == before, "a refused directory is left as it is: {error}");
+    let text = error.to_string();
+    assert!(text.contains(&path.display().to_string()), "it names the directory: {text}");
+    (error, text)
+}
+
+#[test]
+fn each_open_is_a_new_start_of_the_same_node() {
+    let place = new_directory();
+    for start in 1..4 {
+        let directory = open(place.path()).expect("opened");
+        assert_eq!(directory.identity(), &identity());
+        let incarnation = Incarnation { node: identity().node, start: Start(start) };
+        assert_eq!(directory.incarnation(), incarnation);
+    }
+    assert_eq!(identity_of(place.path()).expect("read"), identity());
+}
+
+#[test]
+fn a_lane_remembers_what_its_durability_promises() {
+    let place = new_directory();
+    let periodic = Durability::Periodic { every_ms: 50 };
+    let remembers = |directory: &Directory| {
+        [Durability::Sync, periodic, Durability::Memory].map(|level| directory.remembers(level))
+    };
+    let first = open(place.path()).expect("opened");
+    assert_eq!(remembers(&first), [true, true, true], "there is nothing to forget yet");
+    drop(first);
+    let killed = open(place.path()).expect("opened");
+    assert_eq!(remembers(&killed), [true, true, false], "the machine went on");
+    killed.stop_cleanly().expect("stopped");
+    let stopped = open(place.path()).expect("opened");
+    assert_eq!(remembers(&stopped), [true, true, false]);
+}
+
+#[test]
+fn a_lost_machine_is_remembered_until_the_lanes_are_refilled() {
+    let place = new_directory();
+    drop(open(place.path()).expect("opened"));
+    // The same file with the boot of another machine, as if it had lost power.
+    rewrite_start(place.path(), "boot", "boot = \"another\"");
+    for _ in 0..2 {
+        let directory = open(place.path()).expect("opened");
+        assert!(!directory.unsynced_survived(), "a kill before the refill changes nothing");
+    }
+    let mut directory = open(place.path()).expect("opened");
+    directory.refilled().expect("noted");
+    drop(directory);
+    assert!(open(place.path()).expect("opened").unsynced_survived());
+}
+
+/// Replaces a line of the start file and seals it again, as an earlier start would have.
+fn rewrite_start(path: &Path, field: &str, line: &str) {
+    let file = path.join("start.toml");
+    let text = fs::read_to_string(&file).expect("readable");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let body: String = lines
+        .map(|old| if old.starts_with(field) { line } else { old }.to_owned() + "\n")
+        .collect();
+    let checksum = xxhash_rust::xxh3::xxh3_64(body.as_bytes());
+    fs::write(&file, format!("{body}# checksum {checksum:016x}\n")).expect("written");
+}
+
+#[test]
+fn a_second_host_is_told_who_holds_the_directory() {
+    let place = new_directory();
+    let held = open(place.path()).expect("opened");
+    let (error, text) = refused(place.path(), None);
+    assert!(matches!(error, DirectoryError::Locked { .. }));
+    assert!(text.contains(&format!("process {}", std::process::id())), "{text}");
+    drop(held);
+    assert_eq!(open(place.path()).expect("opened").start(), Start(2), "a refusal is no start");
+}
+
+#[test]
+fn a_directory_that_is_none_is_refused() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    for path in [place.path().to_path_buf(), place.path().join("absent")] {
+        let error = open(&path).expect_err("refused");
+        assert!(matches!(error, DirectoryError::NotInitialised { .. }), "{error}");
+        assert!(error.to_string().contains("quorate init"), "it says what to do");
+    }
+}
+
+#[test]
+fn a_place_that_is_not_empty_is_refused() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    fs::write(place.path().join("letter.txt"), "dear").expect("written");
+    let error = create(place.path(), &identity()).expect_err("refused");
+    assert!(matches!(&error, DirectoryError::NotEmpty { found, .. } if found == "letter.txt"));
+    let used = new_directory();
+    let error = create(used.path(), &identity()).expect_err("refused");
+    assert!(matches!(error, DirectoryError::NotEmpty { .. }), "a node is never created over");
+}
+
+#[test]
+fn an_interrupted_init_can_be_done_again() {
+    let place = new_directory();
+    fs::remove_file(place.path().join("identity.toml")).expect("removed");
+    let error = open(place.path()).expect_err("refused");
+    assert!(matches!(error, DirectoryError::NotInitialised { .. }), "{error}");
+    create(place.path(), &identity()).expect("created");
+    assert_eq!(open(place.path()).expect("opened").start(), Start(1));
+}
+
+#[test]
+fn a_foreign_clusters_directory_is_refused() {
+    let place = new_directory();
+    let (error, text) = refused(place.path(), Some(ClusterId(0xbad)));
+    assert!(matches!(error, DirectoryError::ForeignCluster { .. }));
+    assert!(text.contains(&ClusterId(0xbad).to_string()), "{text}");
+    assert!(text.contains(&identity().cluster.to_string()), "{text}");
+    assert_eq!(open(place.path()).expect("opened").start(), Start(1));
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let place = new_directory();
+    fs::write(place.path().join("format"), "quorate data directory format 7\n").expect("written");
+    let (error, text) = refused(place.path(), None);
+    assert!(matches!(error, DirectoryError::NewerFormat { found: 7, newest: 1, .. }));
+    assert!(text.contains("format 7") && text.contains("up to 1"), "{text}");
+    fs::write(place.path().join("format"), "what\n").expect("written");
+    assert!(matches!(refused(place.path(), None).0, DirectoryError::Damaged { .. }));
+}
+
+#[test]
+fn a_wiped_directory_is_refused() {
+    let place = new_directory();
+    let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
+    opened.log.close().expect("closed");
+    drop(opened.reader);
+    directory.stop_cleanly().expect("stopped");
+    let image = Image::of(place.path());
+    for name in ["identity.toml", "start.toml", "mark", "db", "format"] {
+        let mut wiped = image.clone();
+        wiped.remove(name);
+        let place = wiped.restore();
+        let (error, text) = refused(place.path(), None);
+        assert!(matches!(error, DirectoryError::Wiped { .. }), "{name}: {text}");
+        assert!(text.contains("new node id"), "{text}");
+        let error = create(place.path(), &identity()).expect_err("refused");
+        assert!(matches!(error, DirectoryError::NotEmpty { .. }), "{name}: {error}");
+    }
+}
+
+#[test]
+fn every_damaged_byte_of_the_small_files_is_noticed() {
+    let place = new_directory();
+    for name in ["identity.toml", "start.toml"] {
+        let file = place.path().join(name);
+        let sound = fs::read(&file).expect("readable");
+        for at in (0..sound.len()).step_by(7) {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 0x81;
+            fs::write(&file, &bytes).expect("written");
+            let (error, text) = refused(place.path(), None);
+            assert!(matches!(error, DirectoryError::Damaged { .. }), "byte {at}: {text}");
+            assert!(text.contains(name), "it names the file: {text}");
+        }
+        fs::write(&file, &sound).expect("written");
+    }
+    assert_eq!(open(place.path()).expect("opened").start(), Start(1));
+}

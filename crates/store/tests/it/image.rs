@@ -1,0 +1,105 @@
+//! What a data directory looks like to whoever opens it after a crash.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The files of a directory, taken while a host may still be writing to it: what the operating
+/// system holds if the process is killed now. Zeros at the end of a file are kept as its length.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    pub files: BTreeMap<PathBuf, Content>,
+    directories: Vec<PathBuf>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct Content {
+    pub bytes: Vec<u8>,
+    pub length: u64,
+}
+
+impl Content {
+    /// Drops the zeros at the end, which the length keeps.
+    pub fn trim(&mut self) {
+        let bytes = &mut self.bytes;
+        let page = [0; 4096];
+        while bytes.len() >= page.len() && bytes[bytes.len() - page.len()..] == page {
+            bytes.truncate(bytes.len() - page.len());
+        }
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
+    }
+}
+
+impl Image {
+    pub fn of(root: &Path) -> Image {
+        let mut image = Image { files: BTreeMap::new(), directories: Vec::new() };
+        image.collect(root, Path::new(""));
+        image
+    }
+
+    fn collect(&mut self, root: &Path, below: &Path) {
+        for entry in fs::read_dir(root.join(below)).expect("readable") {
+            let entry = entry.expect("readable");
+            let name = below.join(entry.file_name());
+            if entry.file_type().expect("readable").is_dir() {
+                self.directories.push(name.clone());
+                self.collect(root, &name);
+                continue;
+            }
+            let bytes = fs::read(entry.path()).expect("readable");
+            let length = bytes.len() as u64;
+            let mut content = Content { bytes, length };
+            content.trim();
+            self.files.insert(name, content);
+        }
+    }
+
+    pub fn restore(&self) -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for name in &self.directories {
+            fs::create_dir_all(place.path().join(name)).expect("created");
+        }
+        for (name, content) in &self.files {
+            let path = place.path().join(name);
+            fs::write(&path, &content.bytes).expect("written");
+            let file = File::options().write(true).open(&path).expect("opened");
+            file.set_len(content.length).expect("extended");
+        }
+        place
+    }
+
+    /// The only journal of the database.
+    pub fn journal(&mut self) -> &mut Content {
+        let mut journals = self.files.iter_mut().filter(|(name, _)| is_journal(name));
+        let (_, content) = journals.next().expect("there is a journal");
+        assert!(journals.next().is_none(), "there is one journal");
+        content
+    }
+
+    /// Leaves little of the room that the journal has ahead, which takes long to read again and
+    /// again.
+    pub fn shorten_journal(&mut self) {
+        let journal = self.journal();
+        journal.length = journal.bytes.len() as u64 + 64 * 1024;
+    }
+
+    /// The database's part of the image.
+    pub fn database(&self) -> BTreeMap<&Path, &Content> {
+        let of_database = self.files.iter().filter(|(name, _)| name.starts_with("db"));
+        of_database.map(|(name, content)| (name.as_path(), content)).collect()
+    }
+
+    /// Removes a file, or a directory and all below it.
+    pub fn remove(&mut self, name: &str) {
+        let before = self.files.len() + self.directories.len();
+        self.files.retain(|path, _| !path.starts_with(name));
+        self.directories.retain(|path| !path.starts_with(name));
+        assert!(self.files.len() + self.directories.len() < before, "{name} was there");
+    }
+}
+
+pub fn is_journal(name: &Path) -> bool {
+    name.extension().is_some_and(|extension| extension == "jnl")
+}
