@@ -1,4 +1,23 @@
 //! The server and command line of Quorate, as the library under the binary `quorate`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cli`] | the command line: what can be asked, and how it answers |
+//! | [`dev`] | a cluster on this machine in one command |
+//! | [`provision`] | the birth of a cluster: ids, keyspaces, one directory a host |
+//! | [`config`] | the configuration of a host |
+//! | [`host`] | one host: the core thread, its sockets and the disk thread |
+//! | [`metrics`] | what the threads of a host tell the outside |
+//! | [`admin`] | the HTTP door: health, metrics, status |
+//! | [`shutdown`] | the one request to stop |
+//! | [`logging`] | log lines |
 
+pub mod admin;
+pub mod cli;
 pub mod config;
+pub mod dev;
+pub mod host;
+pub mod logging;
 pub mod metrics;
+pub mod provision;
+pub mod shutdown;

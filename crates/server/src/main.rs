@@ -1,2 +1,7 @@
 //! The binary `quorate`.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    quorate_server::cli::run()
+}

@@ -105,9 +105,24 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "store.memtable",
         shape: Shape::Text,
-        doc: "The memory for writes that are in the log but not yet in tables.",
+        doc: "The size of one memtable, of which up to four are in memory. Fixed when the directory\n\
+              is first opened.",
         set: |config, text| assign(&mut config.store.memtable, text),
         show: |config| config.store.memtable.to_string(),
+    },
+    Field {
+        path: "store.journal_max",
+        shape: Shape::Text,
+        doc: "The disk space for journals, at least 64MiB.",
+        set: |config, text| assign(&mut config.store.journal_max, text),
+        show: |config| config.store.journal_max.to_string(),
+    },
+    Field {
+        path: "store.worker_threads",
+        shape: Shape::Number,
+        doc: "The threads that write and merge tables.",
+        set: |config, text| assign_positive(&mut config.store.worker_threads, text),
+        show: |config| config.store.worker_threads.to_string(),
     },
     Field {
         path: "store.sync_delay",

@@ -65,8 +65,12 @@ pub struct Http {
 pub struct Store {
     /// The memory for blocks read from the disk.
     pub cache: Size,
-    /// The memory for writes not yet in tables.
+    /// The size of one memtable.
     pub memtable: Size,
+    /// The disk space for journals.
+    pub journal_max: Size,
+    /// The threads that write and merge tables.
+    pub worker_threads: u32,
     /// A delay added to every sync.
     pub sync_delay: Length,
 }
@@ -108,7 +112,9 @@ impl Default for Config {
             http: Http { bind: loopback(HTTP_PORT) },
             store: Store {
                 cache: Size(64 * MIB),
-                memtable: Size(32 * MIB),
+                memtable: Size(16 * MIB),
+                journal_max: Size(192 * MIB),
+                worker_threads: 2,
                 sync_delay: Length(Duration::ZERO),
             },
             limits: Limits { request_timeout: Length(Duration::from_secs(5)) },

@@ -112,7 +112,11 @@ fn bucket_of(nanos: u64) -> usize {
 }
 
 fn bound_seconds(index: usize) -> f64 {
-    if index == BUCKETS { f64::MAX } else { (BUCKET_FIRST * (1 << index)).as_secs_f64() }
+    if index == BUCKETS {
+        return f64::INFINITY;
+    }
+    // Divided once, so that the bound prints as the short number it is.
+    (BUCKET_FIRST.as_micros() << index) as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -1,0 +1,148 @@
+//! The HTTP door: health, metrics and status, for operators and their tools.
+//!
+//! It runs on a thread of its own with a runtime of its own and only reads [`Shared`], so that a
+//! slow or hostile client here never costs an operation anything, and health can be asked while
+//! the core thread is stuck: that is when it matters.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`health`] | `/livez`, `/readyz`, `/healthz`, `/startupz` |
+//! | [`exposition`] | `/metrics` |
+//! | [`status`] | `/status` |
+
+pub mod exposition;
+pub mod health;
+pub mod status;
+
+use crate::metrics::Shared;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use health::{Probe, Question};
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// The HTTP door while it is open. Closed when dropped.
+pub struct Admin {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Admin {
+    /// Opens the door, and runs `beside` on the same thread until the door is closed.
+    ///
+    /// # Errors
+    /// The listener or the thread cannot be had; nothing was started.
+    pub fn open(
+        bind: SocketAddr,
+        shared: Arc<Shared>,
+        beside: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<Admin> {
+        let listener = TcpListener::bind(bind)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serve = async move {
+            tokio::spawn(beside);
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let server = axum::serve(listener, router(shared)).into_future();
+            tokio::select! {
+                result = server => result,
+                _ = stopped => Ok(()),
+            }
+        };
+        let run = move || {
+            if let Err(error) = runtime.block_on(serve) {
+                tracing::error!(%error, "http_door_failed");
+            }
+        };
+        let thread = std::thread::Builder::new().name(String::from("admin")).spawn(run)?;
+        Ok(Admin { address, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        // Dropping the sender stops the thread; a thread that panicked has already said so.
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn router(shared: Arc<Shared>) -> Router {
+    let health = |probe: Probe| {
+        get(move |State(shared): State<Arc<Shared>>, Query(pairs): Query<Vec<(String, String)>>| {
+            let answer = health::answer(probe, &Question::of(pairs), &shared);
+            let status = match answer.is_passed {
+                Some(true) => StatusCode::OK,
+                Some(false) => StatusCode::SERVICE_UNAVAILABLE,
+                None => StatusCode::NOT_FOUND,
+            };
+            std::future::ready((status, answer.text))
+        })
+    };
+    Router::new()
+        .route("/livez", health(Probe::Live))
+        .route("/readyz", health(Probe::Ready))
+        .route("/healthz", health(Probe::Ready))
+        .route("/startupz", health(Probe::Started))
+        .route("/metrics", get(metrics))
+        .route("/status", get(status_json))
+        .with_state(shared)
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+    const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, TEXT)], exposition::render(shared)).into_response()
+}
+
+async fn status_json(State(shared): State<Arc<Shared>>) -> Response {
+    let body = format!("{}\n", status::of(&shared));
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::http;
+    use crate::metrics::shared::tests::sample;
+    use std::time::Duration;
+
+    #[test]
+    fn every_path_answers_over_a_socket() {
+        let shared = Arc::new(sample());
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let admin = Admin::open(any, Arc::clone(&shared), async {}).expect("a free port");
+        let ask = |path: &str| {
+            http::get(&admin.address().to_string(), path, Duration::from_secs(10)).expect("answer")
+        };
+        assert_eq!(ask("/livez").status, 200);
+        assert_eq!(ask("/startupz").status, 503);
+        assert_eq!(ask("/readyz?verbose").status, 503);
+        assert_eq!(ask("/readyz?keyspace=none").status, 404);
+        assert_eq!(ask("/nothing").status, 404);
+        assert!(ask("/metrics").body.contains("quorate_build_info{"));
+        let status: serde_json::Value =
+            serde_json::from_str(&ask("/status").body).expect("valid JSON");
+        assert_eq!(status["host"], 1);
+        let address = admin.address();
+        drop(admin);
+        assert!(std::net::TcpStream::connect(address).is_err(), "the door is closed");
+    }
+}

@@ -1,0 +1,88 @@
+//! What a host says of itself and its cluster, as JSON.
+
+use super::health;
+use crate::metrics::{KeyspaceCells, PeerCells, Shared, Stage};
+use serde_json::{Value, json};
+
+/// The status of the host at this moment.
+#[must_use]
+pub fn of(shared: &Shared) -> Value {
+    let doors = shared.doors();
+    json!({
+        "cluster": shared.cluster.to_string(),
+        "host": shared.host,
+        "node": shared.node.to_string(),
+        "start": shared.start.0,
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "uptime_seconds": shared.began.elapsed().as_secs(),
+        "stage": match shared.stage() {
+            Stage::Starting => "starting",
+            Stage::Serving => "serving",
+            Stage::Stopping => "stopping",
+        },
+        "ready": health::is_ready(shared),
+        "resp": doors.map(|doors| doors.resp.to_string()),
+        "cluster_address": doors.map(|doors| doors.cluster.to_string()),
+        "clients": shared.clients.get(),
+        "unsynced_bytes": shared.unsynced_bytes.get(),
+        "keyspaces": shared.keyspaces.iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
+        "peers": shared.peers.iter().map(peer).collect::<Vec<_>>(),
+    })
+}
+
+fn keyspace(cells: &KeyspaceCells, shared: &Shared) -> Value {
+    let (reached, needed) = shared.reach(cells);
+    let shown: serde_json::Map<String, Value> = cells
+        .shown()
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), Value::from(text)))
+        .collect();
+    json!({
+        "name": cells.name,
+        "engine": cells.engine,
+        "durability": cells.durability.to_string(),
+        "ready": cells.is_ready(),
+        "view": cells.view_version.get(),
+        "members": cells.view_members.get(),
+        "members_reached": reached,
+        "members_needed": needed,
+        "inflight": cells.inflight.get(),
+        "state": shown,
+    })
+}
+
+fn peer(cells: &PeerCells) -> Value {
+    json!({
+        "host": cells.host,
+        "node": cells.node.to_string(),
+        "address": cells.address,
+        "up": cells.is_up(),
+        "frames_dropped": cells.frames_dropped.get(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::shared::tests::sample;
+
+    #[test]
+    fn a_starting_host_shows_no_doors_and_is_not_ready() {
+        let shared = sample();
+        shared.set_peer_up(0, true);
+        shared.keyspaces[0].show(vec![("operations", String::from("3"))]);
+        let status = of(&shared);
+        assert_eq!(status["cluster"], "000000000000000000000000000000c1");
+        assert_eq!(status["node"], "0000000000000001");
+        assert_eq!(status["start"], 4);
+        assert_eq!(status["stage"], "starting");
+        assert_eq!(status["ready"], false);
+        assert_eq!(status["resp"], Value::Null);
+        assert_eq!(status["keyspaces"][0]["name"], "default");
+        assert_eq!(status["keyspaces"][0]["members_reached"], 2);
+        assert_eq!(status["keyspaces"][0]["state"]["operations"], "3");
+        assert_eq!(status["peers"][0]["up"], true);
+        assert_eq!(status["peers"][1]["up"], false);
+    }
+}

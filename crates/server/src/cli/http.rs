@@ -1,0 +1,89 @@
+//! One GET over one connection: all that the command line needs of HTTP.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// The longest answer taken.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+}
+
+/// Connects to `HOST:PORT` within the time.
+///
+/// # Errors
+/// No address of that name took the connection in time.
+pub fn connect(address: &str, within: Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(ErrorKind::InvalidInput, "the name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, within) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Asks for a path.
+///
+/// # Errors
+/// The connection failed, the time was up, or the answer is no HTTP.
+pub fn get(address: &str, path: &str, within: Duration) -> io::Result<Answer> {
+    let deadline = Instant::now() + within;
+    let mut stream = connect(address, within)?;
+    stream.set_write_timeout(Some(within))?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut bytes = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece)? {
+            0 => return parse(&bytes).ok_or_else(|| ErrorKind::InvalidData.into()),
+            count => bytes.extend_from_slice(&piece[..count]),
+        }
+        if bytes.len() > ANSWER_BYTES_MAX {
+            return Err(io::Error::new(ErrorKind::InvalidData, "the answer is too long"));
+        }
+    }
+}
+
+/// Reads an answer that ends with the connection. Chunks are not understood: the doors that are
+/// asked send none for what is asked.
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    (length? == body.len()).then(|| Answer { status, body: body.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_answers_are_read_and_torn_ones_refused() {
+        let whole = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 3\r\n\r\nno\n";
+        let answer = Answer { status: 503, body: String::from("no\n") };
+        assert_eq!(parse(whole), Some(answer));
+        for end in 0..whole.len() {
+            assert_eq!(parse(&whole[..end]), None, "{end} bytes");
+        }
+        assert_eq!(parse(b"SSH-2.0-x\r\n\r\n"), None);
+    }
+}

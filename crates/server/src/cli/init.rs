@@ -1,0 +1,100 @@
+//! `init`: the data directories of a new cluster.
+
+use super::exit::{Code, Failure};
+use super::output::{Output, columns};
+use crate::provision::{self, Doors, KeyspaceSpec, Plan, ProvisionError};
+use quorate_kernel::storage::Durability;
+use serde_json::json;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+/// The arguments of `init`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Move each directory to its machine, then run there:\n  \
+                        quorate server --data host-N\n\n\
+                        Example: quorate init --output cluster --host 10.0.0.1 --host 10.0.0.2 \
+                        --host 10.0.0.3")]
+pub struct Args {
+    /// Where the directories host-1, host-2 and so on are written
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+    /// Where the other hosts find a host, once for each host; port 7411 if none is given, and the
+    /// next two ports are its HTTP and RESP doors
+    #[arg(long = "host", required = true, value_name = "ADDRESS")]
+    hosts: Vec<String>,
+    /// How durable data is before it is acknowledged: sync, periodic=50ms or memory
+    #[arg(long, default_value = "sync", value_name = "LEVEL")]
+    durability: Durability,
+    /// A keyspace, once for each: NAME=ENGINE[,durability=LEVEL][,value=SIZE]; if none is given,
+    /// default=linearizable
+    #[arg(long = "keyspace", value_name = "SPEC")]
+    keyspaces: Vec<KeyspaceSpec>,
+    #[command(flatten)]
+    format: Output,
+}
+
+/// Runs `init`.
+///
+/// # Errors
+/// The cluster asked for cannot be, or a directory cannot be written.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let hosts = args.hosts.iter().map(|address| Doors::at(address));
+    let mut keyspaces = args.keyspaces.clone();
+    if keyspaces.is_empty() {
+        keyspaces.push(KeyspaceSpec::standard());
+    }
+    let plan =
+        Plan { hosts: hosts.collect::<Result<_, _>>()?, keyspaces, durability: args.durability };
+    let identity = provision::write(&plan, &args.output)?;
+    let directories: Vec<(u32, PathBuf)> = identity
+        .hosts
+        .iter()
+        .map(|record| (record.host, provision::host_directory(&args.output, record.host)))
+        .collect();
+    if args.format.is_json() {
+        let hosts: Vec<_> = directories
+            .iter()
+            .zip(&plan.hosts)
+            .map(|((host, data), doors)| {
+                json!({
+                    "host": host,
+                    "data": data,
+                    "cluster": doors.cluster,
+                    "http": doors.http.to_string(),
+                    "resp": doors.resp.to_string(),
+                })
+            })
+            .collect();
+        let object = json!({ "cluster": identity.cluster.to_string(), "hosts": hosts });
+        writeln!(stdout(), "{object}")?;
+        return Ok(());
+    }
+    let lines: Vec<Vec<String>> = directories
+        .iter()
+        .zip(&plan.hosts)
+        .map(|((host, data), doors)| {
+            let (http, resp) = (doors.http.to_string(), doors.resp.to_string());
+            vec![host.to_string(), data.display().to_string(), doors.cluster.clone(), http, resp]
+        })
+        .collect();
+    let table = columns("  ", &["HOST", "DATA", "CLUSTER", "HTTP", "RESP"], &lines);
+    let first = directories[0].1.display();
+    write!(
+        stdout(),
+        "Cluster {} was written:\n\n{table}\nStart each host with: quorate server --data {first}\n",
+        identity.cluster
+    )?;
+    Ok(())
+}
+
+impl From<ProvisionError> for Failure {
+    fn from(error: ProvisionError) -> Failure {
+        match error {
+            ProvisionError::Directory(error) => error.into(),
+            ProvisionError::Io { .. } | ProvisionError::Random(_) => {
+                Failure::failed(error.to_string())
+            }
+            _ => Failure::new(Code::Usage, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The command line: what can be asked of the binary, and how it answers.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`exit`] | exit codes, and how a command fails |
+//! | [`output`] | `--format`, tables, and bytes that may be no text |
+//! | [`client`] | one connection to a RESP door |
+//! | [`http`] | one GET |
+//! | [`data`] | `get`, `put`, `del`, `scan` |
+//! | [`status`] | `status` |
+//! | [`init`] | `init` |
+//! | [`server`] | `server` |
+//! | [`config`] | `config check`, `config show`, `config reference` |
+//! | [`meta`] | `completion`, `version`, `exit-codes` |
+
+pub mod client;
+pub mod config;
+pub mod data;
+pub mod exit;
+pub mod http;
+pub mod init;
+pub mod meta;
+pub mod output;
+pub mod server;
+pub mod status;
+
+use crate::dev;
+use clap::{Parser, Subcommand};
+use exit::{Code, Failure};
+use std::process::ExitCode;
+
+/// A replicated key-value store whose keyspaces each say what they promise.
+#[derive(Debug, Parser)]
+#[command(name = "quorate", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: `quorate help exit-codes`.")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a cluster on this machine, and stop it on Ctrl-C
+    Dev(dev::Args),
+    /// Write the data directories of a new cluster
+    Init(init::Args),
+    /// Run one host from its data directory
+    Server(server::Args),
+    /// Print the value of a key
+    Get(data::GetArgs),
+    /// Set the value of a key
+    Put(data::PutArgs),
+    /// Remove keys
+    Del(data::DelArgs),
+    /// List keys, in no order that means anything
+    Scan(data::ScanArgs),
+    /// Show how hosts are
+    Status(status::Args),
+    /// Check or show the configuration, or print its documentation
+    Config(config::Args),
+    /// Print a completion script for a shell
+    Completion(meta::CompletionArgs),
+    /// Print the version
+    Version(output::Output),
+    /// What each exit code means
+    #[command(long_about = format!("What each exit code means:\n\n{}", exit::table()))]
+    ExitCodes,
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn run() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Dev(args) => dev::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Server(args) => server::run(&args),
+        Command::Get(args) => data::get(&args),
+        Command::Put(args) => data::put(&args),
+        Command::Del(args) => data::del(&args),
+        Command::Scan(args) => data::scan(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Completion(args) => meta::completion(&args),
+        Command::Version(output) => meta::version(&output),
+        Command::ExitCodes => meta::exit_codes(),
+    };
+    let code = match result {
+        Ok(()) => Code::Ok,
+        Err(Failure { code, message }) => {
+            if !message.is_empty() {
+                eprintln!("error: {message}");
+            }
+            code
+        }
+    };
+    ExitCode::from(code as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.clone().render_long_help().to_string();
+            let is_told = help.contains("Example") || command.get_name() == "exit-codes";
+            assert!(is_told, "{} has no example", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! `server`: one host, from its data directory.
+
+use super::exit::{Code, Failure};
+use super::output::Output;
+use crate::admin::{Admin, health};
+use crate::config::{Config, Environment, Loaded, Sources};
+use crate::metrics::{KeyspaceCells, PeerCells, Shared};
+use crate::shutdown::Shutdown;
+use crate::{host, logging};
+use quorate_kernel::ids::NodeId;
+use quorate_store::{Directory, Identity};
+use rustix::process::{Pid, Resource, Signal};
+use serde::{Deserialize, Serialize};
+use std::io::{Write, stdout};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The arguments of `server`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "When the host is ready it prints its addresses as one line. SIGTERM and \
+                        SIGINT stop it.\nThe settings in quorate.toml in the data directory are \
+                        read first.\n\nExample: quorate server --data quorate-data/host-2")]
+pub struct Args {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    output: Output,
+    /// The process to end with
+    #[arg(long, hide = true, value_name = "PID")]
+    exit_with: Option<u32>,
+}
+
+/// The flags that are settings.
+#[derive(Debug, clap::Args)]
+pub struct Settings {
+    /// The data directory
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A file of settings; of two that set the same, the later one counts
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// Where the RESP door listens
+    #[arg(long, value_name = "ADDRESS")]
+    resp: Option<SocketAddr>,
+    /// Where the HTTP door listens
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// Where the door for other hosts listens
+    #[arg(long, value_name = "ADDRESS")]
+    cluster: Option<SocketAddr>,
+    /// Allow doors that other machines can reach, without encryption or authentication
+    #[arg(long)]
+    insecure: bool,
+    /// How much is logged: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
+    /// How log lines are written: text, json or auto
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+    /// Any setting
+    #[arg(long = "set", value_name = "SECTION.NAME=VALUE", value_parser = parse_set)]
+    set: Vec<(String, String)>,
+}
+
+fn parse_set(text: &str) -> Result<(String, String), String> {
+    let (path, value) = text.split_once('=').ok_or("expected SECTION.NAME=VALUE")?;
+    Ok((path.trim().to_owned(), value.trim().to_owned()))
+}
+
+impl Settings {
+    /// Everything the configuration is read from.
+    #[must_use]
+    pub fn sources(&self) -> Sources {
+        let mut flags: Vec<(&'static str, String, String)> = Vec::new();
+        let mut flag = |name, path: &str, text: Option<String>| {
+            flags.extend(text.map(|text| (name, path.to_owned(), text)));
+        };
+        for (path, value) in &self.set {
+            flag("--set", path, Some(value.clone()));
+        }
+        flag("--data", "node.data", self.data.as_ref().map(|path| path.display().to_string()));
+        flag("--resp", "resp.bind", self.resp.map(|address| address.to_string()));
+        flag("--http", "http.bind", self.http.map(|address| address.to_string()));
+        flag("--cluster", "cluster.bind", self.cluster.map(|address| address.to_string()));
+        flag("--insecure", "node.insecure", self.insecure.then(|| String::from("true")));
+        flag("--log-level", "log.level", self.log_level.clone());
+        flag("--log-format", "log.format", self.log_format.clone());
+        Sources { files: self.config.clone(), environment: Environment::of_process(), flags }
+    }
+}
+
+/// A ready host as one line: where it is, and how to harm it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyLine {
+    /// Its number.
+    pub host: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its data directory.
+    pub data: PathBuf,
+    /// Its HTTP door.
+    pub http: SocketAddr,
+    /// Its door for other hosts.
+    pub cluster: SocketAddr,
+    /// Its RESP door.
+    pub resp: SocketAddr,
+}
+
+/// Runs `server`, until the host is told to stop or must.
+///
+/// # Errors
+/// The host could not start, or had to stop; see [`host::HostError`].
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(parent) = args.exit_with {
+        end_with(parent)?;
+    }
+    let loaded = Loaded::read(&args.settings.sources())?;
+    loaded.check_exposure()?;
+    let config = loaded.config;
+    logging::start(config.log.level, config.log.format);
+    raise_file_limit();
+    let directory = Directory::open(&config.node.data, None)?;
+    let identity = directory.identity();
+    logging::set_node(&identity.node.to_string());
+    let peers = peers(&config, identity)?;
+    let shared = Arc::new(shared(identity, &directory, &peers));
+    let shutdown = Arc::new(Shutdown::default());
+    let (host, data) = (identity.host, std::path::absolute(directory.path())?);
+    tracing::info!(host, start = directory.start().0, data = %data.display(), "host_starting");
+    let (announced, asked) = (Arc::clone(&shared), Arc::clone(&shutdown));
+    let is_json = args.output.is_json();
+    let bound = Arc::new(std::sync::OnceLock::new());
+    let http = Arc::clone(&bound);
+    let beside = async move {
+        tokio::select! {
+            () = announce(&announced, &data, &http, is_json) => {}
+            () = stop_on_signal(&asked) => {}
+        }
+    };
+    let admin = Admin::open(config.http.bind, Arc::clone(&shared), beside).map_err(|error| {
+        Failure::failed(format!("the http door cannot listen on {}: {error}", config.http.bind))
+    })?;
+    bound.set(admin.address()).expect("the address is set once");
+    let options = host::Options {
+        directory,
+        resp: config.resp.bind,
+        cluster: config.cluster.bind,
+        peers: peers.iter().map(|peer| (peer.node, peer.resolved)).collect(),
+        request_timeout: config.limits.request_timeout.0,
+        clients_max: config.resp.clients_max as usize,
+        store: quorate_store::Options {
+            cache_bytes: config.store.cache.0,
+            memtable_bytes: config.store.memtable.0,
+            journal_bytes_max: config.store.journal_max.0,
+            worker_threads: config.store.worker_threads as usize,
+            sync_delay: config.store.sync_delay.0,
+        },
+        shared,
+        shutdown,
+    };
+    let result = host::run(options);
+    drop(admin);
+    match &result {
+        Ok(()) => tracing::info!("host_stopped"),
+        Err(error) => tracing::error!(%error, "host_failed"),
+    }
+    Ok(result?)
+}
+
+struct Peer {
+    host: u32,
+    node: NodeId,
+    address: String,
+    resolved: SocketAddr,
+}
+
+/// The other hosts, where the configuration or else the identity says they are.
+fn peers(config: &Config, identity: &Identity) -> Result<Vec<Peer>, Failure> {
+    let given = &config.cluster.addresses.0;
+    if !given.is_empty() && given.len() != identity.hosts.len() {
+        let (given, hosts) = (given.len(), identity.hosts.len());
+        let text = format!("cluster.addresses has {given} addresses for {hosts} hosts");
+        return Err(Failure::new(Code::CheckFailed, text));
+    }
+    let mut peers = Vec::new();
+    for (index, record) in identity.hosts.iter().enumerate() {
+        if record.node == identity.node {
+            continue;
+        }
+        let address = given.get(index).unwrap_or(&record.address).clone();
+        let resolved = address.to_socket_addrs().ok().and_then(|mut found| found.next());
+        let resolved = resolved.ok_or_else(|| {
+            Failure::failed(format!("host {}: no address is known for {address}", record.host))
+        })?;
+        peers.push(Peer { host: record.host, node: record.node, address, resolved });
+    }
+    Ok(peers)
+}
+
+fn shared(identity: &Identity, directory: &Directory, peers: &[Peer]) -> Shared {
+    let keyspaces = identity.keyspaces.iter().map(|record| {
+        let members = record.members.clone();
+        KeyspaceCells::new(&record.name, &record.engine, record.durability, members)
+    });
+    let peers = peers.iter().map(|peer| PeerCells::new(peer.host, peer.node, &peer.address));
+    let me = (identity.host, identity.node, directory.start());
+    Shared::new(identity.cluster, me, keyspaces.collect(), peers.collect())
+}
+
+/// Has the operating system end this process when its parent ends, however that happens. A host of
+/// `dev` that was stopped or is stuck must go too, so it is killed, which a host must survive.
+fn end_with(parent: u32) -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Failure::failed(format!("cannot end with process {parent}: {error}")))?;
+    // The parent may have ended before the wish was heard.
+    let is_there = rustix::process::getppid().map(Pid::as_raw_nonzero);
+    if is_there.is_some_and(|pid| u32::try_from(pid.get()) == Ok(parent)) {
+        Ok(())
+    } else {
+        Err(Failure::failed(format!("process {parent} has ended")))
+    }
+}
+
+/// Allows as many open files as the system lets this process have: every client is one.
+fn raise_file_limit() {
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = rustix::process::setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "file_limit_not_raised");
+    }
+}
+
+/// Asks the host to stop on the first signal, and ends the process on the second.
+async fn stop_on_signal(shutdown: &Shutdown) {
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    let [Ok(mut terminate), Ok(mut interrupt)] = signals else {
+        tracing::error!("signals_not_caught");
+        return;
+    };
+    for is_first in [true, false] {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        if is_first {
+            tracing::info!("host_stopping");
+            shutdown.request();
+        }
+    }
+    std::process::exit(Code::Interrupted as i32);
+}
+
+/// Prints the ready line as soon as clients will be served, then waits for ever.
+async fn announce(
+    shared: &Shared,
+    data: &std::path::Path,
+    http: &std::sync::OnceLock<SocketAddr>,
+    is_json: bool,
+) {
+    while !health::is_ready(shared) {
+        shared.changed().await;
+    }
+    if let (Some(doors), Some(http)) = (shared.doors(), http.get().copied()) {
+        let line = ReadyLine {
+            host: shared.host,
+            pid: std::process::id(),
+            data: data.to_owned(),
+            http,
+            cluster: doors.cluster,
+            resp: doors.resp,
+        };
+        tracing::info!(resp = %line.resp, http = %line.http, "host_ready");
+        // Nobody may be listening, and the host serves all the same.
+        let _ = writeln!(stdout(), "{}", text_of(&line, is_json));
+    }
+    std::future::pending::<()>().await;
+}
+
+fn text_of(line: &ReadyLine, is_json: bool) -> String {
+    if is_json {
+        return serde_json::to_string(line).expect("a ready line has only texts and numbers");
+    }
+    let ReadyLine { host, pid, resp, http, cluster, .. } = line;
+    format!("host {host} is ready: process {pid}, resp {resp}, http {http}, cluster {cluster}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ready_line_reads_back() {
+        let line = ReadyLine {
+            host: 2,
+            pid: 7,
+            data: PathBuf::from("/d/host-2"),
+            http: "127.0.0.1:7422".parse().expect("an address"),
+            cluster: "127.0.0.1:7421".parse().expect("an address"),
+            resp: "127.0.0.1:7423".parse().expect("an address"),
+        };
+        let json = text_of(&line, true);
+        assert_eq!(
+            json,
+            "{\"host\":2,\"pid\":7,\"data\":\"/d/host-2\",\"http\":\"127.0.0.1:7422\",\
+             \"cluster\":\"127.0.0.1:7421\",\"resp\":\"127.0.0.1:7423\"}"
+        );
+        assert_eq!(serde_json::from_str::<ReadyLine>(&json).expect("its own form"), line);
+        assert!(text_of(&line, false).contains("resp 127.0.0.1:7423"));
+    }
+
+    #[test]
+    fn a_setting_is_a_path_and_a_value() {
+        let set = parse_set("store.cache = 64MiB");
+        assert_eq!(set, Ok((String::from("store.cache"), String::from("64MiB"))));
+        let nested = parse_set("a.b=c=d").expect("the first sign counts");
+        assert_eq!(nested.1, "c=d");
+        assert!(parse_set("store.cache").is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! The directories of a cluster on this machine, made or found again, and its ports.
+
+use super::{Args, HOSTS, PORT_BASE};
+use crate::cli::exit::{Code, Failure};
+use crate::config::{Environment, Loaded, Sources};
+use crate::provision::{self, Doors, KeyspaceSpec, Plan, host_directory};
+use quorate_kernel::storage::Durability;
+use quorate_store::Identity;
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+/// A cluster that can be started.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The cluster, as its first host's directory has it.
+    pub identity: Identity,
+    /// Where the hosts' directories are.
+    pub data: PathBuf,
+    /// The doors of each host, in the order of their numbers.
+    pub doors: Vec<Doors>,
+    /// Whether the directories were made just now.
+    pub is_new: bool,
+}
+
+/// Makes the directories, or finds those of an earlier run.
+///
+/// # Errors
+/// What is there is not what was asked for, cannot be used, or a port is taken.
+pub fn prepare(args: &Args) -> Result<Prepared, Failure> {
+    let data = std::path::absolute(&args.data)?;
+    let prepared = if has_hosts(&data) { find(args, data)? } else { make(args, data)? };
+    check_ports(&prepared.doors)?;
+    Ok(prepared)
+}
+
+fn has_hosts(data: &Path) -> bool {
+    (1..=quorate_kernel::limits::GROUP_MEMBERS_MAX)
+        .any(|number| host_directory(data, number as u32).exists())
+}
+
+fn doors(port_base: u16, count: u32) -> Result<Vec<Doors>, Failure> {
+    let doors = (1..=count).map(|number| Doors::on_this_machine(port_base, number));
+    Ok(doors.collect::<Result<_, _>>()?)
+}
+
+fn make(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
+    let hosts = doors(args.port_base.unwrap_or(PORT_BASE), args.hosts.unwrap_or(HOSTS))?;
+    check_ports(&hosts)?;
+    let plan = Plan {
+        hosts,
+        keyspaces: vec![KeyspaceSpec::standard()],
+        durability: args.durability.unwrap_or_default(),
+    };
+    let identity = provision::write(&plan, &data)?;
+    Ok(Prepared { identity, data, doors: plan.hosts, is_new: true })
+}
+
+fn find(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
+    let identity = quorate_store::identity_of(&host_directory(&data, 1))?;
+    let count = identity.hosts.len();
+    let durability = identity.keyspaces.first().map(|keyspace| keyspace.durability);
+    refuse_if_differs(&data, "--hosts", args.hosts.map(|hosts| hosts as usize), Some(count))?;
+    refuse_if_differs(&data, "--durability", args.durability, durability)?;
+    for record in &identity.hosts {
+        let directory = host_directory(&data, record.host);
+        let found = quorate_store::identity_of(&directory)?;
+        if (found.cluster, found.host) != (identity.cluster, record.host) {
+            return Err(Failure::failed(format!(
+                "{} belongs to host {} of cluster {}, not to host {} of cluster {}; put the \
+                 directories back as they were, or choose another --data",
+                directory.display(),
+                found.host,
+                found.cluster,
+                record.host,
+                identity.cluster
+            )));
+        }
+    }
+    let doors = match args.port_base {
+        Some(port_base) => readdress(&data, &identity, port_base)?,
+        None => found_doors(&data, &identity)?,
+    };
+    Ok(Prepared { identity, data, doors, is_new: false })
+}
+
+fn refuse_if_differs<T: PartialEq + ToString>(
+    data: &Path,
+    flag: &str,
+    asked: Option<T>,
+    found: Option<T>,
+) -> Result<(), Failure> {
+    match (asked, found) {
+        (Some(asked), Some(found)) if asked != found => Err(Failure::new(
+            Code::Usage,
+            format!(
+                "the cluster in {} was made with {flag} {}, which cannot be changed to {}; leave \
+                 the flag out, or choose another --data",
+                data.display(),
+                found.to_string(),
+                asked.to_string()
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Moves a cluster to other ports.
+fn readdress(data: &Path, identity: &Identity, port_base: u16) -> Result<Vec<Doors>, Failure> {
+    let moved = doors(port_base, identity.hosts.len() as u32)?;
+    if found_doors(data, identity)? == moved {
+        return Ok(moved);
+    }
+    check_ports(&moved)?;
+    let addresses: Vec<String> = moved.iter().map(|doors| doors.cluster.clone()).collect();
+    for (record, doors) in identity.hosts.iter().zip(&moved) {
+        let directory = host_directory(data, record.host);
+        provision::write_addresses(&directory, doors, Some(&addresses))?;
+    }
+    Ok(moved)
+}
+
+/// The doors as the hosts' own files have them; those of the identity where a file is gone.
+fn found_doors(data: &Path, identity: &Identity) -> Result<Vec<Doors>, Failure> {
+    let mut doors = Vec::new();
+    for (index, record) in identity.hosts.iter().enumerate() {
+        let directory = host_directory(data, record.host);
+        if !directory.join(crate::config::load::FILE_NAME).exists() {
+            provision::write_addresses(&directory, &Doors::at(&record.address)?, None)?;
+        }
+        let path = directory.display().to_string();
+        let flags = vec![("--data", String::from("node.data"), path)];
+        let environment = Environment::of_process();
+        let config = Loaded::read(&Sources { flags, environment, ..Sources::default() })?.config;
+        let address = config.cluster.addresses.0.get(index).unwrap_or(&record.address).clone();
+        doors.push(provision::doors_of(&config, &address));
+    }
+    Ok(doors)
+}
+
+/// Sees that every port is free now, so that the usual mistake is told before anything starts. A
+/// host that loses its port between now and then says so itself.
+fn check_ports(doors: &[Doors]) -> Result<(), Failure> {
+    for (host, doors) in (1..).zip(doors) {
+        let all = [("cluster", doors.cluster_bind), ("http", doors.http), ("resp", doors.resp)];
+        for (door, address) in all {
+            let Err(error) = TcpListener::bind(address) else { continue };
+            let port = address.port();
+            let text = match error.kind() {
+                ErrorKind::AddrInUse => format!(
+                    "port {port} is in use, and the {door} door of host {host} needs it; stop what \
+                     uses it, or choose other ports with --port-base"
+                ),
+                _ => format!("the {door} door of host {host} cannot listen on {address}: {error}"),
+            };
+            return Err(Failure::failed(text));
+        }
+    }
+    Ok(())
+}
+
+/// The durability of the cluster's first keyspace.
+#[must_use]
+pub fn durability(identity: &Identity) -> Durability {
+    identity.keyspaces.first().map_or_else(Durability::default, |keyspace| keyspace.durability)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::output::{Format, Output};
+
+    /// Ports of this test alone, below those the system gives out on its own.
+    fn args(data: &Path, port_base: u16) -> Args {
+        Args {
+            data: data.to_owned(),
+            hosts: None,
+            port_base: Some(port_base),
+            durability: None,
+            set: Vec::new(),
+            output: Output { format: Format::Text },
+        }
+    }
+
+    #[test]
+    fn a_cluster_is_made_once_and_found_again() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let first = args(place.path(), 17_100);
+        let made = prepare(&first).expect("free ports");
+        assert!(made.is_new);
+        assert_eq!(made.doors.len(), 3);
+        assert_eq!(made.doors[1].resp.port(), 17_123);
+        let found = prepare(&Args { port_base: None, ..first }).expect("free ports");
+        assert!(!found.is_new);
+        assert_eq!(found.identity, made.identity);
+        assert_eq!(found.doors, made.doors, "the ports of the first run are kept");
+        let moved = prepare(&args(place.path(), 17_200)).expect("free ports");
+        assert_eq!(moved.doors[2].http.port(), 17_232);
+        assert_eq!(moved.identity, made.identity);
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_refused() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        prepare(&args(place.path(), 17_300)).expect("free ports");
+        let refused = |args: &Args| prepare(args).expect_err("refused");
+        let five = Args { hosts: Some(5), ..args(place.path(), 17_300) };
+        let failure = refused(&five);
+        assert_eq!(failure.code, Code::Usage);
+        assert!(failure.message.contains("--hosts 3, which cannot be changed to 5"), "{failure}");
+        let memory = Some(Durability::Memory);
+        let failure = refused(&Args { durability: memory, ..args(place.path(), 17_300) });
+        assert!(failure.message.contains("--durability sync"), "{failure}");
+        let same = Args { hosts: Some(3), ..args(place.path(), 17_300) };
+        assert!(prepare(&same).is_ok());
+    }
+
+    #[test]
+    fn swapped_directories_are_refused() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        prepare(&args(place.path(), 17_400)).expect("free ports");
+        let [one, two] = [2, 3].map(|number| host_directory(place.path(), number));
+        let aside = place.path().join("aside");
+        std::fs::rename(&one, &aside).expect("renamed");
+        std::fs::rename(&two, &one).expect("renamed");
+        std::fs::rename(&aside, &two).expect("renamed");
+        let failure = prepare(&args(place.path(), 17_400)).expect_err("refused");
+        assert!(failure.message.contains("belongs to host 3"), "{failure}");
+        std::fs::remove_dir_all(host_directory(place.path(), 1)).expect("removed");
+        assert!(prepare(&args(place.path(), 17_400)).is_err(), "a lost host is not made anew");
+    }
+
+    #[test]
+    fn a_taken_port_is_named_with_its_door() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let _taken = TcpListener::bind("127.0.0.1:17522").expect("a free port");
+        let failure = prepare(&args(place.path(), 17_500)).expect_err("refused");
+        assert!(failure.message.contains("port 17522 is in use"), "{failure}");
+        assert!(failure.message.contains("http door of host 2"), "{failure}");
+        assert!(!has_hosts(place.path()), "nothing was made");
+    }
+}

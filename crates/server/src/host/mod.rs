@@ -1,0 +1,96 @@
+//! One host: the core thread, its sockets and the disk thread.
+//!
+//! The core thread owns all protocol state and every socket; it turns in [`core`], drains what has
+//! arrived, runs the node's turn and writes once per peer and client. The disk thread owns the store's
+//! write path. [`run`] is all that the rest of the binary knows of either.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `core` | the loop |
+//! | `clients` | connections of RESP clients |
+//! | `links`, `handshake` | connections to other hosts, and their first bytes |
+//! | `disk` | the disk thread: group commit |
+//! | `facts` | what the RESP door says of the host |
+//! | `io`, `token` | one read, one write; what an event is about |
+
+mod clients;
+mod core;
+mod disk;
+mod facts;
+mod handshake;
+mod io;
+mod links;
+mod token;
+
+use crate::metrics::{DoorAddresses, Shared};
+use crate::shutdown::Shutdown;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::NodeId;
+use quorate_store::{Directory, DirectoryError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// What a host needs to run.
+pub struct Options {
+    /// The open data directory: who the host is, and its keyspaces.
+    pub directory: Directory,
+    /// Where the RESP door listens.
+    pub resp: SocketAddr,
+    /// Where the door for other hosts listens.
+    pub cluster: SocketAddr,
+    /// The other hosts' nodes and where each is looked for, in the order of [`Shared::peers`].
+    pub peers: Vec<(NodeId, SocketAddr)>,
+    /// When an operation must have been answered.
+    pub request_timeout: Duration,
+    /// The most clients connected at once.
+    pub clients_max: usize,
+    /// How much memory and disk the store may use.
+    pub store: quorate_store::Options,
+    /// What the host tells the outside.
+    pub shared: Arc<Shared>,
+    /// When to stop.
+    pub shutdown: Arc<Shutdown>,
+}
+
+/// Why a host ended. What was acknowledged before is as durable as its keyspace promises.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// A door's address cannot be listened on. The host did not start.
+    #[error("the {door} door cannot listen on {address}: {source}")]
+    Bind {
+        /// Which door.
+        door: &'static str,
+        /// Its address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The operating system refused something the loop needs. Nothing that was not durable was
+    /// acknowledged.
+    #[error("the operating system refused {what}: {source}")]
+    System {
+        /// What was refused.
+        what: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The identity names a keyspace that this build cannot serve. The host did not start.
+    #[error("the keyspaces of this directory cannot be served: {0}")]
+    Catalog(#[from] quorate_node::catalog::CatalogError),
+    /// The data directory was refused.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The disk failed or holds what was not written.
+    #[error(transparent)]
+    Fatal(#[from] Fatal),
+}
+
+/// Runs the host until it is told to stop; returns after everything is synced.
+///
+/// # Errors
+/// The host could not start, or had to stop.
+pub fn run(options: Options) -> Result<(), HostError> {
+    core::Core::start(options)?.run()
+}
