@@ -1,0 +1,167 @@
+//! The commands, one file per group: each turns its arguments into a plan and changes nothing but
+//! what the connection remembers.
+
+mod connection;
+mod hello;
+mod info;
+mod introspection;
+mod keys;
+mod refused;
+mod server;
+mod spec;
+mod strings;
+mod types;
+
+pub(crate) use spec::Table;
+
+use super::error::CommandError;
+use super::frame::Command;
+use super::reply::Answer;
+use super::session::Clock;
+use super::shared::{Keyspace, Shared};
+use super::state::Client;
+use super::work::{Many, Pages, Single};
+use alloc::string::ToString;
+use bytes::Bytes;
+use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::operation::Operation;
+use quorate_kernel::rng::Rng;
+
+/// What a command may see and change.
+pub(crate) struct Cx<'a> {
+    pub(crate) client: &'a mut Client,
+    pub(crate) shared: &'a Shared,
+    pub(crate) clock: Clock,
+    pub(crate) rng: &'a mut Rng,
+}
+
+impl Cx<'_> {
+    /// The keyspace the connection works on.
+    fn keyspace(&self) -> &Keyspace {
+        &self.shared.keyspaces()[self.client.keyspace]
+    }
+
+    /// An answer built in the connection's version of the protocol.
+    fn encoded(&self, build: impl FnOnce(&mut super::reply::Encoder<'_>)) -> Plan {
+        Plan::Now(Answer::encoded(self.client.protocol, build))
+    }
+}
+
+/// What a command wants done.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// The reply is known.
+    Now(Answer),
+    /// One operation.
+    One(Single, Operation),
+    /// Operations on many keys.
+    Many(Many),
+    /// Pages of keys.
+    Pages(Pages),
+}
+
+/// What a command's function gives.
+pub(crate) type Handled = Result<Plan, CommandError>;
+
+/// Turns a command into a plan; what is wrong with it becomes its reply.
+pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
+    let Some(spec) = cx.shared.table.find(command.arg(0)) else {
+        return unknown(cx, command);
+    };
+    cx.client.last_command = spec.name;
+    let handled = if cx.client.is_aborted && !refused::ends_transaction(spec.name) {
+        Err(CommandError::AfterMulti)
+    } else {
+        spec.run(cx, command)
+    };
+    handled.unwrap_or_else(|error| Plan::Now(Answer::Error(error.to_string())))
+}
+
+fn unknown(cx: &mut Cx<'_>, command: &Command) -> Plan {
+    // The request line of a browser that was lured here: no further line of it may be taken for a
+    // command, so the connection ends without a reply, as in Redis.
+    let name = command.arg(0);
+    if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
+        cx.client.is_leaving = true;
+        return connection::silence();
+    }
+    Plan::Now(Answer::Error(CommandError::unknown(command).to_string()))
+}
+
+/// Whether an argument is this word, in any case.
+fn is(arg: &[u8], word: &str) -> bool {
+    arg.eq_ignore_ascii_case(word.as_bytes())
+}
+
+/// An argument as a key, within its limit.
+fn key(command: &Command, at: usize) -> Result<Bytes, CommandError> {
+    check_key(command, at)?;
+    Ok(command.shared(at))
+}
+
+fn check_key(command: &Command, at: usize) -> Result<(), CommandError> {
+    let length = command.arg(at).len();
+    if length > KEY_BYTES_MAX {
+        return Err(CommandError::TooLarge { what: "key", length, limit: KEY_BYTES_MAX });
+    }
+    Ok(())
+}
+
+/// Checks the limit of a value of the connection's keyspace.
+fn check_value(cx: &Cx<'_>, command: &Command, at: usize) -> Result<(), CommandError> {
+    let (length, limit) = (command.arg(at).len(), cx.keyspace().value_bytes_max);
+    if length > limit {
+        return Err(CommandError::TooLarge { what: "value", length, limit });
+    }
+    Ok(())
+}
+
+/// Reads a whole number as Redis does: no plus sign, no leading zero, no blank.
+pub(crate) fn integer(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_plain = match digits {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', ..] => true,
+        _ => false,
+    };
+    if !is_plain {
+        return None;
+    }
+    core::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn number(command: &Command, at: usize) -> Result<i64, CommandError> {
+    integer(command.arg(at)).ok_or(CommandError::NotInteger)
+}
+
+/// A name of a client or library: visible characters only.
+fn is_name(text: &[u8]) -> bool {
+    text.iter().all(u8::is_ascii_graphic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_strictly() {
+        let table: &[(&str, Option<i64>)] = &[
+            ("0", Some(0)),
+            ("-7", Some(-7)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("9223372036854775808", None),
+            ("-0", None),
+            ("+1", None),
+            ("01", None),
+            (" 1", None),
+            ("1 ", None),
+            ("", None),
+            ("-", None),
+            ("1x", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(integer(text.as_bytes()), *expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Values: `GET`, `SET` and their kin.
+
+use super::spec::{ALL_KEYS, ONE_KEY, PAIRS, Run, Spec};
+use super::{Cx, Handled, Plan, check_key, check_value, integer, is, key, number};
+use crate::resp::error::{CommandError, Lack};
+use crate::resp::frame::Command;
+use crate::resp::work::{Each, Many, Single};
+use quorate_kernel::operation::Operation;
+
+const fn spec(
+    name: &'static str,
+    arity: i64,
+    flags: &'static [&'static str],
+    keys: super::spec::Keys,
+    since: &'static str,
+    summary: &'static str,
+    run: super::spec::Handler,
+) -> Spec {
+    Spec { name, arity, flags, keys, group: "string", since, summary, run: Run::Handler(run) }
+}
+
+/// The commands on values.
+#[rustfmt::skip] // One command, one line.
+pub(crate) const SPECS: &[Spec] = &[
+    spec("get", 2, &["readonly", "fast"], ONE_KEY, "1.0.0", "Get the value of a key", get),
+    spec("set", -3, &["write", "denyoom"], ONE_KEY, "1.0.0", "Set the string value of a key", set),
+    spec("mget", -2, &["readonly", "fast"], ALL_KEYS, "1.0.0", "Get the values of all the given keys", mget),
+    spec("mset", -3, &["write", "denyoom"], PAIRS, "1.0.1", "Set multiple keys to multiple values, each key by itself", mset),
+    spec("strlen", 2, &["readonly", "fast"], ONE_KEY, "2.2.0", "Get the length of the value stored in a key", strlen),
+    spec("getrange", 4, &["readonly"], ONE_KEY, "2.4.0", "Get a substring of the string stored at a key", getrange),
+    spec("substr", 4, &["readonly"], ONE_KEY, "1.0.0", "Get a substring of the string stored at a key", getrange),
+];
+
+fn get(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    Ok(Plan::One(Single::Get, Operation::Get { key: key(command, 1)? }))
+}
+
+fn set(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    if command.len() > 3 {
+        return Err(set_options(cx, command));
+    }
+    check_value(cx, command, 2)?;
+    Ok(Plan::One(Single::Put, Operation::Put { key: key(command, 1)?, value: command.shared(2) }))
+}
+
+/// Options of `SET` are checked as in Redis, then refused: each needs what a register has not.
+fn set_options(cx: &Cx<'_>, command: &Command) -> CommandError {
+    let (mut condition, mut expiry, mut time) = (None, None, None);
+    let mut at = 3;
+    while at < command.len() {
+        let option = command.arg(at);
+        let known = |names: &[&'static str]| names.iter().copied().find(|name| is(option, name));
+        if let Some(name) = known(&["NX", "XX"]) {
+            if condition.is_some_and(|earlier| earlier != name && earlier != "GET") {
+                return CommandError::Syntax;
+            }
+            condition = Some(name);
+        } else if known(&["GET"]).is_some() {
+            condition = condition.or(Some("GET"));
+        } else if let Some(name) = known(&["EX", "PX", "EXAT", "PXAT", "KEEPTTL"]) {
+            if expiry.is_some() {
+                return CommandError::Syntax;
+            }
+            expiry = Some(name);
+            if name != "KEEPTTL" {
+                at += 1;
+                if at == command.len() {
+                    return CommandError::Syntax;
+                }
+                time = Some(command.arg(at));
+            }
+        } else {
+            return CommandError::Syntax;
+        }
+        at += 1;
+    }
+    match time.map(integer) {
+        Some(None) => return CommandError::NotInteger,
+        Some(Some(..=0)) => return CommandError::ExpireTime("set"),
+        _ => {}
+    }
+    let (option, lack) = match (condition, expiry) {
+        (Some(name), _) => (name, Lack::ReadModifyWrite),
+        (None, Some("KEEPTTL")) => ("KEEPTTL", Lack::ReadModifyWrite),
+        (None, name) => (name.unwrap_or("EX"), Lack::Expiry),
+    };
+    super::refused::reason(cx, &alloc::format!("SET {option}"), lack)
+}
+
+fn mget(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    for at in 1..command.len() {
+        check_key(command, at)?;
+    }
+    Ok(Plan::Many(Many::new(Each::Get, core::mem::take(command))))
+}
+
+fn mset(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    if command.len().is_multiple_of(2) {
+        return Err(CommandError::Arity("mset".into()));
+    }
+    for at in (1..command.len()).step_by(2) {
+        check_key(command, at)?;
+        check_value(cx, command, at + 1)?;
+    }
+    Ok(Plan::Many(Many::new(Each::Put, core::mem::take(command))))
+}
+
+fn strlen(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    Ok(Plan::One(Single::Length, Operation::Get { key: key(command, 1)? }))
+}
+
+fn getrange(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    let (start, end) = (number(command, 2)?, number(command, 3)?);
+    Ok(Plan::One(Single::Range { start, end }, Operation::Get { key: key(command, 1)? }))
+}

@@ -1,0 +1,191 @@
+//! The errors of commands: what their replies say, first word included.
+//!
+//! | first word | what it means |
+//! |---|---|
+//! | `ERR` | the command is wrong or not offered; nothing was changed |
+//! | `NOQUORUM` | too few replicas answered in time; nothing was changed |
+//! | `UNKNOWNOUTCOME` | a write may have happened, wholly or in part |
+//! | `OVERLOADED` | too much work in hand; nothing was changed |
+//! | `SHUTDOWN` | the host is stopping; nothing was changed |
+//! | `EXECABORT` | a refused `MULTI` came before; nothing of it was executed |
+//! | `NOPROTO`, `WRONGPASS` | as in Redis |
+//!
+//! None of the words is one that client libraries repeat a command for on their own (`TRYAGAIN`,
+//! `LOADING`, `READONLY`, `CLUSTERDOWN`, `MASTERDOWN`), because a repeated write may apply twice.
+
+use super::frame::Command;
+use alloc::string::{String, ToString};
+use core::fmt;
+use quorate_kernel::operation::Refusal;
+use thiserror::Error;
+
+/// How many bytes of arguments an error repeats.
+const SHOWN_BYTES_MAX: usize = 128;
+
+/// Why a register cannot do a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// The new value depends on the old one.
+    ReadModifyWrite,
+    /// Several keys at once, or several commands as one.
+    Transactions,
+    /// Keys never expire.
+    Expiry,
+    /// Values are plain byte strings.
+    Type(&'static str),
+    /// There is no such thing on this server.
+    Service(&'static str),
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lack::ReadModifyWrite => f.write_str("read-modify-write"),
+            Lack::Transactions => f.write_str("transactions"),
+            Lack::Expiry => f.write_str("expiry"),
+            Lack::Type(name) | Lack::Service(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A command was refused before anything was started. Nothing was changed, whichever variant.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum CommandError {
+    /// There is no such command.
+    #[error("ERR unknown command '{name}', with args beginning with: {args}")]
+    Unknown { name: String, args: String },
+    /// A command has no such subcommand.
+    #[error("ERR unknown subcommand '{name}'. Try {command} HELP.")]
+    UnknownSub { command: String, name: String },
+    /// Too few or too many arguments; a subcommand is named with its command.
+    #[error("ERR wrong number of arguments for '{0}' command")]
+    Arity(String),
+    /// Options that do not exist or do not go together.
+    #[error("ERR syntax error")]
+    Syntax,
+    /// A number is no number.
+    #[error("ERR value is not an integer or out of range")]
+    NotInteger,
+    /// An expiry that is not positive.
+    #[error("ERR invalid expire time in '{0}' command")]
+    ExpireTime(&'static str),
+    /// A cursor that no page gave.
+    #[error("ERR invalid cursor")]
+    Cursor,
+    /// No keyspace has this number.
+    #[error("ERR DB index is out of range")]
+    Database,
+    /// No keyspace has this name.
+    #[error("ERR no keyspace is named '{name}'; there are: {known}")]
+    Keyspace { name: String, known: String },
+    /// A key or value is over its limit.
+    #[error("ERR {what} of {length} bytes is over the limit of {limit}")]
+    TooLarge { what: &'static str, length: usize, limit: usize },
+    /// An engine cannot do it.
+    #[error(
+        "ERR {command} needs {lack}, which a {engine} register cannot do: \
+         use a serializable keyspace"
+    )]
+    Lacking { command: String, lack: Lack, engine: String },
+    /// Nothing on this server can do it.
+    #[error("ERR {command} needs {lack}, which this server does not offer")]
+    NotOffered { command: String, lack: Lack },
+    /// Values are byte strings and nothing else.
+    #[error("ERR {command} works on {lack}, but a {engine} keyspace holds plain byte strings")]
+    WrongType { command: String, lack: Lack, engine: String },
+    /// Keys of a register stay until they are deleted.
+    #[error(
+        "ERR {command} needs expiry, which a {engine} register cannot do: \
+         a key stays until it is deleted"
+    )]
+    NoExpiry { command: String, engine: String },
+    /// A `MULTI` was refused; what follows it must not run on its own.
+    #[error("ERR not executed: the MULTI before it was refused; send DISCARD to go on")]
+    AfterMulti,
+    /// The end of a transaction whose `MULTI` was refused.
+    #[error("EXECABORT Transaction discarded because of previous errors.")]
+    ExecAbort,
+    /// A text that needs no parameter.
+    #[error("{0}")]
+    Text(&'static str),
+    /// A text with one parameter between its halves.
+    #[error("{before}{shown}{after}")]
+    About { before: &'static str, shown: String, after: &'static str },
+}
+
+impl CommandError {
+    /// The error for a command that does not exist, with the arguments Redis would repeat.
+    pub(crate) fn unknown(command: &Command) -> CommandError {
+        let mut args = String::new();
+        for arg in command.args().skip(1) {
+            if args.len() >= SHOWN_BYTES_MAX {
+                break;
+            }
+            let room = SHOWN_BYTES_MAX - args.len();
+            args.push('\'');
+            args.push_str(&shown(arg, room));
+            args.push_str("' ");
+        }
+        CommandError::Unknown { name: shown(command.arg(0), SHOWN_BYTES_MAX), args }
+    }
+}
+
+/// At most `room` bytes of an argument, up to the first zero byte, as a text.
+pub(crate) fn shown(arg: &[u8], room: usize) -> String {
+    let arg = &arg[..arg.len().min(room)];
+    let end = arg.iter().position(|byte| *byte == 0).unwrap_or(arg.len());
+    String::from_utf8_lossy(&arg[..end]).to_string()
+}
+
+/// The first word of the reply to a refused operation.
+fn code(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::NoQuorum { .. } => "NOQUORUM",
+        Refusal::OutcomeUnknown => "UNKNOWNOUTCOME",
+        Refusal::Overloaded => "OVERLOADED",
+        Refusal::Stopping => "SHUTDOWN",
+        Refusal::Unsupported | Refusal::TooLarge { .. } => "ERR",
+    }
+}
+
+/// The reply to a command whose only operation was refused.
+pub(crate) fn refusal(refusal: &Refusal) -> String {
+    alloc::format!("{} {refusal}", code(refusal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_have_the_words_clients_do_not_repeat() {
+        let table = [
+            (
+                Refusal::NoQuorum { reached: 1, needed: 2 },
+                "NOQUORUM 1 of 2 replicas needed answered before the deadline; nothing was changed",
+            ),
+            (
+                Refusal::OutcomeUnknown,
+                "UNKNOWNOUTCOME the deadline passed after the write was sent; it may have been \
+                 applied",
+            ),
+            (Refusal::Overloaded, "OVERLOADED the node has too many operations in hand; try again"),
+            (Refusal::Stopping, "SHUTDOWN the node is shutting down"),
+            (
+                Refusal::TooLarge { what: "value", length: 9, limit: 8 },
+                "ERR value of 9 bytes is over the limit of 8",
+            ),
+            (Refusal::Unsupported, "ERR this engine does not support the operation"),
+        ];
+        for (from, text) in table {
+            assert_eq!(refusal(&from), text);
+        }
+    }
+
+    #[test]
+    fn shown_arguments_are_cut() {
+        assert_eq!(shown(b"abc", 2), "ab");
+        assert_eq!(shown(b"a\0b", 9), "a");
+        assert_eq!(shown(b"\xff", 9), "\u{fffd}");
+    }
+}

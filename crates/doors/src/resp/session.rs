@@ -1,0 +1,370 @@
+//! One connection: bytes in, operations out, outcomes in, bytes out.
+//!
+//! Commands wait in a queue until their replies are known and all earlier ones were written. What
+//! keeps memory bounded: no command is read while too many, or too many bytes of them, are
+//! unanswered, or while the client does not take its replies; and no operation is started that could
+//! bring more values than the client may have outstanding.
+
+use super::commands::{self, Cx, Plan};
+use super::frame::Command;
+use super::order::Flights;
+use super::parse::Parser;
+use super::reply::{Answer, Encoder, Protocol};
+use super::shared::Shared;
+use super::state::{Client, Replies};
+use super::work::{Single, Work};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::limits::{
+    CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
+    PIPELINE_COMMANDS_MAX,
+};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::probe;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::rope::Rope;
+use quorate_kernel::time::{Time, WallTime};
+
+/// How long a value is taken to be before any was read.
+const VALUE_BYTES_EXPECTED: usize = 64 * 1024;
+
+/// What time it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    /// Monotonic time.
+    pub now: Time,
+    /// The wall clock.
+    pub wall: WallTime,
+}
+
+/// Takes the operations a session starts.
+pub trait Requests {
+    /// Starts an operation on the keyspace of a lane. Its outcome must be given back to
+    /// [`Session::complete`] with the same number, once.
+    fn start(&mut self, number: u32, lane: LaneId, operation: Operation);
+}
+
+#[derive(Debug)]
+struct Pending {
+    work: Work,
+    lane: LaneId,
+    /// How many bytes of input it keeps alive.
+    bytes: usize,
+    /// How many of its operations have not ended.
+    running: u32,
+    protocol: Protocol,
+    is_silent: bool,
+}
+
+/// One connection of a client.
+///
+/// The host's part: append what it reads to a buffer and call [`Session::feed`]; give outcomes to
+/// [`Session::complete`]; write [`Session::output`]. After a completion and after output was written,
+/// call `feed` again if [`Session::wants_feed`] says so: it goes on with what was held back.
+pub struct Session {
+    shared: Arc<Shared>,
+    client: Client,
+    rng: Rng,
+    parser: Parser,
+    pending: VecDeque<Pending>,
+    /// The number of the command at the front of the queue.
+    front: u32,
+    pending_bytes: usize,
+    /// Bytes kept by replies that are not at the front yet.
+    held: usize,
+    flights: Flights,
+    /// The last command waits for the end of all operations, or lists keys; none is read behind it.
+    barrier: bool,
+    /// How long the next value is taken to be.
+    expected: usize,
+    output: Rope,
+    is_draining: bool,
+    commands: u64,
+}
+
+impl Session {
+    /// A new connection. `seed` decides what `RANDOMKEY` draws.
+    #[must_use]
+    pub fn new(client_id: u64, shared: Arc<Shared>, seed: u64) -> Session {
+        let parser = Parser::new(shared.argument_bytes_max());
+        Session {
+            shared,
+            client: Client::new(client_id),
+            rng: Rng::new(seed),
+            parser,
+            pending: VecDeque::new(),
+            front: 0,
+            pending_bytes: 0,
+            held: 0,
+            flights: Flights::default(),
+            barrier: false,
+            expected: VALUE_BYTES_EXPECTED,
+            output: Rope::default(),
+            is_draining: false,
+            commands: 0,
+        }
+    }
+
+    /// Tells both ends of the connection, as `CLIENT LIST` shows them.
+    pub fn set_addresses(&mut self, peer: String, local: String) {
+        self.client.peer = peer;
+        self.client.local = local;
+    }
+
+    /// Reads commands from the front of `input` as far as may be, and goes on with what was held
+    /// back. Between two calls `input` may only be appended to.
+    pub fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
+        self.client.on_input(clock.now);
+        self.go_on(out);
+        while self.wants_input() {
+            match self.parser.next(input) {
+                Ok(Some(command)) => self.on_command(command, clock, out),
+                Ok(None) => break,
+                Err(error) => {
+                    self.queue_answer(Answer::Error(format!("ERR {error}")), 0, false);
+                    self.is_draining = true;
+                }
+            }
+        }
+        if self.is_draining {
+            input.clear();
+        }
+    }
+
+    /// An operation has ended. An outcome that comes twice is ignored.
+    pub fn complete(
+        &mut self,
+        number: u32,
+        outcome: Outcome,
+        clock: Clock,
+        out: &mut dyn Requests,
+    ) {
+        let Some(ended) = self.flights.end(number) else { return };
+        if ended.is_read
+            && let Outcome::Value(value) = &outcome
+        {
+            let length = value.as_ref().map_or(0, Bytes::len);
+            self.expected = length.max(self.expected - self.expected / 16);
+        }
+        let at = ended.command.wrapping_sub(self.front) as usize;
+        let command = &mut self.pending[at];
+        command.running -= 1;
+        let before = command.work.held();
+        let is_last = command.running == 0;
+        on_outcome(&mut command.work, ended.index, outcome, is_last);
+        self.held = self.held - before + command.work.held();
+        if matches!(command.work, Work::Done(_)) {
+            // Nothing is read behind a command that lists keys, so it is always the last.
+            if at + 1 == self.pending.len() {
+                self.barrier = false;
+            }
+            if at == 0 {
+                self.flush();
+            }
+        }
+        self.client.now = clock.now;
+        self.go_on(out);
+    }
+
+    /// What waits to be written to the client.
+    pub fn output(&mut self) -> &mut Rope {
+        &mut self.output
+    }
+
+    /// Whether the host shall read from the connection. False while too much is unanswered or
+    /// unwritten, and for good once the connection is to be closed.
+    #[must_use]
+    pub fn wants_input(&self) -> bool {
+        !self.is_draining
+            && !self.barrier
+            && !self.is_issuing()
+            && !self.flights.has_ready()
+            && self.pending.len() < PIPELINE_COMMANDS_MAX
+            && self.pending_bytes < CLIENT_PENDING_BYTES_MAX
+            && self.flights.len() < CLIENT_OPERATIONS_MAX
+            && self.output.len() < CLIENT_QUEUE_BYTES_MAX
+    }
+
+    /// Whether [`Session::feed`] would go on with what is in `input` or what was held back.
+    #[must_use]
+    pub fn wants_feed(&self, input: &BytesMut) -> bool {
+        let is_held_back = self.flights.has_ready() && self.may_start();
+        is_held_back || (!input.is_empty() && self.wants_input())
+    }
+
+    /// Whether the connection is to be closed once the output was written.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.is_draining && self.pending.is_empty()
+    }
+
+    /// Whether every command read so far was answered.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Reads no further command; the connection closes when those read so far were answered.
+    pub fn finish(&mut self) {
+        self.is_draining = true;
+    }
+
+    /// How many commands were read so far.
+    #[must_use]
+    pub fn commands_total(&self) -> u64 {
+        self.commands
+    }
+
+    /// The line of this client in `CLIENT LIST`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.client.describe()
+    }
+
+    fn on_command(&mut self, mut command: Command, clock: Clock, out: &mut dyn Requests) {
+        self.commands += 1;
+        let bytes = command.size();
+        let skip = self.client.replies == Replies::Skip;
+        let (client, shared) = (&mut self.client, &*self.shared);
+        let mut cx = Cx { client, shared, clock, rng: &mut self.rng };
+        let plan = commands::dispatch(&mut cx, &mut command);
+        let is_silent = self.client.take_silence(skip);
+        self.is_draining |= self.client.is_leaving;
+        let lane = self.shared.keyspaces()[self.client.keyspace].lane;
+        match plan {
+            Plan::Now(answer) => self.queue_answer(answer, bytes, is_silent),
+            Plan::One(single, operation) => {
+                self.queue(Work::Single(single), lane, bytes, is_silent);
+                self.launch(0, operation, out);
+            }
+            Plan::Many(many) => {
+                self.queue(Work::Many(Box::new(many)), lane, bytes, is_silent);
+                self.issue(out);
+            }
+            Plan::Pages(pages) => {
+                self.queue(Work::Pages(Box::new(pages)), lane, bytes, is_silent);
+                self.barrier = true;
+                self.ask_page(out);
+            }
+        }
+    }
+
+    /// Queues a reply that is known, or writes it if nothing is before it.
+    fn queue_answer(&mut self, answer: Answer, bytes: usize, is_silent: bool) {
+        if self.pending.is_empty() {
+            if !is_silent {
+                answer.write(&mut Encoder::new(&mut self.output, self.client.protocol));
+            }
+        } else {
+            self.held += answer.size();
+            self.queue(Work::Done(answer), LaneId::default(), bytes, is_silent);
+        }
+    }
+
+    fn queue(&mut self, work: Work, lane: LaneId, bytes: usize, is_silent: bool) {
+        let protocol = self.client.protocol;
+        self.pending_bytes += bytes;
+        self.pending.push_back(Pending { work, lane, bytes, running: 0, protocol, is_silent });
+    }
+
+    /// Writes the replies that are known, up to the first that is not.
+    fn flush(&mut self) {
+        while let Some(Pending { work: Work::Done(answer), .. }) = self.pending.front_mut() {
+            let answer = core::mem::replace(answer, Answer::OK);
+            self.held -= answer.size();
+            let Some(command) = self.pending.pop_front() else { break };
+            self.front = self.front.wrapping_add(1);
+            self.pending_bytes -= command.bytes;
+            if !command.is_silent {
+                answer.write(&mut Encoder::new(&mut self.output, command.protocol));
+            }
+        }
+    }
+
+    /// Starts what may start now.
+    fn go_on(&mut self, out: &mut dyn Requests) {
+        while self.flights.has_ready() && self.may_start() {
+            let Some((number, lane, operation)) = self.flights.start_next() else { break };
+            out.start(number, lane, operation);
+        }
+        if self.barrier {
+            self.ask_page(out);
+        } else if self.is_issuing() {
+            self.issue(out);
+        }
+    }
+
+    /// Adds an operation of the last command.
+    fn launch(&mut self, index: u32, operation: Operation, out: &mut dyn Requests) {
+        let may_start = self.may_start();
+        let number = self.front.wrapping_add(self.pending.len() as u32).wrapping_sub(1);
+        let last = self.pending.back_mut().expect("the command was queued before its operations");
+        last.running += 1;
+        let lane = last.lane;
+        if let Some((number, operation)) =
+            self.flights.add(number, index, lane, operation, may_start)
+        {
+            out.start(number, lane, operation);
+        }
+    }
+
+    /// Whether the last command has operations that were not added yet.
+    fn is_issuing(&self) -> bool {
+        matches!(self.pending.back(), Some(Pending { work: Work::Many(many), .. }) if many.has_more())
+    }
+
+    /// Adds operations of the last command while there is room for them.
+    fn issue(&mut self, out: &mut dyn Requests) {
+        while self.flights.len() < CLIENT_OPERATIONS_MAX && !self.flights.has_ready() {
+            let Some(Pending { work: Work::Many(many), .. }) = self.pending.back_mut() else {
+                return;
+            };
+            let Some((index, operation)) = many.issue() else { return };
+            self.launch(index, operation, out);
+        }
+        probe!("resp/command_takes_turns");
+    }
+
+    /// Asks for the next page of the last command, once no other operation is under way.
+    fn ask_page(&mut self, out: &mut dyn Requests) {
+        if !self.flights.is_empty() {
+            return;
+        }
+        let Some(Pending { work: Work::Pages(pages), .. }) = self.pending.back() else { return };
+        let operation = pages.operation();
+        self.launch(0, operation, out);
+    }
+
+    /// Whether one more operation may start: the values under way, those held and the output are
+    /// within their bound, as far as can be foreseen. One may always start once the client takes its
+    /// replies, so that a value of any length can be read.
+    fn may_start(&self) -> bool {
+        if self.flights.started() == 0 {
+            return self.output.len() < CLIENT_QUEUE_BYTES_MAX;
+        }
+        let coming = self.flights.reads() * self.expected;
+        self.output.len() + self.held + coming <= CLIENT_READ_BYTES_MAX
+    }
+}
+
+/// Takes the outcome of an operation of a command; turns the command into its reply if it was the
+/// last.
+fn on_outcome(work: &mut Work, index: u32, outcome: Outcome, is_last: bool) {
+    let answer = match work {
+        Work::Single(single) => Some(Single::answer(*single, outcome)),
+        Work::Pages(pages) => pages.on_outcome(outcome),
+        Work::Many(many) => {
+            many.on_outcome(index, outcome);
+            (is_last && !many.has_more()).then(|| many.finish())
+        }
+        Work::Done(_) => None,
+    };
+    if let Some(answer) = answer {
+        *work = Work::Done(answer);
+    }
+}

@@ -1,0 +1,149 @@
+//! What all connections of a node share: its keyspaces, and what it says about itself.
+
+use super::commands::Table;
+use super::error::{CommandError, shown};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::time::WallTime;
+
+/// The version of Redis whose behaviour is offered; clients choose by it what they may ask.
+pub const REDIS_VERSION: &str = "7.2.4";
+
+/// A keyspace as clients see it.
+#[derive(Clone, Debug)]
+pub struct Keyspace {
+    /// The name `SELECT` takes.
+    pub name: String,
+    /// The lane that serves it.
+    pub lane: LaneId,
+    /// The name of its engine.
+    pub engine: String,
+    /// The longest value it takes.
+    pub value_bytes_max: usize,
+}
+
+/// What the host is; fixed while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// The version of this software.
+    pub version: String,
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The node that serves the door.
+    pub node: NodeId,
+    /// 40 hexadecimal digits, new with each start.
+    pub run_id: String,
+    /// The process.
+    pub process_id: u32,
+    /// The port of this door.
+    pub tcp_port: u16,
+    /// When the host started.
+    pub started: WallTime,
+    /// Whether data is written to disk before it is acknowledged.
+    pub is_durable: bool,
+    /// The most connections at once.
+    pub clients_max: u64,
+}
+
+/// What changes while the host runs, for `INFO` and `CLIENT LIST`. Read on the session's thread.
+pub trait Facts {
+    /// Whether the node can serve clients.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// How many clients are connected.
+    fn clients(&self) -> u64 {
+        1
+    }
+
+    /// How many connections were accepted so far.
+    fn connections_total(&self) -> u64 {
+        0
+    }
+
+    /// How many commands were read so far.
+    fn commands_total(&self) -> u64 {
+        0
+    }
+
+    /// The resident memory of the process.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
+    /// About how many keys a lane holds, if that is known without asking.
+    fn keys(&self, _lane: LaneId) -> Option<u64> {
+        None
+    }
+
+    /// Calls `each` with the line of every other client, as [`super::Session::describe`] gives it.
+    fn other_clients(&self, _id: u64, _each: &mut dyn FnMut(&str)) {}
+}
+
+/// Facts of a host that tells nothing, for tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFacts;
+
+impl Facts for NoFacts {}
+
+/// What all connections of a node share.
+pub struct Shared {
+    keyspaces: Vec<Keyspace>,
+    /// What the host is.
+    pub identity: Identity,
+    pub(crate) facts: Box<dyn Facts + Send + Sync>,
+    pub(crate) table: Table,
+}
+
+impl Shared {
+    /// The keyspaces in the order of their numbers; a connection starts with the first.
+    ///
+    /// # Panics
+    /// There is no keyspace.
+    #[must_use]
+    pub fn new(
+        keyspaces: Vec<Keyspace>,
+        identity: Identity,
+        facts: Box<dyn Facts + Send + Sync>,
+    ) -> Shared {
+        assert!(!keyspaces.is_empty(), "a door needs at least one keyspace");
+        Shared { keyspaces, identity, facts, table: Table::new() }
+    }
+
+    /// The keyspaces in the order of their numbers.
+    #[must_use]
+    pub fn keyspaces(&self) -> &[Keyspace] {
+        &self.keyspaces
+    }
+
+    /// The longest argument a request may have: the longest value, and never less than what makes
+    /// an over-long key an error of its own.
+    #[must_use]
+    pub fn argument_bytes_max(&self) -> usize {
+        let longest = self.keyspaces.iter().map(|keyspace| keyspace.value_bytes_max).max();
+        longest.unwrap_or(0).max(KEY_BYTES_MAX * 2)
+    }
+
+    /// The number of the keyspace a client means by a number or a name.
+    pub(crate) fn find(&self, text: &[u8]) -> Result<usize, CommandError> {
+        if let Some(number) = super::commands::integer(text) {
+            return usize::try_from(number)
+                .ok()
+                .filter(|number| *number < self.keyspaces.len())
+                .ok_or(CommandError::Database);
+        }
+        let found = self.keyspaces.iter().position(|keyspace| keyspace.name.as_bytes() == text);
+        found.ok_or_else(|| CommandError::Keyspace {
+            name: shown(text, 128),
+            known: self.names().join(", "),
+        })
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.keyspaces.iter().map(|keyspace| &keyspace.name[..]).collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! What a connection remembers between its commands.
+
+use super::reply::Protocol;
+use alloc::format;
+use alloc::string::String;
+use quorate_kernel::time::Time;
+
+/// Whether replies are sent, as `CLIENT REPLY` sets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Replies {
+    /// All of them.
+    #[default]
+    On,
+    /// None.
+    Off,
+    /// `CLIENT REPLY SKIP` was the last command: neither it nor the next one is answered.
+    Armed,
+    /// All but that of the next command.
+    Skip,
+}
+
+/// What a connection remembers between its commands.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) id: u64,
+    pub(crate) protocol: Protocol,
+    /// The number of the keyspace it works on.
+    pub(crate) keyspace: usize,
+    pub(crate) name: String,
+    pub(crate) library_name: String,
+    pub(crate) library_version: String,
+    pub(crate) replies: Replies,
+    /// A `MULTI` was refused: what follows it, up to `EXEC` or `DISCARD`, must not run on its own.
+    pub(crate) is_aborted: bool,
+    /// The client asked to be closed.
+    pub(crate) is_leaving: bool,
+    pub(crate) peer: String,
+    pub(crate) local: String,
+    pub(crate) last_command: &'static str,
+    pub(crate) now: Time,
+    first_input: Option<Time>,
+    last_input: Time,
+}
+
+impl Client {
+    /// A client that has said nothing yet.
+    pub(crate) fn new(id: u64) -> Client {
+        Client { id, ..Client::default() }
+    }
+
+    /// Bytes arrived.
+    pub(crate) fn on_input(&mut self, now: Time) {
+        self.now = now;
+        self.last_input = now;
+        self.first_input.get_or_insert(now);
+    }
+
+    /// Whether the reply of the command that just ran is not sent; `skip` tells whether the one
+    /// before it asked for that.
+    pub(crate) fn take_silence(&mut self, skip: bool) -> bool {
+        match self.replies {
+            Replies::On => false,
+            Replies::Off => true,
+            Replies::Armed => {
+                self.replies = Replies::Skip;
+                true
+            }
+            Replies::Skip => {
+                self.replies = Replies::On;
+                skip
+            }
+        }
+    }
+
+    /// Back to how the connection started, as `RESET` does.
+    pub(crate) fn reset(&mut self) {
+        self.protocol = Protocol::Resp2;
+        self.keyspace = 0;
+        self.name.clear();
+        self.replies = Replies::On;
+        self.is_aborted = false;
+    }
+
+    /// The line of this client in `CLIENT LIST`.
+    pub(crate) fn describe(&self) -> String {
+        let seconds = |since: Time| (self.now - since).0 / 1_000_000_000;
+        format!(
+            "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags=N db={} sub=0 psub=0 ssub=0 \
+             multi=-1 watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 \
+             omem=0 tot-mem=0 events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
+            self.id,
+            self.peer,
+            self.local,
+            self.name,
+            seconds(self.first_input.unwrap_or(self.now)),
+            seconds(self.last_input),
+            self.keyspace,
+            self.last_command,
+            self.protocol.number(),
+            self.library_name,
+            self.library_version,
+        )
+    }
+}

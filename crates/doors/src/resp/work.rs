@@ -1,0 +1,499 @@
+//! Commands on their way: which operations they start, and what their outcomes add up to.
+
+use super::error;
+use super::frame::Command;
+use super::glob;
+use super::reply::Answer;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::fmt::Write;
+use quorate_kernel::limits::{REPLY_BYTES_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+
+/// How many keys `KEYS`, `DBSIZE` and `RANDOMKEY` ask for at a time.
+const PAGE_KEYS: u32 = 1000;
+/// How many bytes of keys the error of a command on many keys repeats.
+const TOLD_BYTES_MAX: usize = 4096;
+
+/// An engine answered something else than was asked. Clients get an error; writes may have happened.
+const MISMATCH: &str = "UNKNOWNOUTCOME the engine answered another question than was asked";
+
+/// A command of one operation: what its outcome is turned into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Single {
+    /// The value.
+    Get,
+    /// `+OK`.
+    Put,
+    /// 1 if there was a value.
+    Delete,
+    /// 1 if there is a value.
+    Exists,
+    /// The length of the value.
+    Length,
+    /// A part of the value; negative numbers count from its end.
+    Range { start: i64, end: i64 },
+    /// `string` or `none`.
+    Type,
+    /// -1 if there is a value, which never expires; -2 if not.
+    Expiry,
+    /// How much memory a value takes, with its key of this length.
+    Usage { key_bytes: usize },
+}
+
+impl Single {
+    /// The reply to the outcome of the operation.
+    pub(crate) fn answer(self, outcome: Outcome) -> Answer {
+        match outcome {
+            Outcome::Value(value) => self.of_value(value),
+            Outcome::Written if self == Single::Put => Answer::OK,
+            Outcome::Deleted { existed } if self == Single::Delete => {
+                Answer::Integer(i64::from(existed))
+            }
+            Outcome::Refused(refusal) => Answer::Error(error::refusal(&refusal)),
+            _ => Answer::Error(String::from(MISMATCH)),
+        }
+    }
+
+    fn of_value(self, value: Option<Bytes>) -> Answer {
+        let length = value.as_ref().map(|bytes| bytes.len() as i64);
+        match self {
+            Single::Get => Answer::Bulk(value),
+            Single::Exists => Answer::Integer(i64::from(value.is_some())),
+            Single::Length => Answer::Integer(length.unwrap_or(0)),
+            Single::Range { start, end } => {
+                Answer::Bulk(Some(range(value.unwrap_or_default(), start, end)))
+            }
+            Single::Type => Answer::Simple(if value.is_some() { "string" } else { "none" }),
+            Single::Expiry => Answer::Integer(if value.is_some() { -1 } else { -2 }),
+            Single::Usage { key_bytes } => match length {
+                Some(length) => Answer::Integer(length + key_bytes as i64),
+                None => Answer::Bulk(None),
+            },
+            Single::Put | Single::Delete => Answer::Error(String::from(MISMATCH)),
+        }
+    }
+}
+
+fn range(value: Bytes, start: i64, end: i64) -> Bytes {
+    let length = value.len() as i64;
+    let from_end = |at: i64| if at < 0 { at.saturating_add(length) } else { at };
+    if start < 0 && end < 0 && start > end {
+        return Bytes::new();
+    }
+    let start = from_end(start).max(0);
+    let end = from_end(end).max(0).min(length - 1);
+    if start > end || length == 0 {
+        return Bytes::new();
+    }
+    value.slice(start as usize..=end as usize)
+}
+
+/// What a command on many keys does to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Each {
+    /// Reads it; the reply is the list of values.
+    Get,
+    /// Sets it to the argument after it.
+    Put,
+    /// Deletes it; the reply counts those that had a value.
+    Delete,
+    /// Reads it; the reply counts those that have a value.
+    Exists,
+}
+
+/// A command on many keys, each by itself.
+#[derive(Debug)]
+pub(crate) struct Many {
+    each: Each,
+    args: Command,
+    issued: usize,
+    counted: i64,
+    values: Vec<Option<Bytes>>,
+    held: usize,
+    refused: Vec<(usize, Refusal)>,
+}
+
+impl Many {
+    /// The command whose keys are the arguments from the second on.
+    pub(crate) fn new(each: Each, args: Command) -> Many {
+        let mut many = Many {
+            each,
+            args,
+            issued: 0,
+            counted: 0,
+            values: Vec::new(),
+            held: 0,
+            refused: Vec::new(),
+        };
+        if each == Each::Get {
+            many.values.resize(many.total(), None);
+        }
+        many
+    }
+
+    fn step(&self) -> usize {
+        if self.each == Each::Put { 2 } else { 1 }
+    }
+
+    /// How many operations it takes.
+    pub(crate) fn total(&self) -> usize {
+        (self.args.len() - 1) / self.step()
+    }
+
+    /// The next operation to start, with its number.
+    pub(crate) fn issue(&mut self) -> Option<(u32, Operation)> {
+        let index = self.issued;
+        if index == self.total() {
+            return None;
+        }
+        self.issued += 1;
+        let at = 1 + index * self.step();
+        let key = self.args.shared(at);
+        let operation = match self.each {
+            Each::Get | Each::Exists => Operation::Get { key },
+            Each::Put => Operation::Put { key, value: self.args.shared(at + 1) },
+            Each::Delete => Operation::Delete { key },
+        };
+        Some((index as u32, operation))
+    }
+
+    /// Whether an operation is still to be issued.
+    pub(crate) fn has_more(&self) -> bool {
+        self.issued < self.total()
+    }
+
+    /// How many bytes of values it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// One operation has ended.
+    pub(crate) fn on_outcome(&mut self, index: u32, outcome: Outcome) {
+        let index = index as usize;
+        match (self.each, outcome) {
+            (_, Outcome::Refused(refusal)) => self.refused.push((index, refusal)),
+            (Each::Get, Outcome::Value(value)) => {
+                self.held += value.as_ref().map_or(0, Bytes::len);
+                // A reply over the limit is an error anyway, so its values are not kept.
+                if self.held <= REPLY_BYTES_MAX {
+                    self.values[index] = value;
+                } else {
+                    self.values.clear();
+                    self.values.resize(self.total(), None);
+                }
+            }
+            (Each::Put, Outcome::Written) => {}
+            (Each::Delete, Outcome::Deleted { existed }) => self.counted += i64::from(existed),
+            (Each::Exists, Outcome::Value(value)) => self.counted += i64::from(value.is_some()),
+            _ => self.refused.push((index, Refusal::OutcomeUnknown)),
+        }
+    }
+
+    /// The reply, once every operation has ended.
+    pub(crate) fn finish(&mut self) -> Answer {
+        if let Some((_, first)) = self.refused.first() {
+            return Answer::Error(match self.each {
+                Each::Get | Each::Exists => error::refusal(first),
+                Each::Put => self.told("written"),
+                Each::Delete => self.told("deleted"),
+            });
+        }
+        match self.each {
+            Each::Get if self.held > REPLY_BYTES_MAX => Answer::Error(over_limit("MGET", "keys")),
+            Each::Get => Answer::Values(core::mem::take(&mut self.values)),
+            Each::Put => Answer::OK,
+            Each::Delete | Each::Exists => Answer::Integer(self.counted),
+        }
+    }
+
+    /// Says of each key what became of it. `NOQUORUM` and its like are only said when no key was
+    /// changed; else the first word is `UNKNOWNOUTCOME`.
+    fn told(&self, done: &str) -> String {
+        let mut states = alloc::vec![0u8; self.total()];
+        for (index, refusal) in &self.refused {
+            states[*index] = if refusal.may_have_applied() { 1 } else { 2 };
+        }
+        if states.iter().all(|state| *state == 2) {
+            return error::refusal(&self.refused[0].1);
+        }
+        let mut text = format!("UNKNOWNOUTCOME not every key was surely {done}");
+        for (state, name) in [(0, done), (1, "unknown"), (2, "unchanged")] {
+            let keys = states.iter().enumerate().filter(|(_, found)| **found == state);
+            self.list(&mut text, name, &mut keys.map(|(index, _)| index));
+        }
+        text
+    }
+
+    fn list(&self, text: &mut String, name: &str, keys: &mut dyn Iterator<Item = usize>) {
+        let mut keys = keys.peekable();
+        if keys.peek().is_none() {
+            return;
+        }
+        let start = text.len();
+        let _ = write!(text, "; {name}:");
+        let mut left_out = 0;
+        for index in keys {
+            let key = self.args.arg(1 + index * self.step());
+            if text.len() - start + key.len() < TOLD_BYTES_MAX {
+                let _ = write!(text, " '{}'", key.escape_ascii());
+            } else {
+                left_out += 1;
+            }
+        }
+        if left_out > 0 {
+            let _ = write!(text, " and {left_out} more");
+        }
+    }
+}
+
+fn over_limit(command: &str, instead: &str) -> String {
+    format!(
+        "ERR the reply of {command} is over the limit of {REPLY_BYTES_MAX} bytes: ask for fewer {instead}"
+    )
+}
+
+/// What a command that lists keys makes of the pages.
+#[derive(Debug)]
+pub(crate) enum List {
+    /// All keys that match.
+    Keys { pattern: Bytes, found: Vec<Bytes>, held: usize },
+    /// One page of keys; `is_empty` if a type was asked for that no key has.
+    Scan { pattern: Option<Bytes>, is_empty: bool },
+    /// How many keys there are, about.
+    Size,
+    /// One key, the first at or after a random position. A bigger gap before a key makes it likelier.
+    Random { wrapped: bool },
+}
+
+/// A command that lists keys: one page after the other.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    list: List,
+    from: u64,
+    limit: u32,
+}
+
+impl Pages {
+    /// `KEYS`.
+    pub(crate) fn keys(pattern: Bytes) -> Pages {
+        let list = List::Keys { pattern, found: Vec::new(), held: 0 };
+        Pages { list, from: 0, limit: PAGE_KEYS }
+    }
+
+    /// `SCAN` from a cursor. A count over the limit asks for the limit.
+    pub(crate) fn scan(from: u64, count: i64, pattern: Option<Bytes>, is_empty: bool) -> Pages {
+        let limit = count.clamp(1, SCAN_KEYS_MAX as i64) as u32;
+        Pages { list: List::Scan { pattern, is_empty }, from, limit }
+    }
+
+    /// `DBSIZE`.
+    pub(crate) fn size() -> Pages {
+        Pages { list: List::Size, from: 0, limit: PAGE_KEYS }
+    }
+
+    /// `RANDOMKEY` from a random position.
+    pub(crate) fn random(from: u64) -> Pages {
+        Pages { list: List::Random { wrapped: from == 0 }, from, limit: 1 }
+    }
+
+    /// The next page to ask for.
+    pub(crate) fn operation(&self) -> Operation {
+        Operation::Scan { from: self.from, limit: self.limit }
+    }
+
+    /// How many bytes of keys it holds.
+    pub(crate) fn held(&self) -> usize {
+        match &self.list {
+            List::Keys { held, .. } => *held,
+            _ => 0,
+        }
+    }
+
+    /// A page has arrived; the reply, or `None` if another page is needed.
+    pub(crate) fn on_outcome(&mut self, outcome: Outcome) -> Option<Answer> {
+        let (keys, next) = match outcome {
+            // A position that does not rise would never end.
+            Outcome::Page { keys, next } => (keys, next.filter(|next| *next > self.from)),
+            Outcome::Refused(refusal) => return Some(Answer::Error(error::refusal(&refusal))),
+            _ => return Some(Answer::Error(String::from(MISMATCH))),
+        };
+        match &mut self.list {
+            List::Keys { pattern, found, held } => {
+                for key in keys {
+                    if glob::matches(pattern, &key) {
+                        *held += key.len();
+                        found.push(key);
+                    }
+                }
+                if *held > REPLY_BYTES_MAX {
+                    return Some(Answer::Error(over_limit("KEYS", "keys with SCAN")));
+                }
+                if let Some(next) = next {
+                    self.from = next;
+                    return None;
+                }
+                Some(Answer::Keys(core::mem::take(found)))
+            }
+            List::Scan { pattern, is_empty } => {
+                let mut keys = keys;
+                if let Some(pattern) = pattern {
+                    keys.retain(|key| glob::matches(pattern, key));
+                }
+                if *is_empty {
+                    keys.clear();
+                }
+                Some(Answer::Page(next.unwrap_or(0), keys))
+            }
+            List::Size => Some(Answer::Integer(size(keys.len(), next))),
+            List::Random { wrapped } => match (keys.into_iter().next(), next) {
+                (Some(key), _) => Some(Answer::Bulk(Some(key))),
+                (None, Some(next)) => {
+                    self.from = next;
+                    None
+                }
+                (None, None) if *wrapped => Some(Answer::Bulk(None)),
+                (None, None) => {
+                    *wrapped = true;
+                    self.from = 0;
+                    None
+                }
+            },
+        }
+    }
+}
+
+/// The number of keys there are if the first page has this many: exact if it was the last page,
+/// else by the share of the hash space the page covers, in which keys are spread evenly.
+fn size(keys: usize, next: Option<u64>) -> i64 {
+    let Some(next) = next else { return keys as i64 };
+    let whole = 1u128 << 64;
+    let estimate = (keys as u128 * whole).div_ceil(u128::from(next));
+    i64::try_from(estimate).unwrap_or(i64::MAX)
+}
+
+/// A command that was read, until its reply is written.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// The reply is known.
+    Done(Answer),
+    /// One operation is under way.
+    Single(Single),
+    /// Operations on many keys are under way.
+    Many(Box<Many>),
+    /// Pages are asked for.
+    Pages(Box<Pages>),
+}
+
+impl Work {
+    /// How many bytes it keeps for its reply.
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            Work::Done(answer) => answer.size(),
+            Work::Single(_) => 0,
+            Work::Many(many) => many.held(),
+            Work::Pages(pages) => pages.held(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn ranges_are_those_of_redis() {
+        let value = || Bytes::from_static(b"This is a string");
+        let table: &[(i64, i64, &str)] = &[
+            (0, 3, "This"),
+            (-3, -1, "ing"),
+            (0, -1, "This is a string"),
+            (10, 100, "string"),
+            (5, 3, ""),
+            (-1, -5, ""),
+            (-100, 1, "Th"),
+            (-100, -50, "T"),
+            (100, 200, ""),
+            (i64::MIN, i64::MAX, "This is a string"),
+            (i64::MAX, i64::MIN, ""),
+        ];
+        for (start, end, expected) in table {
+            assert_eq!(range(value(), *start, *end), expected, "{start} {end}");
+        }
+        assert_eq!(range(Bytes::new(), 0, -1), "");
+    }
+
+    #[test]
+    fn size_is_exact_at_the_end_and_a_density_before() {
+        assert_eq!(size(7, None), 7);
+        assert_eq!(size(1000, Some(1 << 63)), 2000);
+        assert_eq!(size(1000, Some(1 << 54)), 1_024_000);
+        assert_eq!(size(1000, Some(1)), i64::MAX);
+    }
+
+    fn command(words: &[&str]) -> Command {
+        let mut input = bytes::BytesMut::new();
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        super::super::client::write_command(&mut input, &words);
+        let parsed = super::super::parse::Parser::new(1000).next(&mut input);
+        parsed.expect("well formed").expect("whole")
+    }
+
+    fn mset(outcomes: [Outcome; 3]) -> Answer {
+        let mut many = Many::new(Each::Put, command(&["MSET", "a", "1", "b\n", "2", "c", "3"]));
+        assert_eq!(many.total(), 3);
+        while many.issue().is_some() {}
+        for (index, outcome) in outcomes.into_iter().enumerate() {
+            many.on_outcome(index as u32, outcome);
+        }
+        many.finish()
+    }
+
+    #[test]
+    fn mset_says_which_key_is_in_which_state() {
+        let absent = || Outcome::Refused(Refusal::NoQuorum { reached: 1, needed: 2 });
+        let unknown = || Outcome::Refused(Refusal::OutcomeUnknown);
+        assert_eq!(mset([Outcome::Written, Outcome::Written, Outcome::Written]), Answer::OK);
+        let text = |answer| match answer {
+            Answer::Error(text) => text,
+            other => panic!("no error: {other:?}"),
+        };
+        assert!(text(mset([absent(), absent(), absent()])).starts_with("NOQUORUM 1 of 2"));
+        assert_eq!(
+            text(mset([Outcome::Written, unknown(), absent()])),
+            "UNKNOWNOUTCOME not every key was surely written; written: 'a'; unknown: 'b\\n'; \
+             unchanged: 'c'"
+        );
+        assert_eq!(
+            text(mset([absent(), Outcome::Written, absent()])),
+            "UNKNOWNOUTCOME not every key was surely written; written: 'b\\n'; unchanged: 'a' 'c'"
+        );
+    }
+
+    #[test]
+    fn random_key_wraps_once_and_ends() {
+        let page = |keys: Vec<Bytes>, next| Outcome::Page { keys, next };
+        let mut pages = Pages::random(77);
+        assert_eq!(pages.on_outcome(page(vec![], None)), None);
+        assert_eq!(pages.operation(), Operation::Scan { from: 0, limit: 1 });
+        assert_eq!(pages.on_outcome(page(vec![], None)), Some(Answer::Bulk(None)));
+        let mut pages = Pages::random(77);
+        let key = Bytes::from_static(b"k");
+        let found = pages.on_outcome(page(vec![key.clone()], Some(99)));
+        assert_eq!(found, Some(Answer::Bulk(Some(key))));
+    }
+
+    #[test]
+    fn a_page_that_does_not_go_on_ends_the_listing() {
+        let mut pages = Pages::keys(Bytes::from_static(b"*"));
+        let page = |next| Outcome::Page { keys: vec![Bytes::from_static(b"k")], next };
+        assert_eq!(pages.on_outcome(page(Some(5))), None);
+        assert_eq!(pages.held(), 1);
+        let both = vec![Bytes::from_static(b"k"); 2];
+        assert_eq!(pages.on_outcome(page(Some(5))), Some(Answer::Keys(both)));
+    }
+}

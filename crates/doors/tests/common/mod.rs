@@ -1,0 +1,155 @@
+//! A session over an ordered map, driven by hand.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use bytes::{Bytes, BytesMut};
+use quorate_doors::resp::{Clock, Identity, Keyspace, NoFacts, Requests, Session, Shared};
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::rng::mix;
+use quorate_kernel::time::{Time, WallTime};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Operations a session has started, in order.
+#[derive(Default)]
+pub struct Started(pub Vec<(u32, LaneId, Operation)>);
+
+impl Requests for Started {
+    fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
+        self.0.push((number, lane, operation));
+    }
+}
+
+/// Keys in the order of their hash positions.
+#[derive(Default)]
+pub struct Map(BTreeMap<(LaneId, u64, Bytes), Bytes>);
+
+fn position(key: &[u8]) -> u64 {
+    key.iter().fold(7, |sum, byte| mix(sum ^ u64::from(*byte)))
+}
+
+impl Map {
+    pub fn apply(&mut self, lane: LaneId, operation: Operation) -> Outcome {
+        let at = |key: Bytes| (lane, position(&key), key);
+        match operation {
+            Operation::Get { key } => Outcome::Value(self.0.get(&at(key)).cloned()),
+            Operation::Put { key, value } => {
+                self.0.insert(at(key), value);
+                Outcome::Written
+            }
+            Operation::Delete { key } => {
+                Outcome::Deleted { existed: self.0.remove(&at(key)).is_some() }
+            }
+            Operation::Scan { from, limit } => {
+                let mut keys = Vec::new();
+                let mut next = None;
+                for (found, position, key) in self.0.keys() {
+                    if *found == lane && *position >= from {
+                        if keys.len() == limit as usize {
+                            next = Some(*position);
+                            break;
+                        }
+                        keys.push(key.clone());
+                    }
+                }
+                Outcome::Page { keys, next }
+            }
+        }
+    }
+}
+
+/// A session, its buffer, its operations under way, and the data.
+pub struct World {
+    pub session: Session,
+    pub input: BytesMut,
+    pub started: Started,
+    pub map: Map,
+    pub clock: Clock,
+}
+
+pub fn shared() -> Arc<Shared> {
+    let keyspace = |name: &str, lane| Keyspace {
+        name: name.into(),
+        lane: LaneId(lane),
+        engine: "linearizable".into(),
+        value_bytes_max: 1 << 20,
+    };
+    let identity = Identity {
+        version: "0.1.0".into(),
+        run_id: "ab".repeat(20),
+        process_id: 42,
+        tcp_port: 6379,
+        started: WallTime(1_700_000_000_000),
+        is_durable: true,
+        clients_max: 10_000,
+        ..Identity::default()
+    };
+    let keyspaces = vec![keyspace("default", 1), keyspace("other", 2)];
+    Arc::new(Shared::new(keyspaces, identity, Box::new(NoFacts)))
+}
+
+impl Default for World {
+    fn default() -> World {
+        World {
+            session: Session::new(7, shared(), 1),
+            input: BytesMut::new(),
+            started: Started::default(),
+            map: Map::default(),
+            clock: Clock { now: Time(5_000_000_000), wall: WallTime(1_700_000_100_250) },
+        }
+    }
+}
+
+impl World {
+    /// Bytes arrive.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.input.extend_from_slice(bytes);
+        self.feed();
+    }
+
+    pub fn feed(&mut self) {
+        self.session.feed(&mut self.input, self.clock, &mut self.started);
+    }
+
+    /// Ends one of the operations under way, as the map has it.
+    pub fn complete(&mut self, index: usize) {
+        let (number, lane, operation) = self.started.0.remove(index);
+        let outcome = self.map.apply(lane, operation);
+        self.complete_with(number, outcome);
+    }
+
+    /// Ends one operation with this outcome.
+    pub fn complete_with(&mut self, number: u32, outcome: Outcome) {
+        self.session.complete(number, outcome, self.clock, &mut self.started);
+        if self.session.wants_feed(&self.input) {
+            self.feed();
+        }
+    }
+
+    /// Takes what waits for the client.
+    pub fn take(&mut self) -> Bytes {
+        let bytes = self.session.output().to_bytes();
+        self.session.output().advance(bytes.len());
+        if self.session.wants_feed(&self.input) {
+            self.feed();
+        }
+        bytes
+    }
+
+    /// Ends everything in order and takes all replies.
+    pub fn settle(&mut self) -> Vec<u8> {
+        let mut replies = self.take().to_vec();
+        while !self.started.0.is_empty() {
+            self.complete(0);
+            replies.extend_from_slice(&self.take());
+        }
+        replies
+    }
+
+    /// Sends an inline command and gives its reply.
+    pub fn ask(&mut self, line: &str) -> String {
+        self.receive(line.as_bytes());
+        self.receive(b"\r\n");
+        String::from_utf8_lossy(&self.settle()).into_owned()
+    }
+}
