@@ -130,11 +130,6 @@ impl Cells {
             keyspaces.iter().try_for_each(|keyspace| {
                 each(&[("keyspace", &keyspace.name)], keyspace.view_members.get())
             })
-        })?;
-        out.counters("view_changes", "Newer views installed since the start", |each| {
-            keyspaces.iter().try_for_each(|keyspace| {
-                each(&[("keyspace", &keyspace.name)], keyspace.view_changes.get())
-            })
         })
     }
 

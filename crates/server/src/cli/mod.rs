@@ -9,10 +9,12 @@
 //! | [`data`] | `get`, `put`, `del`, `scan` |
 //! | [`status`] | `status` |
 //! | [`init`] | `init` |
+//! | [`check`] | `check` |
 //! | [`server`] | `server` |
 //! | [`config`] | `config check`, `config show`, `config reference` |
 //! | [`meta`] | `completion`, `version`, `exit-codes` |
 
+pub mod check;
 pub mod client;
 pub mod config;
 pub mod data;
@@ -27,6 +29,7 @@ pub mod status;
 use crate::dev;
 use clap::{Parser, Subcommand};
 use exit::{Code, Failure};
+use quorate_bench::BenchCommand;
 use std::process::ExitCode;
 
 /// A replicated key-value store whose keyspaces each say what they promise.
@@ -56,6 +59,12 @@ enum Command {
     Scan(data::ScanArgs),
     /// Show how hosts are
     Status(status::Args),
+    /// Measure a server that speaks RESP: this one or any other
+    #[command(after_help = "Example: quorate bench --endpoints 127.0.0.1:7413,127.0.0.1:7423 \
+                            --workload a --duration 10s")]
+    Bench(Box<BenchCommand>),
+    /// Judge a recorded history of client operations
+    Check(check::Args),
     /// Check or show the configuration, or print its documentation
     Config(config::Args),
     /// Print a completion script for a shell
@@ -79,6 +88,8 @@ pub fn run() -> ExitCode {
         Command::Del(args) => data::del(&args),
         Command::Scan(args) => data::scan(&args),
         Command::Status(args) => status::run(&args),
+        Command::Bench(bench) => return bench.main(),
+        Command::Check(args) => check::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completion(args) => meta::completion(&args),
         Command::Version(output) => meta::version(&output),

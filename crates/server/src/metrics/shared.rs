@@ -47,8 +47,6 @@ pub struct KeyspaceCells {
     pub view_version: Gauge,
     /// How many members that view has.
     pub view_members: Gauge,
-    /// How often a newer view was installed since the start.
-    pub view_changes: Counter,
     /// Operations accepted and not yet answered.
     pub inflight: Gauge,
     rounds: Vec<Counter>,
@@ -73,7 +71,6 @@ impl KeyspaceCells {
             ready: AtomicBool::new(false),
             view_version: Gauge::default(),
             view_members: Gauge::default(),
-            view_changes: Counter::default(),
             inflight: Gauge::default(),
             rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),

@@ -1,0 +1,7 @@
+//! The binary as its users meet it.
+
+mod basics;
+mod check;
+mod config;
+mod init;
+mod run;

@@ -1,0 +1,54 @@
+//! Runs the binary and takes what it says.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// What a run of the binary said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+}
+
+/// A command without the settings of whoever runs the tests.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("QUORATE_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(args);
+    command
+}
+
+pub fn quorate(args: &[&str]) -> Said {
+    finish(command(args))
+}
+
+pub fn finish(mut command: Command) -> Said {
+    feed(&mut command, b"")
+}
+
+pub fn feed(command: &mut Command, input: &[u8]) -> Said {
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("a pipe was asked for");
+    // A command that reads no input may have ended already.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    let output = child.wait_with_output().expect("the binary ends");
+    let text = |bytes| String::from_utf8(bytes).expect("the output is text");
+    Said {
+        code: output.status.code().expect("the binary exits"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
