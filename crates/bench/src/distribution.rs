@@ -47,6 +47,8 @@ pub struct Zipfian {
     items: u64,
     zeta: f64,
     eta: f64,
+    /// The zeta of two items: below it, the draw is one of the first two ranks.
+    zeta_of_two: f64,
 }
 
 impl Zipfian {
@@ -58,7 +60,8 @@ impl Zipfian {
 
     fn with_zeta(items: u64, zeta: f64) -> Zipfian {
         assert!(items > 0, "a distribution needs an item");
-        let mut zipfian = Zipfian { items, zeta, eta: 0.0 };
+        let zeta_of_two = 1.0 + 0.5_f64.powf(ZIPFIAN_CONSTANT);
+        let mut zipfian = Zipfian { items, zeta, eta: 0.0, zeta_of_two };
         zipfian.refresh();
         zipfian
     }
@@ -74,9 +77,8 @@ impl Zipfian {
     }
 
     fn refresh(&mut self) {
-        let zeta_of_two = 1.0 + 0.5_f64.powf(ZIPFIAN_CONSTANT);
         let tail = (2.0 / self.items as f64).powf(1.0 - ZIPFIAN_CONSTANT);
-        self.eta = (1.0 - tail) / (1.0 - zeta_of_two / self.zeta);
+        self.eta = (1.0 - tail) / (1.0 - self.zeta_of_two / self.zeta);
     }
 
     /// The next rank, below the number of items.
@@ -86,7 +88,7 @@ impl Zipfian {
         if scaled < 1.0 || self.items == 1 {
             return 0;
         }
-        if scaled < 1.0 + 0.5_f64.powf(ZIPFIAN_CONSTANT) {
+        if scaled < self.zeta_of_two {
             return 1;
         }
         let base = self.eta * unit - self.eta + 1.0;

@@ -186,13 +186,14 @@ impl<S: Source> Client<S> {
         }
         loop {
             let now = self.now();
+            // What is due goes out before the window may close on it.
+            self.send_due(now)?;
             if now >= self.next_tick {
                 self.tick(now)?;
             }
             if self.unsettled_count > 0 {
                 self.settle_connections(now)?;
             }
-            self.send_due(now)?;
             if self.is_done(now) {
                 return Ok(self.finish(now));
             }
