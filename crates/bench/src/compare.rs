@@ -123,6 +123,8 @@ pub struct Side {
     pub client_cpu_seconds_per_1000: f64,
     /// The most resident bytes of one server process; null if none is known.
     pub rss_peak_bytes: Option<u64>,
+    /// Processors that everything else kept busy; null if the servers are not known.
+    pub other_cpu_cores: Option<f64>,
     /// Failed operations of all rounds.
     pub errors: u64,
 }
@@ -267,6 +269,8 @@ impl Side {
             p99_us: of(&|report| class(report).p99_us),
             server_cpu_seconds_per_1000: is_watched.then(|| of(&cpu)),
             client_cpu_seconds_per_1000: of(&|report| report.client_cpu_seconds_per_1000),
+            other_cpu_cores: is_watched
+                .then(|| of(&|report| report.other_cpu_cores.unwrap_or_default())),
             rss_peak_bytes: servers.map(|server| server.rss_peak_bytes).max(),
             errors: reports.iter().map(Report::error_count).sum(),
         }
@@ -326,6 +330,9 @@ impl Side {
         write!(f, "  client CPU {:.4} s/1k", self.client_cpu_seconds_per_1000)?;
         if let Some(bytes) = self.rss_peak_bytes {
             write!(f, "  peak {} MiB", bytes >> 20)?;
+        }
+        if let Some(cores) = self.other_cpu_cores {
+            write!(f, "  others {cores:.2} processors")?;
         }
         match self.errors {
             0 => writeln!(f),

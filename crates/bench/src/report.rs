@@ -75,6 +75,9 @@ pub struct Report {
     pub client_cpu_seconds: f64,
     /// The same per 1,000 operations.
     pub client_cpu_seconds_per_1000: f64,
+    /// Processors that everything else on this machine kept busy: the figures are as good as this
+    /// is small. Null if no server was watched.
+    pub other_cpu_cores: Option<f64>,
     /// The run was ended early by the user.
     pub interrupted: bool,
     /// The time line.
@@ -175,6 +178,7 @@ impl Report {
             server_cpu_seconds_per_1000: server_seconds.map(per_1000),
             client_cpu_seconds: run.watch.client_seconds(),
             client_cpu_seconds_per_1000: per_1000(run.watch.client_seconds()),
+            other_cpu_cores: run.watch.other_seconds().map(|used| ratio(used, window_seconds)),
             interrupted: run.was_stopped,
             intervals: recorder.intervals().to_vec(),
         }
@@ -349,7 +353,11 @@ impl Report {
             writeln!(f, "servers      {total:.2} s of CPU, {share:.4} s per 1,000 operations")?;
         }
         let (total, share) = (self.client_cpu_seconds, self.client_cpu_seconds_per_1000);
-        write!(f, "client       {total:.2} s of CPU, {share:.4} s per 1,000 operations")
+        write!(f, "client       {total:.2} s of CPU, {share:.4} s per 1,000 operations")?;
+        match self.other_cpu_cores {
+            Some(cores) => write!(f, "\nothers       kept {cores:.2} processors busy"),
+            None => Ok(()),
+        }
     }
 }
 

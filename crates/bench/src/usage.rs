@@ -37,6 +37,8 @@ pub struct Watch {
     servers: Vec<Watched>,
     client_begin_seconds: f64,
     client_seconds: f64,
+    machine_begin_seconds: f64,
+    machine_seconds: f64,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,13 @@ impl Watch {
             Ok(Watched { pid, begin, last: begin, ended: false })
         };
         let servers = pids.iter().map(watched).collect::<Result<_, BenchError>>()?;
-        Ok(Watch { servers, client_begin_seconds: thread_seconds(), client_seconds: 0.0 })
+        Ok(Watch {
+            servers,
+            client_begin_seconds: thread_seconds(),
+            client_seconds: 0.0,
+            machine_begin_seconds: machine_seconds(),
+            machine_seconds: 0.0,
+        })
     }
 
     /// The measured window opens.
@@ -69,6 +77,7 @@ impl Watch {
             server.begin = server.last;
         }
         self.client_begin_seconds = thread_seconds();
+        self.machine_begin_seconds = machine_seconds();
     }
 
     /// Looks at the servers, so that the figures of one that dies are not older than this.
@@ -84,6 +93,7 @@ impl Watch {
     /// The measured window closes.
     pub fn close(&mut self) {
         self.client_seconds = thread_seconds() - self.client_begin_seconds;
+        self.machine_seconds = machine_seconds() - self.machine_begin_seconds;
         self.sample();
     }
 
@@ -100,6 +110,15 @@ impl Watch {
         self.servers.iter().map(usage).collect()
     }
 
+    /// Processor seconds of everything else on this machine, time stolen from it included; none
+    /// if no server is watched, for then the servers would be among the others.
+    #[must_use]
+    pub fn other_seconds(&self) -> Option<f64> {
+        let servers: f64 = self.servers().iter().map(|server| server.cpu_seconds).sum();
+        let others = self.machine_seconds - servers - self.client_seconds;
+        (!self.servers.is_empty()).then_some(others.max(0.0))
+    }
+
     /// Processor seconds of the client's one thread.
     #[must_use]
     pub fn client_seconds(&self) -> f64 {
@@ -110,6 +129,22 @@ impl Watch {
 fn thread_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Processor seconds that were not idle since the machine started; zero if they are not told.
+fn machine_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    busy_ticks(&stat).unwrap_or(0) as f64 / clock_ticks_per_second() as f64
+}
+
+/// The first line of `/proc/stat` without idling and waiting for disks. Guests are left out too:
+/// their time is in that of users already.
+fn busy_ticks(stat: &str) -> Option<u64> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks = line.split_whitespace().take(8).map(|ticks| ticks.parse().ok());
+    let ticks: Vec<u64> = ticks.collect::<Option<_>>()?;
+    let idle = ticks.get(3)? + ticks.get(4)?;
+    Some(ticks.iter().sum::<u64>() - idle)
 }
 
 /// One look at a process, `None` if there is none.
@@ -156,6 +191,13 @@ mod tests {
     }
 
     #[test]
+    fn busy_time_leaves_out_idling_and_guests() {
+        let stat = "cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        assert_eq!(busy_ticks(stat), Some(63));
+        assert_eq!(busy_ticks("intr 5"), None);
+    }
+
+    #[test]
     fn memory_lines_are_found() {
         let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         assert_eq!(status_bytes(status, "VmRSS:"), Some(1024 * 1024));
@@ -170,6 +212,7 @@ mod tests {
         let busy: u64 = (0..30_000_000_u64).fold(1, |sum, n| std::hint::black_box(sum ^ n));
         watch.close();
         assert!(busy > 0 && watch.client_seconds() > 0.0);
+        assert!(watch.other_seconds().is_some_and(|seconds| seconds >= 0.0));
         let server = &watch.servers()[0];
         assert!(server.rss_bytes > 0 && server.rss_peak_bytes >= server.rss_bytes / 2);
         assert!(!server.ended);
