@@ -91,7 +91,9 @@ impl Process for Linearizable {
         into.field("reads_in_one_round", &counters.reads_in_one_round);
         into.field("write_backs", &counters.write_backs);
         into.field("fetches", &counters.fetches);
+        into.field("queries", &counters.queries);
         into.field("writes", &counters.writes);
+        into.field("pages", &counters.pages);
         into.field("retries", &counters.retries);
         into.field("expired", &counters.expired);
         into.field("retargets", &counters.retargets);

@@ -68,6 +68,7 @@ impl Linearizable {
         else {
             return;
         };
+        self.volatile.counters.pages += 1;
         self.finish(op, Outcome::Page { keys, next }, cx);
     }
 }

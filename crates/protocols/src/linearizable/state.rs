@@ -68,8 +68,12 @@ pub(super) struct Counters {
     pub write_backs: u64,
     /// Gets that asked again for a value after digests.
     pub fetches: u64,
-    /// Writes that reached a quorum.
+    /// Read phases of puts and deletes that led to a write.
+    pub queries: u64,
+    /// Write phases that reached a quorum.
     pub writes: u64,
+    /// Pages of scans merged.
+    pub pages: u64,
     /// Questions repeated.
     pub retries: u64,
     /// Operations whose deadline passed.

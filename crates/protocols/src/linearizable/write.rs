@@ -13,6 +13,7 @@ impl Linearizable {
     /// Writes a put's value, or a delete's tombstone, above what the read phase saw.
     pub(super) fn write_above(&mut self, op: u64, seen: Head, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        self.volatile.counters.queries += 1;
         operation.existed = seen.live;
         let ts = seen.ts.next(cx.me, op);
         let record = match &operation.ask {

@@ -22,7 +22,7 @@ mod io;
 mod links;
 mod token;
 
-use crate::metrics::{DoorAddresses, Shared};
+use crate::metrics::Shared;
 use crate::shutdown::Shutdown;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::NodeId;

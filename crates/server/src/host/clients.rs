@@ -1,0 +1,352 @@
+//! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
+
+use super::io::{self, Progress};
+use super::token::{CLIENT, token};
+use crate::metrics::{Ending, Kind, RejectReason, Shared};
+use bytes::BytesMut;
+use mio::net::TcpStream;
+use mio::{Interest, Registry};
+use quorate_doors::resp::{self, Clock, Requests, Session};
+use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::Request;
+use quorate_kernel::time::{Span, Time};
+use quorate_node::pump::Input;
+use slab::Slab;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much room a read from a client gets.
+const READ_BYTES: usize = 64 * 1024;
+/// The least room left before more is taken.
+const READ_BYTES_MIN: usize = 8 * 1024;
+/// How long a client with a full queue of replies may take none of them.
+const SLOW_FOR: Span = Span::secs(60);
+
+struct Client {
+    stream: TcpStream,
+    /// Never used again, unlike the slot.
+    id: u64,
+    session: Session,
+    input: BytesMut,
+    is_readable: bool,
+    is_dirty: bool,
+    /// The client will send nothing more than what the socket holds.
+    is_ending: bool,
+    /// When it last took replies, or had none waiting.
+    took_at: Time,
+}
+
+/// An operation that was handed to the node.
+struct InFlight {
+    client: usize,
+    client_id: u64,
+    number: u32,
+    keyspace: usize,
+    kind: Kind,
+    began: Time,
+}
+
+/// All clients.
+pub(super) struct Clients {
+    clients: Slab<Client>,
+    launch: Launch,
+    readable: Vec<usize>,
+    dirty: Vec<usize>,
+    scratch: BytesMut,
+    last_id: u64,
+    clients_max: usize,
+    seed: u64,
+    shared: Arc<Shared>,
+}
+
+impl Clients {
+    pub fn new(
+        door: Arc<resp::Shared>,
+        shared: Arc<Shared>,
+        clients_max: usize,
+        timeout: Duration,
+        seed: u64,
+    ) -> Clients {
+        Clients {
+            clients: Slab::new(),
+            launch: Launch {
+                in_flight: Slab::new(),
+                timeout: Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
+                door,
+            },
+            readable: Vec::new(),
+            dirty: Vec::new(),
+            scratch: BytesMut::new(),
+            last_id: 0,
+            clients_max,
+            seed,
+            shared,
+        }
+    }
+
+    pub fn accept(&mut self, mut stream: TcpStream, now: Time, registry: &Registry) {
+        if self.clients.len() >= self.clients_max {
+            self.shared.reject(RejectReason::Clients);
+            // As much of a farewell as the socket takes at once.
+            drop(stream.write(b"-ERR max number of clients reached\r\n"));
+            return;
+        }
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut session = Session::new(id, Arc::clone(&self.launch.door), self.seed ^ id);
+        let address = |address: std::io::Result<std::net::SocketAddr>| {
+            address.map_or_else(|_| String::new(), |address| address.to_string())
+        };
+        session.set_addresses(address(stream.peer_addr()), address(stream.local_addr()));
+        let entry = self.clients.vacant_entry();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if registry.register(&mut stream, token(CLIENT, entry.key()), interest).is_err() {
+            return;
+        }
+        // Replies are written once per turn; waiting to gather more would only delay them.
+        stream.set_nodelay(true).ok();
+        entry.insert(Client {
+            stream,
+            id,
+            session,
+            input: BytesMut::new(),
+            is_readable: false,
+            is_dirty: false,
+            is_ending: false,
+            took_at: now,
+        });
+        self.shared.clients_accepted.add(1);
+        self.shared.clients.set(self.clients.len() as u64);
+    }
+
+    pub fn on_event(&mut self, key: usize, event: &mio::event::Event) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        client.is_ending |= event.is_read_closed() || event.is_error();
+        if event.is_readable() || client.is_ending {
+            mark(&mut client.is_readable, &mut self.readable, key);
+        }
+        if event.is_writable() && !client.session.output().is_empty() {
+            mark(&mut client.is_dirty, &mut self.dirty, key);
+        }
+    }
+
+    /// Whether a client has more to read and its session takes it.
+    pub fn has_readable(&self) -> bool {
+        !self.readable.is_empty()
+    }
+
+    /// Reads once from every client that has something and whose session takes it.
+    pub fn read(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
+        for key in std::mem::take(&mut self.readable) {
+            if self.read_one(key, clock, inputs).is_err() {
+                self.close(key);
+            }
+        }
+    }
+
+    fn read_one(
+        &mut self,
+        key: usize,
+        clock: Clock,
+        inputs: &mut Vec<Input>,
+    ) -> std::io::Result<()> {
+        let Some(client) = self.clients.get_mut(key) else { return Ok(()) };
+        client.is_readable = false;
+        if !client.session.wants_input() {
+            // `go_on` comes back to it.
+            client.is_readable = true;
+            return Ok(());
+        }
+        // A client in the middle of a command reads into its own buffer, all others into one that
+        // they share, so that thousands of idle clients hold no buffer.
+        let is_fresh = client.input.is_empty();
+        let mut input =
+            std::mem::take(if is_fresh { &mut self.scratch } else { &mut client.input });
+        if input.capacity() - input.len() < READ_BYTES_MIN {
+            input.reserve(READ_BYTES);
+        }
+        let progress = io::read(&client.stream, &mut input)?;
+        let mut starter = self.launch.starter(key, client.id, clock.now, inputs);
+        client.session.feed(&mut input, clock, &mut starter);
+        if is_fresh {
+            if !input.is_empty() {
+                client.input = BytesMut::from(&input[..]);
+                input.clear();
+            }
+            self.scratch = input;
+        } else if !input.is_empty() {
+            client.input = input;
+        }
+        match progress {
+            Progress::More => mark(&mut client.is_readable, &mut self.readable, key),
+            // The end comes after the last bytes, and is announced only once.
+            Progress::Drained if client.is_ending => {
+                mark(&mut client.is_readable, &mut self.readable, key);
+            }
+            Progress::Drained => {}
+            Progress::Closed => client.session.finish(),
+        }
+        mark(&mut client.is_dirty, &mut self.dirty, key);
+        Ok(())
+    }
+
+    /// An operation has ended.
+    pub fn complete(
+        &mut self,
+        ticket: Ticket,
+        outcome: Outcome,
+        clock: Clock,
+        inputs: &mut Vec<Input>,
+    ) {
+        let Some(ended) = self.launch.in_flight.try_remove(ticket.0 as usize) else { return };
+        let took = Duration::from_nanos((clock.now - ended.began).0);
+        let cells = &self.shared.keyspaces[ended.keyspace];
+        cells.answered(ended.kind, Ending::of(&outcome), took);
+        let key = ended.client;
+        let Some(client) = self.clients.get_mut(key).filter(|c| c.id == ended.client_id) else {
+            return;
+        };
+        let mut starter = self.launch.starter(key, client.id, clock.now, inputs);
+        client.session.complete(ended.number, outcome, clock, &mut starter);
+        if client.session.wants_feed(&client.input) {
+            client.session.feed(&mut client.input, clock, &mut starter);
+        }
+        mark(&mut client.is_dirty, &mut self.dirty, key);
+    }
+
+    /// Writes what waits, lets sessions go on that were held back by it, closes those that are done.
+    pub fn flush(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
+        for key in std::mem::take(&mut self.dirty) {
+            let Some(client) = self.clients.get_mut(key) else { continue };
+            client.is_dirty = false;
+            let before = client.session.output().len();
+            let written = io::write(&mut client.stream, client.session.output());
+            if client.session.output().len() < before || before == 0 {
+                client.took_at = clock.now;
+            }
+            let is_done = client.session.is_closing() && client.session.output().is_empty();
+            if written.is_err() || is_done {
+                self.close(key);
+                continue;
+            }
+            self.go_on(key, clock, inputs);
+        }
+    }
+
+    /// Goes on with what the session held back, and with reading if it takes input again.
+    fn go_on(&mut self, key: usize, clock: Clock, inputs: &mut Vec<Input>) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        if client.session.wants_feed(&client.input) {
+            let mut starter = self.launch.starter(key, client.id, clock.now, inputs);
+            client.session.feed(&mut client.input, clock, &mut starter);
+            mark(&mut client.is_dirty, &mut self.dirty, key);
+        }
+        if client.is_readable && client.session.wants_input() && !self.readable.contains(&key) {
+            self.readable.push(key);
+        }
+    }
+
+    /// Whether anything waits to be written.
+    pub fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// Closes clients that have not taken their replies for long, and counts what is in hand.
+    pub fn tend(&mut self, now: Time) {
+        let is_slow = |client: &mut Client| {
+            client.session.output().len() >= CLIENT_QUEUE_BYTES_MAX
+                && now - client.took_at > SLOW_FOR
+        };
+        let slow: Vec<usize> = self
+            .clients
+            .iter_mut()
+            .filter_map(|(key, client)| is_slow(client).then_some(key))
+            .collect();
+        for key in slow {
+            self.shared.reject(RejectReason::SlowClient);
+            tracing::info!(event = "slow_client", "a client took no replies for a minute; closed");
+            self.close(key);
+        }
+        for (index, cells) in self.shared.keyspaces.iter().enumerate() {
+            let mine = self.launch.in_flight.iter().filter(|(_, flight)| flight.keyspace == index);
+            cells.inflight.set(mine.count() as u64);
+        }
+    }
+
+    /// Takes no further commands; each client is closed when those read so far were answered.
+    pub fn finish(&mut self) {
+        for (key, client) in &mut self.clients {
+            client.session.finish();
+            mark(&mut client.is_dirty, &mut self.dirty, key);
+        }
+    }
+
+    /// Whether every client was closed.
+    pub fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    fn close(&mut self, key: usize) {
+        self.clients.try_remove(key);
+        self.shared.clients.set(self.clients.len() as u64);
+    }
+}
+
+fn mark(flag: &mut bool, list: &mut Vec<usize>, key: usize) {
+    if !*flag {
+        *flag = true;
+        list.push(key);
+    }
+}
+
+/// What an operation needs on its way to the node.
+struct Launch {
+    in_flight: Slab<InFlight>,
+    timeout: Span,
+    door: Arc<resp::Shared>,
+}
+
+impl Launch {
+    fn starter<'a>(
+        &'a mut self,
+        client: usize,
+        client_id: u64,
+        now: Time,
+        inputs: &'a mut Vec<Input>,
+    ) -> Starter<'a> {
+        let deadline = now + self.timeout;
+        let (in_flight, door) = (&mut self.in_flight, &*self.door);
+        Starter { in_flight, inputs, door, client, client_id, now, deadline }
+    }
+}
+
+/// Turns the operations a session starts into inputs of the node.
+struct Starter<'a> {
+    in_flight: &'a mut Slab<InFlight>,
+    inputs: &'a mut Vec<Input>,
+    door: &'a resp::Shared,
+    client: usize,
+    client_id: u64,
+    now: Time,
+    deadline: Time,
+}
+
+impl Requests for Starter<'_> {
+    fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
+        let keyspaces = self.door.keyspaces();
+        let keyspace = keyspaces.iter().position(|keyspace| keyspace.lane == lane);
+        let ticket = self.in_flight.insert(InFlight {
+            client: self.client,
+            client_id: self.client_id,
+            number,
+            keyspace: keyspace.expect("a session starts operations on the door's keyspaces"),
+            kind: Kind::of(&operation),
+            began: self.now,
+        });
+        let request = Request { operation, deadline: self.deadline };
+        self.inputs.push(Input::Request { lane, ticket: Ticket(ticket as u64), request });
+    }
+}

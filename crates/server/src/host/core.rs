@@ -1,0 +1,391 @@
+//! The core thread: drain what has arrived, run one turn, write once per peer and client.
+
+use super::clients::Clients;
+use super::disk::{self, Disk};
+use super::handshake::{Hello, settings_hash};
+use super::links::Links;
+use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
+use super::{HostError, Options, facts};
+use crate::metrics::{DoorAddresses, RejectReason, RoundKind, Shared};
+use crate::shutdown::Shutdown;
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Waker};
+use quorate_doors::resp::Clock;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
+use quorate_kernel::operation::Outcome;
+use quorate_kernel::process::{Inspect, Recovery};
+use quorate_kernel::storage::{Batch, Durability};
+use quorate_kernel::time::{Time, WallTime};
+use quorate_kernel::wire::Frame;
+use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
+use quorate_node::host::Host;
+use quorate_node::node::{Node, lanes};
+use quorate_node::pump::{self, Input};
+use quorate_store::{Directory, Identity};
+use std::fmt::Display;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How often the host beats, counts and looks after its connections, idle or not.
+const TEND_EVERY: Duration = Duration::from_millis(250);
+/// How long a stopping host waits for its clients to take their answers.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// The most turns between two flushes: answers can start operations, which want another turn.
+const TURNS_MAX: usize = 8;
+/// The most connections accepted of one door at a time.
+const ACCEPTS_MAX: usize = 256;
+
+/// The loop and all it owns.
+pub(super) struct Core {
+    poll: Poll,
+    resp: TcpListener,
+    cluster: TcpListener,
+    clients: Clients,
+    links: Links,
+    node: Node,
+    disk: Disk,
+    directory: Directory,
+    catalog: Catalog,
+    inputs: Vec<Input>,
+    answers: Vec<(Ticket, Outcome)>,
+    epoch: Instant,
+    clock: Clock,
+    tended: Instant,
+    stopping_since: Option<Instant>,
+    shared: Arc<Shared>,
+    shutdown: Arc<Shutdown>,
+}
+
+/// What a turn lets out.
+struct Out<'a> {
+    links: &'a mut Links,
+    answers: &'a mut Vec<(Ticket, Outcome)>,
+    disk: &'a Disk,
+}
+
+impl Host for Out<'_> {
+    fn transmit(&mut self, frame: &Frame) {
+        self.links.send(frame);
+    }
+
+    fn answer(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.answers.push((ticket, outcome));
+    }
+
+    fn commit(&mut self, batch: Batch) {
+        self.disk.commit(batch);
+    }
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
+    move |source| HostError::System { what, source }
+}
+
+impl Core {
+    /// Opens the store, binds the doors and starts the node.
+    pub fn start(options: Options) -> Result<Core, HostError> {
+        let Options { directory, shared, shutdown, .. } = options;
+        let poll = Poll::new().map_err(system("a poller"))?;
+        let waker = Waker::new(poll.registry(), WAKER).map(Arc::new).map_err(system("a waker"))?;
+        let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
+        let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
+        let identity = directory.identity().clone();
+        let catalog = catalog(&identity)?;
+        let clock = quorate_store::machine_clock();
+        let opened = quorate_store::open(&directory, &options.store, clock)?;
+        if let Some(cut) = &opened.cut {
+            tracing::warn!(event = "torn_tail_cut", cut = ?cut, "writes never synced were cut off");
+        }
+        let seed = getrandom::u64()
+            .map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))?;
+        let settings =
+            disk::Settings { sync_every: sync_every(&catalog), shared: Arc::clone(&shared) };
+        let (reader, recovered) = (opened.reader.clone(), opened.recovered);
+        let wake_disk = Arc::clone(&waker);
+        let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
+            .map_err(system("the disk thread"))?;
+        let recovery = |durability: Durability| match directory.remembers(durability) {
+            true => Recovery::Intact,
+            false => Recovery::Forgot,
+        };
+        let lanes = lanes(&catalog, recovery);
+        let me = directory.incarnation();
+        let node = Node::new(me, seed, recovered, Box::new(reader), lanes);
+        let hello = Hello {
+            cluster: identity.cluster,
+            from: me,
+            to: me.node,
+            settings: settings_hash(&identity),
+        };
+        let (port, clients_max) = (resp_at.port(), options.clients_max);
+        let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
+        let timeout = options.request_timeout;
+        let clients = Clients::new(Arc::new(door), Arc::clone(&shared), clients_max, timeout, seed);
+        let links = Links::new(hello, &options.peers, Arc::clone(&shared));
+        let waker_on_stop = waker;
+        shutdown.on_request(move || drop(waker_on_stop.wake()));
+        shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
+        Ok(Core {
+            poll,
+            resp,
+            cluster,
+            clients,
+            links,
+            node,
+            disk,
+            directory,
+            catalog,
+            inputs: Vec::new(),
+            answers: Vec::new(),
+            epoch: Instant::now(),
+            clock: Clock { now: Time(0), wall: wall() },
+            tended: Instant::now(),
+            stopping_since: None,
+            shared,
+            shutdown,
+        })
+    }
+
+    /// Turns until the host is told to stop, then syncs and closes the directory.
+    pub fn run(mut self) -> Result<(), HostError> {
+        let mut events = Events::with_capacity(1024);
+        let Core { node, links, answers, disk, .. } = &mut self;
+        node.start(&mut Out { links, answers, disk });
+        self.turns()?;
+        self.tend();
+        while !self.is_done() {
+            let timeout = self.timeout();
+            match self.poll.poll(&mut events, Some(timeout)) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => {
+                    return Err(system("polling")(error));
+                }
+                _ => {}
+            }
+            self.tick();
+            self.take_events(&events);
+            self.take_inputs()?;
+            self.turns()?;
+            self.clients.flush(self.clock, &mut self.inputs);
+            self.links.flush();
+            if self.tended.elapsed() >= TEND_EVERY {
+                self.tend();
+            }
+        }
+        self.disk.close()?;
+        Ok(self.directory.stop_cleanly()?)
+    }
+
+    fn tick(&mut self) {
+        let elapsed = self.epoch.elapsed().as_nanos();
+        self.clock.now = Time(u64::try_from(elapsed).expect("a host runs for less than 584 years"));
+        self.clock.wall = wall();
+    }
+
+    /// How long the poller may sleep.
+    fn timeout(&self) -> Duration {
+        let may_read = self.clients.has_readable() && self.may_read_clients();
+        let has_work = may_read || self.links.has_readable() || self.clients.has_dirty();
+        if has_work || !self.inputs.is_empty() {
+            return Duration::ZERO;
+        }
+        let mut timeout = TEND_EVERY.saturating_sub(self.tended.elapsed());
+        if let Some(deadline) = self.node.next_deadline() {
+            let at = self.epoch + Duration::from_nanos(deadline.0);
+            timeout = timeout.min(at.saturating_duration_since(Instant::now()));
+        }
+        if let Some(dial) = self.links.next_dial() {
+            timeout = timeout.min(dial.saturating_duration_since(Instant::now()));
+        }
+        // The poller counts in milliseconds and rounds a part of one up.
+        timeout
+    }
+
+    /// Clients are read only while the disk keeps up.
+    fn may_read_clients(&self) -> bool {
+        self.node.unsynced_bytes() < UNSYNCED_BYTES_MAX
+    }
+
+    fn take_events(&mut self, events: &Events) {
+        for event in events {
+            match event.token() {
+                RESP => self.accept_clients(),
+                CLUSTER => self.accept_links(),
+                WAKER => {}
+                other => match token::connection(other) {
+                    Some((CLIENT, key)) => self.clients.on_event(key, event),
+                    Some((_, key)) => self.links.on_event(key, event),
+                    None => {}
+                },
+            }
+        }
+    }
+
+    fn accept_clients(&mut self) {
+        for _ in 0..ACCEPTS_MAX {
+            match self.resp.accept() {
+                Ok((stream, _)) => {
+                    self.clients.accept(stream, self.clock.now, self.poll.registry());
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    self.shared.reject(RejectReason::Clients);
+                    return tracing::warn!(event = "accept_failed", door = "resp", %error);
+                }
+            }
+        }
+        // More wait, and the poller will not say so again.
+        self.rearm_listeners();
+    }
+
+    fn accept_links(&mut self) {
+        for _ in 0..ACCEPTS_MAX {
+            match self.cluster.accept() {
+                Ok((stream, _)) => self.links.accept(stream, self.poll.registry()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    return tracing::warn!(event = "accept_failed", door = "cluster", %error);
+                }
+            }
+        }
+        self.rearm_listeners();
+    }
+
+    /// Has the poller look at the listeners afresh.
+    fn rearm_listeners(&mut self) {
+        let registry = self.poll.registry();
+        for (listener, token) in [(&mut self.resp, RESP), (&mut self.cluster, CLUSTER)] {
+            if let Err(error) = registry.reregister(listener, token, Interest::READABLE) {
+                tracing::warn!(event = "rearm_failed", %error);
+            }
+        }
+    }
+
+    fn take_inputs(&mut self) -> Result<(), Fatal> {
+        if let Some(durable) = self.disk.progress()? {
+            self.inputs.push(Input::Durable(durable));
+        }
+        self.links.read(&mut self.inputs);
+        if self.may_read_clients() {
+            self.clients.read(self.clock, &mut self.inputs);
+        }
+        Ok(())
+    }
+
+    fn turns(&mut self) -> Result<(), Fatal> {
+        for _ in 0..TURNS_MAX {
+            let Core { node, links, answers, disk, inputs, clock, .. } = self;
+            let mut out = Out { links, answers, disk };
+            pump::turn(node, clock.now, clock.wall, inputs, &mut out)?;
+            for (ticket, outcome) in self.answers.drain(..) {
+                self.clients.complete(ticket, outcome, self.clock, &mut self.inputs);
+            }
+            if self.inputs.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What need not be done on every turn.
+    fn tend(&mut self) {
+        let now = Instant::now();
+        self.tended = now;
+        self.shared.beat();
+        self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
+        self.links.tend(now, self.poll.registry());
+        self.clients.tend(self.clock.now);
+        let mut all_ready = true;
+        for (index, keyspace) in self.catalog.keyspaces.iter().enumerate() {
+            let is_ready = self.node.is_ready(keyspace.lane);
+            all_ready &= is_ready;
+            self.shared.set_keyspace_ready(index, is_ready);
+            show(&self.node, keyspace.lane, &self.shared, index);
+        }
+        let progress = self.node.progress();
+        let is_refilled = all_ready && progress.synced == progress.written;
+        if is_refilled
+            && !self.directory.unsynced_survived()
+            && let Err(error) = self.directory.refilled()
+        {
+            tracing::warn!(event = "refill_not_noted", %error, "the next start refills again");
+        }
+        if self.shutdown.is_requested() && self.stopping_since.is_none() {
+            self.stopping_since = Some(now);
+            self.shared.stopping();
+            self.clients.finish();
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let is_late = |since: Instant| since.elapsed() >= FAREWELL;
+        self.stopping_since.is_some_and(|since| self.clients.is_empty() || is_late(since))
+    }
+}
+
+/// Shows an engine's state to metrics and `/status`.
+fn show(node: &Node, lane: LaneId, shared: &Shared, index: usize) {
+    struct Fields(Vec<(&'static str, String)>);
+    impl Inspect for Fields {
+        fn field(&mut self, name: &'static str, value: &dyn Display) {
+            self.0.push((name, value.to_string()));
+        }
+    }
+    let mut fields = Fields(Vec::new());
+    node.inspect(lane, &mut fields);
+    let cells = &shared.keyspaces[index];
+    for (name, value) in &fields.0 {
+        let Ok(number) = value.parse() else { continue };
+        match *name {
+            "view" => cells.view_version.set(number),
+            "members" => cells.view_members.set(number),
+            "reads_in_one_round" => cells.rounds(RoundKind::Read).set(number),
+            "write_backs" => cells.rounds(RoundKind::WriteBack).set(number),
+            "writes" => cells.rounds(RoundKind::Write).set(number),
+            "queries" => cells.rounds(RoundKind::Query).set(number),
+            "pages" => cells.rounds(RoundKind::Scan).set(number),
+            _ => {}
+        }
+    }
+    cells.show(fields.0);
+}
+
+fn listen(
+    poll: &Poll,
+    door: &'static str,
+    address: SocketAddr,
+    token: mio::Token,
+) -> Result<(TcpListener, SocketAddr), HostError> {
+    let refused = |source| HostError::Bind { door, address, source };
+    let mut listener = TcpListener::bind(address).map_err(refused)?;
+    let bound = listener.local_addr().map_err(refused)?;
+    poll.registry().register(&mut listener, token, Interest::READABLE).map_err(refused)?;
+    Ok((listener, bound))
+}
+
+fn wall() -> WallTime {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    WallTime(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The shortest sync interval of the periodic keyspaces.
+fn sync_every(catalog: &Catalog) -> Option<Duration> {
+    let every = catalog.keyspaces.iter().filter_map(|keyspace| keyspace.durability.every());
+    every.min().map(|span| Duration::from_nanos(span.0))
+}
+
+/// The keyspaces the cluster was born with.
+fn catalog(identity: &Identity) -> Result<Catalog, CatalogError> {
+    let mut catalog = Catalog::default();
+    for record in &identity.keyspaces {
+        let engine = record.engine.parse()?;
+        let (lane, durability) = (record.lane, record.durability);
+        let keyspace =
+            Keyspace::on_one_group(&record.name, lane, engine, durability, &record.members)?;
+        catalog.add(keyspace.with_value_bytes_max(record.value_bytes_max as usize)?)?;
+    }
+    Ok(catalog)
+}

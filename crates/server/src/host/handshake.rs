@@ -1,0 +1,149 @@
+//! The first bytes between two hosts, in both directions.
+//!
+//! ```text
+//! magic "QRTE" | version u8 | cluster u128 | node u64 | start u32 | for node u64 | settings u64
+//! ```
+//! All integers are little-endian. `settings` is a hash of what both must agree on of every keyspace.
+//! A host that disagrees says so in its log and closes.
+
+use quorate_kernel::ids::{ClusterId, Incarnation, NodeId, Start};
+use quorate_kernel::wire::VERSION;
+use quorate_store::Identity;
+use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_64;
+
+const MAGIC: [u8; 4] = *b"QRTE";
+/// How long a hello is.
+pub(super) const HELLO_BYTES: usize = 49;
+
+/// What a host says first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hello {
+    pub cluster: ClusterId,
+    pub from: Incarnation,
+    pub to: NodeId,
+    pub settings: u64,
+}
+
+/// Why a peer is turned away. Nothing it sent was used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(super) enum HelloError {
+    #[error("it does not speak this protocol")]
+    Magic,
+    #[error("it speaks version {found} of the protocol, this host speaks {VERSION}")]
+    Version { found: u8 },
+    #[error("it belongs to cluster {found}, this host to {expected}")]
+    Cluster { found: ClusterId, expected: ClusterId },
+    #[error("it looks for node {wanted}, this host has node {here}: an address is wrong")]
+    Target { wanted: NodeId, here: NodeId },
+    #[error("its node {node} is none of this cluster's other nodes")]
+    Stranger { node: NodeId },
+    #[error("node {node} shows start {found} after {seen}: its directory was copied or put back")]
+    Start { node: NodeId, found: u32, seen: u32 },
+    #[error("its keyspaces are set differently from this host's")]
+    Settings,
+}
+
+impl Hello {
+    pub fn to_bytes(self) -> [u8; HELLO_BYTES] {
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[0..4].copy_from_slice(&MAGIC);
+        bytes[4] = VERSION;
+        bytes[5..21].copy_from_slice(&self.cluster.0.to_le_bytes());
+        bytes[21..29].copy_from_slice(&self.from.node.0.to_le_bytes());
+        bytes[29..33].copy_from_slice(&self.from.start.0.to_le_bytes());
+        bytes[33..41].copy_from_slice(&self.to.0.to_le_bytes());
+        bytes[41..49].copy_from_slice(&self.settings.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; HELLO_BYTES]) -> Result<Hello, HelloError> {
+        if bytes[0..4] != MAGIC {
+            return Err(HelloError::Magic);
+        }
+        if bytes[4] != VERSION {
+            return Err(HelloError::Version { found: bytes[4] });
+        }
+        let u64_at = |at: usize| {
+            u64::from_le_bytes(*bytes[at..].first_chunk().expect("the offsets lie in the hello"))
+        };
+        let cluster = u128::from(u64_at(5)) | u128::from(u64_at(13)) << 64;
+        let start = u32::from_le_bytes(*bytes[29..].first_chunk().expect("as above"));
+        Ok(Hello {
+            cluster: ClusterId(cluster),
+            from: Incarnation { node: NodeId(u64_at(21)), start: Start(start) },
+            to: NodeId(u64_at(33)),
+            settings: u64_at(41),
+        })
+    }
+
+    /// Whether the other's hello fits this host's.
+    pub fn check(&self, other: &Hello) -> Result<(), HelloError> {
+        if other.cluster != self.cluster {
+            return Err(HelloError::Cluster { found: other.cluster, expected: self.cluster });
+        }
+        if other.to != self.from.node {
+            return Err(HelloError::Target { wanted: other.to, here: self.from.node });
+        }
+        if other.settings != self.settings {
+            return Err(HelloError::Settings);
+        }
+        Ok(())
+    }
+}
+
+/// The hash of what two hosts must agree on.
+pub(super) fn settings_hash(identity: &Identity) -> u64 {
+    let mut text = String::new();
+    for keyspace in &identity.keyspaces {
+        let members: Vec<u64> = keyspace.members.iter().map(|node| node.0).collect();
+        text += &format!(
+            "{}|{}|{}|{}|{}|{:?}|{:?}\n",
+            keyspace.name,
+            keyspace.lane.0,
+            keyspace.engine,
+            keyspace.durability,
+            keyspace.value_bytes_max,
+            members,
+            keyspace.settings
+        );
+    }
+    xxh3_64(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello {
+            cluster: ClusterId(1 << 100 | 7),
+            from: Incarnation { node: NodeId(3), start: Start(9) },
+            to: NodeId(4),
+            settings: 5,
+        }
+    }
+
+    #[test]
+    fn a_hello_is_read_back_and_nonsense_is_refused() {
+        assert_eq!(Hello::from_bytes(&hello().to_bytes()), Ok(hello()));
+        let mut bytes = hello().to_bytes();
+        bytes[0] = b'*';
+        assert_eq!(Hello::from_bytes(&bytes), Err(HelloError::Magic));
+        let mut bytes = hello().to_bytes();
+        bytes[4] = 99;
+        assert_eq!(Hello::from_bytes(&bytes), Err(HelloError::Version { found: 99 }));
+    }
+
+    #[test]
+    fn hosts_that_disagree_turn_each_other_away() {
+        let here = Hello { from: Incarnation { node: NodeId(4), start: Start(1) }, ..hello() };
+        assert_eq!(here.check(&hello()), Ok(()));
+        let foreign = Hello { cluster: ClusterId(2), ..hello() };
+        assert!(matches!(here.check(&foreign), Err(HelloError::Cluster { .. })));
+        let lost = Hello { to: NodeId(8), ..hello() };
+        assert!(matches!(here.check(&lost), Err(HelloError::Target { .. })));
+        let other = Hello { settings: 6, ..hello() };
+        assert_eq!(here.check(&other), Err(HelloError::Settings));
+    }
+}

@@ -1,0 +1,365 @@
+//! Connections to the other hosts: one for each pair, carrying frames both ways.
+//!
+//! The node with the lower id dials, the other accepts; a newer connection replaces an older one. What
+//! waits for a peer is bounded: a peer that does not read loses frames, and protocols repeat.
+
+use super::handshake::{HELLO_BYTES, Hello, HelloError};
+use super::io::{self, Progress};
+use super::token::{LINK, token};
+use crate::metrics::{RejectReason, Shared};
+use bytes::BytesMut;
+use mio::net::TcpStream;
+use mio::{Interest, Registry};
+use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
+use quorate_kernel::rope::Rope;
+use quorate_kernel::wire::{Frame, frame_length};
+use quorate_node::pump::Input;
+use slab::Slab;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How much room a read from a peer gets.
+const READ_BYTES: usize = 256 * 1024;
+/// The least room left before more is taken.
+const READ_BYTES_MIN: usize = 16 * 1024;
+/// The most reads from one peer in one turn.
+const READS_MAX: usize = 8;
+/// How long after a lost connection it is dialled again, at first and at most.
+const DIAL_AFTER: Duration = Duration::from_millis(20);
+const DIAL_AFTER_MAX: Duration = Duration::from_secs(1);
+/// How long a new connection may take to say hello.
+const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// The most accepted connections that have not said hello.
+const STRANGERS_MAX: usize = 64;
+
+/// One other host.
+struct Peer {
+    node: NodeId,
+    address: SocketAddr,
+    link: Option<usize>,
+    highest: Start,
+    dial_at: Instant,
+    dial_after: Duration,
+    dropped: u64,
+    /// The last complaint about it, so that each is logged once.
+    complaint: Option<HelloError>,
+}
+
+/// One connection.
+struct Link {
+    stream: TcpStream,
+    /// Which peer it is; known from the start if this host dialled, from its hello otherwise.
+    peer: Option<usize>,
+    is_up: bool,
+    began: Instant,
+    input: BytesMut,
+    out: Rope,
+    is_readable: bool,
+    is_dirty: bool,
+    /// The peer will send nothing more than what the socket holds.
+    is_ending: bool,
+}
+
+/// All connections to other hosts.
+pub(super) struct Links {
+    hello: Hello,
+    peers: Vec<Peer>,
+    links: Slab<Link>,
+    readable: Vec<usize>,
+    dirty: Vec<usize>,
+    shared: Arc<Shared>,
+}
+
+impl Links {
+    pub fn new(hello: Hello, peers: &[(NodeId, SocketAddr)], shared: Arc<Shared>) -> Links {
+        let peer = |&(node, address): &(NodeId, SocketAddr)| Peer {
+            node,
+            address,
+            link: None,
+            highest: Start(0),
+            dial_at: Instant::now(),
+            dial_after: DIAL_AFTER,
+            dropped: 0,
+            complaint: None,
+        };
+        let peers = peers.iter().map(peer).collect();
+        let (links, readable, dirty) = (Slab::new(), Vec::new(), Vec::new());
+        Links { hello, peers, links, readable, dirty, shared }
+    }
+
+    /// Queues a frame for its target; drops it if the target is away or does not read.
+    pub fn send(&mut self, frame: &Frame) {
+        let target = frame.target.node;
+        let Some(index) = self.peers.iter().position(|peer| peer.node == target) else { return };
+        let peer = &mut self.peers[index];
+        let link = peer.link.and_then(|key| Some((key, self.links.get_mut(key)?)));
+        let room = |link: &Link| {
+            link.out.is_empty() || link.out.len() + frame.body.frame_bytes() <= PEER_QUEUE_BYTES_MAX
+        };
+        match link.filter(|(_, link)| link.is_up && room(link)) {
+            Some((key, link)) => {
+                frame.write(&mut link.out);
+                if !link.is_dirty {
+                    link.is_dirty = true;
+                    self.dirty.push(key);
+                }
+            }
+            None => peer.dropped += 1,
+        }
+    }
+
+    /// Another host connected.
+    pub fn accept(&mut self, stream: TcpStream, registry: &Registry) {
+        let strangers = self.links.iter().filter(|(_, link)| link.peer.is_none()).count();
+        if strangers >= STRANGERS_MAX {
+            self.shared.reject(RejectReason::Handshake);
+            return;
+        }
+        self.add(stream, None, registry);
+    }
+
+    /// Dials the peers that this host dials and that are away; closes what never said hello.
+    pub fn tend(&mut self, now: Instant, registry: &Registry) {
+        for index in 0..self.peers.len() {
+            let peer = &mut self.peers[index];
+            let is_mine = self.hello.from.node < peer.node;
+            if !is_mine || peer.link.is_some() || now < peer.dial_at {
+                continue;
+            }
+            peer.dial_at = now + peer.dial_after;
+            peer.dial_after = (peer.dial_after * 2).min(DIAL_AFTER_MAX);
+            if let Ok(stream) = TcpStream::connect(peer.address) {
+                let key = self.add(stream, Some(index), registry);
+                self.peers[index].link = key;
+            }
+        }
+        let is_late = |link: &Link| !link.is_up && now > link.began + HELLO_WITHIN;
+        let late: Vec<usize> =
+            self.links.iter().filter(|(_, link)| is_late(link)).map(|(key, _)| key).collect();
+        late.into_iter().for_each(|key| self.close(key));
+        for (index, peer) in self.peers.iter().enumerate() {
+            let cells = &self.shared.peers[index];
+            cells.frames_dropped.set(peer.dropped);
+            let link = peer.link.and_then(|key| self.links.get(key));
+            cells.queued_bytes.set(link.map_or(0, |link| link.out.len() as u64));
+        }
+    }
+
+    /// When the next peer must be dialled.
+    pub fn next_dial(&self) -> Option<Instant> {
+        let is_mine = |peer: &&Peer| self.hello.from.node < peer.node && peer.link.is_none();
+        self.peers.iter().filter(is_mine).map(|peer| peer.dial_at).min()
+    }
+
+    fn add(
+        &mut self,
+        stream: TcpStream,
+        peer: Option<usize>,
+        registry: &Registry,
+    ) -> Option<usize> {
+        let entry = self.links.vacant_entry();
+        let key = entry.key();
+        let mut link = Link {
+            stream,
+            peer,
+            is_up: false,
+            began: Instant::now(),
+            input: BytesMut::new(),
+            out: Rope::default(),
+            is_readable: false,
+            is_dirty: false,
+            is_ending: false,
+        };
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        registry.register(&mut link.stream, token(LINK, key), interest).ok()?;
+        // Without it small frames wait for the acknowledgement of the ones before.
+        link.stream.set_nodelay(true).ok();
+        // Who accepted learns from the hello which node to greet.
+        if let Some(peer) = peer {
+            let hello = Hello { to: self.peers[peer].node, ..self.hello };
+            link.out.push_slice(&hello.to_bytes());
+        }
+        entry.insert(link);
+        Some(key)
+    }
+
+    /// The operating system says that a connection can be read or written.
+    pub fn on_event(&mut self, key: usize, event: &mio::event::Event) {
+        let Some(link) = self.links.get_mut(key) else { return };
+        link.is_ending |= event.is_read_closed() || event.is_error();
+        if (event.is_readable() || link.is_ending) && !link.is_readable {
+            link.is_readable = true;
+            self.readable.push(key);
+        }
+        if event.is_writable() && !link.is_dirty {
+            link.is_dirty = true;
+            self.dirty.push(key);
+        }
+    }
+
+    /// Whether a connection has more to read.
+    pub fn has_readable(&self) -> bool {
+        !self.readable.is_empty()
+    }
+
+    /// Reads what has arrived and cuts it into frames.
+    pub fn read(&mut self, inputs: &mut Vec<Input>) {
+        for key in std::mem::take(&mut self.readable) {
+            if let Err(why) = self.read_one(key, inputs) {
+                self.lose(key, &why);
+            }
+        }
+    }
+
+    fn read_one(&mut self, key: usize, inputs: &mut Vec<Input>) -> Result<(), Loss> {
+        for _ in 0..READS_MAX {
+            let Some(link) = self.links.get_mut(key) else { return Ok(()) };
+            let needed = match link.is_up.then(|| frame_length(&link.input)).transpose() {
+                Ok(length) => length.flatten().unwrap_or(0).saturating_sub(link.input.len()),
+                Err(_) => return Err(Loss::Garbage),
+            };
+            if link.input.capacity() - link.input.len() < needed.max(READ_BYTES_MIN) {
+                link.input.reserve(needed.max(READ_BYTES));
+            }
+            let progress = io::read(&link.stream, &mut link.input).map_err(|_| Loss::Closed)?;
+            self.cut(key, inputs)?;
+            match progress {
+                Progress::More => {}
+                // The end comes after the last bytes, and is announced only once.
+                Progress::Drained if self.links.get(key).is_some_and(|link| link.is_ending) => {}
+                Progress::Drained => {
+                    if let Some(link) = self.links.get_mut(key) {
+                        link.is_readable = false;
+                    }
+                    return Ok(());
+                }
+                Progress::Closed => return Err(Loss::Closed),
+            }
+        }
+        self.readable.push(key);
+        Ok(())
+    }
+
+    fn cut(&mut self, key: usize, inputs: &mut Vec<Input>) -> Result<(), Loss> {
+        let Some(link) = self.links.get_mut(key) else { return Ok(()) };
+        if !link.is_up {
+            if link.input.len() < HELLO_BYTES {
+                return Ok(());
+            }
+            let bytes = link.input.split_to(HELLO_BYTES);
+            let bytes = bytes.first_chunk().expect("a hello was split off");
+            let hello = Hello::from_bytes(bytes).map_err(Loss::Refused)?;
+            self.greet(key, &hello).map_err(Loss::Refused)?;
+        }
+        let Some(link) = self.links.get_mut(key) else { return Ok(()) };
+        while let Some(length) = frame_length(&link.input).map_err(|_| Loss::Garbage)? {
+            if link.input.len() < length {
+                break;
+            }
+            inputs.push(Input::Frame(link.input.split_to(length).freeze()));
+        }
+        Ok(())
+    }
+
+    /// A peer said hello: the connection carries frames from now on.
+    fn greet(&mut self, key: usize, hello: &Hello) -> Result<(), HelloError> {
+        self.hello.check(hello)?;
+        let node = hello.from.node;
+        let known = self.peers.iter().position(|peer| peer.node == node);
+        let index = known.ok_or(HelloError::Stranger { node })?;
+        let peer = &mut self.peers[index];
+        if hello.from.start < peer.highest {
+            let (found, seen) = (hello.from.start.0, peer.highest.0);
+            return Err(HelloError::Start { node, found, seen });
+        }
+        peer.highest = hello.from.start;
+        peer.dial_after = DIAL_AFTER;
+        peer.complaint = None;
+        let replaced = peer.link.replace(key).filter(|old| *old != key);
+        let link = &mut self.links[key];
+        if link.peer.is_none() {
+            let reply = Hello { to: node, ..self.hello };
+            link.out.push_slice(&reply.to_bytes());
+            if !link.is_dirty {
+                link.is_dirty = true;
+                self.dirty.push(key);
+            }
+        }
+        link.peer = Some(index);
+        link.is_up = true;
+        if let Some(old) = replaced {
+            self.links.try_remove(old);
+        }
+        self.shared.set_peer_up(index, true);
+        tracing::info!(event = "peer_up", peer = %node, start = hello.from.start.0);
+        Ok(())
+    }
+
+    /// Writes what waits.
+    pub fn flush(&mut self) {
+        for key in std::mem::take(&mut self.dirty) {
+            let Some(link) = self.links.get_mut(key) else { continue };
+            link.is_dirty = false;
+            if io::write(&mut link.stream, &mut link.out).is_err() {
+                self.lose(key, &Loss::Closed);
+            }
+        }
+    }
+
+    fn lose(&mut self, key: usize, why: &Loss) {
+        let peer = self.links.get(key).and_then(|link| link.peer);
+        match why {
+            Loss::Closed => {}
+            Loss::Garbage => {
+                self.shared.reject(RejectReason::Frame);
+                let peer = peer.map(|index| self.peers[index].node.to_string());
+                tracing::warn!(
+                    event = "peer_garbage",
+                    peer,
+                    "bytes are no frame; connection closed"
+                );
+            }
+            Loss::Refused(error) => self.complain(peer, error),
+        }
+        self.close(key);
+    }
+
+    fn complain(&mut self, peer: Option<usize>, error: &HelloError) {
+        self.shared.reject(RejectReason::Handshake);
+        let address = match peer {
+            Some(index) => {
+                let peer = &mut self.peers[index];
+                if peer.complaint.as_ref() == Some(error) {
+                    return;
+                }
+                peer.complaint = Some(error.clone());
+                peer.address.to_string()
+            }
+            None => "a connection to this host".to_owned(),
+        };
+        tracing::warn!(event = "peer_refused", %address, reason = %error);
+    }
+
+    fn close(&mut self, key: usize) {
+        let Some(link) = self.links.try_remove(key) else { return };
+        let Some(index) = link.peer else { return };
+        let peer = &mut self.peers[index];
+        if peer.link == Some(key) {
+            peer.link = None;
+            peer.dial_at = Instant::now() + peer.dial_after;
+            self.shared.set_peer_up(index, false);
+            if link.is_up {
+                tracing::info!(event = "peer_down", peer = %peer.node);
+            }
+        }
+    }
+}
+
+/// Why a connection is closed.
+enum Loss {
+    Closed,
+    Garbage,
+    Refused(HelloError),
+}
