@@ -60,6 +60,14 @@ pub fn identity_of(path: &Path) -> Result<Identity, DirectoryError> {
     read_identity(path)
 }
 
+/// Checks that no host runs on a directory at this moment.
+///
+/// # Errors
+/// [`DirectoryError::Locked`] when one does. Nothing but the lock file was changed.
+pub fn check_unused(path: &Path) -> Result<(), DirectoryError> {
+    lock(path).map(drop)
+}
+
 /// An open data directory. The lock is released when it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Directory {

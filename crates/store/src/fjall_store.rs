@@ -61,7 +61,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             cache_bytes: 64 << 20,
-            memtable_bytes: 16 << 20,
+            memtable_bytes: 32 << 20,
             journal_bytes_max: 192 << 20,
             worker_threads: 2,
             sync_delay: Duration::ZERO,

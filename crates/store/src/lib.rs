@@ -24,9 +24,9 @@
 //! A host writes through [`quorate_kernel::storage::Log`] and reads through
 //! [`quorate_kernel::storage::Reader`]. Inside, group commit and the mark are written once, over an
 //! engine that only commits and persists. A log of its own, of preallocated and recycled files,
-//! would be another engine: it appends to its file on commit, syncs that file on persist, and feeds the
-//! database, whose journal is then switched off, behind it. Its own recovery replaces `journal` and
-//! `recovery`; the damage table in the tests judges it.
+//! would be another engine: it appends to its file on commit, syncs that file on persist, and
+//! feeds the database, whose journal is then switched off, behind it. Its own recovery replaces
+//! `journal` and `recovery`; the damage table in the tests judges it.
 
 pub mod directory;
 pub mod error;

@@ -15,6 +15,10 @@ use std::path::{Path, PathBuf};
 /// Files without which the database would quietly begin anew, or delete what it has.
 const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/current"];
 
+/// How many cut tails are kept. They hold nothing that anybody was told of, and only help to see
+/// what happened.
+const COPIES_MAX: usize = 8;
+
 /// A torn tail that was cut off a journal: batches that were never synced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
@@ -139,12 +143,25 @@ fn empty(directory: &Path) -> io::Result<()> {
     sync_directory(directory)
 }
 
+/// Makes room for one more copy.
+fn drop_oldest_copies(directory: &Path) -> io::Result<()> {
+    let mut copies = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        copies.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    copies.sort_unstable();
+    let surplus = (copies.len() + 1).saturating_sub(COPIES_MAX);
+    copies.iter().take(surplus).try_for_each(|(_, path)| fs::remove_file(path))
+}
+
 /// Copies the tail of a journal aside, synced, and only then cuts it off.
 fn cut_off(places: &Places, damage: &Damage) -> io::Result<Cut> {
     match fs::create_dir(&places.cut) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    drop_oldest_copies(&places.cut)?;
     let journal = damage.path.file_name().map(|name| name.to_string_lossy().into_owned());
     let journal = journal.unwrap_or_default();
     let copy =
