@@ -4,6 +4,7 @@ use crate::host::{fast_clock, identity, new_directory, serve};
 use crate::image::Image;
 use quorate_kernel::ids::{ClusterId, Incarnation, Start};
 use quorate_kernel::storage::Durability;
+use quorate_store::directory::check_unused;
 use quorate_store::{Directory, DirectoryError, create, identity_of};
 use std::fs;
 use std::path::Path;
@@ -91,7 +92,10 @@ fn a_second_host_is_told_who_holds_the_directory() {
     let (error, text) = refused(place.path(), None);
     assert!(matches!(error, DirectoryError::Locked { .. }));
     assert!(text.contains(&format!("process {}", std::process::id())), "{text}");
+    let error = check_unused(place.path()).expect_err("refused");
+    assert!(matches!(error, DirectoryError::Locked { .. }), "{error}");
     drop(held);
+    check_unused(place.path()).expect("no host runs on it");
     assert_eq!(open(place.path()).expect("opened").start(), Start(2), "a refusal is no start");
 }
 
