@@ -1,1 +1,48 @@
-//! Placeholder.
+//! A deterministic simulator of a whole cluster: one event queue, a hostile network, disk and clock,
+//! clients that record what they were told, and judges.
+//!
+//! The hosts run the same node as the server, through the same [`quorate_node::pump::turn`]. A seed
+//! decides everything, so a run can be repeated, traced and reduced.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`world`] | hosts, network, clients and faults around one event queue |
+//! | [`queue`] | the events and their order |
+//! | [`host`] | one process with a node in it |
+//! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
+//! | [`delay`] | distributions of times |
+//! | [`fault`], [`nemesis`] | faults as data, and how a seed draws them |
+//! | [`faults`] | how they happen to the world |
+//! | [`oracle`] | decides views in place of the members' consensus |
+//! | [`workload`] | clients that record histories |
+//! | [`scenario`], [`shipped`], [`prepared`] | scenario files |
+//! | [`trace`] | one line for each event, and their hash |
+//! | [`seed`] | runs one seed and judges it |
+//! | [`run`], [`summary`], [`marks`] | many seeds on all cores, and what they have done |
+//! | [`replay`], [`shrink`] | keeps and reduces a failing run |
+//! | [`args`], [`command`] | the command line |
+
+pub mod args;
+pub mod clock;
+pub mod command;
+pub mod delay;
+pub mod disk;
+pub mod fault;
+mod faults;
+pub mod host;
+pub mod marks;
+pub mod nemesis;
+pub mod net;
+pub mod oracle;
+pub mod prepared;
+pub mod queue;
+pub mod replay;
+pub mod run;
+pub mod scenario;
+pub mod seed;
+pub mod shipped;
+pub mod shrink;
+pub mod summary;
+pub mod trace;
+pub mod workload;
+pub mod world;

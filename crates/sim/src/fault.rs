@@ -1,0 +1,187 @@
+//! Faults as data: a plan is a list that can be drawn, written down, reduced and replayed.
+
+use crate::queue::HostIndex;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One thing that goes wrong, when, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// When it begins, in microseconds.
+    pub at_us: u64,
+    /// How long it lasts, in microseconds; a fault without duration ignores it.
+    pub for_us: u64,
+    /// What goes wrong.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What can go wrong. Hosts are counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum What {
+    /// The process is killed; what it had handed to the operating system stays. Started again after
+    /// the duration.
+    Kill {
+        /// Which host.
+        host: HostIndex,
+    },
+    /// Machines lose power: everything not synced is lost, perhaps with a torn last record.
+    Power {
+        /// Which hosts, all at the same moment.
+        hosts: Vec<HostIndex>,
+    },
+    /// The process is stopped and continued, as by SIGSTOP and SIGCONT.
+    Pause {
+        /// Which host.
+        host: HostIndex,
+    },
+    /// The hosts of one side and the others cannot reach each other.
+    Partition {
+        /// One side.
+        side: Vec<HostIndex>,
+    },
+    /// Frames get lost in one direction.
+    OneWay {
+        /// From this host
+        from: HostIndex,
+        /// to this host.
+        to: HostIndex,
+    },
+    /// Two hosts cannot reach each other; every other host reaches both.
+    Partial {
+        /// One host.
+        one: HostIndex,
+        /// The other.
+        other: HostIndex,
+    },
+    /// The whole network loses frames.
+    Loss {
+        /// How many of a million.
+        ppm: u32,
+    },
+    /// The whole network delivers frames twice.
+    Duplicate {
+        /// How many of a million.
+        ppm: u32,
+    },
+    /// The next frame on a link is delayed by the duration.
+    Delay {
+        /// From this host
+        from: HostIndex,
+        /// to this host.
+        to: HostIndex,
+    },
+    /// A disk takes this many times as long.
+    SlowDisk {
+        /// Which host.
+        host: HostIndex,
+        /// How many times.
+        factor: u64,
+    },
+    /// The next sync fails: the host must stop. Started again after the duration.
+    FailSync {
+        /// Which host.
+        host: HostIndex,
+    },
+    /// The wall clock jumps.
+    ClockJump {
+        /// Which host.
+        host: HostIndex,
+        /// By how much.
+        by_ms: i64,
+    },
+    /// The process is killed and its directory wiped. It comes back as another node, which is a
+    /// member of no group.
+    Wipe {
+        /// Which host.
+        host: HostIndex,
+    },
+}
+
+impl What {
+    /// Whether every host it names is below `hosts`.
+    #[must_use]
+    pub fn is_within(&self, hosts: usize) -> bool {
+        match self {
+            What::Kill { host }
+            | What::Pause { host }
+            | What::SlowDisk { host, .. }
+            | What::FailSync { host }
+            | What::ClockJump { host, .. }
+            | What::Wipe { host } => *host < hosts,
+            What::Power { hosts: list } | What::Partition { side: list } => {
+                list.iter().all(|host| *host < hosts)
+            }
+            What::OneWay { from: one, to: other }
+            | What::Delay { from: one, to: other }
+            | What::Partial { one, other } => *one < hosts && *other < hosts && one != other,
+            What::Loss { .. } | What::Duplicate { .. } => true,
+        }
+    }
+}
+
+/// The kinds of faults, as scenarios weigh them and summaries count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// [`What::Kill`].
+    Kill,
+    /// [`What::Power`] of one host.
+    Power,
+    /// [`What::Power`] of every host.
+    PowerAll,
+    /// [`What::Pause`].
+    Pause,
+    /// [`What::Partition`].
+    Partition,
+    /// [`What::OneWay`].
+    OneWay,
+    /// [`What::Partial`].
+    Partial,
+    /// [`What::Loss`].
+    Loss,
+    /// [`What::Duplicate`].
+    Duplicate,
+    /// [`What::Delay`].
+    Delay,
+    /// [`What::SlowDisk`].
+    SlowDisk,
+    /// [`What::FailSync`].
+    FailSync,
+    /// [`What::ClockJump`].
+    ClockJump,
+    /// [`What::Wipe`].
+    Wipe,
+}
+
+fn names(hosts: &[HostIndex]) -> String {
+    hosts.iter().map(|host| format!("n{}", host + 1)).collect::<Vec<_>>().join("+")
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Kill { host } => write!(f, "kill n{}", host + 1),
+            What::Power { hosts } => write!(f, "power loss of {}", names(hosts)),
+            What::Pause { host } => write!(f, "pause n{}", host + 1),
+            What::Partition { side } => write!(f, "partition {} from the rest", names(side)),
+            What::OneWay { from, to } => write!(f, "cut n{} -> n{}", from + 1, to + 1),
+            What::Partial { one, other } => write!(f, "cut n{} <-> n{}", one + 1, other + 1),
+            What::Loss { ppm } => write!(f, "lose {ppm} ppm"),
+            What::Duplicate { ppm } => write!(f, "duplicate {ppm} ppm"),
+            What::Delay { from, to } => write!(f, "delay a frame n{} -> n{}", from + 1, to + 1),
+            What::SlowDisk { host, factor } => write!(f, "slow disk of n{} x{factor}", host + 1),
+            What::FailSync { host } => write!(f, "fail a sync of n{}", host + 1),
+            What::ClockJump { host, by_ms } => write!(f, "clock of n{} jumps {by_ms} ms", host + 1),
+            What::Wipe { host } => write!(f, "wipe n{}", host + 1),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |us: u64| us as f64 / 1000.0;
+        write!(f, "{:>10.3} ms for {:>9.3} ms: {}", ms(self.at_us), ms(self.for_us), self.what)
+    }
+}

@@ -1,0 +1,284 @@
+//! One simulated host: a process with a node in it, its disk and its clocks.
+
+use crate::clock::Clock;
+use crate::disk::Disk;
+use crate::net::Net;
+use crate::queue::{Event, HostIndex, Queue};
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::lane::Lane;
+use quorate_kernel::operation::Outcome;
+use quorate_kernel::process::Recovery;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::{Batch, Durability};
+use quorate_kernel::time::Time;
+use quorate_kernel::wire::Frame;
+use quorate_node::catalog::Catalog;
+use quorate_node::host;
+use quorate_node::node::{LaneSpec, Node, lanes};
+use quorate_node::pump::{self, Input};
+use quorate_store::memory::Crash;
+
+/// The lane of the one keyspace.
+pub const LANE: LaneId = LaneId(1);
+
+/// Replaces a lane by another one around it: how a test plants a bug.
+pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
+
+/// Whether a process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// It handles what arrives.
+    Up,
+    /// It is stopped; what arrives waits.
+    Paused,
+    /// There is no process.
+    Down,
+}
+
+/// Where a turn puts what leaves the node.
+pub struct Outlet<'a> {
+    from: HostIndex,
+    now: u64,
+    disk: &'a mut Disk,
+    net: &'a mut Net,
+    queue: &'a mut Queue,
+    directory: &'a [(NodeId, HostIndex)],
+    answers: &'a mut Vec<(Ticket, Outcome)>,
+}
+
+impl host::Host for Outlet<'_> {
+    fn transmit(&mut self, frame: &Frame) {
+        let known = self.directory.iter().find(|(node, _)| *node == frame.target.node);
+        if let Some((_, to)) = known {
+            self.net.send(self.from, *to, self.now, frame, self.queue);
+        }
+    }
+
+    fn answer(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.answers.push((ticket, outcome));
+    }
+
+    fn commit(&mut self, batch: Batch) {
+        self.disk.commit(batch, self.now, self.queue);
+    }
+}
+
+/// What all hosts share, lent to one of them for a turn.
+pub struct Surroundings<'a> {
+    /// The time of the world.
+    pub now: u64,
+    /// The network.
+    pub net: &'a mut Net,
+    /// The event queue.
+    pub queue: &'a mut Queue,
+    /// Where each node is believed to be.
+    pub directory: &'a [(NodeId, HostIndex)],
+    /// Takes the answers of the turn.
+    pub answers: &'a mut Vec<(Ticket, Outcome)>,
+}
+
+/// A host.
+pub struct Host {
+    index: HostIndex,
+    /// The node its directory belongs to.
+    pub node_id: NodeId,
+    start: Start,
+    /// Counts starts and stops, so that what was meant for another life is void.
+    pub life: u32,
+    /// Whether the process runs.
+    pub running: Running,
+    node: Option<Node>,
+    inbox: Vec<Input>,
+    /// Whether a turn is on its way.
+    pub is_turn_due: bool,
+    wake_at: u64,
+    /// The disk.
+    pub disk: Disk,
+    /// The clocks.
+    pub clock: Clock,
+    /// Events of the disk thread that came while the process was stopped.
+    pub stalled: Vec<Event>,
+    /// Whether data that was acknowledged may be lost since the last life that was ready.
+    pub has_forgotten: bool,
+    /// Whether its directory was ever wiped.
+    pub is_wiped: bool,
+    /// Whether its next sync fails.
+    pub is_sync_failing: bool,
+    /// Whether a failed sync has stopped it.
+    pub is_stopped_by_disk: bool,
+    /// How many faults keep it down.
+    pub downs: u32,
+    /// How many faults keep it paused.
+    pub pauses: u32,
+    rng: Rng,
+}
+
+impl Host {
+    /// A host that was never started.
+    #[must_use]
+    pub fn new(index: HostIndex, node_id: NodeId, disk: Disk, clock: Clock, rng: Rng) -> Host {
+        Host {
+            index,
+            node_id,
+            start: Start(0),
+            life: 0,
+            running: Running::Down,
+            node: None,
+            inbox: Vec::new(),
+            is_turn_due: false,
+            wake_at: u64::MAX,
+            disk,
+            clock,
+            stalled: Vec::new(),
+            has_forgotten: false,
+            is_wiped: false,
+            is_sync_failing: false,
+            is_stopped_by_disk: false,
+            downs: 0,
+            pauses: 0,
+            rng,
+        }
+    }
+
+    /// Starts the process: the next start of the node, on what the disk kept.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn start(
+        &mut self,
+        catalog: &Catalog,
+        wrap: Option<Wrap>,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), Fatal> {
+        assert_eq!(self.running, Running::Down, "a host is started once");
+        self.life += 1;
+        self.start = self.start.next();
+        self.running = Running::Up;
+        self.wake_at = u64::MAX;
+        self.is_sync_failing = false;
+        self.clock = self.clock.restarted(around.now);
+        let recovered = self.disk.open(self.life, around.now);
+        let has_forgotten = self.has_forgotten;
+        let recovery = |_: Durability| {
+            if has_forgotten { Recovery::Forgot } else { Recovery::Intact }
+        };
+        let mut specs = lanes(catalog, recovery);
+        if let Some(wrap) = wrap {
+            let wrapped = |spec: LaneSpec| LaneSpec { process: wrap(spec.process), ..spec };
+            specs = specs.into_iter().map(wrapped).collect();
+        }
+        let me = Incarnation { node: self.node_id, start: self.start };
+        let reader = Box::new(self.disk.store().clone());
+        let mut node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);
+        node.begin(Time(0), self.clock.wall(around.now));
+        let mut outlet = self.outlet(around);
+        node.start(&mut outlet);
+        node.end(&mut outlet)?;
+        node.check();
+        self.node = Some(node);
+        self.arm(around);
+        Ok(())
+    }
+
+    /// Ends the process without warning. `is_lossy` says that data which was acknowledged may be
+    /// gone, so that the next start must say that it forgot.
+    pub fn stop(&mut self, crash: Crash, is_lossy: bool) {
+        self.disk.crash(crash);
+        self.has_forgotten |= is_lossy;
+        if self.running != Running::Down {
+            self.life += 1;
+        }
+        self.running = Running::Down;
+        self.node = None;
+        self.inbox.clear();
+        self.stalled.clear();
+        self.is_turn_due = false;
+    }
+
+    /// Gives the host an empty disk, and with it another node id.
+    pub fn wipe(&mut self, node_id: NodeId) {
+        assert_eq!(self.running, Running::Down, "a directory is wiped while nobody uses it");
+        self.disk.wipe();
+        self.node_id = node_id;
+        self.start = Start(0);
+        self.has_forgotten = false;
+        self.is_wiped = true;
+    }
+
+    /// Adds an input to what the next turn handles.
+    pub fn receive(&mut self, input: Input) {
+        if self.running != Running::Down {
+            self.inbox.push(input);
+        }
+    }
+
+    /// Handles what has arrived, and fires the timers that are due.
+    ///
+    /// # Errors
+    /// The store failed; the host must stop.
+    pub fn turn(&mut self, around: &mut Surroundings<'_>) -> Result<(), Fatal> {
+        self.is_turn_due = false;
+        let Some(mut node) = self.node.take() else { return Ok(()) };
+        let (local, wall) = (self.clock.local(around.now), self.clock.wall(around.now));
+        let mut inbox = std::mem::take(&mut self.inbox);
+        let result = pump::turn(&mut node, local, wall, &mut inbox, &mut self.outlet(around));
+        self.inbox = inbox;
+        node.check();
+        self.node = Some(node);
+        result?;
+        self.arm(around);
+        Ok(())
+    }
+
+    fn outlet<'a>(&'a mut self, around: &'a mut Surroundings<'_>) -> Outlet<'a> {
+        Outlet {
+            from: self.index,
+            now: around.now,
+            disk: &mut self.disk,
+            net: around.net,
+            queue: around.queue,
+            directory: around.directory,
+            answers: around.answers,
+        }
+    }
+
+    /// Queues a wake for the node's next timer, unless an earlier one is queued.
+    fn arm(&mut self, around: &mut Surroundings<'_>) {
+        let Some(deadline) = self.node.as_ref().and_then(Node::next_deadline) else { return };
+        let at = self.clock.world(deadline).max(around.now + 1);
+        if at < self.wake_at {
+            self.wake_at = at;
+            around.queue.push(at, Event::Wake { host: self.index, life: self.life });
+        }
+    }
+
+    /// Whether a wake that was queued for now still means anything: a timer is due. Otherwise queues
+    /// the next one.
+    pub fn is_awake(&mut self, around: &mut Surroundings<'_>) -> bool {
+        if around.now < self.wake_at {
+            return false;
+        }
+        self.wake_at = u64::MAX;
+        let local = self.clock.local(around.now);
+        let deadline = self.node.as_ref().and_then(Node::next_deadline);
+        if deadline.is_some_and(|deadline| deadline <= local) {
+            return true;
+        }
+        self.arm(around);
+        false
+    }
+
+    /// Whether the process runs and its lane can serve.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.node.as_ref().is_some_and(|node| node.is_ready(LANE))
+    }
+
+    /// Notes that a host that had forgotten is whole again.
+    pub fn settle(&mut self) {
+        if self.has_forgotten && self.is_ready() {
+            self.has_forgotten = false;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The one event queue: events leave in the order of (time, insertion).
+
+use bytes::Bytes;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Which host, counted from 0. Traces and plans name host 0 `n1`.
+pub type HostIndex = usize;
+
+/// Something that will happen. `life` counts the starts and stops of a host: an event of an earlier
+/// life is void.
+#[derive(Debug)]
+pub enum Event {
+    /// A frame arrives at a host.
+    Frame {
+        /// Where.
+        host: HostIndex,
+        /// The frame.
+        bytes: Bytes,
+    },
+    /// A host handles what has arrived.
+    Turn {
+        /// Which host.
+        host: HostIndex,
+        /// In which life.
+        life: u32,
+    },
+    /// A host's next timer is due.
+    Wake {
+        /// Which host.
+        host: HostIndex,
+        /// In which life.
+        life: u32,
+    },
+    /// A host's disk has written the batches it took.
+    Written {
+        /// Which host.
+        host: HostIndex,
+        /// In which life.
+        life: u32,
+    },
+    /// A host's disk has synced.
+    Synced {
+        /// Which host.
+        host: HostIndex,
+        /// In which life.
+        life: u32,
+    },
+    /// A host's disk must sync because its interval has passed.
+    Interval {
+        /// Which host.
+        host: HostIndex,
+        /// In which life.
+        life: u32,
+    },
+    /// A client goes on: its think time is over, or its new connection stands.
+    Client {
+        /// Which client.
+        client: usize,
+        /// Which connection; another one voids the event.
+        connection: u32,
+    },
+    /// A client looks whether its oldest operation waits too long.
+    Patience {
+        /// Which client.
+        client: usize,
+    },
+    /// A fault of the plan begins.
+    FaultBegins(usize),
+    /// A fault of the plan ends.
+    FaultEnds(usize),
+    /// The oracle decides a view, or tries again later.
+    Decide,
+    /// The oracle tells a host the next view it may not know.
+    View {
+        /// Which host.
+        host: HostIndex,
+        /// In which life.
+        life: u32,
+    },
+    /// All faults end.
+    Heal,
+    /// Clients begin the operations that must succeed.
+    Demand,
+    /// What must have finished by now has not.
+    TooLate,
+}
+
+const SLOT_BITS: u32 = 24;
+const SEQUENCE_BITS: u32 = 64 - SLOT_BITS;
+
+/// The queue. The heap holds only numbers; events rest in a slab.
+#[derive(Debug, Default)]
+pub struct Queue {
+    /// time (64 bits), insertion (40), slot (24).
+    heap: BinaryHeap<Reverse<u128>>,
+    slab: Vec<Option<Event>>,
+    free: Vec<u32>,
+    sequence: u64,
+}
+
+impl Queue {
+    /// Adds an event.
+    pub fn push(&mut self, time: u64, event: Event) {
+        let slot = if let Some(slot) = self.free.pop() {
+            self.slab[slot as usize] = Some(event);
+            slot
+        } else {
+            self.slab.push(Some(event));
+            self.slab.len() as u32 - 1
+        };
+        assert!(slot < 1 << SLOT_BITS, "fewer than 2^24 events wait at once");
+        self.sequence += 1;
+        assert!(self.sequence < 1 << SEQUENCE_BITS, "a run has fewer than 2^40 events");
+        let place = self.sequence << SLOT_BITS | u64::from(slot);
+        self.heap.push(Reverse(u128::from(time) << 64 | u128::from(place)));
+    }
+
+    /// Takes the next event and its time.
+    pub fn pop(&mut self) -> Option<(u64, Event)> {
+        let Reverse(entry) = self.heap.pop()?;
+        let slot = entry as u32 & ((1 << SLOT_BITS) - 1);
+        let event = self.slab[slot as usize].take().expect("every entry of the heap has an event");
+        self.free.push(slot);
+        Some(((entry >> 64) as u64, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::rng::Rng;
+
+    #[test]
+    fn events_leave_by_time_and_then_by_insertion() {
+        let mut queue = Queue::default();
+        let mut rng = Rng::new(3);
+        let mut model = Vec::new();
+        let mut left = Vec::new();
+        for number in 0..2000 {
+            let time = rng.below(50);
+            queue.push(time, Event::FaultBegins(number));
+            model.push((time, number));
+            if rng.below(4) == 0 {
+                left.push(queue.pop().expect("one waits"));
+                model.sort_unstable();
+                let (time, Event::FaultBegins(number)) = &left[left.len() - 1] else {
+                    panic!("only such events were added")
+                };
+                assert_eq!(model.remove(0), (*time, *number));
+            }
+        }
+        while let Some((time, Event::FaultBegins(number))) = queue.pop() {
+            assert_eq!(model.remove(0), (time, number));
+        }
+        assert!(model.is_empty());
+    }
+}

@@ -1,0 +1,332 @@
+//! What a scenario file says, and the scenarios that ship with the simulator.
+
+use crate::delay::Distribution;
+use crate::fault::Kind;
+use quorate_kernel::limits::GROUP_MEMBERS_MAX;
+use quorate_kernel::storage::Durability;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The hosts a scenario can have at most.
+pub const HOSTS_MAX: usize = GROUP_MEMBERS_MAX + 2;
+
+/// A scenario: a kind of world, what clients do in it, and what may go wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name; files that ship are called by it.
+    pub name: String,
+    /// One sentence on what it is for.
+    pub about: String,
+    /// How many hosts there are.
+    pub hosts: usize,
+    /// How many of them, the last ones, are not in the first view. The oracle of views replaces
+    /// members by them.
+    #[serde(default)]
+    pub spares: usize,
+    /// The keyspace's level: `sync`, `periodic=50ms` or `memory`.
+    pub durability: String,
+    /// The longest time between an arrival and the turn that handles it, drawn for each seed; 0
+    /// makes every arrival a turn of its own.
+    #[serde(default)]
+    pub turn_us_max: u64,
+    /// The network.
+    pub net: NetSection,
+    /// The disks.
+    pub disk: DiskSection,
+    /// The clocks.
+    #[serde(default)]
+    pub clock: ClockSection,
+    /// The clients.
+    pub workload: WorkloadSection,
+    /// The faults.
+    #[serde(default)]
+    pub faults: FaultsSection,
+    /// What must happen after the faults.
+    #[serde(default)]
+    pub liveness: LivenessSection,
+    /// What a seed must have done to count.
+    pub least: LeastSection,
+}
+
+/// The network of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetSection {
+    /// How long a frame takes. With a matrix: what is added to it, for jitter.
+    pub delay: Distribution,
+    /// A file with one row per sending host and one mean in microseconds per receiving host,
+    /// separated by commas; relative to the scenario's own file.
+    #[serde(default)]
+    pub matrix: Option<String>,
+    /// How many frames of a million are lost.
+    #[serde(default)]
+    pub loss_ppm: u32,
+    /// How many frames of a million are delivered twice.
+    #[serde(default)]
+    pub duplicate_ppm: u32,
+    /// Whether frames of a link stay in order, as on one connection.
+    #[serde(default)]
+    pub ordered: bool,
+}
+
+/// The disks of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskSection {
+    /// How long it takes to hand batches to the operating system.
+    pub write: Distribution,
+    /// How long a sync takes.
+    pub sync: Distribution,
+}
+
+/// The clocks of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockSection {
+    /// By how much wall clocks may be off at the start.
+    #[serde(default)]
+    pub skew_ms: u64,
+    /// By how many millionths monotonic clocks may run too fast or too slow.
+    #[serde(default)]
+    pub drift_ppm: u64,
+}
+
+/// The clients of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSection {
+    /// How many clients.
+    pub clients: usize,
+    /// How many operations they begin together before the faults end.
+    pub operations: u32,
+    /// How many keys there are at most; the number is drawn for each seed.
+    pub keys: u64,
+    /// The weight of gets.
+    pub get: u32,
+    /// The weight of puts.
+    pub put: u32,
+    /// The weight of deletes.
+    #[serde(default)]
+    pub delete: u32,
+    /// The weight of scans over all pages.
+    #[serde(default)]
+    pub scan: u32,
+    /// How long a client waits between two operations.
+    pub think: Distribution,
+    /// How many of a million operations follow the one before at once.
+    #[serde(default)]
+    pub burst_ppm: u32,
+    /// How many operations a client keeps in flight at most, drawn for each client.
+    #[serde(default = "one")]
+    pub pipeline: u64,
+    /// The deadline of an operation in milliseconds.
+    pub deadline_ms: u64,
+    /// After how many milliseconds a client gives up and connects to another host.
+    pub patience_ms: u64,
+    /// How many clients of a million speak RESP; the others call the node directly.
+    #[serde(default = "half")]
+    pub resp_ppm: u32,
+}
+
+/// The faults of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultsSection {
+    /// The fewest faults of a plan.
+    #[serde(default)]
+    pub count_min: u64,
+    /// The most faults of a plan.
+    #[serde(default)]
+    pub count_max: u64,
+    /// The shortest duration in milliseconds.
+    #[serde(default)]
+    pub for_ms_min: u64,
+    /// The longest duration in milliseconds.
+    #[serde(default)]
+    pub for_ms_max: u64,
+    /// How likely each kind is. Each seed switches some kinds off.
+    #[serde(default)]
+    pub weights: BTreeMap<Kind, u32>,
+}
+
+/// The liveness phase of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LivenessSection {
+    /// When all faults end, in milliseconds.
+    pub heal_ms: u64,
+    /// How long after that operations may still fail.
+    pub grace_ms: u64,
+    /// How long after the grace everything must have finished.
+    pub bound_ms: u64,
+    /// How many operations each client then begins, before the final gets.
+    pub operations: u32,
+    /// How many seeds of a million heal only a majority of the members.
+    pub core_ppm: u32,
+}
+
+impl Default for LivenessSection {
+    fn default() -> LivenessSection {
+        LivenessSection {
+            heal_ms: 10_000,
+            grace_ms: 4_000,
+            bound_ms: 20_000,
+            operations: 3,
+            core_ppm: 300_000,
+        }
+    }
+}
+
+/// What a seed must have done to count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeastSection {
+    /// The fewest operations answered.
+    pub operations: u64,
+    /// The fewest faults applied.
+    pub faults: u64,
+    /// The shortest simulated time in milliseconds.
+    pub time_ms: u64,
+    /// The most operations of a hundred whose outcome is unknown.
+    pub unknown_percent: u64,
+    /// The fewest views the oracle has decided.
+    #[serde(default)]
+    pub views: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn half() -> u32 {
+    500_000
+}
+
+/// Why a scenario cannot be run. Nothing was simulated.
+#[derive(Debug, Error)]
+pub enum ScenarioError {
+    /// No scenario has this name and no file this path.
+    #[error("no scenario is called `{name}`; --list shows them, and a path to a file is taken too")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file cannot be written. The runs were done.
+    #[error("cannot write {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The text is no scenario.
+    #[error("{name} is not a valid scenario")]
+    Syntax {
+        /// The scenario.
+        name: String,
+        /// Where and why.
+        source: Box<toml::de::Error>,
+    },
+    /// A field is out of range, or two fields contradict each other.
+    #[error("scenario {name}: {what}")]
+    Invalid {
+        /// The scenario.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Scenario {
+    /// Reads a scenario from text.
+    ///
+    /// # Errors
+    /// The text is no scenario, or a field is out of range.
+    pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
+        let scenario: Scenario = toml::from_str(text).map_err(|source| ScenarioError::Syntax {
+            name: name.to_owned(),
+            source: Box::new(source),
+        })?;
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    /// Checks what the syntax of a file cannot.
+    ///
+    /// # Errors
+    /// A field is out of range, or two contradict each other.
+    pub fn validate(&self) -> Result<(), ScenarioError> {
+        match self.problem() {
+            None => Ok(()),
+            Some(what) => {
+                Err(ScenarioError::Invalid { name: self.name.clone(), what: what.to_owned() })
+            }
+        }
+    }
+
+    /// Reads a scenario from a file; the file of its matrix is looked for beside it.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no scenario.
+    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+        let read = |path: &Path| {
+            std::fs::read_to_string(path)
+                .map_err(|source| ScenarioError::Read { path: path.to_owned(), source })
+        };
+        let mut scenario = Scenario::parse(&path.display().to_string(), &read(path)?)?;
+        if let Some(file) = &scenario.net.matrix
+            && crate::shipped::matrix(file).is_none()
+        {
+            let text = read(&path.with_file_name(file))?;
+            scenario.net.matrix = Some(text);
+        }
+        Ok(scenario)
+    }
+
+    /// The keyspace's level.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.durability.parse().expect("a scenario's durability was checked when it was read")
+    }
+
+    /// How many hosts are members of the first view.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        self.hosts - self.spares
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        let workload = &self.workload;
+        let checks = [
+            (self.durability.parse::<Durability>().is_ok(), "durability is no level"),
+            ((1..=HOSTS_MAX).contains(&self.hosts), "hosts must be 1 to 9"),
+            (self.spares < self.hosts, "there must be more hosts than spares"),
+            (self.hosts - self.spares.min(self.hosts) <= GROUP_MEMBERS_MAX, "too many members"),
+            (workload.clients > 0, "clients must be above 0"),
+            (workload.keys > 0, "keys must be above 0"),
+            (workload.get + workload.put > 0, "clients must get or put"),
+            (workload.pipeline > 0, "pipeline must be above 0"),
+            (workload.patience_ms >= workload.deadline_ms, "patience must reach the deadline"),
+            (self.faults.count_min <= self.faults.count_max, "count_min is above count_max"),
+            (self.faults.for_ms_min <= self.faults.for_ms_max, "for_ms_min is above for_ms_max"),
+            (self.hosts > 1 || self.faults.count_max == 0, "faults need two hosts"),
+            (
+                self.faults.count_max == 0
+                    || self.faults.weights.values().any(|weight| *weight > 0),
+                "faults need weights",
+            ),
+        ];
+        checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message)
+    }
+}

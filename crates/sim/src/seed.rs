@@ -1,0 +1,179 @@
+//! Runs one seed of a scenario and judges it.
+
+use crate::fault::Fault;
+use crate::host::Wrap;
+use crate::nemesis;
+use crate::prepared::Prepared;
+use crate::trace::Trace;
+use crate::workload::Counts;
+use crate::world::{Fate, Violation, World};
+use quorate_check::Judges;
+use quorate_check::history::Recorder;
+use quorate_check::report::Verdict;
+use quorate_kernel::rng::{Rng, mix};
+use quorate_kernel::time::Time;
+use std::cell::{Cell, RefCell};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+/// How many steps a judge may take for one key of one seed.
+const STEPS_MAX: u64 = 20_000_000;
+
+/// What one run shall do.
+#[derive(Default)]
+pub struct Setup {
+    /// The seed.
+    pub seed: u64,
+    /// The faults; drawn from the seed if not given.
+    pub plan: Option<Vec<Fault>>,
+    /// Where the trace's lines go, if they are wanted.
+    pub out: Option<Box<dyn Write>>,
+    /// A planted bug.
+    pub wrap: Option<Wrap>,
+}
+
+/// What a run has done, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// The hash of its trace; 0 if a node panicked.
+    pub hash: u64,
+    /// How many events it had.
+    pub events: u64,
+    /// How its operations ended.
+    pub counts: Counts,
+    /// How many faults were applied.
+    pub faults: u64,
+    /// How many views were decided.
+    pub views: u64,
+    /// How much time of the world has passed, in nanoseconds.
+    pub time: u64,
+    /// Why it does not count, if it does not.
+    pub idle: Option<String>,
+    /// What is wrong.
+    pub violation: Option<Violation>,
+    /// A judge that could not tell.
+    pub undecided: Option<String>,
+}
+
+/// Runs seeds one after the other and keeps its room between them.
+#[derive(Default)]
+pub struct Runner {
+    judges: Judges,
+    recorder: Recorder,
+}
+
+thread_local! {
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+    static IS_SIMULATING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps what a panic says instead of printing it, on threads that run seeds. Other threads panic as
+/// before.
+fn catch_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !IS_SIMULATING.get() {
+                return before(info);
+            }
+            let text = info.payload_as_str().unwrap_or("a panic without a message");
+            let place = info.location();
+            let place = place.map(|at| format!(" at {}:{}", file(at.file()), at.line()));
+            let text = format!("{text}{}", place.unwrap_or_default());
+            PANIC.with_borrow_mut(|panic| *panic = Some(text));
+        }));
+    });
+}
+
+/// The path of a source file from the folder of crates on, whatever machine compiled it.
+fn file(path: &str) -> &str {
+    path.find("crates/").map_or(path, |at| &path[at..])
+}
+
+/// The plan of a seed.
+#[must_use]
+pub fn plan(prepared: &Prepared, seed: u64) -> Vec<Fault> {
+    nemesis::draw(&prepared.scenario, &mut Rng::new(mix(seed ^ 0xfa17)))
+}
+
+impl Runner {
+    /// Runs a seed of a scenario.
+    pub fn run(&mut self, prepared: &Prepared, setup: Setup) -> Report {
+        catch_panics();
+        let seed = setup.seed;
+        let plan = setup.plan.unwrap_or_else(|| plan(prepared, seed));
+        let mut recorder = std::mem::take(&mut self.recorder);
+        recorder.clear();
+        let trace = Trace::new(setup.out);
+        let mut world = World::new(prepared, seed, plan, setup.wrap, trace, recorder);
+        IS_SIMULATING.set(true);
+        let outcome = catch_unwind(AssertUnwindSafe(|| world.run()));
+        IS_SIMULATING.set(false);
+        if outcome.is_err() {
+            let message = PANIC.take().unwrap_or_else(|| "a panic without a message".to_owned());
+            world.trace.line(world.now, format_args!("!! {message}"));
+            world.violation = Some(Violation { judge: "panic", message });
+        }
+        let mut report = report(seed, &world);
+        if report.violation.is_none() {
+            let history = world.workload.recorder.finish();
+            for (judge, verdict) in self.judges.judge(history, STEPS_MAX).verdicts() {
+                match verdict {
+                    Verdict::Holds => {}
+                    Verdict::Violated(explanation) => {
+                        let message = explanation.to_string();
+                        report.violation.get_or_insert(Violation { judge, message });
+                    }
+                    Verdict::Unknown { why } => {
+                        report.undecided.get_or_insert(format!("{judge}: {why}"));
+                    }
+                }
+            }
+        }
+        report.idle = idle(prepared, &report);
+        self.recorder = std::mem::take(&mut world.workload.recorder);
+        report
+    }
+}
+
+fn report(seed: u64, world: &World<'_>) -> Report {
+    let is_applied = |fate: &&Fate| matches!(fate, Fate::Active | Fate::Ended);
+    Report {
+        seed,
+        hash: world.trace.hash(),
+        events: world.trace.events(),
+        counts: world.workload.counts,
+        faults: world.fates.iter().filter(is_applied).count() as u64,
+        views: world.oracle.decided(),
+        time: Time(world.now).0,
+        idle: None,
+        violation: world.violation.clone(),
+        undecided: None,
+    }
+}
+
+/// Why a seed does not count: it did too little.
+fn idle(prepared: &Prepared, report: &Report) -> Option<String> {
+    let least = &prepared.scenario.least;
+    let counts = &report.counts;
+    let time_ms = report.time / 1_000_000;
+    let unknown_percent = counts.unknown * 100 / counts.begun.max(1);
+    if let Some(why) = &report.undecided {
+        return Some(format!("undecided: {why}"));
+    }
+    let too_few = |what: &str, found: u64, needed: u64| {
+        (found < needed).then(|| format!("{found} {what} of {needed} needed"))
+    };
+    too_few("operations answered", counts.answered_freely, least.operations)
+        .or_else(|| too_few("faults applied", report.faults, least.faults))
+        .or_else(|| too_few("views decided", report.views, least.views))
+        .or_else(|| too_few("milliseconds", time_ms, least.time_ms))
+        .or_else(|| {
+            let is_over = unknown_percent > least.unknown_percent;
+            is_over.then(|| format!("{unknown_percent} % of the outcomes are unknown"))
+        })
+}

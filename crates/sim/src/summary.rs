@@ -1,0 +1,274 @@
+//! What a sweep has done, and how it is printed.
+
+use crate::prepared::Prepared;
+use crate::seed::Report;
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The most violations that are kept in full.
+const VIOLATIONS_MAX: usize = 100;
+
+/// The sums over the seeds of one scenario, or of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sums {
+    /// The scenario.
+    pub scenario: String,
+    /// Seeds that ran.
+    pub seeds: u64,
+    /// Seeds that did enough to count.
+    pub counted: u64,
+    /// Events.
+    pub events: u64,
+    /// Operations answered.
+    pub operations: u64,
+    /// Operations whose outcome is unknown.
+    pub unknown: u64,
+    /// Operations refused.
+    pub refused: u64,
+    /// Faults applied.
+    pub faults: u64,
+    /// Views decided.
+    pub views: u64,
+    /// Time of the simulated worlds in seconds.
+    pub simulated_seconds: u64,
+    /// Seeds with a violation.
+    pub violations: u64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        self.seeds += other.seeds;
+        self.counted += other.counted;
+        self.events += other.events;
+        self.operations += other.operations;
+        self.unknown += other.unknown;
+        self.refused += other.refused;
+        self.faults += other.faults;
+        self.views += other.views;
+        self.simulated_seconds += other.simulated_seconds;
+        self.violations += other.violations;
+    }
+}
+
+/// One violation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// The scenario.
+    pub scenario: String,
+    /// The seed.
+    pub seed: u64,
+    /// Who found it.
+    pub judge: &'static str,
+    /// What it is.
+    pub message: String,
+    /// Its place in the sweep.
+    #[serde(skip)]
+    item: u64,
+}
+
+/// What a sweep has done.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// By scenario.
+    pub scenarios: Vec<Sums>,
+    /// The violations, in the order of the sweep.
+    pub violations: Vec<Found>,
+    /// An example of why seeds did not count, by scenario.
+    pub idle: Vec<Option<(u64, String)>>,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// How long its threads were busy, together.
+    pub busy: Duration,
+    /// How many threads there were.
+    pub jobs: usize,
+    /// The first seed.
+    pub first_seed: u64,
+}
+
+impl Summary {
+    /// Nothing done yet.
+    #[must_use]
+    pub fn new(scenarios: &[Prepared]) -> Summary {
+        let empty = |prepared: &Prepared| Sums {
+            scenario: prepared.scenario.name.clone(),
+            ..Sums::default()
+        };
+        Summary {
+            scenarios: scenarios.iter().map(empty).collect(),
+            violations: Vec::new(),
+            idle: vec![None; scenarios.len()],
+            elapsed: Duration::ZERO,
+            busy: Duration::ZERO,
+            jobs: 0,
+            first_seed: 0,
+        }
+    }
+
+    /// Adds the report of a seed.
+    pub fn add(&mut self, item: u64, scenario: usize, report: Report) {
+        let sums = &mut self.scenarios[scenario];
+        sums.seeds += 1;
+        sums.counted += u64::from(report.idle.is_none());
+        sums.events += report.events;
+        sums.operations += report.counts.answered;
+        sums.unknown += report.counts.unknown;
+        sums.refused += report.counts.refused;
+        sums.faults += report.faults;
+        sums.views += report.views;
+        sums.simulated_seconds += report.time / 1_000_000_000;
+        if let Some(violation) = report.violation {
+            sums.violations += 1;
+            self.violations.push(Found {
+                scenario: sums.scenario.clone(),
+                seed: report.seed,
+                judge: violation.judge,
+                message: violation.message,
+                item,
+            });
+            self.trim();
+        }
+        if let Some(why) = report.idle {
+            self.idle[scenario].get_or_insert((report.seed, why));
+        }
+    }
+
+    /// Keeps the first violations of the sweep, whichever thread found them.
+    fn trim(&mut self) {
+        if self.violations.len() > 2 * VIOLATIONS_MAX {
+            self.violations.sort_by_key(|found| found.item);
+            self.violations.truncate(VIOLATIONS_MAX);
+        }
+    }
+
+    /// Adds what another thread has done.
+    pub fn merge(&mut self, other: Summary) {
+        for (mine, theirs) in self.scenarios.iter_mut().zip(&other.scenarios) {
+            mine.add(theirs);
+        }
+        for (mine, theirs) in self.idle.iter_mut().zip(other.idle) {
+            *mine = match (mine.take(), theirs) {
+                (Some(one), Some(two)) => Some(one.min(two)),
+                (one, two) => one.or(two),
+            };
+        }
+        self.violations.extend(other.violations);
+        self.busy += other.busy;
+    }
+
+    /// Ends the sweep.
+    pub fn finish(&mut self, elapsed: Duration, jobs: usize, first_seed: u64) {
+        self.violations.sort_by_key(|found| found.item);
+        self.violations.truncate(VIOLATIONS_MAX);
+        self.elapsed = elapsed;
+        self.jobs = jobs;
+        self.first_seed = first_seed;
+    }
+
+    /// The sums over all scenarios.
+    #[must_use]
+    pub fn total(&self) -> Sums {
+        let mut total = Sums { scenario: "all".to_owned(), ..Sums::default() };
+        self.scenarios.iter().for_each(|sums| total.add(sums));
+        total
+    }
+
+    /// Events per second of one busy core.
+    #[must_use]
+    pub fn events_per_core_second(&self) -> u64 {
+        (self.total().events as f64 / self.busy.as_secs_f64().max(1e-9)) as u64
+    }
+
+    /// The table and the last line, for people.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let head = ["scenario", "seeds", "counted", "events", "operations", "unknown", "faults"];
+        let line = |text: &mut String, cells: [&str; 7], violations: &str| {
+            let [name, seeds, counted, events, operations, unknown, faults] = cells;
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{name:<12} {seeds:>9} {counted:>9} {events:>13} {operations:>12} {unknown:>10} \
+                 {faults:>10} {violations:>10}"
+            );
+        };
+        line(&mut text, head, "violations");
+        for sums in &self.scenarios {
+            let numbers =
+                [sums.seeds, sums.counted, sums.events, sums.operations, sums.unknown, sums.faults];
+            let cells = numbers.map(|number| number.to_string());
+            let [seeds, counted, events, operations, unknown, faults] = &cells;
+            let cells = [&sums.scenario, seeds, counted, events, operations, unknown, faults];
+            line(&mut text, cells.map(String::as_str), &sums.violations.to_string());
+        }
+        for (sums, idle) in self.scenarios.iter().zip(&self.idle) {
+            if let Some((seed, why)) = idle {
+                let _ = writeln!(text, "{}: seed {seed} does not count: {why}", sums.scenario);
+            }
+        }
+        for found in &self.violations {
+            let Found { scenario, seed, judge, message, .. } = found;
+            let _ = writeln!(text, "violation: scenario {scenario}, seed {seed}, judge {judge}");
+            let _ = writeln!(text, "{message}");
+        }
+        text.push_str(&self.last_line());
+        text
+    }
+
+    fn last_line(&self) -> String {
+        let total = self.total();
+        let seconds = self.elapsed.as_secs_f64();
+        format!(
+            "{} seeds from {} on ({} counted, {} not), {} events, {} operations, {} faults, {} \
+             violations, {:.1} s, {} events/s per core on {} threads",
+            total.seeds,
+            self.first_seed,
+            total.counted,
+            total.seeds - total.counted,
+            total.events,
+            total.operations,
+            total.faults,
+            total.violations,
+            seconds,
+            self.events_per_core_second(),
+            self.jobs,
+        )
+    }
+
+    /// The same as one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct All<'a> {
+            seeds: u64,
+            first_seed: u64,
+            counted: u64,
+            events: u64,
+            operations: u64,
+            faults: u64,
+            violations: &'a [Found],
+            violations_total: u64,
+            seconds: f64,
+            events_per_core_second: u64,
+            jobs: usize,
+            scenarios: &'a [Sums],
+        }
+        let total = self.total();
+        let all = All {
+            seeds: total.seeds,
+            first_seed: self.first_seed,
+            counted: total.counted,
+            events: total.events,
+            operations: total.operations,
+            faults: total.faults,
+            violations: &self.violations,
+            violations_total: total.violations,
+            seconds: self.elapsed.as_secs_f64(),
+            events_per_core_second: self.events_per_core_second(),
+            jobs: self.jobs,
+            scenarios: &self.scenarios,
+        };
+        serde_json::to_string(&all).expect("numbers and texts always serialize")
+    }
+}

@@ -1,0 +1,446 @@
+//! The world of one seed: hosts, network, clients and faults around one event queue.
+
+use crate::clock::Clock;
+use crate::disk::Disk;
+use crate::fault::Fault;
+use crate::host::{Host, LANE, Running, Surroundings, Wrap};
+use crate::net::Net;
+use crate::oracle::Oracle;
+use crate::prepared::Prepared;
+use crate::queue::{Event, HostIndex, Queue};
+use crate::trace::Trace;
+use crate::workload::{Stage, Workload};
+use quorate_check::history::Recorder;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::operation::Outcome;
+use quorate_kernel::process::Request;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::Span;
+use quorate_node::catalog::{Catalog, Engine, Keyspace};
+use quorate_node::pump::Input;
+
+/// More events than any scenario needs: a run that reaches it does not come to rest.
+pub const EVENTS_MAX: u64 = 3_000_000;
+/// Which streams of randomness a seed is split into, so that a draw in one place shifts no other.
+const NODES: u64 = 1;
+const NET: u64 = 2;
+const DISKS: u64 = 3;
+const CLOCKS: u64 = 4;
+const CLIENTS: u64 = 5;
+const VIEWS: u64 = 6;
+const HEALING: u64 = 7;
+
+/// What a judge or the world itself found wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Who found it.
+    pub judge: &'static str,
+    /// What it is.
+    pub message: String,
+}
+
+/// What happened to each fault of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has not begun.
+    Waiting,
+    /// It may not begin: more would be forgotten than the group can bear, or the host is not there.
+    Skipped,
+    /// It has begun.
+    Active,
+    /// It has ended.
+    Ended,
+}
+
+/// The world.
+pub struct World<'a> {
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) now: u64,
+    pub(crate) queue: Queue,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) net: Net,
+    pub(crate) workload: Workload,
+    pub(crate) oracle: Oracle,
+    pub(crate) trace: Trace,
+    pub(crate) plan: Vec<Fault>,
+    pub(crate) fates: Vec<Fate>,
+    pub(crate) rng: Rng,
+    pub(crate) is_healed: bool,
+    pub(crate) violation: Option<Violation>,
+    /// Where each node is believed to be; a wiped host is still asked for its old node.
+    pub(crate) directory: Vec<(NodeId, HostIndex)>,
+    catalog: Catalog,
+    wrap: Option<Wrap>,
+    answers: Vec<(Ticket, Outcome)>,
+    turn_delay: u64,
+}
+
+impl<'a> World<'a> {
+    /// The world of a seed, before its first event.
+    #[must_use]
+    pub fn new(
+        prepared: &'a Prepared,
+        seed: u64,
+        plan: Vec<Fault>,
+        wrap: Option<Wrap>,
+        trace: Trace,
+        recorder: Recorder,
+    ) -> World<'a> {
+        let scenario = &prepared.scenario;
+        let stream = |label: u64| Rng::new(seed).fork(label);
+        let mut nodes = stream(NODES);
+        let directory: Vec<(NodeId, HostIndex)> =
+            (0..scenario.hosts).map(|host| (NodeId(nodes.next()), host)).collect();
+        let members: Vec<NodeId> =
+            directory[..scenario.members()].iter().map(|(node, _)| *node).collect();
+        let keyspace = Keyspace::on_one_group(
+            "default",
+            LANE,
+            Engine::Linearizable,
+            scenario.durability(),
+            &members,
+        )
+        .expect("a scenario has 1 to 7 members, and drawn node ids are distinct");
+        let first_view = keyspace.first_view.clone();
+        let mut net = stream(NET);
+        let net = Net::new(
+            &scenario.net,
+            scenario.hosts,
+            prepared.net.clone(),
+            &prepared.distance,
+            net.fork(0),
+        );
+        let think = prepared.think.clone();
+        let demanded = scenario.liveness.operations;
+        let mut clients = stream(CLIENTS);
+        let workload = Workload::new(
+            &scenario.workload,
+            think,
+            demanded,
+            scenario.hosts,
+            recorder,
+            &mut clients,
+        );
+        let fates = vec![Fate::Waiting; plan.len()];
+        let mut world = World {
+            prepared,
+            now: 0,
+            queue: Queue::default(),
+            hosts: Vec::new(),
+            net,
+            workload,
+            oracle: Oracle::new(first_view, scenario.hosts, stream(VIEWS)),
+            trace,
+            plan,
+            fates,
+            rng: stream(HEALING),
+            is_healed: false,
+            violation: None,
+            directory,
+            catalog: Catalog { keyspaces: vec![keyspace] },
+            wrap,
+            answers: Vec::new(),
+            turn_delay: 0,
+        };
+        world.build_hosts(seed);
+        world
+    }
+
+    fn build_hosts(&mut self, seed: u64) {
+        let scenario = &self.prepared.scenario;
+        let (mut disks, mut clocks) = (Rng::new(seed).fork(DISKS), Rng::new(seed).fork(CLOCKS));
+        let interval = scenario.durability().every().map(|every| every.0);
+        if scenario.turn_us_max > 0 && clocks.chance_ppm(500_000) {
+            self.turn_delay = clocks.between(1, scenario.turn_us_max) * 1000;
+        }
+        let within = |rng: &mut Rng, most: u64| rng.between(0, 2 * most) as i64 - most as i64;
+        for (node_id, index) in self.directory.clone() {
+            let (write, sync) = (self.prepared.write.clone(), self.prepared.sync.clone());
+            let disk = Disk::new(index, write, sync, interval, disks.fork(index as u64));
+            let drift = within(&mut clocks, scenario.clock.drift_ppm);
+            let offset = within(&mut clocks, scenario.clock.skew_ms);
+            let clock = Clock::new(0, drift, offset);
+            let rng = disks.fork(1 << 32 | index as u64);
+            self.hosts.push(Host::new(index, node_id, disk, clock, rng));
+        }
+    }
+
+    /// Runs until every client has finished, or something is wrong.
+    pub fn run(&mut self) {
+        for host in 0..self.hosts.len() {
+            self.start_host(host);
+        }
+        self.workload.start(&mut self.queue);
+        for (index, fault) in self.plan.iter().enumerate() {
+            self.queue.push(fault.at_us * 1000, Event::FaultBegins(index));
+        }
+        let liveness = &self.prepared.scenario.liveness;
+        let (heal, grace) = (liveness.heal_ms, liveness.heal_ms + liveness.grace_ms);
+        for (at_ms, event) in [
+            (heal, Event::Heal),
+            (grace, Event::Demand),
+            (grace + liveness.bound_ms, Event::TooLate),
+        ] {
+            self.queue.push(at_ms * 1_000_000, event);
+        }
+        if self.prepared.scenario.spares > 0 {
+            let at = self.oracle.next_decision(0);
+            self.queue.push(at, Event::Decide);
+        }
+        while self.violation.is_none() && self.workload.stage != Stage::Over {
+            let Some((time, event)) = self.queue.pop() else { break };
+            assert!(time >= self.now, "time does not go back");
+            self.now = time;
+            self.dispatch(event);
+            if let Some(message) = self.workload.failure.take() {
+                self.condemn("liveness", message);
+            }
+            if self.trace.events() > EVENTS_MAX {
+                self.condemn("livelock", format!("{EVENTS_MAX} events and no end"));
+            }
+        }
+    }
+
+    /// Notes that something is wrong; the first finding counts.
+    pub(crate) fn condemn(&mut self, judge: &'static str, message: String) {
+        self.violation.get_or_insert(Violation { judge, message });
+    }
+
+    fn dispatch(&mut self, event: Event) {
+        let now = self.now;
+        match event {
+            Event::Frame { host, bytes } => {
+                let sum = bytes.get(33..37).map_or(0, |sum| {
+                    u64::from(u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]]))
+                });
+                self.trace.event(now, 1 + host as u64, sum);
+                if self.trace.is_on() {
+                    self.trace_frame(host, &bytes, sum);
+                }
+                self.arrive(host, Input::Frame(bytes));
+            }
+            Event::Turn { host, life } => self.at_host(host, life, 16, Self::turn),
+            Event::Wake { host, life } => self.at_host(host, life, 32, Self::wake),
+            Event::Written { host, life }
+            | Event::Synced { host, life }
+            | Event::Interval { host, life } => self.disk_event(host, life, event),
+            Event::Client { client, connection } => {
+                self.trace.event(now, 48, client as u64 | u64::from(connection) << 16);
+                let (queue, trace) = (&mut self.queue, &mut self.trace);
+                self.workload.on_client(client, connection, now, queue, trace);
+                self.settle();
+            }
+            Event::Patience { client } => {
+                self.trace.event(now, 49, client as u64);
+                self.workload.on_patience(client, now, &mut self.queue, &mut self.trace);
+            }
+            Event::FaultBegins(index) => self.begin_fault(index),
+            Event::FaultEnds(index) => self.end_fault(index),
+            Event::Decide => self.decide(),
+            Event::View { host, life } => self.at_host(host, life, 80, Self::view),
+            Event::Heal => self.heal(),
+            Event::Demand => {
+                self.phase("demand");
+                self.workload.demand(now, &mut self.queue);
+            }
+            Event::TooLate => {
+                let waiting = self.workload.waiting();
+                let bound = self.prepared.scenario.liveness.bound_ms;
+                self.condemn("liveness", format!("not finished after {bound} ms: {waiting}"));
+            }
+        }
+    }
+
+    pub(crate) fn phase(&mut self, name: &str) {
+        self.trace.event(self.now, 90, name.len() as u64);
+        self.trace.line(self.now, format_args!("** {name}"));
+    }
+
+    fn trace_frame(&mut self, host: HostIndex, bytes: &[u8], sum: u64) {
+        let word = |at: usize| bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok());
+        let source = NodeId(word(9).map_or(0, u64::from_le_bytes));
+        let start = bytes.get(17..21).and_then(|four| four.try_into().ok());
+        let start = start.map_or(0, u32::from_le_bytes);
+        let from = self.directory.iter().find(|(node, _)| *node == source);
+        let from = from.map_or(0, |(_, index)| index + 1);
+        let (to, length) = (host + 1, bytes.len());
+        self.trace.line(self.now, format_args!("n{to} < n{from} #{start} {length}B {sum:08x}"));
+    }
+
+    /// Does something at a host unless the event was meant for another life.
+    fn at_host(&mut self, host: HostIndex, life: u32, kind: u64, what: fn(&mut Self, HostIndex)) {
+        self.trace.event(self.now, kind + host as u64, u64::from(life));
+        if self.hosts[host].life == life {
+            what(self, host);
+        }
+    }
+
+    /// Hands an input to a host: handled at once, or by the turn that is due.
+    pub(crate) fn arrive(&mut self, host: HostIndex, input: Input) {
+        self.hosts[host].receive(input);
+        if self.hosts[host].running != Running::Up {
+            return;
+        }
+        if self.turn_delay == 0 {
+            return self.turn(host);
+        }
+        if !self.hosts[host].is_turn_due {
+            self.hosts[host].is_turn_due = true;
+            let life = self.hosts[host].life;
+            self.queue.push(self.now + self.turn_delay, Event::Turn { host, life });
+        }
+    }
+
+    /// Runs a turn of a host and gives its answers to the clients.
+    pub(crate) fn turn(&mut self, host: HostIndex) {
+        self.one_turn(host);
+        self.settle();
+    }
+
+    fn one_turn(&mut self, host: HostIndex) {
+        if self.hosts[host].running != Running::Up {
+            return;
+        }
+        let (target, mut around) = self.lend(host);
+        let result = target.turn(&mut around);
+        self.check_fatal(host, result);
+        self.hosts[host].settle();
+    }
+
+    /// A host, and the rest of the world as it may use it.
+    fn lend(&mut self, host: HostIndex) -> (&mut Host, Surroundings<'_>) {
+        let around = Surroundings {
+            now: self.now,
+            net: &mut self.net,
+            queue: &mut self.queue,
+            directory: &self.directory,
+            answers: &mut self.answers,
+        };
+        (&mut self.hosts[host], around)
+    }
+
+    fn check_fatal(&mut self, host: HostIndex, result: Result<(), Fatal>) {
+        if let Err(fatal) = result {
+            self.condemn("fatal", format!("n{} had to stop: {fatal}", host + 1));
+        }
+    }
+
+    /// Passes answers to clients and their next requests to hosts, until nothing is left.
+    fn settle(&mut self) {
+        while !self.answers.is_empty() || !self.workload.submissions.is_empty() {
+            let mut answers = std::mem::take(&mut self.answers);
+            for (ticket, outcome) in answers.drain(..) {
+                let (queue, trace) = (&mut self.queue, &mut self.trace);
+                self.workload.on_answer(ticket, outcome, self.now, queue, trace);
+            }
+            if self.answers.is_empty() {
+                self.answers = answers;
+            }
+            let mut submissions = std::mem::take(&mut self.workload.submissions);
+            for submission in submissions.drain(..) {
+                let host = submission.host;
+                let local = self.hosts[host].clock.local(self.now);
+                let deadline = local + Span::millis(self.prepared.scenario.workload.deadline_ms);
+                let request = Request { operation: submission.operation, deadline };
+                let ticket = submission.ticket;
+                self.hosts[host].receive(Input::Request { lane: LANE, ticket, request });
+                self.kick(host);
+            }
+            if self.workload.submissions.is_empty() {
+                self.workload.submissions = submissions;
+            }
+        }
+    }
+
+    /// Like [`World::arrive`] for what was received already, without settling.
+    fn kick(&mut self, host: HostIndex) {
+        if self.hosts[host].running != Running::Up || self.hosts[host].is_turn_due {
+            return;
+        }
+        if self.turn_delay == 0 {
+            return self.one_turn(host);
+        }
+        self.hosts[host].is_turn_due = true;
+        let life = self.hosts[host].life;
+        self.queue.push(self.now + self.turn_delay, Event::Turn { host, life });
+    }
+
+    fn wake(&mut self, host: HostIndex) {
+        let (target, mut around) = self.lend(host);
+        if target.running == Running::Up && target.is_awake(&mut around) {
+            self.trace.line(self.now, format_args!("n{} wake", host + 1));
+            self.turn(host);
+        }
+    }
+
+    pub(crate) fn disk_event(&mut self, host: HostIndex, life: u32, event: Event) {
+        self.trace.event(self.now, 64 + host as u64, u64::from(life));
+        if self.hosts[host].life != life {
+            return;
+        }
+        if self.hosts[host].running == Running::Paused {
+            return self.hosts[host].stalled.push(event);
+        }
+        let disk = &mut self.hosts[host].disk;
+        let result = match event {
+            Event::Written { .. } => disk.on_written(self.now, &mut self.queue),
+            Event::Synced { .. } => disk.on_synced(self.now, &mut self.queue),
+            _ => return disk.on_interval(self.now, &mut self.queue),
+        };
+        match result {
+            Ok(durable) => {
+                let (written, synced) = (durable.written.0, durable.synced.0);
+                self.trace.note(written << 32 | synced);
+                let number = host + 1;
+                let line = format_args!("n{number} written {written}, synced {synced}");
+                self.trace.line(self.now, line);
+                self.arrive(host, Input::Durable(durable));
+            }
+            Err(fatal) => self.on_disk_failure(host, &fatal),
+        }
+    }
+
+    /// Starts a host's process.
+    pub(crate) fn start_host(&mut self, host: HostIndex) {
+        let (catalog, wrap) = (std::mem::take(&mut self.catalog), self.wrap);
+        let (target, mut around) = self.lend(host);
+        let result = target.start(&catalog, wrap, &mut around);
+        let life = target.life;
+        self.catalog = catalog;
+        self.check_fatal(host, result);
+        self.trace.line(self.now, format_args!("n{} starts", host + 1));
+        self.workload.on_host_started(host);
+        self.oracle.on_host_started(host, life, self.now, &mut self.queue);
+        self.hosts[host].settle();
+        self.settle();
+    }
+
+    fn decide(&mut self) {
+        self.trace.event(self.now, 95, 0);
+        if self.is_healed {
+            return;
+        }
+        let nodes: Vec<NodeId> = self.hosts.iter().map(|host| host.node_id).collect();
+        let ready: Vec<bool> = self.hosts.iter().map(Host::is_ready).collect();
+        let lives: Vec<u32> = self.hosts.iter().map(|host| host.life).collect();
+        if self.oracle.decide(&nodes, &ready, self.now, &mut self.queue, &lives) {
+            let (id, count) = (self.oracle.newest().id.version, self.oracle.decided());
+            self.trace.line(self.now, format_args!("** view {id} decided, {count} so far"));
+        }
+        let at = self.oracle.next_decision(self.now);
+        self.queue.push(at, Event::Decide);
+    }
+
+    fn view(&mut self, host: HostIndex) {
+        if self.hosts[host].running == Running::Down {
+            return;
+        }
+        let life = self.hosts[host].life;
+        if let Some(view) = self.oracle.take(host, life, self.now, &mut self.queue) {
+            let number = host + 1;
+            self.trace.line(self.now, format_args!("n{number} learns view {}", view.id.version));
+            self.arrive(host, Input::View(view));
+        }
+    }
+}
