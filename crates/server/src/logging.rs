@@ -1,7 +1,7 @@
 //! Log lines: one event per line on standard error, as text for people or JSON for machines.
 //!
-//! Every line has `ts` (UTC, microseconds), `level`, `target`, `msg` (the event's name) and `node`;
-//! the event's own fields follow. Keys and values of clients are never logged.
+//! Every line has `ts` (UTC, microseconds), `level`, `target`, `node` and `msg`; a notable one has
+//! a stable `event`, and its own fields follow. Keys and values of clients are never logged.
 
 use crate::config::values::{LogFormat, LogLevel};
 use serde_json::{Map, Value};
@@ -66,7 +66,7 @@ where
         let meta = event.metadata();
         let timestamp = timestamp(SystemTime::now());
         let text = if self.is_json {
-            json(&timestamp, meta.level().as_str(), meta.target(), fields)
+            json(&timestamp, meta.level().as_str(), meta.target(), &fields)
         } else {
             plain(&timestamp, meta.level().as_str(), meta.target(), &fields)
         };
@@ -81,6 +81,12 @@ struct Fields {
 }
 
 impl Fields {
+    /// The message; the event's name where it says enough.
+    fn message(&self) -> &str {
+        let event = || self.others.get("event").and_then(Value::as_str).unwrap_or_default();
+        if self.message.is_empty() { event() } else { &self.message }
+    }
+
     fn put(&mut self, field: &Field, value: Value) {
         if field.name() == "message" {
             self.message = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -112,21 +118,19 @@ impl Visit for Fields {
     }
 }
 
-fn json(timestamp: &str, level: &str, target: &str, fields: Fields) -> String {
-    let mut line = Map::new();
-    line.insert(String::from("ts"), Value::from(timestamp));
-    line.insert(String::from("level"), Value::from(level.to_lowercase()));
-    line.insert(String::from("target"), Value::from(target));
-    line.insert(String::from("msg"), Value::from(fields.message));
-    if let Some(node) = NODE.get() {
-        line.insert(String::from("node"), Value::from(node.as_str()));
-    }
-    line.extend(fields.others);
-    Value::Object(line).to_string()
+/// One JSON object, the fields every line has first.
+fn json(timestamp: &str, level: &str, target: &str, fields: &Fields) -> String {
+    let level = level.to_lowercase();
+    let node = NODE.get().map(|node| ("node", node.as_str()));
+    let all = [("ts", timestamp), ("level", &level), ("target", target)];
+    let texts = all.into_iter().chain(node).chain([("msg", fields.message())]);
+    let texts = texts.map(|(name, text)| format!("\"{name}\":{}", Value::from(text)));
+    let others = fields.others.iter().map(|(name, value)| format!("\"{name}\":{value}"));
+    format!("{{{}}}", texts.chain(others).collect::<Vec<_>>().join(","))
 }
 
 fn plain(timestamp: &str, level: &str, target: &str, fields: &Fields) -> String {
-    let mut line = format!("{timestamp} {level:5} {target}: {}", fields.message);
+    let mut line = format!("{timestamp} {level:5} {target}: {}", fields.message());
     for (name, value) in &fields.others {
         // A text with a line end must not look like a second event.
         let _ = match value.as_str() {
@@ -184,7 +188,8 @@ mod tests {
     }
 
     fn fields() -> Fields {
-        let mut fields = Fields { message: String::from("peer_up"), ..Fields::default() };
+        let mut fields = Fields::default();
+        fields.others.insert(String::from("event"), Value::from("peer_up"));
         fields.others.insert(String::from("host"), Value::from(2));
         fields.others.insert(String::from("error"), Value::from("two\nlines"));
         fields
@@ -192,14 +197,24 @@ mod tests {
 
     #[test]
     fn a_json_line_is_flat_and_named_as_documented() {
-        let line = json("T", "INFO", "quorate", fields());
+        let line = json("T", "INFO", "quorate", &fields());
         let value: Value = serde_json::from_str(&line).expect("one JSON object");
         assert_eq!(value["ts"], "T");
         assert_eq!(value["level"], "info");
         assert_eq!(value["target"], "quorate");
-        assert_eq!(value["msg"], "peer_up");
+        assert_eq!(value["event"], "peer_up");
         assert_eq!(value["host"], 2);
+        assert!(line.starts_with("{\"ts\":\"T\",\"level\":"), "{line}");
         assert!(!line.contains('\n'));
+    }
+
+    #[test]
+    fn a_message_stands_for_the_event_unless_there_is_none() {
+        let mut fields = fields();
+        assert_eq!(fields.message(), "peer_up");
+        fields.message = String::from("a peer is back");
+        let value: Value = serde_json::from_str(&json("T", "INFO", "q", &fields)).expect("JSON");
+        assert_eq!((&value["msg"], &value["event"]), (&"a peer is back".into(), &"peer_up".into()));
     }
 
     #[test]

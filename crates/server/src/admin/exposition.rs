@@ -47,7 +47,6 @@ impl Cells {
         out.gauge("clients", "Clients connected to the RESP door", shared.clients.get())?;
         let accepted = shared.clients_accepted.get();
         out.counter("clients_accepted", "Clients accepted by the RESP door", accepted)?;
-        out.counter("core_turns", "Turns of the core thread's loop", shared.turns.get())?;
         let help = "Connections, commands and frames turned away";
         out.counters("rejected", help, |each| {
             RejectReason::ALL

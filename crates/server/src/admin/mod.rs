@@ -61,7 +61,7 @@ impl Admin {
         };
         let run = move || {
             if let Err(error) = runtime.block_on(serve) {
-                tracing::error!(%error, "http_door_failed");
+                tracing::error!(event = "http_door_failed", %error, "health and metrics are gone");
             }
         };
         let thread = std::thread::Builder::new().name(String::from("admin")).spawn(run)?;

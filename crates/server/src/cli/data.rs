@@ -2,7 +2,7 @@
 
 use super::client::{Client, Target, unexpected};
 use super::exit::{Code, Failure};
-use super::output::put_bytes;
+use super::output::{Format, put_bytes};
 use quorate_doors::resp::client::Reply;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -138,6 +138,9 @@ pub fn scan(args: &ScanArgs) -> Result<(), Failure> {
     let mut out = stdout().lock();
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut cursor = b"0".to_vec();
+    if args.target.output.format == Format::Table {
+        writeln!(out, "KEY")?;
+    }
     while left > 0 {
         let count = left.min(1_000).to_string();
         let mut command: Vec<&[u8]> = vec![b"SCAN", &cursor, b"COUNT", count.as_bytes()];

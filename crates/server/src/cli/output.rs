@@ -11,7 +11,7 @@ pub enum Format {
     Text,
     /// One JSON object a line.
     Json,
-    /// As a table with a head.
+    /// As a table with a head, where there is more than one thing to show.
     Table,
 }
 

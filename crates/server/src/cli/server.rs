@@ -128,7 +128,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let shared = Arc::new(shared(identity, &directory, &peers));
     let shutdown = Arc::new(Shutdown::default());
     let (host, data) = (identity.host, std::path::absolute(directory.path())?);
-    tracing::info!(host, start = directory.start().0, data = %data.display(), "host_starting");
+    let start = directory.start().0;
+    tracing::info!(event = "host_starting", host, start, data = %data.display());
     let (announced, asked) = (Arc::clone(&shared), Arc::clone(&shutdown));
     let is_json = args.output.is_json();
     let bound = Arc::new(std::sync::OnceLock::new());
@@ -163,8 +164,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let result = host::run(options);
     drop(admin);
     match &result {
-        Ok(()) => tracing::info!("host_stopped"),
-        Err(error) => tracing::error!(%error, "host_failed"),
+        Ok(()) => tracing::info!(event = "host_stopped"),
+        Err(error) => tracing::error!(event = "host_failed", %error),
     }
     Ok(result?)
 }
@@ -228,7 +229,7 @@ fn raise_file_limit() {
     let mut limit = rustix::process::getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "file_limit_not_raised");
+        tracing::warn!(event = "file_limit_not_raised", %error);
     }
 }
 
@@ -236,7 +237,7 @@ fn raise_file_limit() {
 async fn stop_on_signal(shutdown: &Shutdown) {
     let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
     let [Ok(mut terminate), Ok(mut interrupt)] = signals else {
-        tracing::error!("signals_not_caught");
+        tracing::error!(event = "signals_not_caught", "the host can only be killed");
         return;
     };
     for is_first in [true, false] {
@@ -245,7 +246,7 @@ async fn stop_on_signal(shutdown: &Shutdown) {
             _ = interrupt.recv() => {}
         }
         if is_first {
-            tracing::info!("host_stopping");
+            tracing::info!(event = "host_stopping");
             shutdown.request();
         }
     }
@@ -271,7 +272,7 @@ async fn announce(
             cluster: doors.cluster,
             resp: doors.resp,
         };
-        tracing::info!(resp = %line.resp, http = %line.http, "host_ready");
+        tracing::info!(event = "host_ready", resp = %line.resp, http = %line.http);
         // Nobody may be listening, and the host serves all the same.
         let _ = writeln!(stdout(), "{}", text_of(&line, is_json));
     }

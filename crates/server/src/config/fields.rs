@@ -105,8 +105,8 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "store.memtable",
         shape: Shape::Text,
-        doc: "The size of one memtable, of which up to four are in memory. Fixed when the directory\n\
-              is first opened.",
+        doc: "The size of one memtable, of which up to four are in memory. Fixed when the\n\
+              directory is first opened.",
         set: |config, text| assign(&mut config.store.memtable, text),
         show: |config| config.store.memtable.to_string(),
     },
@@ -149,7 +149,8 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "log.format",
         shape: Shape::Text,
-        doc: "How lines are written: text, json, or auto for text on a terminal and json otherwise.",
+        doc: "How lines are written: text, json, or auto for text on a terminal and json\n\
+              otherwise.",
         set: |config, text| assign(&mut config.log.format, text),
         show: |config| config.log.format.to_string(),
     },

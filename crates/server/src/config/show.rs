@@ -39,7 +39,7 @@ pub fn reference() -> String {
     let defaults = Config::default();
     let mut text = String::from(
         "# Every setting of `quorate server` with its default.\n\
-         # A flag beats the environment, the environment beats a file, a later file an earlier one.\n\
+         # A flag beats the environment, the environment a file, a later file an earlier one.\n\
          # Lengths of time are written as \"500ms\", \"5s\", \"1m\"; sizes as \"64MiB\".\n",
     );
     for (section, doc) in SECTIONS {

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -82,7 +83,7 @@ impl Hosts {
             Some(event) => {
                 if let Event::Ended { number, how, .. } = &event {
                     self.running.remove(number);
-                    if !how.success() {
+                    if !is_stop(how) {
                         self.failed.push(format!("host {number} ended with {how}"));
                     }
                 }
@@ -108,7 +109,8 @@ impl Hosts {
                     let log = log_path(&self.data, number);
                     let tail = tail(&log).unwrap_or_default();
                     return Err(Failure::failed(format!(
-                        "host {number} ended with {how} before it was ready; the end of {}:\n{tail}",
+                        "host {number} ended with {how} before it was ready; its log {} ends:\n\
+                         {tail}",
                         log.display()
                     )));
                 }
@@ -129,6 +131,12 @@ impl Hosts {
         }
         if self.failed.is_empty() { Ok(()) } else { Err(Failure::failed(self.failed.join("; "))) }
     }
+}
+
+/// Whether a host that was asked to stop ended as it should. Early in its start it does not listen
+/// for the wish yet, and has nothing to finish either.
+fn is_stop(how: &ExitStatus) -> bool {
+    how.success() || how.signal() == Some(Signal::TERM.as_raw())
 }
 
 /// Where a host's log lines go.

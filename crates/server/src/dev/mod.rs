@@ -84,16 +84,20 @@ async fn drive(args: &Args, prepared: &Prepared) -> Result<(), Failure> {
             } else {
                 report::text(prepared, &lines)
             };
-            stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush())?;
-            watch(&mut hosts, &mut signals).await;
+            let shown = stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush());
+            if shown.is_ok() {
+                watch(&mut hosts, &mut signals).await;
+            }
+            stop(&mut hosts, &mut signals).await?;
+            Ok(shown?)
         }
         Some(Err(failure)) => {
-            stop(&mut hosts, &mut signals).await?;
-            return Err(failure);
+            // Why the cluster could not start matters more than how the others ended.
+            let _ = stop(&mut hosts, &mut signals).await;
+            Err(failure)
         }
-        None => {}
+        None => stop(&mut hosts, &mut signals).await,
     }
-    stop(&mut hosts, &mut signals).await
 }
 
 /// Waits for a signal, and says when a host ends on its own.

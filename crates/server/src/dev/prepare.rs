@@ -64,6 +64,7 @@ fn find(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
     refuse_if_differs(&data, "--durability", args.durability, durability)?;
     for record in &identity.hosts {
         let directory = host_directory(&data, record.host);
+        quorate_store::directory::check_unused(&directory)?;
         let found = quorate_store::identity_of(&directory)?;
         if (found.cluster, found.host) != (identity.cluster, record.host) {
             return Err(Failure::failed(format!(

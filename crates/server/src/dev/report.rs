@@ -32,8 +32,8 @@ pub fn text(prepared: &Prepared, lines: &[ReadyLine]) -> String {
     let names: Vec<&str> =
         prepared.identity.keyspaces.iter().map(|keyspace| keyspace.name.as_str()).collect();
     format!(
-        "\nCluster {cluster} is ready ({made}): {count} hosts, keyspace {names}, durability {level}.\n\
-         \n{table}\n\
+        "\nCluster {cluster} is ready ({made}): {count} hosts, keyspace {names}, \
+         durability {level}.\n\n{table}\n\
          Three things to try:\n\n  \
          1. Write on one host, read on another:\n       \
             redis-cli -p {p1} set greeting hello\n       \
@@ -47,7 +47,7 @@ pub fn text(prepared: &Prepared, lines: &[ReadyLine]) -> String {
             curl -s http://{http}/metrics\n\n\
          Logs are in {logs}. Ctrl-C stops the cluster; its data stays.\n",
         cluster = prepared.identity.cluster,
-        made = if prepared.is_new { "new" } else { "with its data" },
+        made = if prepared.is_new { "new" } else { "found again" },
         count = lines.len(),
         names = names.join(", "),
         level = durability(&prepared.identity),

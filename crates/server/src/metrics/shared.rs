@@ -176,8 +176,6 @@ pub struct Shared {
     /// Bytes written by protocols that the disk thread has not yet reported durable. Written by the
     /// core thread.
     pub unsynced_bytes: Gauge,
-    /// Turns of the core thread's loop. Written by the core thread.
-    pub turns: Counter,
     /// How long each sync took. Written by the disk thread.
     pub syncs: Histogram,
     /// Batches the disk thread applied. Written by the disk thread.
@@ -213,7 +211,6 @@ impl Shared {
             clients: Gauge::default(),
             clients_accepted: Counter::default(),
             unsynced_bytes: Gauge::default(),
-            turns: Counter::default(),
             syncs: Histogram::default(),
             batches: Counter::default(),
             written_bytes: Counter::default(),
@@ -240,7 +237,6 @@ impl Shared {
     /// Says that the core thread's loop turns. It must be called at least once a second while the
     /// host serves, idle or not; `/livez` fails when it has not been called for ten.
     pub fn beat(&self) {
-        self.turns.add(1);
         self.beat_ms.set(self.uptime_ms());
     }
 

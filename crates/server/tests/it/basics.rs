@@ -101,7 +101,8 @@ fn serve(
 
 #[test]
 fn answers_decide_the_exit_code() {
-    let cases: [(&[&str], &'static [u8], &'static [u8], i32, &str); 7] = [
+    type Case = (&'static [&'static str], &'static [u8], &'static [u8], i32, &'static str);
+    let cases: [Case; 7] = [
         (&["get", "k"], b"$5\r\n\xc3\xbc\nab\r\n", b"k\r\n", 0, "ü\nab"),
         (&["get", "k"], b"$-1\r\n", b"k\r\n", 3, ""),
         (&["get", "k"], b"-NOQUORUM 1 of 2\r\n", b"k\r\n", 5, ""),

@@ -3,8 +3,12 @@
 use crate::run::{command, feed, quorate};
 
 const HEADER: &str = r#"{"format":"quorate-history","version":1}"#;
-const PUT: &str = r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"put","key":"k","value":"v"}
-{"event":"complete","id":1,"at_ns":2,"outcome":"written"}"#;
+const PUT: &str = concat!(
+    r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"put","#,
+    r#""key":"k","value":"v"}"#,
+    "\n",
+    r#"{"event":"complete","id":1,"at_ns":2,"outcome":"written"}"#
+);
 const GET: &str = r#"{"event":"invoke","id":2,"client":2,"at_ns":3,"operation":"get","key":"k"}"#;
 
 fn check(lines: &[&str]) -> crate::run::Said {

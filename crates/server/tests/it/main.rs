@@ -3,5 +3,6 @@
 mod basics;
 mod check;
 mod config;
+mod dev;
 mod init;
 mod run;

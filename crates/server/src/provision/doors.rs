@@ -1,0 +1,160 @@
+//! Where a host listens, and the file in its directory that says so.
+
+use super::error::ProvisionError;
+use crate::config::load::FILE_NAME;
+use crate::config::settings::{CLUSTER_PORT, Config};
+use crate::config::values::check_address;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+/// Where the doors of one host are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doors {
+    /// Where other hosts find it: an address or a name, with a port.
+    pub cluster: String,
+    /// Where the cluster door listens.
+    pub cluster_bind: SocketAddr,
+    /// Where the HTTP door listens.
+    pub http: SocketAddr,
+    /// Where the RESP door listens.
+    pub resp: SocketAddr,
+}
+
+impl Doors {
+    /// The doors of a host whose cluster door is found at this address; HTTP and RESP take the next
+    /// two ports. A name says nothing of the machine's own addresses: its doors listen on all.
+    ///
+    /// # Errors
+    /// The address is none, or has no port that leaves room for the others.
+    pub fn at(address: &str) -> Result<Doors, ProvisionError> {
+        let refused =
+            |message: String| ProvisionError::Address { address: address.to_owned(), message };
+        let has_port = address.parse::<SocketAddr>().is_ok()
+            || (address.parse::<IpAddr>().is_err() && address.contains(':'));
+        let full = match address.parse::<IpAddr>() {
+            Ok(ip) => SocketAddr::new(ip, CLUSTER_PORT).to_string(),
+            Err(_) if has_port => address.to_owned(),
+            Err(_) => format!("{address}:{CLUSTER_PORT}"),
+        };
+        check_address(&full).map_err(refused)?;
+        let (name, port) = full.rsplit_once(':').expect("a checked address has a port");
+        let port: u16 = port.parse().expect("a checked address has a valid port");
+        if !(1..=u16::MAX - 2).contains(&port) {
+            return Err(refused(String::from("its port and the two after it must be usable")));
+        }
+        let ip = match full.parse::<SocketAddr>() {
+            Ok(socket) => socket.ip(),
+            Err(_) if name == "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Err(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        };
+        let door = |offset| SocketAddr::new(ip, port + offset);
+        Ok(Doors { cluster: full.clone(), cluster_bind: door(0), http: door(1), resp: door(2) })
+    }
+
+    /// The doors of host `number` on this machine: port base + 10 · number + 1, 2 and 3.
+    ///
+    /// # Errors
+    /// The ports would be too high.
+    pub fn on_this_machine(port_base: u16, number: u32) -> Result<Doors, ProvisionError> {
+        let port = u32::from(port_base) + 10 * number + 1;
+        Doors::at(&format!("127.0.0.1:{port}"))
+    }
+}
+
+/// Writes a host's addresses into its own configuration file, and keeps whatever else is set there.
+/// `addresses` are those of all hosts, where they are no longer those of the identity.
+///
+/// # Errors
+/// [`ProvisionError::Io`]; the file is as it was.
+pub fn write_addresses(
+    directory: &Path,
+    doors: &Doors,
+    addresses: Option<&[String]>,
+) -> Result<(), ProvisionError> {
+    let path = directory.join(FILE_NAME);
+    let failed = |source| ProvisionError::Io { path: path.clone(), source };
+    let mut table: toml::Table = match std::fs::read_to_string(&path) {
+        Ok(text) => text.parse().map_err(|error: toml::de::Error| {
+            failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string()))
+        })?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut set = |section: &str, name: &str, value: toml::Value| {
+        let section = table.entry(section).or_insert_with(|| toml::Table::new().into());
+        if let toml::Value::Table(section) = section {
+            section.insert(name.to_owned(), value);
+        }
+    };
+    set("cluster", "bind", doors.cluster_bind.to_string().into());
+    set("http", "bind", doors.http.to_string().into());
+    set("resp", "bind", doors.resp.to_string().into());
+    if let Some(addresses) = addresses {
+        set("cluster", "addresses", addresses.to_vec().into());
+    }
+    const HEAD: &str =
+        "# The settings of this host; `quorate config reference` explains them all.\n\n";
+    let fresh = path.with_extension("toml.new");
+    std::fs::write(&fresh, format!("{HEAD}{table}"))
+        .and_then(|()| std::fs::rename(&fresh, &path))
+        .map_err(failed)
+}
+
+/// The doors a host's configuration gives it.
+#[must_use]
+pub fn doors_of(config: &Config, address: &str) -> Doors {
+    Doors {
+        cluster: address.to_owned(),
+        cluster_bind: config.cluster.bind,
+        http: config.http.bind,
+        resp: config.resp.bind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::values::Size;
+    use crate::config::{Loaded, Sources};
+
+    fn config_of(directory: &Path) -> Config {
+        let data = (directory.display()).to_string();
+        let flags = vec![("--data", String::from("node.data"), data)];
+        Loaded::read(&Sources { flags, ..Sources::default() }).expect("a good file").config
+    }
+
+    #[test]
+    fn addresses_can_be_changed_and_other_settings_stay() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let first = Doors::on_this_machine(7400, 1).expect("ports in range");
+        write_addresses(place.path(), &first, None).expect("it can be written");
+        assert_eq!(doors_of(&config_of(place.path()), &first.cluster), first);
+        let file = place.path().join(FILE_NAME);
+        let mut text = std::fs::read_to_string(&file).expect("it was written");
+        text.push_str("\n[store]\ncache = \"3MiB\"\n");
+        std::fs::write(&file, text).expect("it can be changed");
+        let moved = Doors::on_this_machine(9000, 1).expect("ports in range");
+        let addresses = [moved.cluster.clone()];
+        write_addresses(place.path(), &moved, Some(&addresses)).expect("it can be changed");
+        let config = config_of(place.path());
+        assert_eq!(config.store.cache, Size(3 << 20));
+        assert_eq!(config.cluster.addresses.0, addresses);
+        assert_eq!(doors_of(&config, &moved.cluster), moved);
+    }
+
+    #[test]
+    fn doors_follow_the_address_of_the_cluster_door() {
+        let doors = |address| Doors::at(address).expect("an address");
+        assert_eq!(doors("10.0.0.1").cluster, "10.0.0.1:7411");
+        assert_eq!(doors("10.0.0.1").resp.to_string(), "10.0.0.1:7413");
+        assert_eq!(doors("[::1]:9001").http.to_string(), "[::1]:9002");
+        assert_eq!(doors("::1").cluster, "[::1]:7411");
+        assert_eq!(doors("kv-1.example").cluster, "kv-1.example:7411");
+        assert_eq!(doors("kv-1.example:9001").cluster_bind.to_string(), "0.0.0.0:9001");
+        assert_eq!(doors("localhost:9001").resp.to_string(), "127.0.0.1:9003");
+        for bad in ["", "a:b", "127.0.0.1:0", "127.0.0.1:65534", "x:70000"] {
+            assert!(Doors::at(bad).is_err(), "{bad}");
+        }
+        assert!(Doors::on_this_machine(65_530, 1).is_err());
+    }
+}

@@ -1,0 +1,15 @@
+//! The birth of a cluster: ids, the secret, keyspaces with their first views, one directory a host.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`plan`] | [`Plan`]: what is asked for, drawn and written as directories |
+//! | [`doors`] | [`Doors`]: where a host listens, and the file that says so |
+//! | [`error`] | why a cluster was not written |
+
+pub mod doors;
+pub mod error;
+pub mod plan;
+
+pub use doors::{Doors, doors_of, write_addresses};
+pub use error::ProvisionError;
+pub use plan::{KeyspaceSpec, Plan, host_directory, write};
