@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
-/// Judges one history; the search for a key ends after `steps_max` steps.
+/// Judges one history; the searches for all keys end after `steps_max` steps together.
 #[must_use]
 pub fn judge(history: &History, steps_max: u64) -> Verdict {
     let mut judge = Judge::new();
@@ -30,6 +30,7 @@ pub(crate) fn judge_keys(judge: &mut Judge, history: &History, steps_max: u64) -
         };
     };
     let mut verdict = Verdict::Holds;
+    let mut steps_left = steps_max;
     for key in 0..judge.partition.keys() {
         let entries = judge.partition.entries(key);
         if let Some(explanation) = loss(history, judge, key) {
@@ -38,7 +39,7 @@ pub(crate) fn judge_keys(judge: &mut Judge, history: &History, steps_max: u64) -
         let is_final = |entry: &u32| history.is_final_get(&all[*entry as usize]);
         let is_acknowledged = |entry: &u32| is_acknowledged(&all[*entry as usize]);
         if entries.iter().any(is_final) {
-            let part = judge.judge_part(history, key, steps_max, |action| {
+            let part = judge.judge_part(history, key, &mut steps_left, |action| {
                 action.is_write() || action.began > healed
             });
             match part {

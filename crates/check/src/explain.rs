@@ -62,9 +62,9 @@ pub(crate) fn contradiction(
     key: &Bytes,
     entries: &[u32],
     search: &mut Search,
-    (actions, values, steps_max): (&[Action], u32, u64),
+    (actions, values): (&[Action], u32),
 ) -> Explanation {
-    let rest = reduce(search, actions, values, steps_max);
+    let rest = reduce(search, actions, values);
     let mut shown: Vec<u32> = rest.iter().map(|action| action.entry).collect();
     let reads = rest.iter().filter(|action| !action.is_write());
     let why = reads

@@ -28,7 +28,9 @@ mod register;
 pub mod report;
 pub mod scan;
 mod search;
+mod sources;
 mod timeline;
+mod zones;
 
 use history::History;
 use linearizable::Judge;
@@ -48,8 +50,8 @@ impl Judges {
         Judges::default()
     }
 
-    /// Judges a history; the search for each key ends after `steps_max` steps, and is then unknown
-    /// ([`linearizable::STEPS_MAX_DEFAULT`]).
+    /// Judges a history; the searches of each judge end after `steps_max` steps together, and what
+    /// is not known then stays unknown ([`linearizable::STEPS_MAX_DEFAULT`]).
     pub fn judge(&mut self, history: &History, steps_max: u64) -> Report {
         let judge = &mut self.judge;
         judge.partition.fill(history);

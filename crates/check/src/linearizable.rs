@@ -14,12 +14,11 @@ use crate::report::Verdict;
 use crate::search::{Answer, Search};
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How many steps the search for one key may take unless told otherwise: some seconds at the most.
-/// A step looks at one operation.
-pub const STEPS_MAX_DEFAULT: u64 = 200_000_000;
+/// How many steps the searches for all keys may take together unless told otherwise: some seconds
+/// at the most. A step looks at one operation. Keys whose writes have values of their own need none.
+pub const STEPS_MAX_DEFAULT: u64 = 100_000_000;
 
 /// The judge; it keeps its room from one history to the next.
 #[derive(Default)]
@@ -36,7 +35,8 @@ impl Judge {
         Judge::default()
     }
 
-    /// Judges a history; each key's search ends after `steps_max` steps, and is then unknown.
+    /// Judges a history; the searches for all keys end after `steps_max` steps together, and what
+    /// is not known then stays unknown.
     pub fn judge(&mut self, history: &History, steps_max: u64) -> Verdict {
         self.partition.fill(history);
         self.judge_keys(history, steps_max)
@@ -45,9 +45,9 @@ impl Judge {
     /// Judges a history that the partition was filled with.
     pub(crate) fn judge_keys(&mut self, history: &History, steps_max: u64) -> Verdict {
         let mut verdict = Verdict::Holds;
+        let mut steps_left = steps_max;
         for key in 0..self.partition.keys() {
-            let values = self.partition.actions(key, history, &mut self.actions);
-            match self.judge_key(history, key, values, steps_max) {
+            match self.judge_part(history, key, &mut steps_left, |_| true) {
                 Verdict::Holds => {}
                 Verdict::Unknown { why } => verdict = Verdict::Unknown { why },
                 violated @ Verdict::Violated(_) => return violated,
@@ -56,41 +56,38 @@ impl Judge {
         verdict
     }
 
-    /// Fills the actions of a key that `keep` lets pass, and judges them.
+    /// Judges those actions of a key that `keep` lets pass.
     pub(crate) fn judge_part(
         &mut self,
         history: &History,
         key: usize,
-        steps_max: u64,
+        steps_left: &mut u64,
         keep: impl FnMut(&Action) -> bool,
     ) -> Verdict {
         let values = self.partition.actions(key, history, &mut self.actions);
         self.actions.retain(keep);
-        self.judge_key(history, key, values, steps_max)
-    }
-
-    fn judge_key(&mut self, history: &History, key: usize, values: u32, steps_max: u64) -> Verdict {
-        match self.search.run(&self.actions, values, steps_max) {
+        let answer = self.search.run(&self.actions, values, *steps_left);
+        *steps_left = steps_left.saturating_sub(self.search.steps());
+        match answer {
             Answer::Explained => Verdict::Holds,
-            Answer::CutOff => Verdict::Unknown {
-                why: cut_off(self.partition.name(key, history), self.actions.len(), steps_max),
-            },
+            Answer::CutOff => {
+                let name = shown(self.partition.name(key, history));
+                let (count, steps) = (self.actions.len(), self.search.steps());
+                let why = format!(
+                    "the search for an order of the {count} operations on key {name} was cut off \
+                     after {steps} steps"
+                );
+                Verdict::Unknown { why }
+            }
             Answer::Contradiction => Verdict::Violated(Box::new(explain::contradiction(
                 history,
                 self.partition.name(key, history),
                 self.partition.entries(key),
                 &mut self.search,
-                (&self.actions, values, steps_max),
+                (&self.actions, values),
             ))),
         }
     }
-}
-
-fn cut_off(key: &[u8], count: usize, steps_max: u64) -> String {
-    let key = shown(key);
-    format!(
-        "the search for an order of the {count} operations on key {key} was cut off after {steps_max} steps"
-    )
 }
 
 /// Judges one history; see [`Judge::judge`].

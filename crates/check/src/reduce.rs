@@ -10,16 +10,19 @@ use crate::search::{Answer, Search};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A contradictory set of actions, made as small as removing one by one can make it. `steps_max`
-/// bounds each search; what cannot be shown to contradict within it is not removed.
-pub(crate) fn reduce(
-    search: &mut Search,
-    actions: &[Action],
-    values: u32,
-    steps_max: u64,
-) -> Vec<Action> {
-    let mut contradicts =
-        |actions: &[Action]| search.run(actions, values, steps_max) == Answer::Contradiction;
+/// How many steps all searches of a reduction may take together, and how many one of them. What is
+/// not shown to contradict within them is not removed.
+const STEPS_MAX: u64 = 40_000_000;
+const SEARCH_STEPS_MAX: u64 = 1_000_000;
+
+/// A contradictory set of actions, made as small as removing one by one can make it.
+pub(crate) fn reduce(search: &mut Search, actions: &[Action], values: u32) -> Vec<Action> {
+    let mut steps_left = STEPS_MAX;
+    let mut contradicts = |actions: &[Action]| {
+        let answer = search.run(actions, values, steps_left.min(SEARCH_STEPS_MAX));
+        steps_left = steps_left.saturating_sub(search.steps());
+        answer == Answer::Contradiction
+    };
     let mut rest = shortest_prefix(actions, &mut contradicts);
     let mut size = rest.len().div_ceil(2);
     loop {
@@ -159,7 +162,7 @@ mod tests {
         ];
         let mut search = Search::default();
         assert_eq!(search.run(&actions, 5, u64::MAX), Answer::Contradiction);
-        let rest = reduce(&mut search, &actions, 5, u64::MAX);
+        let rest = reduce(&mut search, &actions, 5);
         let entries: Vec<u32> = rest.iter().map(|action| action.entry).collect();
         // Written, overwritten by a put that had completed, then read.
         assert_eq!(entries, [2, 6, 12]);
@@ -177,7 +180,7 @@ mod tests {
             })
             .collect();
         actions.push(action(Read, 0, 50, 51));
-        let rest = reduce(&mut Search::default(), &actions, 11, u64::MAX);
+        let rest = reduce(&mut Search::default(), &actions, 11);
         assert_eq!(rest.len(), 2);
         assert_eq!((rest[0].kind, rest[1].entry), (Write, 50));
     }

@@ -1,4 +1,5 @@
-//! Whether some order of one key's operations explains them: a search over the writes.
+//! Whether some order of one key's operations explains them: a search over the writes, where what
+//! can be said without one ([`Sources`], [`Zones`]) does not decide.
 //!
 //! The operations are taken off a list of their beginnings and ends one by one, in an order that
 //! must respect time: an operation may be taken when none that is still on the list ended before
@@ -15,12 +16,14 @@
 //! - A write of unknown outcome never has to be taken. It is tried only when a read of its value
 //!   could follow at once and no acknowledged write of that value could do instead; of equal ones
 //!   the earliest is used.
-//! - The present value is not overwritten while a remaining read needs it and no remaining write
-//!   could bring it back.
+//! - The present value is not overwritten while a remaining read needs it that ends before any
+//!   remaining write could bring the value back.
 
 use crate::memo::Memo;
 use crate::register::{ABSENT, Action, Kind};
+use crate::sources::Sources;
 use crate::timeline::{END, Event, Timeline};
+use crate::zones::Zones;
 use alloc::vec::Vec;
 
 /// What the search found.
@@ -41,8 +44,12 @@ const DEAD: u32 = u32::MAX;
 #[derive(Clone, Copy, Default)]
 struct Remaining {
     reads: u32,
-    /// Acknowledged and open writes.
+    /// Acknowledged writes.
     writes: u32,
+    /// Before this place in the list of reads by value and end, all of the value are taken.
+    read_next: u32,
+    /// Before this place in the list of writes by value and beginning, all of the value are taken.
+    write_next: u32,
     /// The open writes of the value are `open[open_next..open_end]`, the used ones before that.
     open_next: u32,
     open_end: u32,
@@ -85,15 +92,19 @@ enum Advance {
 /// The search; its room is kept from one register to the next.
 #[derive(Default)]
 pub(crate) struct Search {
+    sources: Sources,
+    zones: Zones,
     /// Reads and acknowledged writes in the order they began.
     known: Vec<Action>,
     timeline: Timeline,
     /// When each useful open write began, sorted by value and then by beginning.
     open: Vec<(u32, u32)>,
     open_used: Vec<u64>,
+    /// Reads sorted by value and end, and acknowledged writes sorted by value and beginning.
+    sorted: Vec<(u32, u32, u32)>,
+    /// Per known operation its place in that list.
+    place: Vec<u32>,
     remaining: Vec<Remaining>,
-    /// Per value, when its first write began.
-    earliest: Vec<u32>,
     value: u32,
     writes_enabled: Vec<u32>,
     reads_enabled: Vec<u32>,
@@ -108,12 +119,29 @@ pub(crate) struct Search {
 
 impl Search {
     /// Judges the actions of one register, which are sorted by their beginnings and name values
-    /// below `values`. `steps_max` bounds how often an operation is looked at.
+    /// below `values`. `steps_max` bounds how often the search looks at an operation.
     pub fn run(&mut self, actions: &[Action], values: u32, steps_max: u64) -> Answer {
+        self.steps = 0;
+        let mut sources = core::mem::take(&mut self.sources);
+        let answer = match sources.tell_apart(actions, values) {
+            None => Answer::Contradiction,
+            Some((actions, values)) => match self.zones.judge(actions, values) {
+                Some(answer) => answer,
+                None => self.explore(actions, values, steps_max),
+            },
+        };
+        self.sources = sources;
+        answer
+    }
+
+    /// How many steps the last search took.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The search itself, without the shortcuts that come before it.
+    pub fn explore(&mut self, actions: &[Action], values: u32, steps_max: u64) -> Answer {
         self.prepare(actions, values);
-        if self.is_hopeless() {
-            return Answer::Contradiction;
-        }
         loop {
             if self.steps > steps_max {
                 return Answer::CutOff;
@@ -151,8 +179,8 @@ impl Search {
                 remaining.open_next = index;
             }
             remaining.open_end = index + 1;
-            remaining.writes += 1;
         }
+        self.sort_known();
         self.open_used.clear();
         self.open_used.resize(self.open.len().div_ceil(64), 0);
         self.timeline.fill(&self.known);
@@ -165,20 +193,29 @@ impl Search {
         self.steps = 0;
     }
 
-    /// Whether a read returned a value that nobody wrote, or that nobody had begun to write.
-    fn is_hopeless(&mut self) -> bool {
-        let earliest = &mut self.earliest;
-        earliest.clear();
-        earliest.resize(self.remaining.len(), u32::MAX);
-        earliest[ABSENT as usize] = 0;
-        let known = self.known.iter().filter(|action| action.is_write());
-        let writes = known.map(|action| (action.value, action.began));
-        for (value, began) in writes.chain(self.open.iter().copied()) {
-            let first = &mut earliest[value as usize];
-            *first = began.min(*first);
+    /// Sorts the known operations so that the first read to end and the first write to begin can be
+    /// found for each value: all reads, then all writes, each by value.
+    fn sort_known(&mut self) {
+        self.sorted.clear();
+        let values = u32::try_from(self.remaining.len()).expect("values are numbered");
+        for (index, action) in (0u32..).zip(&self.known) {
+            self.sorted.push(if action.is_write() {
+                (values + action.value, action.began, index)
+            } else {
+                (action.value, action.ended, index)
+            });
         }
-        let mut reads = self.known.iter().filter(|action| !action.is_write());
-        reads.any(|read| earliest[read.value as usize] > read.ended)
+        self.sorted.sort_unstable();
+        self.place.clear();
+        self.place.resize(self.known.len(), 0);
+        for (place, &(group, _, index)) in self.sorted.iter().enumerate().rev() {
+            let place = place as u32;
+            self.place[index as usize] = place;
+            match group.checked_sub(values) {
+                Some(value) => self.remaining[value as usize].write_next = place,
+                None => self.remaining[group as usize].read_next = place,
+            }
+        }
     }
 
     /// Takes what can be taken without a choice, then makes the next choice.
@@ -240,12 +277,24 @@ impl Search {
         None
     }
 
-    /// Whether a value must not be overwritten now.
-    fn is_needed(&self, value: u32) -> bool {
-        value != DEAD && {
-            let remaining = &self.remaining[value as usize];
-            remaining.reads > 0 && remaining.writes == 0
+    /// Whether a value must not be overwritten now: some read of it ends before it could return.
+    fn is_needed(&mut self, value: u32) -> bool {
+        if value == DEAD || self.remaining[value as usize].reads == 0 {
+            return false;
         }
+        let remaining = &mut self.remaining[value as usize];
+        let skip_taken = |next: &mut u32| {
+            while self.timeline.is_taken(self.sorted[*next as usize].2) {
+                *next += 1;
+            }
+            self.sorted[*next as usize].1
+        };
+        let needed_until = skip_taken(&mut remaining.read_next);
+        let has_open = remaining.open_next < remaining.open_end;
+        if has_open && self.open[remaining.open_next as usize].1 < needed_until {
+            return false;
+        }
+        remaining.writes == 0 || skip_taken(&mut remaining.write_next) > needed_until
     }
 
     /// Ranks the choices: first those that a waiting read speaks for, then those that end first.
@@ -307,7 +356,6 @@ impl Search {
                 let index = remaining.open_next as usize;
                 self.open_used[index / 64] |= 1 << (index % 64);
                 remaining.open_next += 1;
-                remaining.writes -= 1;
                 self.trail.push(Done::Opened(value));
                 self.value = value;
             }
@@ -363,17 +411,19 @@ impl Search {
                 Done::Taken(index) => {
                     let action = &self.known[index as usize];
                     let remaining = &mut self.remaining[action.value as usize];
+                    let place = self.place[index as usize];
                     if action.is_write() {
                         remaining.writes += 1;
+                        remaining.write_next = place.min(remaining.write_next);
                     } else {
                         remaining.reads += 1;
+                        remaining.read_next = place.min(remaining.read_next);
                     }
                     self.timeline.put_back(index);
                 }
                 Done::Opened(value) => {
                     let remaining = &mut self.remaining[value as usize];
                     remaining.open_next -= 1;
-                    remaining.writes += 1;
                     let index = remaining.open_next as usize;
                     self.open_used[index / 64] &= !(1 << (index % 64));
                 }

@@ -107,6 +107,11 @@ impl Timeline {
         self.taken[index as usize / 64] &= !(1 << (index % 64));
     }
 
+    /// Whether an operation is off the list.
+    pub fn is_taken(&self, index: u32) -> bool {
+        self.taken[index as usize / 64] & (1 << (index % 64)) != 0
+    }
+
     /// Which operations were taken, as bits: all before the returned word, in the words what the
     /// bits say, none after. `last` is the operation whose end is the first end on the list.
     pub fn window(&self, last: u32) -> (u32, &[u64]) {

@@ -207,7 +207,7 @@ fn a_search_that_is_cut_off_never_passes() {
 #[test]
 fn histories_of_a_register_hold() {
     let mut judge = Judge::new();
-    for seed in 0..300 {
+    for seed in 0..100 {
         let mixes = [
             SMALL,
             Workload { unknown_ppm: 0, ..SMALL },
