@@ -1,7 +1,7 @@
 //! Every bound, in one place; a constant that depends on another is asserted beside it.
 
-/// The longest key in bytes.
-pub const KEY_BYTES_MAX: usize = 64 * 1024;
+/// The longest key in bytes: 64 KiB less what the store puts before a key; it counts with 16 bits.
+pub const KEY_BYTES_MAX: usize = 64 * 1024 - 256;
 /// The longest value in bytes that a keyspace may be configured to take.
 pub const VALUE_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// The longest value in bytes unless configured otherwise.
