@@ -83,6 +83,8 @@ pub struct Session {
     /// How long the next value is taken to be.
     expected: usize,
     output: Rope,
+    /// How many bytes of input were left when no whole command was among them.
+    leftover: usize,
     is_draining: bool,
     commands: u64,
 }
@@ -105,6 +107,7 @@ impl Session {
             barrier: false,
             expected: VALUE_BYTES_EXPECTED,
             output: Rope::default(),
+            leftover: 0,
             is_draining: false,
             commands: 0,
         }
@@ -121,10 +124,14 @@ impl Session {
     pub fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
         self.client.on_input(clock.now);
         self.go_on(out);
+        self.leftover = 0;
         while self.wants_input() {
             match self.parser.next(input) {
                 Ok(Some(command)) => self.on_command(command, clock, out),
-                Ok(None) => break,
+                Ok(None) => {
+                    self.leftover = input.len();
+                    break;
+                }
                 Err(error) => {
                     self.queue_answer(Answer::Error(format!("ERR {error}")), 0, false);
                     self.is_draining = true;
@@ -190,11 +197,12 @@ impl Session {
             && self.output.len() < CLIENT_QUEUE_BYTES_MAX
     }
 
-    /// Whether [`Session::feed`] would go on with what is in `input` or what was held back.
+    /// Whether [`Session::feed`] would go on with what is in `input` or what was held back. False
+    /// after a call of it until something new arrives, ends or is written.
     #[must_use]
     pub fn wants_feed(&self, input: &BytesMut) -> bool {
         let is_held_back = self.flights.has_ready() && self.may_start();
-        is_held_back || (!input.is_empty() && self.wants_input())
+        is_held_back || (input.len() > self.leftover && self.wants_input())
     }
 
     /// Whether the connection is to be closed once the output was written.

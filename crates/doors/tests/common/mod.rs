@@ -109,6 +109,7 @@ impl World {
 
     pub fn feed(&mut self) {
         self.session.feed(&mut self.input, self.clock, &mut self.started);
+        assert!(!self.session.wants_feed(&self.input), "a second call would do nothing");
     }
 
     /// Ends one of the operations under way, as the map has it.
