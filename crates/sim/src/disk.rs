@@ -8,6 +8,10 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durable, Log};
 use quorate_store::memory::{Crash, MemoryStore};
 
+/// The longest time a write or sync takes on the slowest disk, so that one begun before the faults
+/// end is over before operations must succeed.
+const SLOWEST_NS: u64 = 2_000_000_000;
+
 /// What the disk thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -29,7 +33,9 @@ pub struct Disk {
     durable: Durable,
     write: Delay,
     sync: Delay,
-    /// How many times as long as usual it takes.
+    /// How many times as long everything takes in this world.
+    usual: u64,
+    /// How many times as long as usual it takes now.
     slowness: u64,
     /// The longest time between two syncs, if the keyspace has such a bound.
     interval: Option<u64>,
@@ -45,6 +51,7 @@ impl Disk {
         host: HostIndex,
         write: Delay,
         sync: Delay,
+        usual: u64,
         interval: Option<u64>,
         rng: Rng,
     ) -> Disk {
@@ -58,6 +65,7 @@ impl Disk {
             durable: Durable::default(),
             write,
             sync,
+            usual,
             slowness: 1,
             interval,
             last_sync: 0,
@@ -111,14 +119,19 @@ impl Disk {
     fn begin_write(&mut self, now: u64, queue: &mut Queue) {
         std::mem::swap(&mut self.waiting, &mut self.taken);
         self.step = Step::Writing;
-        let at = now + self.write.sample(&mut self.rng) * self.slowness;
-        queue.push(at, Event::Written { host: self.host, life: self.life });
+        let delay = self.write.sample(&mut self.rng);
+        queue.push(self.end(now, delay), Event::Written { host: self.host, life: self.life });
     }
 
     fn begin_sync(&mut self, now: u64, queue: &mut Queue) {
         self.step = Step::Syncing;
-        let at = now + self.sync.sample(&mut self.rng) * self.slowness;
-        queue.push(at, Event::Synced { host: self.host, life: self.life });
+        let delay = self.sync.sample(&mut self.rng);
+        queue.push(self.end(now, delay), Event::Synced { host: self.host, life: self.life });
+    }
+
+    /// When something that usually takes this long is over.
+    fn end(&self, now: u64, delay: u64) -> u64 {
+        now + (delay * self.usual * self.slowness).min(SLOWEST_NS)
     }
 
     /// The time to write has passed: the batches are with the operating system.
@@ -184,7 +197,7 @@ mod tests {
 
     fn disk(interval: Option<u64>) -> Disk {
         let delay = |us| Delay::new(&Distribution::Constant { us });
-        Disk::new(0, delay(1), delay(10), interval, Rng::new(1))
+        Disk::new(0, delay(1), delay(10), 1, interval, Rng::new(1))
     }
 
     fn batch(lsn: u64, must_sync: bool) -> Batch {

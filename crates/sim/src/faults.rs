@@ -154,7 +154,7 @@ impl World<'_> {
         if self.hosts[host].running != Running::Paused {
             return;
         }
-        self.hosts[host].running = Running::Up;
+        self.hosts[host].resume();
         let life = self.hosts[host].life;
         for event in std::mem::take(&mut self.hosts[host].stalled) {
             self.disk_event(host, life, event);

@@ -206,6 +206,13 @@ impl Host {
         self.is_wiped = true;
     }
 
+    /// Continues a stopped process. Its timers may have come due meanwhile.
+    pub fn resume(&mut self) {
+        assert_eq!(self.running, Running::Paused, "only a stopped process is continued");
+        self.running = Running::Up;
+        self.wake_at = u64::MAX;
+    }
+
     /// Adds an input to what the next turn handles.
     pub fn receive(&mut self, input: Input) {
         if self.running != Running::Down {

@@ -27,6 +27,8 @@ pub struct Counts {
 pub struct Net {
     hosts: usize,
     delay: Delay,
+    /// How many times as long frames take.
+    slowness: u64,
     /// What each link adds, in nanoseconds; empty without a matrix.
     distance: Vec<u64>,
     /// When the last frame of each link arrives; empty if links need not keep their order.
@@ -50,7 +52,7 @@ impl Net {
         hosts: usize,
         delay: Delay,
         distance: &[Vec<u64>],
-        rng: Rng,
+        mut rng: Rng,
     ) -> Net {
         let links = hosts * hosts;
         let far = |link: usize| {
@@ -61,6 +63,7 @@ impl Net {
         Net {
             hosts,
             delay,
+            slowness: power_of_two(section.slower_max, &mut rng),
             distance,
             latest: if section.ordered { vec![0; links] } else { Vec::new() },
             cuts: vec![0; links],
@@ -102,7 +105,8 @@ impl Net {
     }
 
     fn arrival(&mut self, link: usize, now: u64) -> u64 {
-        let mut at = now + self.delay.sample(&mut self.rng) + std::mem::take(&mut self.held[link]);
+        let travel = self.delay.sample(&mut self.rng) * self.slowness;
+        let mut at = now + travel + std::mem::take(&mut self.held[link]);
         if let Some(distance) = self.distance.get(link) {
             at += distance;
         }
@@ -148,6 +152,12 @@ impl Net {
             *cuts = u8::from(!(core[from] && core[to]));
         }
     }
+}
+
+/// Draws a power of two up to a limit.
+#[must_use]
+pub fn power_of_two(limit: u64, rng: &mut Rng) -> u64 {
+    1 << rng.between(0, u64::from(limit.max(1).ilog2()))
 }
 
 fn changed(ppm: u32, by: i64) -> u32 {
@@ -206,7 +216,14 @@ mod tests {
     }
 
     fn section(delay: Distribution) -> NetSection {
-        NetSection { delay, matrix: None, loss_ppm: 0, duplicate_ppm: 0, ordered: false }
+        NetSection {
+            delay,
+            matrix: None,
+            loss_ppm: 0,
+            duplicate_ppm: 0,
+            slower_max: 1,
+            ordered: false,
+        }
     }
 
     fn arrivals(queue: &mut Queue) -> Vec<(u64, HostIndex)> {

@@ -105,7 +105,7 @@ impl Sweep {
             tell(bar, &scenarios[scenario], &report);
             mine.add(item, scenario, report);
         }
-        mine.busy = begun.elapsed();
+        mine.busy = busy().unwrap_or_else(|| begun.elapsed());
         total.lock().expect("no thread panicked while it added a report").merge(mine);
     }
 
@@ -122,6 +122,13 @@ impl Sweep {
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
     }
+}
+
+/// How long this thread was on a core, where the system tells. Other work on the machine does not
+/// count.
+fn busy() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
 fn tell(bar: &ProgressBar, prepared: &Prepared, report: &Report) {

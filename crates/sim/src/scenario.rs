@@ -67,6 +67,10 @@ pub struct NetSection {
     /// How many frames of a million are delivered twice.
     #[serde(default)]
     pub duplicate_ppm: u32,
+    /// Up to how many times as long frames take; the factor is drawn for each seed among the powers
+    /// of two. Slow networks leave more under way when a fault strikes.
+    #[serde(default = "one")]
+    pub slower_max: u64,
     /// Whether frames of a link stay in order, as on one connection.
     #[serde(default)]
     pub ordered: bool,
@@ -80,6 +84,10 @@ pub struct DiskSection {
     pub write: Distribution,
     /// How long a sync takes.
     pub sync: Distribution,
+    /// Up to how many times as long both take; the factor is drawn for each seed among the powers of
+    /// two.
+    #[serde(default = "one")]
+    pub slower_max: u64,
 }
 
 /// The clocks of a scenario.
@@ -316,6 +324,7 @@ impl Scenario {
             (workload.clients > 0, "clients must be above 0"),
             (workload.keys > 0, "keys must be above 0"),
             (workload.get + workload.put > 0, "clients must get or put"),
+            (self.net.slower_max > 0 && self.disk.slower_max > 0, "slower_max must be above 0"),
             (workload.pipeline > 0, "pipeline must be above 0"),
             (workload.patience_ms >= workload.deadline_ms, "patience must reach the deadline"),
             (self.faults.count_min <= self.faults.count_max, "count_min is above count_max"),

@@ -80,7 +80,10 @@ fn catch_panics() {
             if !IS_SIMULATING.get() {
                 return before(info);
             }
-            let text = info.payload_as_str().unwrap_or("a panic without a message");
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            let text = text.unwrap_or("a panic without a message");
             let place = info.location();
             let place = place.map(|at| format!(" at {}:{}", file(at.file()), at.line()));
             let text = format!("{text}{}", place.unwrap_or_default());

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::fault::Fault;
 use crate::host::{Host, LANE, Running, Surroundings, Wrap};
-use crate::net::Net;
+use crate::net::{Net, power_of_two};
 use crate::oracle::Oracle;
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex, Queue};
@@ -154,10 +154,11 @@ impl<'a> World<'a> {
         if scenario.turn_us_max > 0 && clocks.chance_ppm(500_000) {
             self.turn_delay = clocks.between(1, scenario.turn_us_max) * 1000;
         }
+        let usual = power_of_two(scenario.disk.slower_max, &mut disks);
         let within = |rng: &mut Rng, most: u64| rng.between(0, 2 * most) as i64 - most as i64;
         for (node_id, index) in self.directory.clone() {
             let (write, sync) = (self.prepared.write.clone(), self.prepared.sync.clone());
-            let disk = Disk::new(index, write, sync, interval, disks.fork(index as u64));
+            let disk = Disk::new(index, write, sync, usual, interval, disks.fork(index as u64));
             let drift = within(&mut clocks, scenario.clock.drift_ppm);
             let offset = within(&mut clocks, scenario.clock.skew_ms);
             let clock = Clock::new(0, drift, offset);

@@ -1,0 +1,200 @@
+//! The simulator as a whole: it repeats itself, its scenarios hold, and its judges see.
+
+use bytes::Bytes;
+use quorate_kernel::error::WireError;
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::lane::{Env, Lane, Raised};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::{Inspect, Recovery, Request};
+use quorate_kernel::storage::Durable;
+use quorate_kernel::view::View;
+use quorate_kernel::wire::Decoder;
+use quorate_sim::prepared::Prepared;
+use quorate_sim::replay::Replay;
+use quorate_sim::seed::{Report, Runner, Setup};
+use quorate_sim::{shipped, shrink};
+use std::sync::Arc;
+
+fn prepared(name: &str) -> Prepared {
+    Prepared::new(shipped::find(name).expect("it ships")).expect("it is valid")
+}
+
+fn all() -> Vec<Prepared> {
+    let prepare = |scenario| Prepared::new(scenario).expect("it is valid");
+    shipped::scenarios().into_iter().map(prepare).collect()
+}
+
+fn run(runner: &mut Runner, prepared: &Prepared, seed: u64) -> Report {
+    runner.run(prepared, Setup { seed, ..Setup::default() })
+}
+
+#[test]
+fn a_seed_run_twice_leaves_the_same_trace() {
+    for prepared in all() {
+        let name = &prepared.scenario.name;
+        let first = run(&mut Runner::default(), &prepared, 7);
+        let mut used = Runner::default();
+        run(&mut used, &prepared, 8);
+        let second = run(&mut used, &prepared, 7);
+        assert_eq!(first, second, "{name}");
+        assert_ne!(first.hash, run(&mut used, &prepared, 8).hash, "{name}");
+    }
+}
+
+#[test]
+fn writing_the_trace_does_not_change_it() {
+    let prepared = prepared("churn");
+    let mut runner = Runner::default();
+    let silent = run(&mut runner, &prepared, 3);
+    let out: Box<dyn std::io::Write> = Box::new(std::io::sink());
+    let told = runner.run(&prepared, Setup { seed: 3, out: Some(out), ..Setup::default() });
+    assert_eq!(silent, told);
+}
+
+#[test]
+fn every_scenario_holds_and_does_enough_to_count() {
+    let mut runner = Runner::default();
+    for prepared in all() {
+        let name = &prepared.scenario.name;
+        let reports: Vec<Report> =
+            (1000..1030).map(|seed| run(&mut runner, &prepared, seed)).collect();
+        for report in &reports {
+            assert_eq!(report.violation, None, "{name}, seed {}", report.seed);
+        }
+        let counted = reports.iter().filter(|report| report.idle.is_none()).count();
+        assert!(counted >= 24, "{name}: only {counted} of 30 seeds count");
+    }
+}
+
+/// A lane that does what it should, except for what `lie` does to what it raised or was asked.
+struct Liar {
+    inner: Box<dyn Lane>,
+    lie: fn(&mut Request, &mut Vec<Raised>, Ticket) -> bool,
+}
+
+impl Lane for Liar {
+    fn start(&mut self, recovery: Recovery, env: &mut Env<'_>) {
+        self.inner.start(recovery, env);
+    }
+
+    fn on_frame(
+        &mut self,
+        from: Incarnation,
+        message: &Decoder,
+        env: &mut Env<'_>,
+    ) -> Result<(), WireError> {
+        self.inner.on_frame(from, message, env)
+    }
+
+    fn on_local(&mut self, slot: u32, env: &mut Env<'_>) {
+        self.inner.on_local(slot, env);
+    }
+
+    fn on_request(&mut self, ticket: Ticket, mut request: Request, env: &mut Env<'_>) {
+        if !(self.lie)(&mut request, env.raised, ticket) {
+            self.inner.on_request(ticket, request, env);
+        }
+    }
+
+    fn on_timer(&mut self, code: u32, env: &mut Env<'_>) {
+        self.inner.on_timer(code, env);
+    }
+
+    fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>) {
+        self.inner.on_view(view, env);
+    }
+
+    fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>) {
+        self.inner.on_durable(durable, env);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.inner.is_ready()
+    }
+
+    fn inspect(&self, into: &mut dyn Inspect) {
+        self.inner.inspect(into);
+    }
+
+    fn check(&self) {
+        self.inner.check();
+    }
+}
+
+fn answer(raised: &mut Vec<Raised>, ticket: Ticket, outcome: Outcome) -> bool {
+    let release = quorate_kernel::effects::Release::Early;
+    raised.push(Raised::Answer { ticket, outcome, release });
+    true
+}
+
+/// Acknowledges every ninth put without doing it.
+fn forgetful(inner: Box<dyn Lane>) -> Box<dyn Lane> {
+    let lie = |request: &mut Request, raised: &mut Vec<Raised>, ticket: Ticket| {
+        let is_put = matches!(request.operation, Operation::Put { .. });
+        is_put && ticket.0 % 9 == 0 && answer(raised, ticket, Outcome::Written)
+    };
+    Box::new(Liar { inner, lie })
+}
+
+/// Answers every ninth get with a value that nobody wrote.
+fn inventive(inner: Box<dyn Lane>) -> Box<dyn Lane> {
+    let lie = |request: &mut Request, raised: &mut Vec<Raised>, ticket: Ticket| {
+        let is_get = matches!(request.operation, Operation::Get { .. });
+        let invented = Outcome::Value(Some(Bytes::from_static(b"invented")));
+        is_get && ticket.0 % 9 == 0 && answer(raised, ticket, invented)
+    };
+    Box::new(Liar { inner, lie })
+}
+
+/// Never answers one put in nine.
+fn silent(inner: Box<dyn Lane>) -> Box<dyn Lane> {
+    let lie = |request: &mut Request, _: &mut Vec<Raised>, ticket: Ticket| {
+        matches!(request.operation, Operation::Put { .. }) && ticket.0 % 9 == 0
+    };
+    Box::new(Liar { inner, lie })
+}
+
+/// Breaks an invariant at the fiftieth request.
+fn broken(inner: Box<dyn Lane>) -> Box<dyn Lane> {
+    let lie = |_: &mut Request, _: &mut Vec<Raised>, ticket: Ticket| {
+        assert!(ticket.0 < 50, "planted: ticket {} is too many", ticket.0);
+        false
+    };
+    Box::new(Liar { inner, lie })
+}
+
+#[test]
+fn planted_bugs_are_condemned_by_the_right_judge() {
+    let prepared = prepared("calm");
+    let plants: [(quorate_sim::host::Wrap, &[&str]); 4] = [
+        (forgetful, &["linearizable", "durable"]),
+        (inventive, &["linearizable", "durable"]),
+        (silent, &["liveness"]),
+        (broken, &["panic"]),
+    ];
+    for (index, (wrap, judges)) in plants.into_iter().enumerate() {
+        let setup = Setup { seed: 1, wrap: Some(wrap), ..Setup::default() };
+        let violation = Runner::default().run(&prepared, setup).violation;
+        let violation = violation.unwrap_or_else(|| panic!("plant {index} survived"));
+        assert!(judges.contains(&violation.judge), "plant {index}: {violation:?}");
+        if violation.judge == "panic" {
+            assert!(violation.message.contains("planted: ticket 50"), "{violation:?}");
+        }
+    }
+}
+
+#[test]
+fn a_failing_seed_is_reduced_to_what_matters() {
+    let prepared = prepared("churn");
+    let mut runner = Runner::default();
+    let replay = Replay::of(&prepared, 2);
+    assert!(replay.faults.len() > 5);
+    let shrunk = shrink::shrink(&mut runner, replay.clone(), Some(inventive));
+    let shrunk = shrunk.expect("it can be run").expect("it fails");
+    assert!(shrunk.replay.faults.is_empty(), "the planted bug needs no fault");
+    assert!(shrunk.replay.scenario.workload.operations <= 40);
+    let read_back = Replay::parse("test", &shrunk.replay.to_text()).expect("it is a replay");
+    let again = shrink::run(&mut runner, &read_back, Some(inventive)).expect("it can be run");
+    assert_eq!(again.violation, Some(shrunk.violation));
+    assert!(shrink::shrink(&mut runner, replay, None).expect("it can be run").is_none());
+}
