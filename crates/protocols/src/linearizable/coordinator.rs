@@ -283,7 +283,9 @@ impl Linearizable {
         let needed = operation.view.majority() as u8;
         let no_quorum = |reached: usize| Refusal::NoQuorum { reached: reached as u8, needed };
         let refusal = match (&operation.phase, &operation.ask) {
-            (Phase::Read(reading), _) => no_quorum(reading.answered()),
+            (Phase::Read(reading), _) => {
+                no_quorum(reading.answered(&operation.view, &self.volatile.crashes))
+            }
             (Phase::Page(paging), _) => no_quorum(paging.replies.len()),
             // A get imposes a value that was there before it: it has changed nothing.
             (Phase::Write { acks, .. }, Ask::Get) => no_quorum(acks.len()),

@@ -65,9 +65,10 @@ mod tests {
     proptest! {
         #[test]
         fn a_page_is_read_back(map: BTreeMap<Vec<u8>, Vec<u8>>) {
+            let ts = Ts { n: 1, ..Ts::ZERO };
             let sorted: BTreeMap<Bytes, Record> = map
                 .iter()
-                .map(|(key, value)| (data_key(key), Record::new(Ts::ZERO, Some(value))))
+                .map(|(key, value)| (data_key(key), Record::new(ts, Some(value))))
                 .collect();
             let mut page = BytesMut::new();
             for (key, record) in &sorted {

@@ -60,8 +60,9 @@ impl Reading {
         self.want
     }
 
-    pub fn answered(&self) -> usize {
-        self.answers.len()
+    /// How many members have answered with data that counts.
+    pub fn answered(&self, view: &View, crashes: &CrashVector) -> usize {
+        self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready).count()
     }
 
     /// Whether this member has said all it was asked for.

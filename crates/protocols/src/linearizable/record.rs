@@ -75,9 +75,10 @@ impl Record {
     /// Takes bytes that came from a peer or the store.
     ///
     /// # Errors
-    /// They are no record.
+    /// They are no record, or one that nobody can have written: counters begin at 1.
     pub fn from_bytes(bytes: Bytes) -> Result<Record, WireError> {
         match bytes.first() {
+            _ if bytes.get(1..9) == Some(&[0; 8]) => Err(WireError::Malformed { what: "counter" }),
             Some(&VALUE) if bytes.len() >= HEAD_BYTES => Ok(Record(bytes)),
             Some(&TOMBSTONE) if bytes.len() == HEAD_BYTES => Ok(Record(bytes)),
             _ => Err(WireError::Malformed { what: "record" }),

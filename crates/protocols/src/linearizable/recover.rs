@@ -10,7 +10,8 @@ use quorate_kernel::view::View;
 
 impl Linearizable {
     /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The view is the
-    /// one last recorded, however old. Only a lane that forgot refills first.
+    /// one last recorded, however old. Only a lane that forgot refills first, even on a node that is no
+    /// member any more: a new member may still count on the data of those it replaced.
     pub(super) fn recover(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         let stored = View::load(cx.table);
         let is_born = stored.is_none();
@@ -31,10 +32,6 @@ impl Linearizable {
             cx.fx.put_state(View::key(), View::to_bytes(&self.durable.view));
         }
         self.set_status(status, cx);
-        if self.durable.status == Status::Forgot && !self.is_member(cx) {
-            // It holds nothing that anybody counts on.
-            self.set_status(Status::Ready, cx);
-        }
         self.begin_refill(cx);
     }
 }
