@@ -15,3 +15,5 @@ extern crate std;
 
 pub mod linearizable;
 pub mod quorum;
+#[cfg(test)]
+mod testing;

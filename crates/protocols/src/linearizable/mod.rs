@@ -62,6 +62,8 @@ pub(crate) mod replica;
 pub(crate) mod rtt;
 pub(crate) mod scan;
 pub(crate) mod state;
+#[cfg(test)]
+mod tests;
 pub mod timer;
 pub(crate) mod views;
 pub(crate) mod write;

@@ -1,0 +1,26 @@
+//! Tests of the engine as a whole: golden scripts, golden bytes, traps of the protocol, and random
+//! schedules.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`any`] | any message that a correct peer can send |
+//! | [`show`] | messages and writes in readable form |
+//! | [`wire`] | every message's bytes, and that any other bytes are survived |
+//! | [`traps`] | one test for each mistake that the protocol invites |
+//! | [`random`] | random schedules, judged by trying every order of the operations |
+//! | [`pages`] | the pages of the manual that name layouts |
+
+mod any;
+mod pages;
+mod random;
+mod show;
+mod traps;
+mod wire;
+
+use super::Linearizable;
+use crate::testing::run_scripts;
+
+#[test]
+fn every_script_shows_what_it_says() {
+    run_scripts::<Linearizable>("linearizable/scripts");
+}

@@ -1,0 +1,123 @@
+//! A node's bytes, and what of them a crash takes away.
+
+use bytes::Bytes;
+use quorate_kernel::effects::Release;
+use quorate_kernel::process::Table;
+use quorate_kernel::storage::Class;
+use std::collections::BTreeMap;
+use std::vec::Vec;
+
+type Key = (Class, Bytes);
+
+/// The table of one lane with a log in front of it. Syncs at once, unless told to hold.
+#[derive(Default)]
+pub(crate) struct Disk {
+    /// What the process sees.
+    table: BTreeMap<Key, Bytes>,
+    /// What survives a crash.
+    synced: BTreeMap<Key, Bytes>,
+    /// Logged writes that are not synced, oldest first.
+    unsynced: Vec<(Key, Option<Bytes>)>,
+    /// How many writes were ever synced.
+    done: u64,
+    /// Whether it waits for a command to sync.
+    pub is_holding: bool,
+    /// Whether data is kept in memory alone and never logged.
+    pub is_memory: bool,
+}
+
+impl Disk {
+    pub fn new(is_memory: bool) -> Disk {
+        Disk { is_memory, ..Disk::default() }
+    }
+
+    pub fn write(&mut self, class: Class, key: &Bytes, value: Option<&Bytes>) {
+        let key = (class, key.clone());
+        match value {
+            Some(value) => self.table.insert(key.clone(), value.clone()),
+            None => self.table.remove(&key),
+        };
+        if self.is_memory && class == Class::Data {
+            return;
+        }
+        self.unsynced.push((key, value.cloned()));
+        if !self.is_holding {
+            self.sync();
+        }
+    }
+
+    /// Makes everything written so far survive a crash.
+    pub fn sync(&mut self) {
+        for (key, value) in self.unsynced.drain(..) {
+            self.done += 1;
+            match value {
+                Some(value) => self.synced.insert(key, value),
+                None => self.synced.remove(&key),
+            };
+        }
+    }
+
+    /// How many writes must be synced before an effect asked for now may leave.
+    pub fn needs(&self, release: &Release) -> u64 {
+        let newest = |matches: &dyn Fn(&Key) -> bool| {
+            let place = self.unsynced.iter().rposition(|(key, _)| matches(key));
+            place.map_or(0, |place| self.done + place as u64 + 1)
+        };
+        match release {
+            Release::Lane => newest(&|_| true),
+            Release::Key(asked) => newest(&|(class, key)| *class == Class::State || key == asked),
+            Release::State => newest(&|(class, _)| *class == Class::State),
+            Release::Early => 0,
+        }
+    }
+
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// What is not synced is gone.
+    pub fn crash(&mut self) {
+        self.unsynced.clear();
+        self.table = self.synced.clone();
+        self.is_holding = false;
+    }
+
+    /// All data is gone, as after a restart of a node that keeps it in memory.
+    pub fn forget(&mut self) {
+        self.synced.retain(|(class, _), _| *class == Class::State);
+        self.table = self.synced.clone();
+    }
+}
+
+impl Table for Disk {
+    fn get(&self, class: Class, key: &Bytes) -> Option<Bytes> {
+        self.table.get(&(class, key.clone())).cloned()
+    }
+
+    fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
+        let from = (class, Bytes::copy_from_slice(from));
+        for ((_, key), value) in self.table.range(from..).take_while(|((at, _), _)| *at == class) {
+            if !each(key, value) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_crash_takes_what_was_not_synced() {
+    let key = |name: &'static str| Bytes::from_static(name.as_bytes());
+    let (one, mut disk) = (key("1"), Disk::new(false));
+    disk.write(Class::Data, &key("a"), Some(&one));
+    disk.is_holding = true;
+    disk.write(Class::Data, &key("b"), Some(&one));
+    disk.write(Class::Data, &key("a"), None);
+    assert_eq!(disk.needs(&Release::Key(key("b"))), 2);
+    assert_eq!(disk.needs(&Release::Key(key("c"))), 0);
+    assert_eq!(disk.needs(&Release::Lane), 3);
+    assert_eq!(disk.needs(&Release::State), 0);
+    assert_eq!((disk.get(Class::Data, &key("a")), disk.done()), (None, 1));
+    disk.crash();
+    assert_eq!(disk.get(Class::Data, &key("a")), Some(one));
+    assert_eq!(disk.get(Class::Data, &key("b")), None);
+}

@@ -1,0 +1,206 @@
+//! The commands of a script.
+//!
+//! | command | what happens |
+//! |---|---|
+//! | `nodes N [spare M] [memory] [option…]` | N members and M others start; always the first command |
+//! | `put NODE KEY VALUE [within SPAN]`, `get`, `delete NODE KEY`, `scan NODE FROM LIMIT` | a client asks; `x*100` is a word of 100 letters |
+//! | `given put …` and so on | the same, everything is delivered at once, and only the answer is shown |
+//! | `flood NODE COUNT` | so many gets begin there, unseen, and all their messages are lost |
+//! | `deliver [NAME] [FROM->TO]` | all such messages in flight now arrive, in the order they were sent |
+//! | `deliver all` | everything arrives, and what it causes too, until nothing is in flight |
+//! | `drop …`, `duplicate …` | the same messages are lost, or doubled |
+//! | `hold sync NODE`, `sync NODE` | the disk waits for `sync`; it syncs |
+//! | `crash NODE`, `restart NODE [forgot]` | the node stops; it starts again, maybe without its data |
+//! | `view NODE VERSION MEMBER…` | the node is told that this view was decided |
+//! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
+//! | `show NODE FIELD…` | fields of its inspected state |
+
+use super::Scripted;
+use super::world::{Flight, Setup, World, view};
+use bytes::Bytes;
+use quorate_kernel::operation::Operation;
+use quorate_kernel::time::Span;
+use std::borrow::ToOwned;
+use std::string::{String, ToString};
+use std::sync::Arc;
+use std::vec::Vec;
+use std::{format, mem};
+
+const DEADLINE: Span = Span::secs(5);
+const DELIVERIES_MAX: usize = 10_000;
+
+/// Runs a script; returns its text with what the commands caused, or the line that is no command or
+/// cannot be done.
+pub(crate) fn run<P: Scripted>(text: &str) -> Done<String> {
+    let title = text.lines().next().unwrap_or_default();
+    if !title.ends_with('.') {
+        return Err("the first line must be a sentence".to_owned());
+    }
+    let mut out = format!("{title}\n");
+    let mut world: Option<World<P>> = None;
+    for (index, line) in text.lines().enumerate().skip(1) {
+        if line.starts_with('>') {
+            continue;
+        }
+        out.push_str(line);
+        out.push('\n');
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        command(&mut world, &words).map_err(|why| format!("line {}: {line}: {why}", index + 1))?;
+        for happened in world.iter_mut().flat_map(|world| mem::take(&mut world.log)) {
+            out.push_str(&format!("> {happened}\n"));
+        }
+    }
+    Ok(out)
+}
+
+type Done<T = ()> = Result<T, String>;
+
+fn command<P: Scripted>(world: &mut Option<World<P>>, words: &[&str]) -> Done {
+    if let ["nodes", members, options @ ..] = words {
+        *world = Some(World::new(&setup(members, options)?));
+        return Ok(());
+    }
+    let world = world.as_mut().ok_or("the first command is `nodes`")?;
+    match words {
+        ["given", request @ ..] => {
+            ask(world, request)?;
+            deliver_all(world)?;
+            world.log.retain(|line| line.contains(": answers "));
+        }
+        ["deliver", "all"] => deliver_all(world)?,
+        ["deliver", pattern @ ..] => {
+            // Later messages move up as earlier ones leave.
+            for (gone, place) in matching(world, pattern)?.into_iter().enumerate() {
+                world.deliver(place - gone);
+            }
+        }
+        ["drop", pattern @ ..] => {
+            for place in matching(world, pattern)?.into_iter().rev() {
+                world.flights.remove(place);
+            }
+        }
+        ["duplicate", pattern @ ..] => {
+            for place in matching(world, pattern)? {
+                let copy = world.flights[place].clone();
+                world.flights.push(copy);
+            }
+        }
+        ["hold", "sync", node] => world.hold_sync(number(node)?),
+        ["sync", node] => world.sync(number(node)?),
+        ["crash", node] => world.crash(number(node)?),
+        ["restart", node] => world.restart(number(node)?, false),
+        ["restart", node, "forgot"] => world.restart(number(node)?, true),
+        ["tick", time] => world.tick(span(time)?),
+        ["view", node, version, members @ ..] => {
+            let members = members.iter().map(|word| number(word)).collect::<Done<Vec<_>>>()?;
+            world.decide(number(node)?, &Arc::new(view(number(version)?, &members)));
+        }
+        ["show", node, fields @ ..] => {
+            let id = number(node)?;
+            for field in fields {
+                let line = format!("{id}: {field} {}", world.field(id, field));
+                world.log.push(line);
+            }
+        }
+        ["flood", node, count] => flood(world, number(node)?, number(count)?),
+        _ => return ask(world, words),
+    }
+    Ok(())
+}
+
+fn ask<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
+    let (words, within) = match words {
+        [words @ .., "within", time] => (words, span(time)?),
+        words => (words, DEADLINE),
+    };
+    let (node, operation) = match words {
+        ["get", node, key] => (node, Operation::Get { key: bytes(key)? }),
+        ["put", node, key, value] => {
+            (node, Operation::Put { key: bytes(key)?, value: bytes(value)? })
+        }
+        ["delete", node, key] => (node, Operation::Delete { key: bytes(key)? }),
+        ["scan", node, from, limit] => {
+            let from = u64::from_str_radix(from, 16).map_err(|error| error.to_string())?;
+            let limit = u32::try_from(number(limit)?).map_err(|error| error.to_string())?;
+            (node, Operation::Scan { from, limit })
+        }
+        _ => return Err("unknown command".to_owned()),
+    };
+    world.request(number(node)?, operation, within);
+    Ok(())
+}
+
+fn deliver_all<P: Scripted>(world: &mut World<P>) -> Done {
+    for _ in 0..DELIVERIES_MAX {
+        if world.flights.is_empty() {
+            return Ok(());
+        }
+        world.deliver(0);
+    }
+    Err("it never ends".to_owned())
+}
+
+fn flood<P: Scripted>(world: &mut World<P>, node: u64, count: u64) {
+    for _ in 0..count {
+        world.request(node, Operation::Get { key: Bytes::from_static(b"flood") }, DEADLINE);
+        world.flights.clear();
+        world.log.clear();
+    }
+}
+
+fn setup(members: &str, options: &[&str]) -> Done<Setup> {
+    let mut setup = Setup { members: number(members)?, ..Setup::default() };
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "spare" => setup.spares = number(words.next().ok_or("spare how many?")?)?,
+            "memory" => setup.is_memory = true,
+            other => setup.options.push(other.to_owned()),
+        }
+    }
+    Ok(setup)
+}
+
+/// The places of the messages in flight that a pattern names.
+fn matching<P: Scripted>(world: &World<P>, pattern: &[&str]) -> Done<Vec<usize>> {
+    let (name, route) = match pattern {
+        ["all"] => (None, None),
+        [route] if route.contains("->") => (None, route.split_once("->")),
+        [name] => (Some(*name), None),
+        [name, route] => (Some(*name), Some(route.split_once("->").ok_or("expected FROM->TO")?)),
+        _ => return Err("expected a name, a route, or both".to_owned()),
+    };
+    let (from, to) = route.unwrap_or_default();
+    let is_end = |end: &str, node: u64| end.is_empty() || end == node.to_string();
+    let is_meant = |flight: &Flight| {
+        name.is_none_or(|name| name == flight.name)
+            && is_end(from, flight.from.node.0)
+            && is_end(to, flight.to.0)
+    };
+    let places: Vec<usize> =
+        (0..world.flights.len()).filter(|place| is_meant(&world.flights[*place])).collect();
+    if places.is_empty() { Err("no such message is in flight".to_owned()) } else { Ok(places) }
+}
+
+fn number(word: &str) -> Done<u64> {
+    word.parse().map_err(|_| format!("{word} is no number"))
+}
+
+fn span(word: &str) -> Done<Span> {
+    let count = |unit| word.strip_suffix(unit).and_then(|digits| digits.parse().ok());
+    let span = count("ms").map(Span::millis).or_else(|| count("s").map(Span::secs));
+    span.ok_or_else(|| format!("{word} is no span of time"))
+}
+
+fn bytes(word: &str) -> Done<Bytes> {
+    match word.split_once('*') {
+        Some((letter, count)) => {
+            let count = usize::try_from(number(count)?).map_err(|error| error.to_string())?;
+            Ok(letter.repeat(count).into())
+        }
+        None => Ok(Bytes::copy_from_slice(word.as_bytes())),
+    }
+}

@@ -1,0 +1,387 @@
+//! Nodes, the messages in flight between them, and one clock. Nothing happens by itself: a message
+//! stays in flight until it is delivered or dropped, a timer fires when time is moved past it.
+
+use super::disk::Disk;
+use super::{Scripted, word};
+use bytes::BytesMut;
+use quorate_kernel::effects::{Effect, Effects, Recipients, Release};
+use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::{Context, Inspect, Recovery, Request};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::{Span, Time, WallTime};
+use quorate_kernel::view::{Range, View, ViewId};
+use quorate_kernel::wire::Body;
+use std::borrow::ToOwned;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
+use std::format;
+use std::string::{String, ToString};
+use std::sync::Arc;
+use std::vec::Vec;
+
+/// A message on its way.
+#[derive(Clone)]
+pub(crate) struct Flight {
+    pub from: Incarnation,
+    pub to: NodeId,
+    /// The only start of the target that takes it; 0 means any.
+    start: Start,
+    pub name: &'static str,
+    body: Body,
+}
+
+/// What a node may not let out before a sync.
+enum Held {
+    Send(Vec<Flight>, String),
+    Answer(Ticket, Outcome),
+}
+
+struct Node<P: Scripted> {
+    me: Incarnation,
+    /// None while the node is down.
+    process: Option<P>,
+    disk: Disk,
+    held: VecDeque<(u64, Held)>,
+    timers: Vec<(Time, u64, P::Timer)>,
+    /// The highest start seen of each peer; frames of a lower one are dropped.
+    peers: BTreeMap<NodeId, Start>,
+    rng: Rng,
+}
+
+/// The world.
+pub(crate) struct World<P: Scripted> {
+    nodes: Vec<Node<P>>,
+    pub flights: Vec<Flight>,
+    /// Messages of a node to itself that the gate let through.
+    locals: VecDeque<Flight>,
+    pub now: Time,
+    timer_count: u64,
+    /// What happened since it was last taken.
+    pub log: Vec<String>,
+    /// Every request with its answer, by its number.
+    pub answers: Vec<(Operation, Option<Outcome>)>,
+    first_view: View,
+    options: Vec<String>,
+}
+
+/// How a world is set up.
+#[derive(Clone, Default)]
+pub(crate) struct Setup {
+    /// How many nodes the first view has.
+    pub members: u64,
+    /// How many nodes know the first view and are not in it.
+    pub spares: u64,
+    /// Whether data is kept in memory alone.
+    pub is_memory: bool,
+    /// For the engine.
+    pub options: Vec<String>,
+}
+
+/// A view of the one group of a world.
+pub(crate) fn view(version: u64, members: &[u64]) -> View {
+    let id = ViewId { group: GroupId(1), version };
+    View::new(id, Range::ALL, members.iter().copied().map(NodeId).collect())
+}
+
+impl<P: Scripted> World<P> {
+    /// Starts every node for the first time.
+    pub fn new(setup: &Setup) -> World<P> {
+        let first_view = view(1, &(1..=setup.members).collect::<Vec<_>>());
+        let node = |id| Node {
+            me: Incarnation { node: NodeId(id), start: Start(0) },
+            process: None,
+            disk: Disk::new(setup.is_memory),
+            held: VecDeque::new(),
+            timers: Vec::new(),
+            peers: BTreeMap::new(),
+            rng: Rng::new(id),
+        };
+        let mut world = World {
+            nodes: (1..=setup.members + setup.spares).map(node).collect(),
+            flights: Vec::new(),
+            locals: VecDeque::new(),
+            now: Time(0),
+            timer_count: 0,
+            log: Vec::new(),
+            answers: Vec::new(),
+            first_view,
+            options: setup.options.clone(),
+        };
+        for id in 1..=world.nodes.len() as u64 {
+            world.boot(id, Recovery::Intact);
+        }
+        world.log.clear();
+        world
+    }
+
+    fn node(&mut self, id: u64) -> &mut Node<P> {
+        let place = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
+        place.and_then(|at| self.nodes.get_mut(at)).unwrap_or_else(|| panic!("no node {id}"))
+    }
+
+    pub fn is_up(&mut self, id: u64) -> bool {
+        self.node(id).process.is_some()
+    }
+
+    fn boot(&mut self, id: u64, recovery: Recovery) {
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        let process = P::born(&self.first_view, &options);
+        let node = self.node(id);
+        assert!(node.process.is_none(), "node {id} is up");
+        node.me.start = node.me.start.next();
+        node.process = Some(process);
+        self.step(id, |process, cx| process.start(recovery, cx));
+        self.settle();
+    }
+
+    /// Starts a node that crashed.
+    pub fn restart(&mut self, id: u64, forgot: bool) {
+        let node = self.node(id);
+        assert!(forgot || !node.disk.is_memory, "data in memory is forgotten by a restart");
+        if forgot {
+            node.disk.forget();
+        }
+        self.boot(id, if forgot { Recovery::Forgot } else { Recovery::Intact });
+    }
+
+    /// A node stops; what it has not synced is gone.
+    pub fn crash(&mut self, id: u64) {
+        let node = self.node(id);
+        assert!(node.process.take().is_some(), "node {id} is down already");
+        node.held.clear();
+        node.timers.clear();
+        node.peers.clear();
+        node.disk.crash();
+    }
+
+    /// A node no longer syncs by itself.
+    pub fn hold_sync(&mut self, id: u64) {
+        self.node(id).disk.is_holding = true;
+    }
+
+    /// A node's disk syncs everything written so far.
+    pub fn sync(&mut self, id: u64) {
+        self.node(id).disk.sync();
+        let done = self.node(id).disk.done();
+        let held = std::mem::take(&mut self.node(id).held);
+        for (needs, item) in held {
+            if needs <= done {
+                self.let_out(id, item);
+            } else {
+                self.node(id).held.push_back((needs, item));
+            }
+        }
+        self.settle();
+    }
+
+    /// A client asks a node; returns the number of the request.
+    pub fn request(&mut self, id: u64, operation: Operation, within: Span) -> usize {
+        let ticket = self.answers.len();
+        self.answers.push((operation.clone(), None));
+        let request = Request { operation, deadline: self.now + within };
+        self.step(id, |process, cx| process.on_request(Ticket(ticket as u64), request, cx));
+        self.settle();
+        ticket
+    }
+
+    /// A node is told that a view was decided.
+    pub fn decide(&mut self, id: u64, view: &Arc<View>) {
+        self.step(id, |process, cx| process.on_view(view, cx));
+        self.settle();
+    }
+
+    /// Delivers a message in flight.
+    pub fn deliver(&mut self, place: usize) {
+        let flight = self.flights.remove(place);
+        let (to, from) = (flight.to.0, flight.from);
+        let source = if from.start.0 > 1 { incarnation(from) } else { from.node.0.to_string() };
+        let node = self.node(to);
+        if node.process.is_none() {
+            self.log.push(format!("{to} is down, {} of {source} is lost", flight.name));
+            return;
+        }
+        let highest = node.peers.entry(from.node).or_default();
+        let is_stale = from.start < *highest;
+        *highest = from.start.max(*highest);
+        if is_stale || (flight.start != Start(0) && flight.start != node.me.start) {
+            self.log.push(format!("{to} drops {} of {source}: stale", flight.name));
+            return;
+        }
+        self.take_in(&flight);
+        self.settle();
+    }
+
+    /// Moves time on, and fires every timer that comes due.
+    pub fn tick(&mut self, span: Span) {
+        let end = self.now + span;
+        while let Some((at, id, place)) = self.next_timer()
+            && at <= end
+        {
+            self.now = self.now.max(at);
+            let (_, _, timer) = self.node(id).timers.remove(place);
+            self.log.push(format!("{id}: timer {timer:?}"));
+            self.step(id, |process, cx| process.on_timer(timer, cx));
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    fn next_timer(&self) -> Option<(Time, u64, usize)> {
+        let timers = self.nodes.iter().flat_map(|node| {
+            let due = node.timers.iter().enumerate();
+            due.map(|(place, (at, number, _))| (*at, *number, node.me.node.0, place))
+        });
+        timers.min().map(|(at, _, id, place)| (at, id, place))
+    }
+
+    /// A field of a node's inspected state.
+    pub fn field(&mut self, id: u64, name: &str) -> String {
+        struct Find<'a>(&'a str, Option<String>);
+        impl Inspect for Find<'_> {
+            fn field(&mut self, name: &'static str, value: &dyn Display) {
+                if name == self.0 {
+                    self.1 = Some(value.to_string());
+                }
+            }
+        }
+        let mut find = Find(name, None);
+        self.node(id).process.as_ref().expect("the node is up").inspect(&mut find);
+        find.1.unwrap_or_else(|| panic!("no field {name}"))
+    }
+
+    /// Delivers what nodes sent to themselves, until nothing is left.
+    fn settle(&mut self) {
+        while let Some(flight) = self.locals.pop_front() {
+            if self.is_up(flight.to.0) {
+                self.take_in(&flight);
+            }
+        }
+    }
+
+    fn take_in(&mut self, flight: &Flight) {
+        let message = flight.body.decode::<P::Message>().expect("what was encoded is decoded");
+        self.log.push(format!("{} gets {} of {}", flight.to.0, flight.name, flight.from.node.0));
+        let from = flight.from;
+        self.step(flight.to.0, |process, cx| process.on_message(from, message, cx));
+    }
+
+    fn step(&mut self, id: u64, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
+        let now = self.now;
+        let Node { me, process, disk, rng, .. } = self.node(id);
+        let process = process.as_mut().unwrap_or_else(|| panic!("node {id} is down"));
+        let mut fx = Effects::default();
+        let (me, lane, wall) = (*me, LaneId(1), WallTime(0));
+        handler(process, &mut Context { me, lane, now, wall, rng, table: disk, fx: &mut fx });
+        process.check();
+        for effect in fx.as_slice() {
+            self.take_effect(id, effect);
+        }
+    }
+
+    fn take_effect(&mut self, id: u64, effect: &Effect<P::Message, P::Timer>) {
+        match effect {
+            Effect::Write { class, key, value } => {
+                let shown = P::show_write(*class, key, value.as_ref());
+                self.log.push(format!("{id}: writes {shown}"));
+                self.node(id).disk.write(*class, key, value.as_ref());
+            }
+            Effect::Send { to, message, release } => {
+                let flights = flights::<P>(self.node(id).me, to, message);
+                let to: Vec<String> = flights.iter().map(|one| one.to.0.to_string()).collect();
+                let (name, shown) = (P::name(message), P::show(message));
+                let line = format!("{name} to {}: {shown}", to.join(" "));
+                self.admit(id, release, Held::Send(flights, line));
+            }
+            Effect::Answer { ticket, outcome, release } => {
+                self.admit(id, release, Held::Answer(*ticket, outcome.clone()));
+            }
+            Effect::Arm { timer, at } => {
+                self.timer_count += 1;
+                let number = self.timer_count;
+                let timers = &mut self.node(id).timers;
+                timers.retain(|(_, _, armed)| armed != timer);
+                timers.push((*at, number, *timer));
+            }
+            Effect::Disarm { timer } => {
+                self.node(id).timers.retain(|(_, _, armed)| armed != timer);
+            }
+            Effect::Announce(note) => self.log.push(format!("{id}: announces {note:?}")),
+        }
+    }
+
+    fn admit(&mut self, id: u64, release: &Release, held: Held) {
+        let node = self.node(id);
+        let needs = node.disk.needs(release);
+        if needs <= node.disk.done() {
+            return self.let_out(id, held);
+        }
+        let shown = match &held {
+            Held::Send(_, line) => line.clone(),
+            Held::Answer(..) => "an answer".to_owned(),
+        };
+        self.log.push(format!("{id}: holds until synced {shown}"));
+        self.node(id).held.push_back((needs, held));
+    }
+
+    fn let_out(&mut self, id: u64, held: Held) {
+        match held {
+            Held::Send(flights, line) => {
+                self.log.push(format!("{id}: {line}"));
+                let (locals, others): (Vec<_>, Vec<_>) =
+                    flights.into_iter().partition(|flight| flight.to.0 == id);
+                self.locals.extend(locals);
+                self.flights.extend(others);
+            }
+            Held::Answer(ticket, outcome) => {
+                let (operation, answer) = &mut self.answers[ticket.0 as usize];
+                let shown = (show_operation(operation), show_outcome(&outcome));
+                assert!(answer.is_none(), "{} is answered once", shown.0);
+                *answer = Some(outcome);
+                self.log.push(format!("{id}: answers {}: {}", shown.0, shown.1));
+            }
+        }
+    }
+}
+
+fn flights<P: Scripted>(from: Incarnation, to: &Recipients, message: &P::Message) -> Vec<Flight> {
+    let body = Body::encode(message, &mut BytesMut::new());
+    let flight = |to, start| Flight { from, to, start, name: P::name(message), body: body.clone() };
+    match to {
+        Recipients::One(one) => Vec::from([flight(one.node, one.start)]),
+        Recipients::Group(nodes) => nodes.iter().map(|node| flight(*node, Start(0))).collect(),
+    }
+}
+
+/// `node.start` without leading zeros.
+pub(crate) fn incarnation(who: Incarnation) -> String {
+    format!("{}.{}", who.node.0, who.start.0)
+}
+
+fn show_operation(operation: &Operation) -> String {
+    match operation {
+        Operation::Get { key } => format!("get {}", word(key)),
+        Operation::Put { key, value } => format!("put {} {}", word(key), word(value)),
+        Operation::Delete { key } => format!("delete {}", word(key)),
+        Operation::Scan { from, limit } => format!("scan {from:x} {limit}"),
+    }
+}
+
+fn show_outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Value(None) => "nothing".to_owned(),
+        Outcome::Value(Some(value)) => format!("value {}", word(value)),
+        Outcome::Written => "written".to_owned(),
+        Outcome::Deleted { existed } => format!("deleted {}", u8::from(*existed)),
+        Outcome::Page { keys, next } => {
+            let keys: Vec<String> = keys.iter().map(|key| word(key)).collect();
+            let next = next.map_or("end".to_owned(), |next| format!("{next:x}"));
+            format!("page {}, next {next}", keys.join(" "))
+        }
+        Outcome::Refused(refusal) => format!("refused: {refusal}"),
+    }
+}
+
+// A class of bytes is named in `Scripted::show_write`; data comes after state in a table's order.
+const _: () = assert!((Class::State as u8) < (Class::Data as u8));
