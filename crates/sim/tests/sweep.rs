@@ -131,7 +131,7 @@ fn answer(raised: &mut Vec<Raised>, ticket: Ticket, outcome: Outcome) -> bool {
 fn forgetful(inner: Box<dyn Lane>) -> Box<dyn Lane> {
     let lie = |request: &mut Request, raised: &mut Vec<Raised>, ticket: Ticket| {
         let is_put = matches!(request.operation, Operation::Put { .. });
-        is_put && ticket.0 % 9 == 0 && answer(raised, ticket, Outcome::Written)
+        is_put && ticket.0.is_multiple_of(9) && answer(raised, ticket, Outcome::Written)
     };
     Box::new(Liar { inner, lie })
 }
@@ -141,7 +141,7 @@ fn inventive(inner: Box<dyn Lane>) -> Box<dyn Lane> {
     let lie = |request: &mut Request, raised: &mut Vec<Raised>, ticket: Ticket| {
         let is_get = matches!(request.operation, Operation::Get { .. });
         let invented = Outcome::Value(Some(Bytes::from_static(b"invented")));
-        is_get && ticket.0 % 9 == 0 && answer(raised, ticket, invented)
+        is_get && ticket.0.is_multiple_of(9) && answer(raised, ticket, invented)
     };
     Box::new(Liar { inner, lie })
 }
@@ -149,7 +149,7 @@ fn inventive(inner: Box<dyn Lane>) -> Box<dyn Lane> {
 /// Never answers one put in nine.
 fn silent(inner: Box<dyn Lane>) -> Box<dyn Lane> {
     let lie = |request: &mut Request, _: &mut Vec<Raised>, ticket: Ticket| {
-        matches!(request.operation, Operation::Put { .. }) && ticket.0 % 9 == 0
+        matches!(request.operation, Operation::Put { .. }) && ticket.0.is_multiple_of(9)
     };
     Box::new(Liar { inner, lie })
 }
