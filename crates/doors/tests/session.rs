@@ -5,7 +5,8 @@ mod common;
 use bytes::Bytes;
 use common::World;
 use quorate_kernel::limits::{
-    CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, PIPELINE_COMMANDS_MAX,
+    CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX, KEY_BYTES_MAX,
+    PIPELINE_COMMANDS_MAX,
 };
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 
@@ -359,11 +360,13 @@ fn introspection() {
 #[test]
 fn limits_are_errors_of_one_command() {
     let mut world = World::default();
-    let key = "k".repeat(65_537);
+    let key = "k".repeat(KEY_BYTES_MAX + 1);
     let mut set = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n$1\r\nv\r\n", key.len()).into_bytes();
     set.extend_from_slice(b"PING\r\n");
     world.receive(&set);
-    assert_eq!(world.settle(), b"-ERR key of 65537 bytes is over the limit of 65536\r\n+PONG\r\n");
+    let (length, limit) = (key.len(), KEY_BYTES_MAX);
+    let replies = format!("-ERR key of {length} bytes is over the limit of {limit}\r\n+PONG\r\n");
+    assert_eq!(world.settle(), replies.as_bytes());
     world.receive(b"GET a\r\n*1\r\n$99999999\r\nabc");
     assert!(!world.session.is_closing(), "the reply before the error must be written first");
     assert_eq!(world.settle(), b"$-1\r\n-ERR Protocol error: invalid bulk length\r\n");
@@ -471,6 +474,28 @@ fn a_client_that_never_reads_is_bounded() {
         replies += world.settle().len();
     }
     assert!(replies > 60 * 5 * (1 << 20), "all was answered once the client read");
+}
+
+/// How many reads are under way follows from how long values were, and recovers when they are short.
+#[test]
+fn large_values_are_read_few_at_a_time() {
+    let mut world = World::default();
+    let pipeline: String = (0..4000).map(|n| format!("GET k{n}\r\n")).collect();
+    world.receive(pipeline.as_bytes());
+    let (length, mut most) = (1 << 20, 0);
+    assert!(world.started.0.len() < 100, "no value was seen yet");
+    for n in 0..2000 {
+        let (number, ..) = world.started.0.remove(0);
+        let value = Bytes::from(vec![b'v'; if n < 200 { length } else { 10 }]);
+        world.complete_with(number, Outcome::Value(Some(value)));
+        world.take();
+        if n == 199 {
+            let few = CLIENT_READ_BYTES_MAX / length + 1;
+            assert!((1..=few).contains(&world.started.0.len()));
+        }
+        most = most.max(world.started.0.len());
+    }
+    assert!(most > CLIENT_OPERATIONS_MAX / 2, "short values: {most} at a time");
 }
 
 #[test]

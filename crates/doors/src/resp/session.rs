@@ -205,7 +205,8 @@ impl Session {
         is_held_back || (input.len() > self.leftover && self.wants_input())
     }
 
-    /// Whether the connection is to be closed once the output was written.
+    /// Whether the connection is to be closed once the output was written. A host that then reads on
+    /// for a moment and drops what comes lets a client that is still sending see the last error.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.is_draining && self.pending.is_empty()
