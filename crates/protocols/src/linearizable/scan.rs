@@ -1,10 +1,9 @@
 //! A page of a scan at the coordinator: pages of a consistent quorum, merged by timestamp.
 //!
-//! A key that is present throughout a whole scan is held by a majority, so each quorum shows it. It
-//! is left out only if every counted member holds a newer tombstone: with a tombstone at some of them
-//! a delete is still under way, whose outcome the scan must not decide. What the scan shows may hence
-//! be a key that is just being deleted, or whose put is not finished; each key by itself can be read
-//! linearizably.
+//! A write that was completed before the scan began is held by a majority, so each quorum shows it:
+//! a key that is present throughout appears, a key whose delete was completed does not. A write that
+//! is still under way, or whose outcome is unknown, may be shown or not, and unlike a get the scan does
+//! not impose what it shows.
 
 use super::coordinator::{Ask, Phase};
 use super::keys::{client_key, position_of};
@@ -32,14 +31,6 @@ pub(super) struct Paging {
 pub(super) struct Page {
     next: Option<u64>,
     entries: Bytes,
-}
-
-/// What the quorum's members hold of one key.
-#[derive(Default)]
-struct Seen {
-    highest: Head,
-    holders: usize,
-    is_live_somewhere: bool,
 }
 
 impl Linearizable {
@@ -81,36 +72,22 @@ fn merge(
     begin: u64,
 ) -> Option<(Vec<Bytes>, Option<u64>)> {
     let counted = || replies.counted(view, crashes);
-    let quorum = counted().count();
-    if quorum < view.majority() {
+    if counted().count() < view.majority() {
         return None;
     }
     let next = counted().filter_map(|(_, page)| page.next).min();
     let is_covered = |position: u64| position >= begin && next.is_none_or(|next| position < next);
-    let mut seen: BTreeMap<Bytes, Seen> = BTreeMap::new();
+    let mut newest: BTreeMap<Bytes, Head> = BTreeMap::new();
     for (_, page) in counted() {
         for (key, record) in page::entries(page.entries.clone()) {
             if is_covered(position_of(&key)) {
-                seen.entry(key).or_default().add(record.head());
+                let newest = newest.entry(key).or_default();
+                if record.head().ts > newest.ts {
+                    *newest = record.head();
+                }
             }
         }
     }
-    let is_shown = |seen: &Seen| seen.is_live_somewhere && !seen.is_deleted_by_all(quorum);
-    let keys = seen.iter().filter(|(_, seen)| is_shown(seen)).map(|(key, _)| client_key(key));
+    let keys = newest.iter().filter(|(_, head)| head.live).map(|(key, _)| client_key(key));
     Some((keys.collect(), next))
-}
-
-impl Seen {
-    fn add(&mut self, head: Head) {
-        self.is_live_somewhere |= head.live;
-        if head.ts > self.highest.ts {
-            self.highest = head;
-            self.holders = 0;
-        }
-        self.holders += usize::from(head.ts == self.highest.ts);
-    }
-
-    fn is_deleted_by_all(&self, quorum: usize) -> bool {
-        !self.highest.live && self.holders == quorum
-    }
 }

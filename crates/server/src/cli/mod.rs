@@ -30,6 +30,7 @@ use crate::dev;
 use clap::{Parser, Subcommand};
 use exit::{Code, Failure};
 use quorate_bench::BenchCommand;
+use quorate_sim::args::SimArgs;
 use std::process::ExitCode;
 
 /// A replicated key-value store whose keyspaces each say what they promise.
@@ -63,6 +64,9 @@ enum Command {
     #[command(after_help = "Example: quorate bench --endpoints 127.0.0.1:7413,127.0.0.1:7423 \
                             --workload a --duration 10s")]
     Bench(Box<BenchCommand>),
+    /// Run simulated clusters under faults, from seeds, and judge what their clients saw
+    #[command(after_help = "Example: quorate sim --scenario crash --seeds 0..1000")]
+    Sim(Box<SimArgs>),
     /// Judge a recorded history of client operations
     Check(check::Args),
     /// Check or show the configuration, or print its documentation
@@ -89,6 +93,7 @@ pub fn run() -> ExitCode {
         Command::Scan(args) => data::scan(&args),
         Command::Status(args) => status::run(&args),
         Command::Bench(bench) => return bench.main(),
+        Command::Sim(args) => return quorate_sim::command::main(&args),
         Command::Check(args) => check::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completion(args) => meta::completion(&args),
