@@ -119,6 +119,7 @@ pub fn refill_quorum(view: &View) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use quorate_kernel::view::{Range, ViewId};
 
     fn view(members: u64) -> View {
@@ -168,5 +169,66 @@ mod tests {
         }
         assert_eq!(refill_quorum(&view(3)), 2);
         assert_eq!(refill_quorum(&view(5)), 3);
+    }
+
+    #[test]
+    fn a_later_reply_of_a_member_replaces_its_earlier_one() {
+        let view = view(3);
+        let mut replies = Replies::default();
+        assert!(replies.is_empty());
+        replies.keep(&view, incarnation(3, 1), "before");
+        replies.keep(&view, incarnation(3, 2), "after");
+        let mut crashes = CrashVector::default();
+        assert_eq!(replies.of(&view, &crashes, NodeId(3)), Some(&"after"));
+        // It answered in the start in which it forgot: that answer stands.
+        crashes.raise(NodeId(3), Start(2));
+        assert_eq!(replies.of(&view, &crashes, NodeId(3)), Some(&"after"));
+        assert_eq!((replies.len(), replies.of(&view, &crashes, NodeId(1))), (1, None));
+    }
+
+    #[test]
+    fn the_order_of_the_members_does_not_matter() {
+        let id = ViewId::default();
+        let view = View::new(id, Range::ALL, [9, 3, 5].map(NodeId).into());
+        let mut replies = Replies::default();
+        for node in [9, 5] {
+            assert!(replies.keep(&view, incarnation(node, 1), node));
+        }
+        let crashes = CrashVector::default();
+        let counted = replies.counted(&view, &crashes);
+        assert!(counted.map(|(from, reply)| (from.node.0, *reply)).eq([(5, 5), (9, 9)]));
+    }
+
+    proptest! {
+        #[test]
+        fn crash_vectors_merge_in_any_order(
+            a: Vec<(u8, u32)>,
+            b: Vec<(u8, u32)>,
+            c: Vec<(u8, u32)>,
+        ) {
+            let vector = |list: &[(u8, u32)]| {
+                let mut vector = CrashVector::default();
+                for (node, start) in list {
+                    vector.raise(NodeId(u64::from(node % 5)), Start(*start));
+                }
+                vector
+            };
+            let merge = |parts: [&CrashVector; 3]| {
+                let mut merged = CrashVector::default();
+                parts.into_iter().for_each(|part| merged.merge(part));
+                merged
+            };
+            let (a, b, c) = (vector(&a), vector(&b), vector(&c));
+            let merged = merge([&a, &b, &c]);
+            prop_assert_eq!(&merge([&c, &a, &b]), &merged);
+            prop_assert_eq!(&merge([&merged, &b, &merged]), &merged);
+            for node in (0..5).map(NodeId) {
+                let highest = [&a, &b, &c].map(|part| part.of(node)).into_iter().max();
+                prop_assert_eq!(Some(merged.of(node)), highest);
+                let start = merged.of(node);
+                prop_assert!(merged.admits(Incarnation { node, start }));
+                prop_assert!(start.0 == 0 || !merged.admits(Incarnation { node, start: Start(start.0 - 1) }));
+            }
+        }
     }
 }

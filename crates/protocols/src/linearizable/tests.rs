@@ -6,11 +6,12 @@
 //! | [`any`] | any message that a correct peer can send |
 //! | [`show`] | messages and writes in readable form |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
-//! | [`traps`] | one test for each mistake that the protocol invites |
+//! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`random`] | random schedules, judged by trying every order of the operations |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod any;
+mod crashes;
 mod pages;
 mod random;
 mod show;
