@@ -226,8 +226,10 @@ mod tests {
                 let highest = [&a, &b, &c].map(|part| part.of(node)).into_iter().max();
                 prop_assert_eq!(Some(merged.of(node)), highest);
                 let start = merged.of(node);
-                prop_assert!(merged.admits(Incarnation { node, start }));
-                prop_assert!(start.0 == 0 || !merged.admits(Incarnation { node, start: Start(start.0 - 1) }));
+                let is_admitted = |start| merged.admits(Incarnation { node, start });
+                prop_assert!(is_admitted(start));
+                let before = start.0.checked_sub(1).map(Start);
+                prop_assert!(before.is_none_or(|before| !is_admitted(before)));
             }
         }
     }
