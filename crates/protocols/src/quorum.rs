@@ -3,9 +3,10 @@
 //!
 //! A reply counts for a view only if its sender is a member of that very view and stamped it. A
 //! member that lost its data takes part again under a higher start; what its earlier start had
-//! acknowledged must no longer count. Each node therefore keeps a **crash vector**: the start in which
-//! each member began anew. Replies carry it, and a reply of an earlier start than the vector names is
-//! not counted (E. Michael et al., "Recovering Shared Objects Without Stable Storage", DISC 2017, §4).
+//! acknowledged must no longer count. Each node therefore keeps a **crash vector**: the start in
+//! which each member began anew. Replies carry it, and a reply of an earlier start than the vector
+//! names is not counted (E. Michael et al., "Recovering Shared Objects Without Stable Storage",
+//! DISC 2017, §4).
 
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};

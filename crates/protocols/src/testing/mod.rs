@@ -1,9 +1,9 @@
 //! Golden scripts: a small deterministic world in which a script decides every step.
 //!
 //! A script is a text file. Its first line is a sentence that says what it shows; after it come
-//! commands, each followed by what it caused, in lines that begin with `>`. A test runs the commands
-//! and compares; with `UPDATE_SCRIPTS=1` in the environment it rewrites the files instead, and the
-//! change is reviewed like code. Lines that begin with `#` are remarks.
+//! commands, each followed by what it caused, in lines that begin with `>`. A test runs the
+//! commands and compares; with `UPDATE_SCRIPTS=1` in the environment it rewrites the files instead,
+//! and the change is reviewed like code. Lines that begin with `#` are remarks.
 //!
 //! | file | what it holds |
 //! |---|---|

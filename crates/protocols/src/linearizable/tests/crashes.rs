@@ -1,11 +1,12 @@
-//! The mistakes that a crash brings to light, each with the shortest schedule in which it would show.
+//! The mistakes that a crash brings to light, each with the shortest schedule in which it would
+//! show.
 
 use super::traps::schedule;
 use std::format;
 use std::string::String;
 
-/// Two starts of one coordinator can choose the same counter and operation number for two puts. Were
-/// the timestamps equal, members would hold different values that look the same.
+/// Two starts of one coordinator can choose the same counter and operation number for two puts.
+/// Were the timestamps equal, members would hold different values that look the same.
 #[test]
 fn two_starts_of_a_coordinator_write_different_timestamps() {
     schedule(
@@ -35,8 +36,8 @@ fn two_starts_of_a_coordinator_write_different_timestamps() {
     );
 }
 
-/// What a member stamps with a view must not leave before that view is synced: after a crash it would
-/// stamp an older one again.
+/// What a member stamps with a view must not leave before that view is synced: after a crash it
+/// would stamp an older one again.
 #[test]
 fn a_stamp_waits_until_its_view_is_synced() {
     schedule(
@@ -131,7 +132,8 @@ fn an_acknowledgement_waits_for_the_sync() {
     );
 }
 
-/// What a member acknowledged before it forgot must not complete a write that is not there any more.
+/// What a member acknowledged before it forgot must not complete a write that is not there any
+/// more.
 #[test]
 fn an_acknowledgement_from_before_the_member_forgot_does_not_count() {
     schedule(

@@ -1,7 +1,7 @@
 //! Random schedules of a small world, judged by trying every order of its few operations.
 //!
-//! The simulator does the same with the whole node and many seeds; this is its quick little brother,
-//! next to the code. A failing seed prints all that happened.
+//! The simulator does the same with the whole node and many seeds; this is its quick little
+//! brother, next to the code. A failing seed prints all that happened.
 
 use super::super::Linearizable;
 use crate::testing::world::{Setup, World, view};
@@ -200,8 +200,8 @@ impl Run {
         self.told[node as usize - 1] = version - 1;
     }
 
-    /// A node is told of the next view. None is decided before the one who is new in the view before
-    /// has the data: otherwise two changes could leave nobody who has all of it.
+    /// A node is told of the next view. None is decided before the one who is new in the view
+    /// before has the data: otherwise two changes could leave nobody who has all of it.
     fn tell_view(&mut self) {
         let node = self.some_node();
         let told = self.told[node as usize - 1];

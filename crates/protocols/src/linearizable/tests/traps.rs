@@ -1,12 +1,13 @@
-//! The mistakes that the protocol invites without any crash, each with the shortest schedule in which it would show.
-//! What clients are told, and when, is the whole assertion; the golden scripts show the messages.
+//! The mistakes that the protocol invites without any crash, each with the shortest schedule in
+//! which it would show. What clients are told, and when, is the whole assertion; the golden scripts
+//! show the messages.
 
 use super::super::Linearizable;
 use crate::testing::script;
 use std::vec::Vec;
 
-/// Runs a schedule. `# told ANSWER` says that exactly this was answered since the last such line, and
-/// `# told nothing` that nothing was; `# last LINE` is the last thing that happened.
+/// Runs a schedule. `# told ANSWER` says that exactly this was answered since the last such line,
+/// and `# told nothing` that nothing was; `# last LINE` is the last thing that happened.
 #[track_caller]
 pub(super) fn schedule(lines: &str) {
     let lines: Vec<&str> = lines.lines().map(str::trim).collect();
@@ -141,8 +142,8 @@ fn acknowledgements_of_two_views_do_not_add_up() {
     );
 }
 
-/// After {1 2 3}, {1 2 4}, {1 2 3} a node that is still in the first view must not pass for a member
-/// of the third: it lacks what was written in between.
+/// After {1 2 3}, {1 2 4}, {1 2 3} a node that is still in the first view must not pass for a
+/// member of the third: it lacks what was written in between.
 #[test]
 fn views_of_equal_members_differ() {
     schedule(

@@ -1,7 +1,7 @@
 //! Every message's bytes are pinned, and any other bytes are survived.
 //!
-//! Messages outlive the code that sends them. A changed byte here is a change of the protocol: append
-//! a variant instead. `docs/wire.md` shows the same table.
+//! Messages outlive the code that sends them. A changed byte here is a change of the protocol:
+//! append a variant instead. `docs/wire.md` shows the same table.
 
 use super::super::keys::data_key;
 use super::super::message::{Message, Stamp, Want};
