@@ -205,6 +205,12 @@ mod tests {
     }
 
     #[test]
+    fn a_long_write_does_not_hide_that_a_short_one_was_overwritten() {
+        let spans = [(Write, 1, 0, 20), (Write, 1, 1, 2), (Write, 2, 3, 4), (Read, 1, 5, 6)];
+        assert_eq!(told_apart(&spans), Some([1, 2, 3, 1].into()));
+    }
+
+    #[test]
     fn an_open_write_may_be_the_source_of_any_later_read() {
         let spans = [
             (Read, 0, 0, 1),

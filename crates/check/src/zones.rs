@@ -119,6 +119,21 @@ mod tests {
     }
 
     #[test]
+    fn a_read_of_unknown_source_cannot_break_a_cluster() {
+        let action = |kind, value, began, ended| Action { kind, value, began, ended, entry: 0 };
+        let mut actions = [
+            action(Kind::Write, 1, 0, 20),
+            action(Kind::Write, 1, 1, 21),
+            action(Kind::Write, 2, 2, 3),
+            action(Kind::Read, 1, 4, 5),
+            action(Kind::Read, 2, 6, 7),
+        ];
+        assert_eq!(Zones::default().judge(&actions, 3), Some(Answer::Contradiction));
+        actions[3].ended = 10;
+        assert_eq!(Zones::default().judge(&actions, 3), None);
+    }
+
+    #[test]
     fn the_search_agrees_with_every_shortcut() {
         let mut rng = Rng::new(5);
         let (mut zones, mut search, mut shortcut) =
