@@ -62,6 +62,8 @@ pub(super) struct Operation {
     alarm: Time,
     /// Whether the read phase of a delete saw a value.
     pub existed: bool,
+    /// Whether a question was repeated: its answers say nothing of the round trip.
+    is_repeated: bool,
 }
 
 /// All operations in hand.
@@ -104,8 +106,10 @@ impl Operations {
 
     pub fn check(&self) {
         assert!(self.alarms.len() >= self.by_id.len(), "every operation has an alarm");
-        let first = self.alarms.first().map(|(at, _)| *at);
-        assert!(self.armed <= first || first.is_none(), "no alarm is due before the timer");
+        if let Some((first, _)) = self.alarms.first() {
+            let is_armed = self.armed.is_some_and(|armed| armed <= *first);
+            assert!(is_armed, "the timer fires before any alarm is due");
+        }
     }
 
     fn set_alarm(&mut self, id: u64, at: Time, cx: &mut Context<'_>) {
@@ -157,6 +161,7 @@ impl Linearizable {
             retry,
             alarm: cx.now,
             existed: false,
+            is_repeated: false,
         };
         operations.by_id.insert(id, operation);
         operations.set_alarm(id, (cx.now + retry).min(request.deadline), cx);
@@ -234,7 +239,9 @@ impl Linearizable {
     /// only when what it shows was durable there.
     pub(super) fn finish(&mut self, id: u64, outcome: Outcome, cx: &mut Context<'_>) {
         if let Some(operation) = self.volatile.operations.by_id.remove(&id) {
-            self.volatile.rtt.observe(cx.now - operation.since);
+            if !operation.is_repeated {
+                self.volatile.rtt.observe(cx.now - operation.since);
+            }
             cx.fx.answer_early(operation.ticket, outcome);
         }
     }
@@ -269,6 +276,7 @@ impl Linearizable {
             return self.advance_read(id, cx);
         }
         let span = operation.retry;
+        operation.is_repeated = true;
         operation.retry = Span((span.0 * 2).min(super::rtt::RETRY_MAX.0));
         self.volatile.counters.retries += 1;
         probe!("linearizable/retry");

@@ -1,7 +1,7 @@
 //! What nodes of a group say to each other. New variants are only appended.
 
 use super::keys::is_data_key;
-use super::record::{Record, Ts};
+use super::record::{COUNTER_MAX, Record, Ts};
 use super::state::Status;
 use crate::quorum::CrashVector;
 use alloc::boxed::Box;
@@ -185,7 +185,10 @@ impl Message {
     fn validate(&self) -> Result<(), WireError> {
         match self {
             Message::ReadA { key, .. } => is_data_key(key),
-            Message::ReadB { record, stamp, .. } => {
+            Message::ReadB { record, stamp, ts, .. } => {
+                if ts.n > COUNTER_MAX {
+                    return Err(WireError::Malformed { what: "counter" });
+                }
                 if !record.is_empty() {
                     Record::from_bytes(record.clone())?;
                 }

@@ -42,6 +42,9 @@ impl Ts {
     }
 }
 
+/// No honest writer gets this far; a higher counter in a message is refused, so that one faulty peer
+/// cannot leave no room above a key's timestamp.
+pub(super) const COUNTER_MAX: u64 = 1 << 62;
 const TOMBSTONE: u8 = 0x10;
 const VALUE: u8 = 0x11;
 /// The bytes of a record before its value.
@@ -77,8 +80,11 @@ impl Record {
     /// # Errors
     /// They are no record, or one that nobody can have written: counters begin at 1.
     pub fn from_bytes(bytes: Bytes) -> Result<Record, WireError> {
+        let counter = bytes.get(1..9).and_then(|n| n.first_chunk()).map(|n| u64::from_be_bytes(*n));
         match bytes.first() {
-            _ if bytes.get(1..9) == Some(&[0; 8]) => Err(WireError::Malformed { what: "counter" }),
+            _ if counter.is_some_and(|n| n == 0 || n > COUNTER_MAX) => {
+                Err(WireError::Malformed { what: "counter" })
+            }
             Some(&VALUE) if bytes.len() >= HEAD_BYTES => Ok(Record(bytes)),
             Some(&TOMBSTONE) if bytes.len() == HEAD_BYTES => Ok(Record(bytes)),
             _ => Err(WireError::Malformed { what: "record" }),

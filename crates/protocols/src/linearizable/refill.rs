@@ -12,8 +12,10 @@
 //! left to refill from: everything was lost, as `memory` promises for a restart of all hosts at once.
 //! One round of answers cannot show that, because members forget and refill one after the other; so a
 //! second round asks each again. A member that had forgot in both answers, in one start, had forgot at
-//! the moment between the rounds, and so had all. Who finds this out tells the others which
-//! incarnations it concerns; they hold everything since, and are complete as well.
+//! the moment between the rounds, and so had all. What these incarnations hold is then everything that
+//! is left, so they count as sources for each other although they forgot; who finds this out tells the
+//! others which incarnations it concerns. They must still hear from as many others as in any refill:
+//! each of those then knows that the asker forgot, and its earlier acknowledgements no longer count.
 
 use super::keys::{Lost, Stored};
 use super::message::{Message, Stamp};
@@ -42,8 +44,8 @@ struct Source {
     node: NodeId,
     /// The position to ask for next; `None` when everything is here.
     from: Option<u64>,
-    /// The start in which it said that it forgot too, and in which rounds.
-    forgot: Option<(Start, u64)>,
+    /// The start in which it said that it forgot too.
+    forgot: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
     confirmed: bool,
 }
@@ -61,12 +63,12 @@ pub(super) struct Refill {
 }
 
 impl Refill {
-    fn new(quorums: Vec<(Vec<NodeId>, usize)>, forgot: bool) -> Refill {
+    fn new(round: u64, quorums: Vec<(Vec<NodeId>, usize)>, forgot: bool) -> Refill {
         let nodes: BTreeSet<NodeId> =
             quorums.iter().flat_map(|(nodes, _)| nodes).copied().collect();
         let source = |node| Source { node, from: Some(0), forgot: None, confirmed: false };
         let sources = nodes.into_iter().map(source).collect();
-        Refill { round: 1, confirming: None, sources, quorums, forgot }
+        Refill { round, confirming: None, sources, quorums, forgot }
     }
 
     pub fn done(&self) -> usize {
@@ -87,21 +89,16 @@ impl Refill {
 
     /// Takes in that a source forgot too; returns whether a confirming round must begin.
     fn note_forgot(&mut self, from: Incarnation, round: u64) -> bool {
-        let confirming = self.confirming;
         let Some(source) = self.sources.iter_mut().find(|source| source.node == from.node) else {
             return false;
         };
-        match (source.forgot, confirming) {
-            (Some((start, _)), Some(first)) if start == from.start => {
-                source.confirmed |= round >= first;
-            }
-            (Some((start, _)), _) if start == from.start => {}
-            _ => {
-                // A first word, or a later start: what was concluded before must be asked again.
-                source.forgot = Some((from.start, round));
-                self.confirming = None;
-                self.sources.iter_mut().for_each(|source| source.confirmed = false);
-            }
+        if source.forgot == Some(from.start) {
+            source.confirmed |= self.confirming.is_some_and(|first| round >= first);
+        } else {
+            // A first word, or a later start: what was concluded before must be asked again.
+            source.forgot = Some(from.start);
+            self.confirming = None;
+            self.sources.iter_mut().for_each(|source| source.confirmed = false);
         }
         let all_forgot = self.sources.iter().all(|source| source.forgot.is_some());
         if all_forgot && self.confirming.is_none() {
@@ -115,7 +112,7 @@ impl Refill {
     /// If every other member had forgot at one moment: in which incarnations.
     fn everything_lost(&self) -> Option<Vec<Incarnation>> {
         let confirmed = |source: &Source| {
-            let (start, _) = source.forgot.filter(|_| source.confirmed)?;
+            let start = source.forgot.filter(|_| source.confirmed)?;
             Some(Incarnation { node: source.node, start })
         };
         if self.forgot { self.sources.iter().map(confirmed).collect() } else { None }
@@ -129,17 +126,24 @@ impl Linearizable {
             members.iter().copied().filter(|node| *node != cx.me.node).collect()
         };
         let view = &self.durable.view;
-        let of_the_view = || (others(view.members()), refill_quorum(view));
+        // In a group of one nobody else holds anything.
+        let of_the_view = || {
+            let others = others(view.members());
+            let needed = refill_quorum(view).min(others.len());
+            (others, needed)
+        };
         let of_the_view_before = |members: &[NodeId]| (others(members), members.len() / 2 + 1);
+        // Rounds go on rising: an answer to an earlier refill confirms nothing of this one.
+        let round = self.volatile.refill.as_ref().map_or(1, |refill| refill.round + 1);
         self.volatile.refill = match &self.durable.status {
             Status::Ready => None,
             Status::Busy { sources, forgot: false } => {
-                Some(Refill::new(vec![of_the_view_before(sources)], false))
+                Some(Refill::new(round, vec![of_the_view_before(sources)], false))
             }
             Status::Busy { sources, forgot: true } => {
-                Some(Refill::new(vec![of_the_view_before(sources), of_the_view()], true))
+                Some(Refill::new(round, vec![of_the_view_before(sources), of_the_view()], true))
             }
-            Status::Forgot => Some(Refill::new(vec![of_the_view()], true)),
+            Status::Forgot => Some(Refill::new(round, vec![of_the_view()], true)),
         };
         self.advance_refill(cx);
         self.ask_sources(cx);
@@ -148,13 +152,16 @@ impl Linearizable {
     /// Asks every source that has more to give.
     fn ask_sources(&mut self, cx: &mut Context<'_>) {
         let Some(refill) = &self.volatile.refill else { return };
-        let view = self.durable.view.id;
         for source in &refill.sources {
-            let Some(from) = source.from else { continue };
-            let (round, forgot) = (refill.round, refill.forgot);
-            cx.fx.send(source.node, Message::RefillA { round, view, forgot, from });
+            self.ask_source(refill, source, cx);
         }
         cx.fx.arm(Timer::Refill, cx.now + REPEAT);
+    }
+
+    fn ask_source(&self, refill: &Refill, source: &Source, cx: &mut Context<'_>) {
+        let Some(from) = source.from else { return };
+        let (round, view, forgot) = (refill.round, self.durable.view.id, refill.forgot);
+        cx.fx.send(source.node, Message::RefillA { round, view, forgot, from });
     }
 
     /// The refill made no progress for a while.
@@ -178,7 +185,9 @@ impl Linearizable {
         let stamp = self.stamp(view);
         // Before this node has left the older view, something may still complete there.
         let has_left = self.durable.view.id >= view;
-        let (page, next) = if has_left && self.durable.status == Status::Ready {
+        // The stamp's status says whether what it holds is complete; the asker may know that it is all
+        // there is.
+        let (page, next) = if has_left {
             self.page(from, SCAN_KEYS_MAX, Show::Records, cx)
         } else {
             (Bytes::new(), Some(from))
@@ -203,30 +212,47 @@ impl Linearizable {
         }
         let asked_in = self.durable.view.id;
         let Some(refill) = &mut self.volatile.refill else { return };
-        if refill.forgot && lost.contains(&cx.me) {
+        if refill.forgot && lost.contains(&cx.me) && !self.durable.lost.contains(&cx.me) {
             probe!("linearizable/told_of_loss");
-            return self.complete_refill(Some(lost), cx);
-        }
-        let mut begins_round = false;
-        if stamp.status == Status::Forgot && refill.forgot {
-            begins_round = refill.note_forgot(from, round);
-        }
-        let Some(source) = refill.sources.iter_mut().find(|source| source.node == from.node) else {
-            return;
-        };
-        let is_page = stamp.status == Status::Ready && stamp.view >= asked_in;
-        if is_page && source.from == Some(begin) {
-            source.from = next;
-            for (key, record) in page::entries(entries) {
-                // Unless a newer one was accepted meanwhile.
-                self.store(&key, record, cx);
-            }
-            begins_round = true;
-        }
-        self.advance_refill(cx);
-        if begins_round {
+            self.note_loss(lost, cx);
             self.ask_sources(cx);
         }
+        let Some(refill) = &mut self.volatile.refill else { return };
+        if stamp.status == Status::Forgot && refill.forgot && refill.note_forgot(from, round) {
+            self.ask_sources(cx);
+        }
+        let is_last_left = self.durable.lost.contains(&from);
+        let is_complete = stamp.status == Status::Ready || is_last_left;
+        if is_complete && stamp.view >= asked_in {
+            self.take_page(from, begin, next, entries, cx);
+        }
+        self.advance_refill(cx);
+    }
+
+    /// Takes in a page, and asks its source for the next one.
+    fn take_page(
+        &mut self,
+        from: Incarnation,
+        begin: u64,
+        next: Option<u64>,
+        entries: Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(refill) = &mut self.volatile.refill else { return };
+        let Some(index) = refill.sources.iter().position(|source| source.node == from.node) else {
+            return;
+        };
+        if refill.sources[index].from != Some(begin) {
+            return;
+        }
+        refill.sources[index].from = next;
+        for (key, record) in page::entries(entries) {
+            // Unless a newer one was accepted meanwhile.
+            self.store(&key, record, cx);
+        }
+        let Some(refill) = &self.volatile.refill else { return };
+        self.ask_source(refill, &refill.sources[index], cx);
+        cx.fx.arm(Timer::Refill, cx.now + REPEAT);
     }
 
     /// Ends the refill when enough sources have given everything, or everything was lost.
@@ -234,24 +260,24 @@ impl Linearizable {
         let Some(refill) = &self.volatile.refill else { return };
         if refill.is_met() {
             probe!("linearizable/refilled");
-            self.complete_refill(None, cx);
-        } else if let Some(mut lost) = refill.everything_lost() {
+            self.volatile.refill = None;
+            cx.fx.disarm(Timer::Refill);
+            return self.set_status(Status::Ready, cx);
+        }
+        let is_known = self.durable.lost.contains(&cx.me);
+        if let Some(mut lost) = refill.everything_lost().filter(|_| !is_known) {
             probe!("linearizable/everything_lost");
             lost.push(cx.me);
-            self.complete_refill(Some(lost), cx);
+            self.note_loss(lost, cx);
+            self.ask_sources(cx);
         }
     }
 
-    /// The data is complete; `lost` if that is because nothing was left.
-    fn complete_refill(&mut self, lost: Option<Vec<Incarnation>>, cx: &mut Context<'_>) {
-        self.volatile.refill = None;
-        cx.fx.disarm(Timer::Refill);
-        if let Some(lost) = lost {
-            self.durable.lost = lost;
-            let lost = Lost(self.durable.lost.clone());
-            cx.fx.put_state(Lost::key(), lost.to_bytes());
-        }
-        self.set_status(Status::Ready, cx);
+    /// Every member had forgot at one moment, in these incarnations.
+    fn note_loss(&mut self, lost: Vec<Incarnation>, cx: &mut Context<'_>) {
+        let stored = Lost(lost);
+        cx.fx.put_state(Lost::key(), stored.to_bytes());
+        self.durable.lost = stored.0;
     }
 
     /// Records a status, durably before anything stamped with it leaves.

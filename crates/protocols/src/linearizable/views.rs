@@ -39,6 +39,9 @@ impl Linearizable {
             let sources = old.members().to_vec();
             self.set_status(Status::Busy { sources, forgot: false }, cx);
             self.begin_refill(cx);
+        } else if self.durable.status == Status::Forgot {
+            // Its sources are the members of the view that it is in now: others may be gone.
+            self.begin_refill(cx);
         }
     }
 

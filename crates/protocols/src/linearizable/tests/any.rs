@@ -54,7 +54,7 @@ fn any_who() -> impl Strategy<Value = Incarnation> {
 
 fn any_ts() -> impl Strategy<Value = Ts> {
     (any::<u64>(), any_who(), any::<u64>()).prop_map(|(n, writer, sequence)| Ts {
-        n: n.max(1),
+        n: n % (1 << 62) + 1,
         writer,
         sequence,
     })

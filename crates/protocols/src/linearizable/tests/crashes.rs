@@ -149,7 +149,6 @@ fn an_acknowledgement_from_before_the_member_forgot_does_not_count() {
          deliver RefillB
          show 1 ready
          # last 1: ready true
-         drop RefillA
          deliver WriteA 4->2
          deliver WriteB 2->4
          # told nothing
@@ -158,6 +157,52 @@ fn an_acknowledgement_from_before_the_member_forgot_does_not_count() {
          deliver ReadA 3->1
          deliver ReadB 1->3
          # told get k: nothing",
+    );
+}
+
+/// What is acknowledged after the moment of total loss is kept, even if one acknowledgement is of a
+/// start before it: a member that is told of the loss still hears from enough others.
+#[test]
+fn a_write_acknowledged_after_everything_was_lost_is_kept() {
+    schedule(
+        "nodes 3 spare 1 memory
+         put 4 k a
+         deliver ReadA
+         deliver ReadB
+         deliver WriteA 4->1
+         deliver WriteB 1->4
+         drop WriteA 4->3
+         crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         drop RefillA 1->2
+         drop RefillA 1->3
+         drop RefillA 2->1
+         drop RefillA 2->3
+         deliver RefillA
+         deliver RefillB
+         deliver RefillA
+         deliver RefillB
+         deliver RefillA
+         deliver RefillB
+         show 3 ready
+         # last 3: ready true
+         deliver WriteA 4->2
+         deliver WriteB 2->4
+         # told put k a: written
+         tick 200ms
+         deliver all
+         show 1 ready
+         # last 1: ready true
+         get 1 k
+         drop ReadA 1->2
+         deliver all
+         tick 2ms
+         deliver all
+         # told get k: value a",
     );
 }
 
