@@ -28,8 +28,8 @@ pub enum Operation {
     Scan {
         /// The hash position to start at, inclusive.
         from: u64,
-        /// How many keys to return at the least, if there are so many; a page ends only between two
-        /// different positions.
+        /// About how many keys to return: deleted keys count too, so a page can hold fewer, even
+        /// none, and a page ends only between two different positions, so it can hold more.
         limit: u32,
     },
 }

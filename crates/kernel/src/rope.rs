@@ -74,8 +74,17 @@ impl Rope {
             count -= first.len();
             self.full.pop_front();
         }
-        self.open.advance(count);
-        if self.open.is_empty() && self.open.capacity() < GATHER_BYTES {
+        if count == self.open.len() {
+            // Keeps the room for what comes next.
+            self.open.clear();
+        } else {
+            self.open.advance(count);
+        }
+    }
+
+    /// Gives up the room kept for small pieces, if nothing waits.
+    pub fn release(&mut self) {
+        if self.is_empty() {
             self.open = BytesMut::new();
         }
     }

@@ -10,6 +10,7 @@
 //! | [`node`] | [`node::Node`]: three tables and a router; it knows no protocol |
 //! | [`gate`] | what may not leave yet |
 //! | [`table`] | a lane's bytes: the ordered overlay of what is not durable, over the store |
+//! | `memory` | the data of a lane that is never written |
 //! | [`timers`] | one deadline per (lane, timer), in order |
 //! | [`pump`] | the loop body shared by the server and the simulator |
 //! | [`host`] | what the outside must offer |
@@ -23,6 +24,7 @@ pub mod catalog;
 pub mod factory;
 pub mod gate;
 pub mod host;
+mod memory;
 pub mod node;
 pub mod pump;
 pub mod table;

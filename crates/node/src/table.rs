@@ -2,9 +2,10 @@
 //!
 //! An entry stays in the overlay until its batch is as durable as its class must be, so the overlay
 //! answers two questions at once: what is the newest value, and what must a reader of it wait for.
-//! The data of a `memory` lane never leaves the overlay's place: it is a table of its own.
+//! The data of a `memory` lane is never written, so it has a table of its own ([`crate::memory`]).
 
 use crate::gate::Needs;
+use crate::memory::{Memory, Sorted};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -14,34 +15,6 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Lsn};
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::{Class, Durability, Durable, Reader, store_key};
-
-/// A key with its first eight bytes at hand: keys begin with a hash, so most comparisons end there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Sorted {
-    prefix: u64,
-    bytes: Bytes,
-}
-
-impl Sorted {
-    fn new(bytes: Bytes) -> Sorted {
-        let mut prefix = [0; 8];
-        let known = bytes.len().min(8);
-        prefix[..known].copy_from_slice(&bytes[..known]);
-        Sorted { prefix: u64::from_be_bytes(prefix), bytes }
-    }
-}
-
-impl Ord for Sorted {
-    fn cmp(&self, other: &Sorted) -> Ordering {
-        self.prefix.cmp(&other.prefix).then_with(|| self.bytes.cmp(&other.bytes))
-    }
-}
-
-impl PartialOrd for Sorted {
-    fn partial_cmp(&self, other: &Sorted) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 #[derive(Debug)]
 struct Entry {
@@ -57,6 +30,8 @@ pub struct LaneTable {
     durability: Durability,
     state: Overlay,
     data: Overlay,
+    /// The data of a `memory` lane.
+    memory: Memory,
     /// What each batch wrote, oldest first, to be dropped from the overlay when it is durable.
     state_log: VecDeque<(Lsn, Sorted)>,
     data_log: VecDeque<(Lsn, Sorted)>,
@@ -72,6 +47,7 @@ impl LaneTable {
             durability,
             state: Overlay::new(),
             data: Overlay::new(),
+            memory: Memory::default(),
             state_log: VecDeque::new(),
             data_log: VecDeque::new(),
             newest_state: Lsn(0),
@@ -94,22 +70,7 @@ impl LaneTable {
     /// Notes a write that is part of batch `lsn`, or of no batch for a class that is not logged.
     pub fn write(&mut self, class: Class, key: Bytes, value: Option<Bytes>, lsn: Lsn) {
         if !self.is_logged(class) {
-            match value {
-                // The value is kept for long: an exact copy does not pin the frame it came in.
-                Some(value) => {
-                    let entry = Entry { lsn, value: Some(Bytes::copy_from_slice(&value)) };
-                    let key = Sorted::new(key);
-                    if let Some(old) = self.data.get_mut(&key) {
-                        *old = entry;
-                    } else {
-                        let bytes = Bytes::copy_from_slice(&key.bytes);
-                        self.data.insert(Sorted { prefix: key.prefix, bytes }, entry);
-                    }
-                }
-                None => {
-                    self.data.remove(&Sorted::new(key));
-                }
-            }
+            self.memory.set(&key, value);
             return;
         }
         let key = Sorted::new(key);
@@ -202,11 +163,11 @@ impl LaneReader<'_> {
 
 impl Table for LaneReader<'_> {
     fn get(&self, class: Class, key: &Bytes) -> Option<Bytes> {
+        if !self.table.is_logged(class) {
+            return self.table.memory.get(key);
+        }
         if let Some(entry) = self.table.overlay(class).get(&Sorted::new(key.clone())) {
             return entry.value.clone();
-        }
-        if !self.table.is_logged(class) {
-            return None;
         }
         self.store.get(&store_key(self.lane, class, key)).unwrap_or_else(|fatal| {
             self.fail(fatal);
@@ -215,35 +176,36 @@ impl Table for LaneReader<'_> {
     }
 
     fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
+        if !self.table.is_logged(class) {
+            return self.table.memory.scan(from, each);
+        }
         let start = Sorted::new(Bytes::copy_from_slice(from));
         let mut upper = self.table.overlay(class).range(start..).peekable();
         let mut more = true;
-        if self.table.is_logged(class) {
-            let low = store_key(self.lane, class, from);
-            let mut high = Vec::from(&store_key(self.lane, class, &[])[..]);
-            *high.last_mut().expect("the prefix has five bytes") += 1;
-            let scanned = self.store.scan(&low, &high, &mut |stored, value| {
-                let key = &stored[5..];
-                while more && let Some((above, entry)) = upper.peek() {
-                    match above.bytes[..].cmp(key) {
-                        Ordering::Greater => break,
-                        order => {
-                            if let Some(value) = &entry.value {
-                                more = each(&above.bytes, value);
-                            }
-                            upper.next();
-                            if order == Ordering::Equal {
-                                return more;
-                            }
+        let low = store_key(self.lane, class, from);
+        let mut high = Vec::from(&store_key(self.lane, class, &[])[..]);
+        *high.last_mut().expect("the prefix has five bytes") += 1;
+        let scanned = self.store.scan(&low, &high, &mut |stored, value| {
+            let key = &stored[5..];
+            while more && let Some((above, entry)) = upper.peek() {
+                match above.bytes[..].cmp(key) {
+                    Ordering::Greater => break,
+                    order => {
+                        if let Some(value) = &entry.value {
+                            more = each(&above.bytes, value);
+                        }
+                        upper.next();
+                        if order == Ordering::Equal {
+                            return more;
                         }
                     }
                 }
-                more = more && each(key, value);
-                more
-            });
-            if let Err(fatal) = scanned {
-                return self.fail(fatal);
             }
+            more = more && each(key, value);
+            more
+        });
+        if let Err(fatal) = scanned {
+            return self.fail(fatal);
         }
         for (key, entry) in upper {
             if !more {

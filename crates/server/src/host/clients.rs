@@ -14,6 +14,7 @@ use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use slab::Slab;
+use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +23,13 @@ use std::time::Duration;
 const READ_BYTES: usize = 64 * 1024;
 /// The least room left before more is taken.
 const READ_BYTES_MIN: usize = 8 * 1024;
+/// The most clients read in one turn. With all of them in one turn, every process works while all
+/// others wait for it; with fewer, the next requests are parsed while the peers answer the last.
+const READS_MAX: usize = 16;
 /// How long a client with a full queue of replies may take none of them.
 const SLOW_FOR: Span = Span::secs(60);
+/// After this without a reply a client keeps no room for the next one.
+const IDLE_AFTER: Span = Span::secs(1);
 
 struct Client {
     stream: TcpStream,
@@ -53,7 +59,7 @@ struct InFlight {
 pub(super) struct Clients {
     clients: Slab<Client>,
     launch: Launch,
-    readable: Vec<usize>,
+    readable: VecDeque<usize>,
     dirty: Vec<usize>,
     scratch: BytesMut,
     last_id: u64,
@@ -77,7 +83,7 @@ impl Clients {
                 timeout: Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
                 door,
             },
-            readable: Vec::new(),
+            readable: VecDeque::new(),
             dirty: Vec::new(),
             scratch: BytesMut::new(),
             last_id: 0,
@@ -126,7 +132,7 @@ impl Clients {
         let Some(client) = self.clients.get_mut(key) else { return };
         client.is_ending |= event.is_read_closed() || event.is_error();
         if event.is_readable() || client.is_ending {
-            mark(&mut client.is_readable, &mut self.readable, key);
+            queue(&mut client.is_readable, &mut self.readable, key);
         }
         if event.is_writable() && !client.session.output().is_empty() {
             mark(&mut client.is_dirty, &mut self.dirty, key);
@@ -138,9 +144,10 @@ impl Clients {
         !self.readable.is_empty()
     }
 
-    /// Reads once from every client that has something and whose session takes it.
+    /// Reads once from some clients that have something and whose session takes it, in turn.
     pub fn read(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
-        for key in std::mem::take(&mut self.readable) {
+        for _ in 0..READS_MAX {
+            let Some(key) = self.readable.pop_front() else { return };
             if self.read_one(key, clock, inputs).is_err() {
                 self.close(key);
             }
@@ -181,10 +188,10 @@ impl Clients {
             client.input = input;
         }
         match progress {
-            Progress::More => mark(&mut client.is_readable, &mut self.readable, key),
+            Progress::More => queue(&mut client.is_readable, &mut self.readable, key),
             // The end comes after the last bytes, and is announced only once.
             Progress::Drained if client.is_ending => {
-                mark(&mut client.is_readable, &mut self.readable, key);
+                queue(&mut client.is_readable, &mut self.readable, key);
             }
             Progress::Drained => {}
             Progress::Closed => client.session.finish(),
@@ -245,7 +252,7 @@ impl Clients {
             mark(&mut client.is_dirty, &mut self.dirty, key);
         }
         if client.is_readable && client.session.wants_input() && !self.readable.contains(&key) {
-            self.readable.push(key);
+            self.readable.push_back(key);
         }
     }
 
@@ -270,6 +277,11 @@ impl Clients {
             tracing::info!(event = "slow_client", "a client took no replies for a minute; closed");
             self.close(key);
         }
+        for (_, client) in &mut self.clients {
+            if now - client.took_at > IDLE_AFTER {
+                client.session.output().release();
+            }
+        }
         for (index, cells) in self.shared.keyspaces.iter().enumerate() {
             let mine = self.launch.in_flight.iter().filter(|(_, flight)| flight.keyspace == index);
             cells.inflight.set(mine.count() as u64);
@@ -292,6 +304,13 @@ impl Clients {
     fn close(&mut self, key: usize) {
         self.clients.try_remove(key);
         self.shared.clients.set(self.clients.len() as u64);
+    }
+}
+
+fn queue(flag: &mut bool, list: &mut VecDeque<usize>, key: usize) {
+    if !*flag {
+        *flag = true;
+        list.push_back(key);
     }
 }
 

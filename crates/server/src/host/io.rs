@@ -53,7 +53,12 @@ pub(super) fn write(to: &mut impl Write, out: &mut Rope) -> io::Result<bool> {
             *piece = IoSlice::new(chunk);
             count += 1;
         }
-        match to.write_vectored(&pieces[..count]) {
+        // One piece is the usual case, and the plain call costs less.
+        let result = match &pieces[..count] {
+            [one] => to.write(one),
+            many => to.write_vectored(many),
+        };
+        match result {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(written) => out.advance(written),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
