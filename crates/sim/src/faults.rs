@@ -30,6 +30,9 @@ impl World<'_> {
             What::Kill { host } => self.take_down(host, Crash::ProcessKill, is_memory),
             What::Power { hosts } => {
                 hosts.iter().for_each(|host| self.take_down(*host, Crash::PowerLoss, is_lazy));
+                if self.is_blackout(&hosts) {
+                    self.begin_epoch();
+                }
             }
             What::Wipe { host } => {
                 self.take_down(host, Crash::PowerLoss, true);
@@ -109,7 +112,8 @@ impl World<'_> {
                 !is_down(*host) && (!is_memory || self.may_forget(&[*host]))
             }
             What::Power { hosts } => {
-                self.durability() == Durability::Sync || self.may_forget(hosts)
+                let is_sync = self.durability() == Durability::Sync;
+                is_sync || self.is_blackout(hosts) || self.may_forget(hosts)
             }
             What::FailSync { host } => {
                 let is_sync = self.durability() == Durability::Sync;
@@ -121,11 +125,27 @@ impl World<'_> {
         }
     }
 
+    /// Whether a loss of power takes everything that was ever written: all hosts at one moment, and
+    /// nothing on their disks. That is what `memory` promises, so no judge may ask for it any more.
+    fn is_blackout(&self, targets: &[HostIndex]) -> bool {
+        self.durability() == Durability::Memory && targets.len() == self.hosts.len()
+    }
+
+    /// Begins a history of its own, from nothing. Frames do not outlive all machines, so what was
+    /// under way cannot come back either.
+    fn begin_epoch(&mut self) {
+        self.phase("everything is lost");
+        self.queue.lose_frames();
+        self.workload.begin_epoch();
+    }
+
     fn may_forget(&self, targets: &[HostIndex]) -> bool {
         let view = self.oracle.newest();
         let forgets = |host: &HostIndex| {
             let host_state = &self.hosts[*host];
-            targets.contains(host) || host_state.has_forgotten || host_state.is_wiped
+            // A host whose next sync fails will have forgotten when it is back.
+            let is_failing = host_state.is_sync_failing && self.durability() != Durability::Sync;
+            targets.contains(host) || host_state.has_forgotten || host_state.is_wiped || is_failing
         };
         let count = (0..self.hosts.len()).filter(forgets).count();
         count <= view.members().len() - view.majority()

@@ -124,6 +124,20 @@ impl Queue {
         self.free.push(slot);
         Some(((entry >> 64) as u64, event))
     }
+
+    /// Takes out every frame that is under way.
+    pub fn lose_frames(&mut self) {
+        let (slab, free) = (&mut self.slab, &mut self.free);
+        self.heap.retain(|Reverse(entry)| {
+            let slot = *entry as u32 & ((1 << SLOT_BITS) - 1);
+            let is_frame = matches!(slab[slot as usize], Some(Event::Frame { .. }));
+            if is_frame {
+                slab[slot as usize] = None;
+                free.push(slot);
+            }
+            !is_frame
+        });
+    }
 }
 
 #[cfg(test)]
@@ -153,5 +167,19 @@ mod tests {
             assert_eq!(model.remove(0), (time, number));
         }
         assert!(model.is_empty());
+    }
+
+    #[test]
+    fn lost_frames_leave_everything_else_in_its_order() {
+        let mut queue = Queue::default();
+        for number in 0..100 {
+            queue.push(100 - number, Event::FaultEnds(number as usize));
+            queue.push(number, Event::Frame { host: 0, bytes: Bytes::new() });
+        }
+        queue.lose_frames();
+        for number in (0..100).rev() {
+            assert!(matches!(queue.pop(), Some((_, Event::FaultEnds(found))) if found == number));
+        }
+        assert!(queue.pop().is_none());
     }
 }

@@ -26,6 +26,9 @@ pub struct Scenario {
     /// members by them.
     #[serde(default)]
     pub spares: usize,
+    /// Whether the first view stays, so that spares only coordinate what clients ask.
+    #[serde(default)]
+    pub keeps_view: bool,
     /// The keyspace's level: `sync`, `periodic=50ms` or `memory`.
     pub durability: String,
     /// The longest time between an arrival and the turn that handles it, drawn for each seed; 0

@@ -8,7 +8,7 @@ use crate::trace::Trace;
 use crate::workload::Counts;
 use crate::world::{Fate, Violation, World};
 use quorate_check::Judges;
-use quorate_check::history::Recorder;
+use quorate_check::history::{History, Recorder};
 use quorate_check::report::Verdict;
 use quorate_kernel::rng::{Rng, mix};
 use quorate_kernel::time::Time;
@@ -123,23 +123,30 @@ impl Runner {
         }
         let mut report = report(seed, &world);
         if report.violation.is_none() {
-            let history = world.workload.recorder.finish();
-            for (judge, verdict) in self.judges.judge(history, STEPS_MAX).verdicts() {
-                match verdict {
-                    Verdict::Holds => {}
-                    Verdict::Violated(explanation) => {
-                        let message = explanation.to_string();
-                        report.violation.get_or_insert(Violation { judge, message });
-                    }
-                    Verdict::Unknown { why } => {
-                        report.undecided.get_or_insert(format!("{judge}: {why}"));
-                    }
-                }
+            for history in &world.workload.past {
+                self.judge(history, &mut report);
             }
+            self.judge(world.workload.recorder.finish(), &mut report);
         }
         report.idle = idle(prepared, &report);
         self.recorder = std::mem::take(&mut world.workload.recorder);
         report
+    }
+
+    /// Adds what the judges say of a history; the first violation counts.
+    fn judge(&mut self, history: &History, report: &mut Report) {
+        for (judge, verdict) in self.judges.judge(history, STEPS_MAX).verdicts() {
+            match verdict {
+                Verdict::Holds => {}
+                Verdict::Violated(explanation) => {
+                    let message = explanation.to_string();
+                    report.violation.get_or_insert(Violation { judge, message });
+                }
+                Verdict::Unknown { why } => {
+                    report.undecided.get_or_insert(format!("{judge}: {why}"));
+                }
+            }
+        }
     }
 }
 

@@ -185,7 +185,7 @@ impl<'a> World<'a> {
         ] {
             self.queue.push(at_ms * 1_000_000, event);
         }
-        if self.prepared.scenario.spares > 0 {
+        if self.prepared.scenario.spares > 0 && !self.prepared.scenario.keeps_view {
             let at = self.oracle.next_decision(0);
             self.queue.push(at, Event::Decide);
         }

@@ -16,7 +16,7 @@ use crate::scenario::WorkloadSection;
 use crate::trace::Trace;
 use bytes::Bytes;
 use client::{Client, Flight};
-use quorate_check::history::{ClientId, Completion, Recorder};
+use quorate_check::history::{ClientId, Completion, History, Recorder};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
@@ -92,8 +92,10 @@ pub struct Workload {
     demanded: u32,
     /// What hosts shall be asked; the world takes it.
     pub submissions: Vec<Submission>,
-    /// The history.
+    /// The history since everything was lost, if it ever was.
     pub recorder: Recorder,
+    /// The histories before.
+    pub past: Vec<History>,
     /// What clients must do now.
     pub stage: Stage,
     /// How operations ended.
@@ -129,6 +131,7 @@ impl Workload {
             demanded,
             submissions: Vec::new(),
             recorder,
+            past: Vec::new(),
             stage: Stage::Free,
             counts: Counts::default(),
             failure: None,
@@ -172,6 +175,13 @@ impl Workload {
                 self.abandon(client, now, queue, trace);
             }
         }
+    }
+
+    /// Everything was lost, and with it every connection: a history of its own begins.
+    pub fn begin_epoch(&mut self) {
+        assert!(self.clients.iter().all(|client| client.open == 0), "every connection is broken");
+        self.clients.iter_mut().for_each(|client| client.scan = None);
+        self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
 
     /// Every operation begun from now on must succeed.
