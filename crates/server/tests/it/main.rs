@@ -1,8 +1,15 @@
-//! The binary as its users meet it.
+//! The binary as its users meet it, and as faults and bad input do.
 
+mod badinput;
 mod basics;
 mod check;
+mod client;
+mod cluster;
 mod config;
 mod dev;
+mod disks;
+mod faults;
 mod init;
+mod load;
+mod peers;
 mod run;

@@ -1,0 +1,148 @@
+//! Clients that send nonsense, too much, or never read: bounded memory, and no effect on others.
+
+use crate::client::{Client, beside_bystanders};
+use crate::cluster::Cluster;
+use bytes::BytesMut;
+use quorate_doors::resp::client::{Reply, write_command};
+use quorate_kernel::limits::{KEY_BYTES_MAX, VALUE_BYTES_DEFAULT};
+use quorate_kernel::rng::Rng;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+
+/// What a host may take, whatever clients do: its caches, queues and tables together.
+const RESIDENT_MIB_MAX: u64 = 300;
+
+fn must_be_small(cluster: &Cluster) {
+    for host in 1..=3 {
+        let resident = cluster.resident_mib(host);
+        assert!(resident < RESIDENT_MIB_MAX, "host {host} takes {resident} MiB");
+    }
+}
+
+/// Sends bytes, says that no more will come, and takes what is answered until the host closes.
+fn exchange(address: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut client = Client::to(address);
+    match client.send(bytes) {
+        Ok(()) => drop(client.stream().shutdown(Shutdown::Write)),
+        // The host has closed already, which is its right.
+        Err(error) => assert!(
+            matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset),
+            "{error}"
+        ),
+    }
+    client.rest()
+}
+
+fn too_large(address: &str) {
+    let mut client = Client::to(address);
+    client.send(b"*1\r\n$1073741824\r\n").expect("the host reads");
+    let Ok(Reply::Error(text)) = client.reply() else { panic!("a gigabyte is no command") };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(text.contains("Protocol error"), "{text}");
+    assert_eq!(client.rest(), b"", "the connection is closed");
+
+    let mut client = Client::to(address);
+    let key = vec![b'k'; KEY_BYTES_MAX + 1];
+    for args in [&[b"SET", &key[..], b"v"][..], &[b"GET", &key[..]]] {
+        let told = client.told(args);
+        assert!(told.starts_with("ERR") && told.contains("key"), "{told}");
+    }
+    let value = vec![b'v'; VALUE_BYTES_DEFAULT + 1];
+    let told = client.told(&[b"SET", b"large", &value]);
+    assert!(told.starts_with("ERR") && told.contains("value"), "{told}");
+    assert_eq!(client.told(&[b"PING"]), "PONG", "the connection goes on");
+    assert_eq!(client.told(&[b"SET", b"large", &value[1..]]), "OK", "the limit itself is fine");
+    let kept = client.ask(&[b"GET", b"large"]).expect("the host answers");
+    assert_eq!(kept.as_bytes().map(|kept| kept.len()), Some(VALUE_BYTES_DEFAULT));
+}
+
+fn garbage(address: &str) {
+    let mut rng = Rng::new(7);
+    for size in [1, 10, 100, 1_000, 10_000, 100_000] {
+        let bytes: Vec<u8> = (0..size).map(|_| rng.next().to_le_bytes()[0]).collect();
+        exchange(address, &bytes);
+        exchange(address, &[b"*1\r\n$".as_slice(), &bytes].concat());
+    }
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../doors/corpus/resp");
+    let mut count = 0;
+    for entry in fs::read_dir(corpus).expect("the corpus is there") {
+        let bytes = fs::read(entry.expect("an entry").path()).expect("a file");
+        exchange(address, &bytes);
+        count += 1;
+    }
+    assert!(count >= 10, "{count} inputs are no corpus");
+}
+
+#[test]
+fn nonsense_and_what_is_too_large_hurt_nobody_else() {
+    let mut cluster = Cluster::start(18550, "memory");
+    let others = [cluster.resp(1), cluster.resp(2), cluster.resp(3)];
+    beside_bystanders(&others, || {
+        too_large(&cluster.resp(1));
+        garbage(&cluster.resp(1));
+    });
+    must_be_small(&cluster);
+    assert!((1..=3).all(|host| cluster.is_running(host)));
+}
+
+/// The most connections that are tried, and how many files this process needs besides.
+const IDLE: usize = 10_000;
+const FILES: u64 = IDLE as u64 + 1_000;
+
+#[test]
+fn ten_thousand_idle_clients_are_nothing() {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.maximum.is_some_and(|most| most < FILES) {
+        return println!("skipped: {FILES} open files are not allowed but {:?}", limit.maximum);
+    }
+    limit.current = Some(limit.current.unwrap_or(FILES).max(FILES));
+    setrlimit(Resource::Nofile, limit).expect("within the hard limit");
+    let mut cluster = Cluster::create(18600, "memory");
+    cluster.set("resp.clients_max=20000");
+    cluster.start_all();
+    let door = cluster.resp(1);
+    beside_bystanders(&cluster.doors(), || {
+        let mut idle = Vec::with_capacity(IDLE);
+        for _ in 0..IDLE {
+            idle.push(TcpStream::connect(&door).expect("there is room for one more"));
+        }
+        crate::cluster::until("all are connected", || {
+            cluster.metric(1, "quorate_clients") >= IDLE as u64
+        });
+        must_be_small(&cluster);
+        let mut last = Client::to(&door);
+        assert_eq!(last.told(&[b"SET", b"k", b"v"]), "OK");
+        assert_eq!(last.told(&[b"GET", b"k"]), "v");
+    });
+}
+
+#[test]
+fn a_client_that_never_reads_is_no_longer_read() {
+    let cluster = Cluster::start(18650, "memory");
+    let door = cluster.resp(1);
+    let value = vec![b'v'; 1024 * 1024];
+    assert_eq!(Client::to(&door).told(&[b"SET", b"large", &value]), "OK");
+    let mut gets = BytesMut::new();
+    (0..1_000).for_each(|_| write_command(&mut gets, &[b"GET", b"large"]));
+    let silent: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&door).expect("the door is open");
+            stream.set_nonblocking(true).expect("a socket");
+            // As many of them as the sockets take: the host need not take any.
+            for _ in 0..20 {
+                match stream.write(&gets) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            stream
+        })
+        .collect();
+    beside_bystanders(&cluster.doors(), || must_be_small(&cluster));
+    drop(silent);
+    must_be_small(&cluster);
+}

@@ -1,0 +1,241 @@
+//! Three hosts as processes of their own, for tests that harm them.
+
+use crate::run::{command, quorate};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a test waits for what must happen: generous, for machines that are busy.
+const SOON: Duration = Duration::from_secs(120);
+/// How often a condition is looked at again.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// Waits until something is so.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(AGAIN);
+    }
+}
+
+/// A cluster of three hosts; host `i` is killed and its data removed when a test ends.
+pub struct Cluster {
+    place: tempfile::TempDir,
+    base: u16,
+    data: Vec<PathBuf>,
+    running: Vec<Option<Child>>,
+    environment: Vec<(String, String)>,
+    settings: Vec<String>,
+}
+
+impl Cluster {
+    /// Makes a cluster whose ports are counted from `base`, and starts no host of it.
+    pub fn create(base: u16, durability: &str) -> Cluster {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let hosts: Vec<String> =
+            (1..=3).map(|host| format!("127.0.0.1:{}", base + 10 * host + 1)).collect();
+        let output = place.path().join("data").display().to_string();
+        let mut args = vec!["init", "--output", &output, "--durability", durability];
+        for host in &hosts {
+            args.extend(["--host", host]);
+        }
+        let said = quorate(&args);
+        assert_eq!(said.code, 0, "{said:?}");
+        let data = (1..=3).map(|host| place.path().join(format!("data/host-{host}"))).collect();
+        let (environment, settings) = (Vec::new(), vec![String::from("limits.request_timeout=2s")]);
+        Cluster { place, base, data, running: vec![None, None, None], environment, settings }
+    }
+
+    /// Makes a cluster and starts all of it.
+    pub fn start(base: u16, durability: &str) -> Cluster {
+        let mut cluster = Cluster::create(base, durability);
+        cluster.start_all();
+        cluster
+    }
+
+    /// A place for other files of the test.
+    pub fn place(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// The data directory of a host.
+    pub fn data(&self, host: usize) -> &Path {
+        &self.data[host - 1]
+    }
+
+    /// Has a host find its data elsewhere from now on.
+    pub fn move_data(&mut self, host: usize, path: PathBuf) {
+        self.data[host - 1] = path;
+    }
+
+    /// Adds a setting for hosts that start from now on.
+    pub fn set(&mut self, setting: &str) {
+        self.settings.push(setting.to_owned());
+    }
+
+    /// Sets the environment of hosts that start from now on.
+    pub fn set_environment(&mut self, environment: Vec<(String, String)>) {
+        self.environment = environment;
+    }
+
+    fn door(&self, host: usize, door: u16) -> String {
+        let host = u16::try_from(host).expect("hosts are few");
+        format!("127.0.0.1:{}", self.base + 10 * host + door)
+    }
+
+    pub fn cluster(&self, host: usize) -> String {
+        self.door(host, 1)
+    }
+
+    pub fn http(&self, host: usize) -> String {
+        self.door(host, 2)
+    }
+
+    pub fn resp(&self, host: usize) -> String {
+        self.door(host, 3)
+    }
+
+    /// The RESP doors of all hosts.
+    pub fn doors(&self) -> Vec<String> {
+        (1..=3).map(|host| self.resp(host)).collect()
+    }
+
+    fn log(&self, host: usize) -> PathBuf {
+        self.place().join(format!("host-{host}.log"))
+    }
+
+    /// What a host has written to standard error since it was last started.
+    pub fn said(&self, host: usize) -> String {
+        fs::read_to_string(self.log(host)).expect("the log is text")
+    }
+
+    /// Starts a host and does not wait until it serves.
+    pub fn launch(&mut self, host: usize) {
+        assert!(self.running[host - 1].is_none(), "a host is started when it does not run");
+        let (data, me) = (self.data(host).display().to_string(), std::process::id().to_string());
+        let (resp, http) = (self.resp(host), self.http(host));
+        let mut args = vec!["server", "--data", &data, "--format", "json", "--exit-with", &me];
+        args.extend(["--resp", &resp, "--http", &http]);
+        for setting in &self.settings {
+            args.extend(["--set", setting]);
+        }
+        let mut command = command(&args);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let log = File::create(self.log(host)).expect("a log file");
+        let process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn();
+        self.running[host - 1] = Some(process.expect("the binary starts"));
+    }
+
+    /// Waits for a launched host's line that it serves.
+    pub fn await_ready(&mut self, host: usize) {
+        let process = self.running[host - 1].as_mut().expect("the host was launched");
+        let mut line = String::new();
+        let output = process.stdout.take().expect("a pipe was asked for");
+        BufReader::new(output).read_line(&mut line).expect("the output is text");
+        let ready: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("host {host} is not ready: {}", self.said(host)));
+        assert_eq!(ready["resp"], self.resp(host).as_str(), "{ready}");
+    }
+
+    /// Starts a host that others wait for, and waits until it serves.
+    pub fn restart(&mut self, host: usize) {
+        self.launch(host);
+        self.await_ready(host);
+    }
+
+    /// Starts all hosts and waits until each serves and is connected to the others.
+    pub fn start_all(&mut self) {
+        (1..=3).for_each(|host| self.launch(host));
+        (1..=3).for_each(|host| self.await_ready(host));
+        for host in 1..=3 {
+            until("the hosts are connected", || {
+                let status = self.status(host);
+                (0..2).all(|peer| status["peers"][peer]["up"] == true)
+            });
+        }
+    }
+
+    fn process(&self, host: usize) -> &Child {
+        self.running[host - 1].as_ref().expect("the host runs")
+    }
+
+    pub fn signal(&self, host: usize, signal: Signal) {
+        let pid = i32::try_from(self.process(host).id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process id"), signal).expect("the host runs");
+    }
+
+    /// Kills hosts at once, without any chance to finish something.
+    pub fn kill(&mut self, hosts: &[usize]) {
+        for &host in hosts {
+            self.signal(host, Signal::KILL);
+        }
+        for &host in hosts {
+            self.ended(host);
+        }
+    }
+
+    /// Waits until a host has ended by itself; its exit code, none if it was killed.
+    pub fn ended(&mut self, host: usize) -> Option<i32> {
+        let mut process = self.running[host - 1].take().expect("the host runs");
+        let mut code = None;
+        until("the host ends", || {
+            code = process.try_wait().expect("a child can be waited for");
+            code.is_some()
+        });
+        code.expect("it has ended").code()
+    }
+
+    /// Whether a host runs.
+    pub fn is_running(&mut self, host: usize) -> bool {
+        let process = self.running[host - 1].as_mut();
+        process.is_some_and(|process| process.try_wait().expect("a child").is_none())
+    }
+
+    /// The memory of a host that is in use, in MiB.
+    pub fn resident_mib(&self, host: usize) -> u64 {
+        let path = format!("/proc/{}/status", self.process(host).id());
+        let status = fs::read_to_string(path).expect("the host runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
+        let kib = line.split_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok());
+        kib.expect("a number") / 1024
+    }
+
+    /// What a host answers to a request over HTTP.
+    fn get(&self, host: usize, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.http(host)).expect("the http door is open");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: quorate\r\nConnection: close\r\n\r\n")
+            .expect("the host reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the answer is text");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
+        body.to_owned()
+    }
+
+    pub fn status(&self, host: usize) -> Value {
+        let body = self.get(host, "/status");
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}"))
+    }
+
+    /// The value of a metric, named with its labels.
+    pub fn metric(&self, host: usize, name: &str) -> u64 {
+        let body = self.get(host, "/metrics");
+        let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{name} in {body}"))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for process in self.running.iter_mut().flatten() {
+            // Killing what has ended already fails, and does no harm.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}

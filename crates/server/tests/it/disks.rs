@@ -1,0 +1,136 @@
+//! Disks that fill up, tear and rot: one host stops or cuts, and nothing acknowledged is lost.
+
+use crate::client::Client;
+use crate::cluster::{Cluster, until};
+use crate::load::Load;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How many operations must be answered before, during and after a fault.
+const SOME: usize = 300;
+
+/// The newest journal of a data directory, and where its last byte that is not zero ends.
+fn newest_journal(data: &Path) -> (PathBuf, u64) {
+    let mut journals = Vec::new();
+    let mut directories = vec![data.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "jnl") {
+                let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+                journals.push((number.expect("journals have numbers"), path));
+            }
+        }
+    }
+    let (_, path) = journals.into_iter().max().expect("a host has a journal");
+    let bytes = fs::read(&path).expect("the journal");
+    let last = bytes.iter().rposition(|byte| *byte != 0).expect("the journal has batches");
+    (path, last as u64 + 1)
+}
+
+fn overwrite(path: &Path, bytes: &[u8], at: u64) {
+    let file = OpenOptions::new().write(true).open(path).expect("the file is there");
+    file.write_all_at(bytes, at).expect("the file can be written");
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_damage_below_it_is_refused() {
+    let mut cluster = Cluster::start(18450, "sync");
+    let load = Load::start(cluster.doors());
+    load.more(SOME);
+    cluster.kill(&[1, 2, 3]);
+    // The begin of a batch of 200 items, and then nothing that belongs to it.
+    let (journal, end) = newest_journal(cluster.data(2));
+    let mut torn = vec![1, 200, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    torn.extend([0xa5; 700]);
+    overwrite(&journal, &torn, end);
+    cluster.start_all();
+    assert!(cluster.said(2).contains("torn_tail_cut"), "the cut is told: {}", cluster.said(2));
+    assert!(!cluster.said(1).contains("torn_tail_cut"), "{}", cluster.said(1));
+    load.more(SOME);
+
+    cluster.kill(&[2]);
+    let (journal, end) = newest_journal(cluster.data(2));
+    let whole = fs::read(&journal).expect("the journal");
+    let middle = end / 2;
+    overwrite(&journal, &[!whole[middle as usize]], middle);
+    let before = fs::read(&journal).expect("the journal");
+    cluster.launch(2);
+    assert_eq!(cluster.ended(2), Some(9), "{}", cluster.said(2));
+    let said = cluster.said(2);
+    assert!(said.contains("eep the directory"), "it says what to do: {said}");
+    assert!(fs::read(&journal).expect("the journal") == before, "nothing was changed");
+    load.more(SOME);
+    assert!(cluster.is_running(1) && cluster.is_running(3));
+    overwrite(&journal, &[whole[middle as usize]], middle);
+    cluster.restart(2);
+    load.more(SOME);
+    load.finish(&[1, 2, 3]).must_hold(4 * SOME);
+}
+
+/// A small file system in memory; gone when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(path: PathBuf) -> Result<SmallDisk, String> {
+        fs::create_dir(&path).expect("a new directory");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(&path);
+        let said = mount.output().map_err(|error| error.to_string())?;
+        let refused = || String::from_utf8_lossy(&said.stderr).into_owned();
+        said.status.success().then(|| SmallDisk(path)).ok_or_else(refused)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily, since a host that is about to be killed may still use it.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
+    let mut cluster = Cluster::create(18500, "sync");
+    let disk = match SmallDisk::mount(cluster.place().join("small")) {
+        Ok(disk) => disk,
+        Err(error) => return println!("skipped: no small file system can be mounted: {error}"),
+    };
+    let copied = Command::new("cp").arg("-a").arg(cluster.data(2)).arg(&disk.0).status();
+    assert!(copied.expect("cp runs").success());
+    cluster.move_data(2, disk.0.join("host-2"));
+    cluster.set("store.memtable=1MiB");
+    cluster.start_all();
+    let load = Load::start(cluster.doors());
+    load.more(SOME);
+    let mut filler = Client::to(&cluster.resp(1));
+    let mut count = 0_u32;
+    let mut value = vec![0; 256 * 1024];
+    let mut rng = quorate_kernel::rng::Rng::new(1);
+    until("the disk is full", || {
+        // What cannot be made smaller.
+        value
+            .chunks_exact_mut(8)
+            .for_each(|chunk| chunk.copy_from_slice(&rng.next().to_le_bytes()));
+        count += 1;
+        let key = format!("filler-{count}");
+        assert_eq!(filler.told(&[b"SET", key.as_bytes(), &value]), "OK");
+        !cluster.is_running(2)
+    });
+    let code = cluster.ended(2);
+    assert!(code.is_some_and(|code| code != 0), "{code:?}: {}", cluster.said(2));
+    assert!(cluster.said(2).contains("host_failed"), "{}", cluster.said(2));
+    assert!(cluster.said(2).contains("No space left"), "{}", cluster.said(2));
+    load.more(SOME);
+    assert!(cluster.is_running(1) && cluster.is_running(3));
+    for number in 1..=count {
+        let key = format!("filler-{number}");
+        let reply = filler.ask(&[b"GET", key.as_bytes()]).expect("the host answers");
+        assert_eq!(reply.as_bytes().map(|kept| kept.len()), Some(value.len()), "{key}");
+    }
+    load.finish(&[1, 3]).must_hold(2 * SOME);
+}

@@ -1,0 +1,234 @@
+//! Clients that read and write a few keys while hosts fail, and the history of what they were told.
+
+use crate::client::Client;
+use crate::cluster::until;
+use bytes::Bytes;
+use quorate_check::history::{ClientId, Completion, Recorder};
+use quorate_check::judge_all;
+use quorate_check::linearizable::STEPS_MAX_DEFAULT;
+use quorate_check::report::Report;
+use quorate_doors::resp::client::Reply;
+use quorate_kernel::operation::Operation;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::Time;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The keys the clients share.
+const KEYS: u64 = 8;
+/// How many clients there are: two on each host.
+const CLIENTS: u32 = 6;
+/// How long a client waits for an answer before it goes elsewhere.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The pause after each operation: the judges look at every operation, so a history is kept small.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// An operation and what became of it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub client: ClientId,
+    pub operation: Operation,
+    pub invoked: Time,
+    pub completed: Time,
+    pub completion: Completion,
+}
+
+/// What all clients share.
+struct Common {
+    doors: Vec<String>,
+    epoch: Instant,
+    is_over: AtomicBool,
+    /// Operations answered by each host.
+    answered: Vec<AtomicUsize>,
+    records: Mutex<Vec<Record>>,
+}
+
+impl Common {
+    fn now(&self) -> Time {
+        let elapsed = self.epoch.elapsed().as_nanos();
+        Time(u64::try_from(elapsed).expect("a test is short"))
+    }
+
+    /// Asks and records what came of it; `None` if the connection cannot be used again.
+    fn ask(&self, on: &mut Client, client: ClientId, operation: Operation) -> Option<Completion> {
+        let invoked = self.now();
+        let reply = ask(on, &operation);
+        let completed = self.now();
+        let is_usable = reply.is_ok();
+        let completion = reply.map_or(Completion::Unknown, |reply| told(&operation, reply));
+        let record =
+            Record { client, operation, invoked, completed, completion: completion.clone() };
+        self.records.lock().expect("no client panics with the lock").push(record);
+        is_usable.then_some(completion)
+    }
+
+    fn run(&self, client: ClientId) {
+        let mut rng = Rng::new(u64::from(client.0) + 1);
+        let (mut host, mut written) = (client.0 as usize % self.doors.len(), 0_u64);
+        let mut connection = None;
+        while !self.is_over.load(Ordering::Relaxed) {
+            std::thread::sleep(PAUSE);
+            let Some(on) = &mut connection else {
+                host = (host + 1) % self.doors.len();
+                // Nothing was asked, so nothing is recorded.
+                connection = Client::connect(&self.doors[host], PATIENCE).ok();
+                continue;
+            };
+            let key = key(rng.below(KEYS));
+            let operation = match rng.below(20) {
+                0..10 => Operation::Get { key },
+                10..18 => {
+                    written += 1;
+                    Operation::Put { key, value: Bytes::from(format!("{client}-{written}")) }
+                }
+                _ => Operation::Delete { key },
+            };
+            match self.ask(on, client, operation) {
+                None => connection = None,
+                Some(Completion::Refused | Completion::Unknown) => {}
+                Some(_) => {
+                    self.answered[host].fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+fn key(number: u64) -> Bytes {
+    Bytes::from(format!("key-{number}"))
+}
+
+fn ask(on: &mut Client, operation: &Operation) -> io::Result<Reply> {
+    match operation {
+        Operation::Get { key } => on.ask(&[b"GET", key]),
+        Operation::Put { key, value } => on.ask(&[b"SET", key, value]),
+        Operation::Delete { key } => on.ask(&[b"DEL", key]),
+        Operation::Scan { .. } => unreachable!("the load does not scan"),
+    }
+}
+
+fn told(operation: &Operation, reply: Reply) -> Completion {
+    let completion = match (reply.error_code(), &reply) {
+        (Some(b"NOQUORUM" | b"LOADING" | b"CLUSTERDOWN"), _) => Completion::Refused,
+        (Some(_), _) => Completion::Unknown,
+        (None, Reply::Null) => Completion::Value(None),
+        (None, Reply::Bulk(value)) => Completion::Value(Some(value.clone())),
+        (None, Reply::Simple(_)) => Completion::Written,
+        (None, Reply::Integer(count)) => Completion::Deleted { existed: *count == 1 },
+        _ => panic!("{operation:?} was answered with {reply:?}"),
+    };
+    assert!(completion.fits(operation), "{operation:?} was answered with {reply:?}");
+    completion
+}
+
+/// Clients at work.
+pub struct Load {
+    common: Arc<Common>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    /// Starts the clients on these doors.
+    pub fn start(doors: Vec<String>) -> Load {
+        let common = Arc::new(Common {
+            answered: doors.iter().map(|_| AtomicUsize::new(0)).collect(),
+            doors,
+            epoch: Instant::now(),
+            is_over: AtomicBool::new(false),
+            records: Mutex::new(Vec::new()),
+        });
+        let client = |number| {
+            let common = Arc::clone(&common);
+            std::thread::spawn(move || common.run(ClientId(number)))
+        };
+        let threads = (0..CLIENTS).map(client).collect();
+        Load { common, threads }
+    }
+
+    /// Waits until this many more operations were answered by the cluster.
+    pub fn more(&self, count: usize) {
+        let answered = || -> usize {
+            self.common.answered.iter().map(|host| host.load(Ordering::Relaxed)).sum()
+        };
+        let goal = answered() + count;
+        until("clients are answered", || answered() >= goal);
+    }
+
+    /// Stops the clients, reads every key on every host given, and hands over the history.
+    pub fn finish(mut self, hosts: &[usize]) -> Recorded {
+        self.stop();
+        let healed = self.common.now();
+        for &host in hosts {
+            let mut on = Client::to(&self.common.doors[host - 1]);
+            for number in 0..KEYS {
+                let operation = Operation::Get { key: key(number) };
+                // A host that was just started may still lack the others.
+                until("every key can be read at the end", || {
+                    let reader = ClientId(CLIENTS);
+                    let completion = self.common.ask(&mut on, reader, operation.clone());
+                    matches!(completion.expect("the host answers"), Completion::Value(_))
+                });
+            }
+        }
+        let records = std::mem::take(&mut *self.common.records.lock().expect("all have ended"));
+        Recorded { records, healed, hosts: hosts.len() }
+    }
+
+    fn stop(&mut self) {
+        self.common.is_over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "a client panicked");
+        }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A history before it is judged.
+#[derive(Clone)]
+pub struct Recorded {
+    pub records: Vec<Record>,
+    pub healed: Time,
+    hosts: usize,
+}
+
+impl Recorded {
+    /// What the judges say.
+    pub fn judged(&self) -> Report {
+        let mut recorder = Recorder::new();
+        recorder.heal(self.healed);
+        for record in &self.records {
+            let id = recorder.invoke(record.client, record.operation.clone(), record.invoked);
+            recorder.complete(id, record.completion.clone(), record.completed);
+        }
+        judge_all(recorder.finish(), STEPS_MAX_DEFAULT)
+    }
+
+    /// Demands that every promise was kept, and that there was enough to break one.
+    pub fn must_hold(&self, answered_min: usize) {
+        let report = self.judged();
+        println!("{report}");
+        assert!(report.verdict().is_holding(), "{report}");
+        assert!(report.durable.is_some(), "the durability was judged: {report}");
+        assert!(report.counts.answered >= answered_min, "too little happened: {report}");
+        assert_eq!(report.counts.keys as u64, KEYS, "{report}");
+        let writes = |record: &&Record| {
+            matches!(record.completion, Completion::Written | Completion::Deleted { .. })
+        };
+        let written = self.records.iter().filter(writes).count();
+        assert!(written >= answered_min / 4, "{written} writes: {report}");
+        let finals = |record: &&Record| {
+            record.invoked > self.healed && matches!(record.completion, Completion::Value(_))
+        };
+        let finals = self.records.iter().filter(finals).count();
+        assert!(finals >= self.hosts * KEYS as usize, "every key was read in the end");
+    }
+}
