@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const LIST: &str = "xtask/mutants.txt";
+const PROFILE: &str = "mutant";
 
 /// The simulator's exit code when a judge condemned a run.
 const EXIT_VIOLATION: i32 = 8;
@@ -66,8 +67,8 @@ pub fn command(names: &[String]) -> Result<(), String> {
 /// Builds and runs one mutant; returns its row of the table.
 fn judge(mutant: &Mutant) -> Result<String, String> {
     let target = run::target_directory().join("mutants");
-    sweep::build(&target, Some(&wrapper(&target, &mutant.name)?))?;
-    let mut simulator = sweep::simulator(&target);
+    sweep::build(&target, PROFILE, Some(&wrapper(&target, &mutant.name)?))?;
+    let mut simulator = sweep::simulator(&target, PROFILE);
     simulator.args(["--scenario", &mutant.scenario, "--seeds", &mutant.seeds]);
     simulator.args(["--until-violation", "--format", "json"]);
     println!("== mutant {}: {}", mutant.name, run::line(&simulator));

@@ -5,24 +5,26 @@ use std::path::Path;
 use std::process::Command;
 
 /// The seeds that `ci` runs; a longer sweep is `make soak SEEDS=A..B`.
-const SEEDS_DEFAULT: &str = "0..400";
+const SEEDS_DEFAULT: &str = "0..1000";
+/// The profile of a sweep; planted bugs have one that compiles faster.
+const PROFILE: &str = "sim";
 
 /// `cargo xtask sweep [ARGUMENT...]`.
 pub fn command(arguments: &[String]) -> Result<(), String> {
-    build(&run::target_directory(), None)?;
-    let mut simulator = simulator(&run::target_directory());
+    build(&run::target_directory(), PROFILE, None)?;
+    let mut simulator = simulator(&run::target_directory(), PROFILE);
     if arguments.is_empty() {
-        simulator.args(["--seeds", SEEDS_DEFAULT]);
+        simulator.args(["--seeds", SEEDS_DEFAULT, "--require-probes"]);
     } else {
         simulator.args(arguments);
     }
     run::step("sweep", &mut simulator)
 }
 
-/// Builds the simulator into `target`. With a `wrapper`, the crates of this workspace (and only
+/// Builds the simulator into `target` by `profile`. With a `wrapper`, the crates of this workspace (and only
 /// they) are compiled through it.
-pub fn build(target: &Path, wrapper: Option<&Path>) -> Result<(), String> {
-    let arguments = ["build", "--quiet", "--profile", "sim", "--package", "quorate-sim"];
+pub fn build(target: &Path, profile: &str, wrapper: Option<&Path>) -> Result<(), String> {
+    let arguments = ["build", "--quiet", "--profile", profile, "--package", "quorate-sim"];
     let mut command = run::cargo(&arguments);
     command.env("CARGO_TARGET_DIR", target);
     if let Some(wrapper) = wrapper {
@@ -32,8 +34,8 @@ pub fn build(target: &Path, wrapper: Option<&Path>) -> Result<(), String> {
 }
 
 /// The simulator that [`build`] left in `target`, ready to be given arguments.
-pub fn simulator(target: &Path) -> Command {
-    let mut command = Command::new(target.join("sim").join("quorate-sim"));
+pub fn simulator(target: &Path, profile: &str) -> Command {
+    let mut command = Command::new(target.join(profile).join("quorate-sim"));
     command.current_dir(run::root());
     command
 }

@@ -19,14 +19,37 @@ const LONG_DELAY_US: u64 = 10_000_000;
 pub fn draw(scenario: &Scenario, rng: &mut Rng) -> Vec<Fault> {
     let kinds = swarm(scenario, rng);
     let total: u64 = kinds.iter().map(|(_, weight)| u64::from(*weight)).sum();
-    if total == 0 {
-        return Vec::new();
+    let mut plan: Vec<Fault> = Vec::new();
+    if total > 0 {
+        draw_chance(scenario, &kinds, total, rng, &mut plan);
     }
+    draw_cycles(scenario, rng, &mut plan);
+    plan.sort_by_key(|fault| fault.at_us);
+    plan
+}
+
+/// Adds the directed faults, cycle after cycle, each cycle begun a little later than due.
+fn draw_cycles(scenario: &Scenario, rng: &mut Rng, plan: &mut Vec<Fault>) {
+    let faults = &scenario.faults;
+    let cycles = scenario.liveness.heal_ms.checked_div(faults.cycle_ms).unwrap_or(0);
+    for cycle in 0..cycles {
+        let begin_us = cycle * faults.cycle_ms * 1000 + rng.below(faults.cycle_ms * 100);
+        let at = |fault: &Fault| Fault { at_us: begin_us + fault.at_us, ..fault.clone() };
+        plan.extend(faults.cycle.iter().map(at));
+    }
+}
+
+fn draw_chance(
+    scenario: &Scenario,
+    kinds: &[(Kind, u32)],
+    total: u64,
+    rng: &mut Rng,
+    plan: &mut Vec<Fault>,
+) {
     let faults = &scenario.faults;
     let span_us = scenario.liveness.heal_ms * 1000;
-    let mut plan: Vec<Fault> = Vec::new();
     for _ in 0..rng.between(faults.count_min, faults.count_max) {
-        let kind = pick(&kinds, rng.below(total));
+        let kind = pick(kinds, rng.below(total));
         let what = draw_what(kind, scenario, rng);
         // One fault in four follows close behind the one before: what two faults do together shows
         // only when they meet.
@@ -40,8 +63,6 @@ pub fn draw(scenario: &Scenario, rng: &mut Rng) -> Vec<Fault> {
         }
         plan.push(Fault { at_us, for_us, what });
     }
-    plan.sort_by_key(|fault| fault.at_us);
-    plan
 }
 
 /// The kinds that are on in this seed, at least one of those that have a weight.
@@ -109,7 +130,10 @@ mod tests {
             for seed in 0..200 {
                 let plan = draw(&scenario, &mut Rng::new(seed));
                 assert_eq!(plan, draw(&scenario, &mut Rng::new(seed)));
-                assert!(plan.len() as u64 <= scenario.faults.count_max, "{}", scenario.name);
+                let faults = &scenario.faults;
+                let cycles = scenario.liveness.heal_ms.checked_div(faults.cycle_ms).unwrap_or(0);
+                let directed = cycles * faults.cycle.len() as u64;
+                assert!(plan.len() as u64 <= faults.count_max + directed, "{}", scenario.name);
                 assert!(plan.is_sorted_by_key(|fault| fault.at_us));
             }
         }

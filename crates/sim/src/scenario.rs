@@ -1,7 +1,7 @@
 //! What a scenario file says, and the scenarios that ship with the simulator.
 
 use crate::delay::Distribution;
-use crate::fault::Kind;
+use crate::fault::{Fault, Kind};
 use quorate_kernel::limits::GROUP_MEMBERS_MAX;
 use quorate_kernel::storage::Durability;
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,13 @@ pub struct FaultsSection {
     /// How likely each kind is. Each seed switches some kinds off.
     #[serde(default)]
     pub weights: BTreeMap<Kind, u32>,
+    /// After how many milliseconds the directed faults come again.
+    #[serde(default)]
+    pub cycle_ms: u64,
+    /// Directed faults, their times counted from the beginning of each cycle: what chance would put
+    /// together too rarely. They come on top of what is drawn.
+    #[serde(default)]
+    pub cycle: Vec<Fault>,
 }
 
 /// The liveness phase of a scenario.
@@ -333,6 +340,11 @@ impl Scenario {
             (self.faults.count_min <= self.faults.count_max, "count_min is above count_max"),
             (self.faults.for_ms_min <= self.faults.for_ms_max, "for_ms_min is above for_ms_max"),
             (self.hosts > 1 || self.faults.count_max == 0, "faults need two hosts"),
+            (self.faults.cycle.is_empty() || self.faults.cycle_ms > 0, "a cycle needs a length"),
+            (
+                self.faults.cycle.iter().all(|fault| fault.what.is_within(self.hosts)),
+                "a fault of the cycle names a host that is not there",
+            ),
             (
                 self.faults.count_max == 0
                     || self.faults.weights.values().any(|weight| *weight > 0),

@@ -11,7 +11,7 @@ macro_rules! shipped {
 /// Every scenario: name and text.
 const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "calm", "loss", "partition", "crash", "skew", "churn", "power", "slow-disk", "pause", "wiped",
-    "memory", "blackout", "amnesia", "flicker", "periodic", "five", "views",
+    "memory", "blackout", "amnesia", "flicker", "periodic", "five", "views", "moves",
 );
 
 /// Every matrix: name and text.
