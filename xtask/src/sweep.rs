@@ -21,8 +21,8 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     run::step("sweep", &mut simulator)
 }
 
-/// Builds the simulator into `target` by `profile`. With a `wrapper`, the crates of this workspace (and only
-/// they) are compiled through it.
+/// Builds the simulator into `target` by `profile`. With a `wrapper`, the crates of this workspace
+/// (and only they) are compiled through it.
 pub fn build(target: &Path, profile: &str, wrapper: Option<&Path>) -> Result<(), String> {
     let arguments = ["build", "--quiet", "--profile", profile, "--package", "quorate-sim"];
     let mut command = run::cargo(&arguments);

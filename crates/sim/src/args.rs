@@ -39,11 +39,16 @@ pub struct SimArgs {
     /// Prints the trace of the one seed.
     #[arg(long)]
     pub trace: bool,
-    /// Reduces the faults and clients of a seed that fails, and prints what is left as a replay file.
+    /// Reduces the faults and clients of a seed that fails, and prints what is left as a replay
+    /// file.
     #[arg(long)]
     pub shrink: bool,
     /// Runs what a replay file says.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "seed", "seeds", "duration"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["scenario", "seed", "seeds", "duration"]
+    )]
     pub replay: Option<PathBuf>,
     /// Where `--shrink` writes the replay file, instead of printing it.
     #[arg(long, value_name = "FILE", requires = "shrink")]

@@ -1,5 +1,5 @@
-//! What a host's clocks say: a monotonic clock that runs too fast or too slow, and a wall clock that
-//! is off and jumps.
+//! What a host's clocks say: a monotonic clock that runs too fast or too slow, and a wall clock
+//! that is off and jumps.
 
 use quorate_kernel::time::{Time, WallTime};
 

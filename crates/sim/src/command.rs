@@ -114,7 +114,8 @@ fn tell(replay: &Replay, report: &Report) -> String {
     lines.extend(replay.faults.iter().map(|fault| format!("fault {fault}")));
     let counts = &report.counts;
     lines.push(format!(
-        "{} events, {} operations ({} answered, {} refused, {} unknown), {} faults, {} views, {} ms",
+        "{} events, {} operations ({} answered, {} refused, {} unknown), {} faults, {} views, \
+         {} ms",
         report.events,
         counts.begun,
         counts.answered,

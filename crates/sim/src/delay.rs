@@ -86,8 +86,8 @@ fn quantiles(at: impl Fn(f64) -> f64) -> Vec<u64> {
     (0..=PIECES).map(inner).collect()
 }
 
-/// The natural logarithm of a positive number: halved or doubled into `2/3..4/3`, then the series of
-/// the inverse hyperbolic tangent.
+/// The natural logarithm of a positive number: halved or doubled into `2/3..4/3`, then the series
+/// of the inverse hyperbolic tangent.
 fn ln(mut x: f64) -> f64 {
     let mut powers = 0.0;
     while x > 4.0 / 3.0 {

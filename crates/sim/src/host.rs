@@ -260,8 +260,8 @@ impl Host {
         }
     }
 
-    /// Whether a wake that was queued for now still means anything: a timer is due. Otherwise queues
-    /// the next one.
+    /// Whether a wake that was queued for now still means anything: a timer is due. Otherwise
+    /// queues the next one.
     pub fn is_awake(&mut self, around: &mut Surroundings<'_>) -> bool {
         if around.now < self.wake_at {
             return false;

@@ -1,5 +1,5 @@
-//! A deterministic simulator of a whole cluster: one event queue, a hostile network, disk and clock,
-//! clients that record what they were told, and judges.
+//! A deterministic simulator of a whole cluster: one event queue, a hostile network, disk and
+//! clock, clients that record what they were told, and judges.
 //!
 //! The hosts run the same node as the server, through the same [`quorate_node::pump::turn`]. A seed
 //! decides everything, so a run can be repeated, traced and reduced.
@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`world`] | hosts, network, clients and faults around one event queue |
+//! | `turns` | how it lets hosts work |
 //! | [`queue`] | the events and their order |
 //! | [`host`] | one process with a node in it |
 //! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
@@ -44,5 +45,6 @@ pub mod shipped;
 pub mod shrink;
 pub mod summary;
 pub mod trace;
+mod turns;
 pub mod workload;
 pub mod world;

@@ -2,8 +2,8 @@
 //! consensus among its members.
 //!
 //! A view replaces one member by a host that is none. The oracle decides the next one only when the
-//! newcomer of the last one is ready, and tells every host every view, each at its own time, and all
-//! of them again after a restart: mostly in order, sometimes one before the view it follows.
+//! newcomer of the last one is ready, and tells every host every view, each at its own time, and
+//! all of them again after a restart: mostly in order, sometimes one before the view it follows.
 
 use crate::queue::{Event, HostIndex, Queue};
 use quorate_kernel::ids::NodeId;

@@ -87,8 +87,8 @@ pub struct DiskSection {
     pub write: Distribution,
     /// How long a sync takes.
     pub sync: Distribution,
-    /// Up to how many times as long both take; the factor is drawn for each seed among the powers of
-    /// two.
+    /// Up to how many times as long both take; the factor is drawn for each seed among the powers
+    /// of two.
     #[serde(default = "one")]
     pub slower_max: u64,
 }

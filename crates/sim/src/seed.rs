@@ -70,8 +70,8 @@ thread_local! {
     static IS_SIMULATING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps what a panic says instead of printing it, on threads that run seeds. Other threads panic as
-/// before.
+/// Keeps what a panic says instead of printing it, on threads that run seeds. Other threads panic
+/// as before.
 fn catch_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -12,7 +12,8 @@
 //! 12.345678  ** heal                     a phase begins
 //! ```
 //! Times are seconds of the simulated world. Hosts are `n1`, `n2`, …, clients `c0`, `c1`, ….
-//! Two runs are the same if their hashes are; the hash does not depend on whether lines are written.
+//! Two runs are the same if their hashes are; the hash does not depend on whether lines are
+//! written.
 
 use quorate_kernel::rng::mix;
 use std::fmt;

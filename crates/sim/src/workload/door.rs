@@ -208,8 +208,8 @@ fn page(reply: &Reply) -> Result<Completion, String> {
     Ok(Completion::Page { keys, next })
 }
 
-/// Writes the next command of a batch; neighbours of one kind sometimes share a command. Returns how
-/// many operations it took.
+/// Writes the next command of a batch; neighbours of one kind sometimes share a command. Returns
+/// how many operations it took.
 fn write_next(batch: &[Operation], rng: &mut Rng, out: &mut BytesMut) -> (Command, usize) {
     let together =
         |is_same: fn(&Operation) -> bool| batch.iter().take_while(|asked| is_same(asked)).count();

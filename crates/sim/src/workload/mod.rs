@@ -1,14 +1,17 @@
 //! Clients that record what they asked and what they were told.
 //!
-//! Each client is a closed loop: it sends a batch of operations to the host it is connected to, waits
-//! for all answers, thinks, and goes on. It loses its connection when the process ends, gives up when
-//! it waits too long, and connects to another host. Whatever was open then is unknown for ever.
+//! Each client is a closed loop: it sends a batch of operations to the host it is connected to,
+//! waits for all answers, thinks, and goes on. It loses its connection when the process ends, gives
+//! up when it waits too long, and connects to another host. Whatever was open then is unknown for
+//! ever.
 //!
-//! After the faults each client must get a few operations through (the demand), and then reads every
-//! key (the final gets).
+//! After the faults each client must get a few operations through (the demand), and then reads
+//! every key (the final gets).
 
 pub mod client;
 pub mod door;
+mod shown;
+mod stages;
 
 use crate::delay::Delay;
 use crate::queue::{Event, HostIndex, Queue};
@@ -21,6 +24,8 @@ use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Time;
+use shown::{Shown, ShownEnd, outcome_word};
+pub use stages::Stage;
 
 /// How long a client waits before it connects again.
 const RECONNECT_NS: (u64, u64) = (1_000_000, 20_000_000);
@@ -45,19 +50,6 @@ struct Pending {
     connection: u32,
     /// The flight, or the session's number of the operation.
     number: u32,
-}
-
-/// What clients must do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Anything may fail.
-    Free,
-    /// Every operation begun must succeed.
-    Demand,
-    /// The same, and every key is read.
-    Final,
-    /// Every client has finished.
-    Over,
 }
 
 /// How operations ended.
@@ -146,65 +138,6 @@ impl Workload {
         }
     }
 
-    /// A host accepts connections from now on.
-    pub fn on_host_started(&mut self, host: HostIndex) {
-        self.open[host] = true;
-    }
-
-    /// A host's process has ended: its connections break.
-    pub fn on_host_stopped(
-        &mut self,
-        host: HostIndex,
-        now: u64,
-        queue: &mut Queue,
-        trace: &mut Trace,
-    ) {
-        self.open[host] = false;
-        for client in 0..self.clients.len() {
-            if self.clients[client].host == Some(host) {
-                self.abandon(client, now, queue, trace);
-            }
-        }
-    }
-
-    /// From now on only these hosts are asked.
-    pub fn restrict(&mut self, usable: &[bool], now: u64, queue: &mut Queue, trace: &mut Trace) {
-        self.usable.copy_from_slice(usable);
-        for client in 0..self.clients.len() {
-            if self.clients[client].host.is_some_and(|host| !usable[host]) {
-                self.abandon(client, now, queue, trace);
-            }
-        }
-    }
-
-    /// Everything was lost, and with it every connection: a history of its own begins.
-    pub fn begin_epoch(&mut self) {
-        assert!(self.clients.iter().all(|client| client.open == 0), "every connection is broken");
-        self.clients.iter_mut().for_each(|client| client.scan = None);
-        self.past.push(std::mem::take(&mut self.recorder).into_history());
-    }
-
-    /// Every operation begun from now on must succeed.
-    pub fn demand(&mut self, now: u64, queue: &mut Queue) {
-        self.recorder.heal(Time(now));
-        self.begin_stage(Stage::Demand, now, queue);
-    }
-
-    fn begin_stage(&mut self, stage: Stage, now: u64, queue: &mut Queue) {
-        self.stage = stage;
-        self.done.fill(false);
-        for client in &mut self.clients {
-            client.left = self.demanded;
-            client.scan = None;
-            if client.open == 0 {
-                // Leaving also voids the end of its think time.
-                client.disconnect();
-                let (client, connection) = (client.index, client.connection);
-                queue.push(now, Event::Client { client, connection });
-            }
-        }
-    }
-
     /// A client's think time is over, or it may try to connect again.
     pub fn on_client(
         &mut self,
@@ -239,18 +172,6 @@ impl Workload {
             client.draw_batch(&self.section, &self.keys);
         }
         self.send(index, now, queue, trace);
-    }
-
-    fn finish_stage(&mut self, index: usize, now: u64, queue: &mut Queue) {
-        self.done[index] = true;
-        if self.done.contains(&false) {
-            return;
-        }
-        match self.stage {
-            Stage::Free => {}
-            Stage::Demand => self.begin_stage(Stage::Final, now, queue),
-            Stage::Final | Stage::Over => self.stage = Stage::Over,
-        }
     }
 
     /// Makes sure that a client is connected; if it cannot be, it tries again later. In the final
@@ -439,61 +360,5 @@ impl Workload {
             format!("c{} ({} open, connected to {host})", client.index, client.open)
         };
         self.clients.iter().filter(waits).map(shown).collect::<Vec<_>>().join(", ")
-    }
-}
-
-fn outcome_word(outcome: &Outcome) -> u64 {
-    match outcome {
-        Outcome::Value(None) => 1,
-        Outcome::Value(Some(value)) => {
-            let last = value
-                .iter()
-                .take(12)
-                .fold(0u64, |word, byte| word.rotate_left(5) ^ u64::from(*byte));
-            2 ^ last << 8
-        }
-        Outcome::Written => 3,
-        Outcome::Deleted { existed } => 4 + u64::from(*existed),
-        Outcome::Page { keys, .. } => 6 ^ (keys.len() as u64) << 8,
-        Outcome::Refused(_) => 7,
-    }
-}
-
-/// An operation as a trace shows it.
-struct Shown<'a>(&'a Operation);
-
-impl std::fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Operation::Get { key } => write!(f, "get {}", key.escape_ascii()),
-            Operation::Put { key, value } => {
-                let value = &value[..value.len().min(16)];
-                write!(f, "put {}={}", key.escape_ascii(), value.escape_ascii())
-            }
-            Operation::Delete { key } => write!(f, "delete {}", key.escape_ascii()),
-            Operation::Scan { from, limit } => write!(f, "scan {limit} from {from:016x}"),
-        }
-    }
-}
-
-/// The end of an operation as a trace shows it.
-struct ShownEnd<'a>(&'a Completion);
-
-impl std::fmt::Display for ShownEnd<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Completion::Value(None) => f.write_str("nothing"),
-            Completion::Value(Some(value)) => {
-                write!(f, "value {}", value[..value.len().min(16)].escape_ascii())
-            }
-            Completion::Written => f.write_str("written"),
-            Completion::Deleted { existed } => write!(f, "deleted, existed: {existed}"),
-            Completion::Page { keys, next: Some(next) } => {
-                write!(f, "{} keys, more from {next:016x}", keys.len())
-            }
-            Completion::Page { keys, next: None } => write!(f, "{} keys, no more", keys.len()),
-            Completion::Refused => f.write_str("refused"),
-            Completion::Unknown => f.write_str("unknown"),
-        }
     }
 }

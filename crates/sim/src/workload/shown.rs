@@ -1,0 +1,61 @@
+//! Operations and their ends as traces show them.
+
+use quorate_check::history::Completion;
+use quorate_kernel::operation::{Operation, Outcome};
+
+/// An outcome as it enters the hash of a trace.
+pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Value(None) => 1,
+        Outcome::Value(Some(value)) => {
+            let last = value
+                .iter()
+                .take(12)
+                .fold(0u64, |word, byte| word.rotate_left(5) ^ u64::from(*byte));
+            2 ^ last << 8
+        }
+        Outcome::Written => 3,
+        Outcome::Deleted { existed } => 4 + u64::from(*existed),
+        Outcome::Page { keys, .. } => 6 ^ (keys.len() as u64) << 8,
+        Outcome::Refused(_) => 7,
+    }
+}
+
+/// An operation as a trace shows it.
+pub(super) struct Shown<'a>(pub &'a Operation);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Operation::Get { key } => write!(f, "get {}", key.escape_ascii()),
+            Operation::Put { key, value } => {
+                let value = &value[..value.len().min(16)];
+                write!(f, "put {}={}", key.escape_ascii(), value.escape_ascii())
+            }
+            Operation::Delete { key } => write!(f, "delete {}", key.escape_ascii()),
+            Operation::Scan { from, limit } => write!(f, "scan {limit} from {from:016x}"),
+        }
+    }
+}
+
+/// The end of an operation as a trace shows it.
+pub(super) struct ShownEnd<'a>(pub &'a Completion);
+
+impl std::fmt::Display for ShownEnd<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Completion::Value(None) => f.write_str("nothing"),
+            Completion::Value(Some(value)) => {
+                write!(f, "value {}", value[..value.len().min(16)].escape_ascii())
+            }
+            Completion::Written => f.write_str("written"),
+            Completion::Deleted { existed } => write!(f, "deleted, existed: {existed}"),
+            Completion::Page { keys, next: Some(next) } => {
+                write!(f, "{} keys, more from {next:016x}", keys.len())
+            }
+            Completion::Page { keys, next: None } => write!(f, "{} keys, no more", keys.len()),
+            Completion::Refused => f.write_str("refused"),
+            Completion::Unknown => f.write_str("unknown"),
+        }
+    }
+}
