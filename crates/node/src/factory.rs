@@ -16,6 +16,7 @@ pub fn lane(keyspace: &Keyspace) -> Box<dyn Lane> {
             // A digest read spares the network and the store of the other members; with everything
             // in memory the value costs less than a second question.
             digest_reads: keyspace.durability != Durability::Memory,
+            ask_majority_first: true,
         }),
     }
 }

@@ -7,6 +7,7 @@ use super::message::{Message, Stamp, Want};
 use super::read::Reading;
 use super::record::Record;
 use super::scan::Paging;
+use super::state::Volatile;
 use super::timer::Timer;
 use super::{Context, Linearizable};
 use crate::quorum::Replies;
@@ -143,10 +144,12 @@ impl Linearizable {
         };
         let phase = match ask {
             Ask::Scan { .. } => Phase::Page(Paging::default()),
-            Ask::Get => Phase::Read(Reading::new(self.first_want())),
-            Ask::Put(_) | Ask::Delete => Phase::Read(Reading::new(Want::Counter)),
+            Ask::Get => Phase::Read(self.first_reading(self.first_want(), cx)),
+            Ask::Put(_) | Ask::Delete => Phase::Read(self.first_reading(Want::Counter, cx)),
         };
         let retry = self.volatile.rtt.retry();
+        let first_alarm =
+            if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
         let operations = &mut self.volatile.operations;
         operations.last_id += 1;
         let id = operations.last_id;
@@ -164,8 +167,22 @@ impl Linearizable {
             is_repeated: false,
         };
         operations.by_id.insert(id, operation);
-        operations.set_alarm(id, (cx.now + retry).min(request.deadline), cx);
+        operations.set_alarm(id, (cx.now + first_alarm).min(request.deadline), cx);
         self.ask_all(id, cx);
+    }
+
+    /// A read phase that asks a majority first, if that is set and this node is part of it.
+    fn first_reading(&mut self, want: Want, cx: &Context<'_>) -> Reading {
+        if !self.settings.ask_majority_first {
+            return Reading::new(want);
+        }
+        let Volatile { preference, route, .. } = &mut self.volatile;
+        let first = preference.first(route, cx.me.node, cx.now);
+        if first.len() < route.members().len() {
+            Reading::of_some(want, Arc::clone(first))
+        } else {
+            Reading::new(want)
+        }
     }
 
     fn refuse(&self, operation: &Asked) -> Option<Refusal> {
@@ -190,12 +207,18 @@ impl Linearizable {
         if self.settings.digest_reads && is_ready { Want::Digest } else { Want::Value }
     }
 
-    /// Sends the question of the operation's present phase to every member of the view it aims at.
+    /// Sends the question of the operation's present phase to every member of the view it aims at, or
+    /// to those that its read phase asks first.
     ///
     /// Questions leave early: they promise nothing, the members decide what to do with them.
     pub(super) fn ask_all(&mut self, id: u64, cx: &mut Context<'_>) {
         if let Some(operation) = self.volatile.operations.get_mut(id) {
-            cx.fx.send_early(operation.view.group(), question(id, operation));
+            let first = match &operation.phase {
+                Phase::Read(reading) => reading.asked(),
+                Phase::Write { .. } | Phase::Page(_) => None,
+            };
+            let to = first.unwrap_or(operation.view.group());
+            cx.fx.send_early(to, question(id, operation));
         }
     }
 
@@ -274,6 +297,15 @@ impl Linearizable {
             let span = operation.retry;
             self.wake_after(id, span, cx);
             return self.advance_read(id, cx);
+        }
+        if let Phase::Read(reading) = &mut operation.phase
+            && let Some(asked) = reading.widen()
+        {
+            probe!("linearizable/widen_when_late");
+            let (view, crashes) = (&operation.view, &self.volatile.crashes);
+            for node in asked.iter().filter(|node| !reading.has_answer_of(view, crashes, **node)) {
+                self.volatile.preference.note_late(*node, cx.now);
+            }
         }
         let span = operation.retry;
         operation.is_repeated = true;

@@ -42,6 +42,7 @@
 //! - Views are compared by version, not by members; a removed member's reply never counts.
 //! - A get is done when a *majority* holds the highest timestamp, not only when all of the first
 //!   quorum do, and members that hold it count as acknowledged when it is imposed.
+//! - Phase 1 may ask a majority before it asks everybody ([`Settings::ask_majority_first`]).
 //! - Members may forget (`memory`, `periodic`): see [`refill`] and [`crate::quorum`].
 //!
 //! # Known limits
@@ -54,6 +55,7 @@ pub(crate) mod index;
 pub mod keys;
 pub mod message;
 pub(crate) mod page;
+pub(crate) mod preference;
 pub(crate) mod read;
 pub mod record;
 pub(crate) mod recover;
@@ -84,6 +86,9 @@ pub struct Settings {
     /// coordinator's own replica. It spares their stores and the network, and asks a second time when
     /// the own replica is behind.
     pub digest_reads: bool,
+    /// Whether phase 1 asks only a majority first, the coordinator itself among it, and the others when
+    /// that is late, lacks data or disagrees. It spares the others a third of their work.
+    pub ask_majority_first: bool,
 }
 
 /// One group's replica and coordinator on one node.

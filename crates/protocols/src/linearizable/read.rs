@@ -11,6 +11,7 @@ use super::rtt::PATIENCE;
 use super::state::Status;
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, Replies};
+use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::operation::Outcome;
@@ -39,6 +40,8 @@ pub(super) struct Reading {
     want: Want,
     answers: Replies<Answer>,
     patience: Patience,
+    /// The members asked so far, if that is not all of them.
+    asked: Option<Arc<[NodeId]>>,
 }
 
 /// What the replies amount to.
@@ -52,12 +55,28 @@ enum Decision {
 }
 
 impl Reading {
+    /// Asks everybody.
     pub fn new(want: Want) -> Reading {
-        Reading { want, answers: Replies::default(), patience: Patience::Unasked }
+        Reading { want, answers: Replies::default(), patience: Patience::Unasked, asked: None }
+    }
+
+    /// Asks these first.
+    pub fn of_some(want: Want, asked: Arc<[NodeId]>) -> Reading {
+        Reading { asked: Some(asked), ..Reading::new(want) }
+    }
+
+    /// Turns to everybody; returns those asked so far if that was not all.
+    pub fn widen(&mut self) -> Option<Arc<[NodeId]>> {
+        self.asked.take()
     }
 
     pub fn want(&self) -> Want {
         self.want
+    }
+
+    /// The members asked first, if not all were asked yet.
+    pub fn asked(&self) -> Option<&Arc<[NodeId]>> {
+        self.asked.as_ref()
     }
 
     /// How many members have answered with data that counts.
@@ -145,6 +164,10 @@ impl Linearizable {
         let head = record.as_ref().map_or(head, Record::head);
         let is_ready = stamp.status == Status::Ready;
         reading.answers.keep(&operation.view, from, Answer { is_ready, head, record });
+        if !is_ready && reading.widen().is_some() {
+            self.volatile.preference.note_late(from.node, cx.now);
+            self.ask_missing(op, cx);
+        }
         self.advance_read(op, cx);
     }
 
@@ -191,6 +214,10 @@ impl Linearizable {
         if !is_final && reading.patience != Patience::Lost {
             if reading.patience == Patience::Unasked {
                 reading.patience = Patience::Waiting;
+                if reading.widen().is_some() {
+                    probe!("linearizable/widen_on_disagreement");
+                    self.ask_missing(op, cx);
+                }
                 self.wake_after(op, PATIENCE, cx);
             }
             return;
@@ -214,6 +241,7 @@ impl Linearizable {
             return;
         }
         reading.want = Want::Value;
+        reading.asked = None;
         self.volatile.counters.fetches += 1;
         probe!("linearizable/fetch");
         self.ask_all(op, cx);

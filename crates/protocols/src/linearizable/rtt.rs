@@ -4,6 +4,8 @@
 
 use quorate_kernel::time::Span;
 
+/// The members not asked first are not asked before this.
+const WIDEN_MIN: Span = Span::millis(5);
 /// A question is not repeated before this.
 const RETRY_MIN: Span = Span::millis(20);
 /// A question is repeated after this at the latest, however slow the network seems.
@@ -25,9 +27,18 @@ impl RoundTrip {
         self.mean = self.mean - self.mean / 8 + sample.0 / 8;
     }
 
+    /// When a question is repeated.
     pub fn retry(&self) -> Span {
-        let estimate = self.mean.saturating_add(self.deviation.saturating_mul(4));
-        Span(estimate.clamp(RETRY_MIN.0, RETRY_MAX.0))
+        Span(self.estimate().clamp(RETRY_MIN.0, RETRY_MAX.0))
+    }
+
+    /// When the members that were not asked first are asked too.
+    pub fn widen(&self) -> Span {
+        Span(self.estimate().clamp(WIDEN_MIN.0, RETRY_MAX.0))
+    }
+
+    fn estimate(&self) -> u64 {
+        self.mean.saturating_add(self.deviation.saturating_mul(4))
     }
 }
 
@@ -38,7 +49,7 @@ mod tests {
     #[test]
     fn the_estimate_follows_the_network_within_bounds() {
         let mut rtt = RoundTrip::default();
-        assert_eq!(rtt.retry(), RETRY_MIN);
+        assert_eq!((rtt.retry(), rtt.widen()), (RETRY_MIN, WIDEN_MIN));
         for _ in 0..100 {
             rtt.observe(Span::millis(100));
         }

@@ -2,6 +2,7 @@
 
 use super::coordinator::Operations;
 use super::index::Index;
+use super::preference::Preference;
 use super::refill::Refill;
 use super::rtt::RoundTrip;
 use super::{Context, Linearizable};
@@ -54,6 +55,7 @@ pub(super) struct Volatile {
     pub operations: Operations,
     pub refill: Option<Refill>,
     pub rtt: RoundTrip,
+    pub preference: Preference,
     pub counters: Counters,
     /// The highest view any reply of this start was stamped with.
     pub stamped: ViewId,
@@ -93,6 +95,7 @@ impl Volatile {
             operations: Operations::default(),
             refill: None,
             rtt: RoundTrip::default(),
+            preference: Preference::default(),
             counters: Counters::default(),
         }
     }

@@ -20,11 +20,16 @@ use std::vec::Vec;
 
 impl Scripted for Linearizable {
     fn born(first_view: &View, options: &[&str]) -> Linearizable {
-        let mut settings =
-            Settings { first_view: first_view.clone(), value_bytes_max: 1000, digest_reads: false };
+        let mut settings = Settings {
+            first_view: first_view.clone(),
+            value_bytes_max: 1000,
+            digest_reads: false,
+            ask_majority_first: false,
+        };
         for option in options {
             match *option {
                 "digests" => settings.digest_reads = true,
+                "majority" => settings.ask_majority_first = true,
                 other => panic!("no option {other}"),
             }
         }

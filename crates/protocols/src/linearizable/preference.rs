@@ -1,0 +1,74 @@
+//! Whom phase 1 asks first: this node and the members that follow it in the order of ids, as many as a
+//! majority needs, without those that were late a moment ago. Which majority answers makes no
+//! difference to what is right; the rest is asked as soon as the first is late, lacks data or
+//! disagrees.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::time::{Span, Time};
+use quorate_kernel::view::{View, ViewId};
+
+/// How long a member that was late is not asked first.
+const LATE_FOR: Span = Span::secs(1);
+
+/// What is known of members' haste.
+#[derive(Debug, Default)]
+pub(super) struct Preference {
+    late: Vec<(NodeId, Time)>,
+    /// The choice for a view, until somebody is late or no longer.
+    chosen: Option<(ViewId, Arc<[NodeId]>)>,
+}
+
+impl Preference {
+    /// The members to ask first; everybody if too many are late or this node is no member.
+    pub fn first(&mut self, view: &View, me: NodeId, now: Time) -> &Arc<[NodeId]> {
+        let before = self.late.len();
+        self.late.retain(|(_, until)| *until > now);
+        let is_stale = self.chosen.as_ref().is_none_or(|(id, _)| *id != view.id);
+        if is_stale || before != self.late.len() {
+            self.chosen = Some((view.id, self.choose(view, me)));
+        }
+        &self.chosen.as_ref().expect("it was just chosen").1
+    }
+
+    fn choose(&self, view: &View, me: NodeId) -> Arc<[NodeId]> {
+        let Some(index) = view.index_of(me) else { return Arc::clone(view.group()) };
+        let (before, from_me) = view.members().split_at(index);
+        let is_late = |node: NodeId| self.late.iter().any(|(late, _)| *late == node);
+        let in_order = from_me.iter().chain(before).copied();
+        let first: Vec<NodeId> =
+            in_order.filter(|node| !is_late(*node)).take(view.majority()).collect();
+        if first.len() < view.majority() { Arc::clone(view.group()) } else { first.into() }
+    }
+
+    /// A member that was asked first kept an operation waiting.
+    pub fn note_late(&mut self, node: NodeId, now: Time) {
+        self.late.retain(|(late, _)| *late != node);
+        self.late.push((node, now + LATE_FOR));
+        self.chosen = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::view::Range;
+
+    #[test]
+    fn a_late_member_is_spared_for_a_while() {
+        let members = (1..=3).map(NodeId).collect();
+        let view = View::new(ViewId::default(), Range::ALL, members);
+        let mut preference = Preference::default();
+        let first = |preference: &mut Preference, me, now| -> Vec<u64> {
+            preference.first(&view, NodeId(me), Time(now)).iter().map(|node| node.0).collect()
+        };
+        assert_eq!(first(&mut preference, 3, 0), [3, 1]);
+        preference.note_late(NodeId(1), Time(0));
+        assert_eq!(first(&mut preference, 3, 1), [3, 2]);
+        preference.note_late(NodeId(2), Time(1));
+        assert_eq!(first(&mut preference, 3, 2), [1, 2, 3]);
+        assert_eq!(first(&mut preference, 3, LATE_FOR.0), [3, 1]);
+        assert_eq!(first(&mut Preference::default(), 9, 0), [1, 2, 3], "no member");
+    }
+}
