@@ -15,7 +15,8 @@ use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use slab::Slab;
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ const READ_BYTES_MIN: usize = 8 * 1024;
 const READS_MAX: usize = 16;
 /// How long a client with a full queue of replies may take none of them.
 const SLOW_FOR: Span = Span::secs(60);
+/// How long a client that was told its last reply may take to close. What it still sends is read and
+/// dropped: closing before that would reset the connection, and it would lose the reply.
+const PARTING_FOR: Span = Span::secs(5);
 /// After this without a reply a client keeps no room for the next one.
 const IDLE_AFTER: Span = Span::secs(1);
 
@@ -41,6 +45,10 @@ struct Client {
     is_dirty: bool,
     /// The client will send nothing more than what the socket holds.
     is_ending: bool,
+    /// Everything it sent was read.
+    has_ended: bool,
+    /// When it was told its last reply, if it has not closed since.
+    parting_since: Option<Time>,
     /// When it last took replies, or had none waiting.
     took_at: Time,
 }
@@ -64,6 +72,7 @@ pub(super) struct Clients {
     scratch: BytesMut,
     last_id: u64,
     clients_max: usize,
+    is_stopping: bool,
     seed: u64,
     shared: Arc<Shared>,
 }
@@ -88,6 +97,7 @@ impl Clients {
             scratch: BytesMut::new(),
             last_id: 0,
             clients_max,
+            is_stopping: false,
             seed,
             shared,
         }
@@ -122,6 +132,8 @@ impl Clients {
             is_readable: false,
             is_dirty: false,
             is_ending: false,
+            has_ended: false,
+            parting_since: None,
             took_at: now,
         });
         self.shared.clients_accepted.add(1);
@@ -162,6 +174,9 @@ impl Clients {
     ) -> std::io::Result<()> {
         let Some(client) = self.clients.get_mut(key) else { return Ok(()) };
         client.is_readable = false;
+        if client.parting_since.is_some() {
+            return self.drop_input(key);
+        }
         if !client.session.wants_input() {
             // `go_on` comes back to it.
             client.is_readable = true;
@@ -194,10 +209,44 @@ impl Clients {
                 queue(&mut client.is_readable, &mut self.readable, key);
             }
             Progress::Drained => {}
-            Progress::Closed => client.session.finish(),
+            Progress::Closed => {
+                client.has_ended = true;
+                client.session.finish();
+            }
         }
         mark(&mut client.is_dirty, &mut self.dirty, key);
         Ok(())
+    }
+
+    /// Reads once from a client that is parting, for nothing; an error once it has closed.
+    fn drop_input(&mut self, key: usize) -> std::io::Result<()> {
+        let Some(client) = self.clients.get_mut(key) else { return Ok(()) };
+        self.scratch.reserve(READ_BYTES);
+        let progress = io::read(&client.stream, &mut self.scratch)?;
+        self.scratch.clear();
+        match progress {
+            Progress::Closed => return Err(ErrorKind::UnexpectedEof.into()),
+            Progress::Drained if !client.is_ending => {}
+            _ => queue(&mut client.is_readable, &mut self.readable, key),
+        }
+        Ok(())
+    }
+
+    /// Tells a client that nothing more will come; false if there is no point in waiting for it.
+    fn part(&mut self, key: usize, now: Time) -> bool {
+        let Some(client) = self.clients.get_mut(key) else { return false };
+        if self.is_stopping || client.has_ended || client.stream.shutdown(Shutdown::Write).is_err()
+        {
+            return false;
+        }
+        client.parting_since.get_or_insert(now);
+        client.input = BytesMut::new();
+        // The poller does not repeat itself for what was left in the socket.
+        client.is_readable = true;
+        if !self.readable.contains(&key) {
+            self.readable.push_back(key);
+        }
+        true
     }
 
     /// An operation has ended.
@@ -236,7 +285,9 @@ impl Clients {
             }
             let is_done = client.session.is_closing() && client.session.output().is_empty();
             if written.is_err() || is_done {
-                self.close(key);
+                if written.is_err() || !self.part(key, clock.now) {
+                    self.close(key);
+                }
                 continue;
             }
             self.go_on(key, clock, inputs);
@@ -261,7 +312,7 @@ impl Clients {
         !self.dirty.is_empty()
     }
 
-    /// Closes clients that have not taken their replies for long, and counts what is in hand.
+    /// Closes clients that have taken no replies, or have not closed, for long, and counts what is in hand.
     pub fn tend(&mut self, now: Time) {
         let is_slow = |client: &mut Client| {
             client.session.output().len() >= CLIENT_QUEUE_BYTES_MAX
@@ -277,6 +328,12 @@ impl Clients {
             tracing::info!(event = "slow_client", "a client took no replies for a minute; closed");
             self.close(key);
         }
+        let is_late =
+            |client: &Client| client.parting_since.is_some_and(|since| now - since > PARTING_FOR);
+        let late = self.clients.iter().filter_map(|(key, client)| is_late(client).then_some(key));
+        for key in late.collect::<Vec<usize>>() {
+            self.close(key);
+        }
         for (_, client) in &mut self.clients {
             if now - client.took_at > IDLE_AFTER {
                 client.session.output().release();
@@ -290,6 +347,7 @@ impl Clients {
 
     /// Takes no further commands; each client is closed when those read so far were answered.
     pub fn finish(&mut self) {
+        self.is_stopping = true;
         for (key, client) in &mut self.clients {
             client.session.finish();
             mark(&mut client.is_dirty, &mut self.dirty, key);

@@ -124,7 +124,7 @@ fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
     let code = cluster.ended(2);
     assert!(code.is_some_and(|code| code != 0), "{code:?}: {}", cluster.said(2));
     assert!(cluster.said(2).contains("host_failed"), "{}", cluster.said(2));
-    assert!(cluster.said(2).contains("No space left"), "{}", cluster.said(2));
+    assert!(cluster.said(2).contains("disk failure"), "{}", cluster.said(2));
     load.more(SOME);
     assert!(cluster.is_running(1) && cluster.is_running(3));
     for number in 1..=count {

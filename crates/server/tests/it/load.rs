@@ -112,7 +112,7 @@ fn ask(on: &mut Client, operation: &Operation) -> io::Result<Reply> {
 
 fn told(operation: &Operation, reply: Reply) -> Completion {
     let completion = match (reply.error_code(), &reply) {
-        (Some(b"NOQUORUM" | b"LOADING" | b"CLUSTERDOWN"), _) => Completion::Refused,
+        (Some(b"NOQUORUM" | b"OVERLOADED" | b"SHUTDOWN"), _) => Completion::Refused,
         (Some(_), _) => Completion::Unknown,
         (None, Reply::Null) => Completion::Value(None),
         (None, Reply::Bulk(value)) => Completion::Value(Some(value.clone())),
