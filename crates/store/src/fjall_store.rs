@@ -343,7 +343,13 @@ fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn fatal(doing: &str, error: fjall::Error) -> Fatal {
-    let text = format!("{doing}: {error}");
+    let text = match error {
+        // A worker of the database met the cause, and it tells nobody what it was.
+        fjall::Error::Poisoned => {
+            format!("{doing}: the database failed to write its tables; is the disk full?")
+        }
+        _ => format!("{doing}: {error}"),
+    };
     match error {
         fjall::Error::Io(_)
         | fjall::Error::Storage(LsmError::Io(_))
