@@ -9,7 +9,7 @@ use quorate_kernel::rng::Rng;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 
 /// What a host may take, whatever clients do: its caches, queues and tables together.
@@ -159,5 +159,20 @@ fn a_client_that_never_reads_is_no_longer_read() {
         let mut begin = [0; 10];
         read.read_exact(&mut begin).expect("replies were waiting");
         assert_eq!(&begin, b"$1048576\r\n");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named_with_its_door() {
+    let mut cluster = Cluster::create(18850, "memory");
+    for (door, address) in
+        [("cluster", cluster.cluster(1)), ("http", cluster.http(1)), ("resp", cluster.resp(1))]
+    {
+        let taken = TcpListener::bind(&address).expect("a free port");
+        cluster.launch(1);
+        assert_eq!(cluster.ended(1), Some(1), "{}", cluster.said(1));
+        let told = format!("the {door} door cannot listen on {address}");
+        assert!(cluster.said(1).contains(&told), "{}", cluster.said(1));
+        drop(taken);
     }
 }
