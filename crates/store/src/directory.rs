@@ -183,6 +183,16 @@ impl Directory {
         self.write_start()
     }
 
+    /// Notes that the host stops because its disk failed. After a failed sync nobody knows what the
+    /// disk holds of what was written, though the machine runs on.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Io`]; the note may be there or not.
+    pub fn stop_failed(mut self) -> Result<(), DirectoryError> {
+        self.start.unsynced_survived = false;
+        self.write_start()
+    }
+
     pub(crate) fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }

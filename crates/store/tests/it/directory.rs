@@ -55,6 +55,13 @@ fn a_lane_remembers_what_its_durability_promises() {
     killed.stop_cleanly().expect("stopped");
     let stopped = open(place.path()).expect("opened");
     assert_eq!(remembers(&stopped), [true, true, false]);
+    stopped.stop_failed().expect("noted");
+    let mut failed = open(place.path()).expect("opened");
+    assert_eq!(remembers(&failed), [true, false, false], "a failed sync is not to be trusted");
+    failed.refilled().expect("noted");
+    drop(failed);
+    let refilled = open(place.path()).expect("opened");
+    assert_eq!(remembers(&refilled), [true, true, false]);
 }
 
 #[test]
