@@ -152,8 +152,24 @@ impl Core {
 
     /// Turns until the host is told to stop, then syncs and closes the directory.
     pub fn run(mut self) -> Result<(), HostError> {
+        let served = self.serve();
+        let Core { disk, directory, .. } = self;
+        match served.and_then(|()| Ok(disk.close()?)) {
+            Ok(()) => Ok(directory.stop_cleanly()?),
+            Err(failure) => {
+                if let HostError::Fatal(_) = &failure
+                    && let Err(error) = directory.stop_failed()
+                {
+                    tracing::warn!(event = "failure_not_noted", %error);
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    fn serve(&mut self) -> Result<(), HostError> {
         let mut events = Events::with_capacity(1024);
-        let Core { node, links, answers, disk, .. } = &mut self;
+        let Core { node, links, answers, disk, .. } = self;
         node.start(&mut Out { links, answers, disk });
         self.turns()?;
         self.tend();
@@ -175,8 +191,7 @@ impl Core {
                 self.tend();
             }
         }
-        self.disk.close()?;
-        Ok(self.directory.stop_cleanly()?)
+        Ok(())
     }
 
     fn tick(&mut self) {
