@@ -138,6 +138,8 @@ fn a_clock_that_jumps_harms_nothing() {
         variable("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
     ]);
     cluster.restart(2);
+    let year = |host| cluster.said(host)[..r#"{"ts":"2000"#.len()].to_owned();
+    assert_ne!(year(1), year(2), "the clock is shifted");
     for to in ["+3000d\n", "-1d\n", "+0\n"] {
         load.more(SOME);
         jump(to);
