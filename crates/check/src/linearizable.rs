@@ -17,7 +17,8 @@ use alloc::format;
 use alloc::vec::Vec;
 
 /// How many steps the searches for all keys may take together unless told otherwise: some seconds
-/// at the most. A step looks at one operation. Keys whose writes have values of their own need none.
+/// at the most. A step looks at one operation. Keys whose writes have values of their own need
+/// none.
 pub const STEPS_MAX_DEFAULT: u64 = 100_000_000;
 
 /// The judge; it keeps its room from one history to the next.

@@ -8,11 +8,11 @@
 //! nothing else, allows these short cuts, each of which keeps an order if there is one:
 //!
 //! - A read that may be taken and returned the present value is taken at once: it changes nothing.
-//! - Of several writes of one value that may be taken, only the one that ends first is tried. In any
-//!   order the others can change places with it.
-//! - A write whose value no remaining read returned is **dead**: it may go directly before any other
-//!   write. So all dead writes that may be taken go first whenever another write is chosen; alone
-//!   they are tried only when one of them holds back the rest of the list.
+//! - Of several writes of one value that may be taken, only the one that ends first is tried. In
+//!   any order the others can change places with it.
+//! - A write whose value no remaining read returned is **dead**: it may go directly before any
+//!   other write. So all dead writes that may be taken go first whenever another write is chosen;
+//!   alone they are tried only when one of them holds back the rest of the list.
 //! - A write of unknown outcome never has to be taken. It is tried only when a read of its value
 //!   could follow at once and no acknowledged write of that value could do instead; of equal ones
 //!   the earliest is used.

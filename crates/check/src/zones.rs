@@ -2,12 +2,13 @@
 //! only one possible write (Gibbons and Korach, "Testing shared memories", on reads with a known
 //! mapping), and finds many contradictions where some have several.
 //!
-//! A write and its reads form a cluster, which no other write may break. If one of them ended before
-//! another began, the register holds their value from that end to that beginning: a **forward zone**.
-//! Otherwise there is a stretch that all of them share, a **backward zone**, and the cluster may
-//! stand at any point of it. There is an order if and only if no two forward zones overlap and no
-//! backward zone lies within a forward one. Where the write of a read is not known, the operations
-//! of the value are judged one by one, each as a backward zone: then no conflict proves nothing.
+//! A write and its reads form a cluster, which no other write may break. If one of them ended
+//! before another began, the register holds their value from that end to that beginning: a
+//! **forward zone**. Otherwise there is a stretch that all of them share, a **backward zone**, and
+//! the cluster may stand at any point of it. There is an order if and only if no two forward zones
+//! overlap and no backward zone lies within a forward one. Where the write of a read is not known,
+//! the operations of the value are judged one by one, each as a backward zone: then no conflict
+//! proves nothing.
 
 use crate::register::{ABSENT, Action, Kind};
 use crate::search::Answer;

@@ -1,7 +1,8 @@
 //! Hostile input: every file of the corpus, whole, in pieces, and changed at random.
 //!
-//! A session must survive it with bounded memory: no panic, no operation that an honest client could
-//! not have asked for, no reply bytes without end, and the same replies however the input is split.
+//! A session must survive it with bounded memory: no panic, no operation that an honest client
+//! could not have asked for, no reply bytes without end, and the same replies however the input is
+//! split.
 
 mod common;
 

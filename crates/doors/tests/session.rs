@@ -476,7 +476,8 @@ fn a_client_that_never_reads_is_bounded() {
     assert!(replies > 60 * 5 * (1 << 20), "all was answered once the client read");
 }
 
-/// How many reads are under way follows from how long values were, and recovers when they are short.
+/// How many reads are under way follows from how long values were, and recovers when they are
+/// short.
 #[test]
 fn large_values_are_read_few_at_a_time() {
     let mut world = World::default();

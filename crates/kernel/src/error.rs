@@ -1,5 +1,5 @@
-//! The four kinds of failure: a refusal is a client's answer ([`crate::operation::Refusal`]), a wire
-//! error is a peer's nonsense, a fatal error stops the node, a broken invariant panics.
+//! The four kinds of failure: a refusal is a client's answer ([`crate::operation::Refusal`]), a
+//! wire error is a peer's nonsense, a fatal error stops the node, a broken invariant panics.
 
 use alloc::string::String;
 use thiserror::Error;

@@ -32,7 +32,8 @@ pub struct Request {
 }
 
 /// A protocol. Deterministic: the same inputs in the same order give the same effects. It owns its
-/// state, performs no IO and never fails: bad input is refused or dropped, a broken invariant panics.
+/// state, performs no IO and never fails: bad input is refused or dropped, a broken invariant
+/// panics.
 pub trait Process {
     /// What it sends to its peers.
     type Message: Wire + Debug;

@@ -1,8 +1,9 @@
 //! What may be read and written, and when it is durable.
 //!
 //! A lane owns two classes of bytes. **State** is protocol state (views, promises, status): always
-//! synced, whatever the keyspace's durability. **Data** follows the keyspace's level. The node turns
-//! both into batches; the host's disk thread commits a batch, syncs, and reports what is durable.
+//! synced, whatever the keyspace's durability. **Data** follows the keyspace's level. The node
+//! turns both into batches; the host's disk thread commits a batch, syncs, and reports what is
+//! durable.
 
 use crate::error::Fatal;
 use crate::ids::{LaneId, Lsn};

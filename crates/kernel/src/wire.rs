@@ -4,10 +4,10 @@
 //! len u32 | version u8 | lane u32 | source node u64, start u32 | target node u64, start u32
 //!         | checksum u32 | head length u16 | first tail length u32 | head | tail | tail
 //! ```
-//! All integers are little-endian. `len` counts what follows it. The head is the message's fields as
-//! postcard bytes; the at most two tails are raw (a key, a record), sliced out of the frame as shared
-//! bytes and never copied. A target start of 0 means any. Node ids stand in full, which spares the
-//! handshake an agreement on short ones.
+//! All integers are little-endian. `len` counts what follows it. The head is the message's fields
+//! as postcard bytes; the at most two tails are raw (a key, a record), sliced out of the frame as
+//! shared bytes and never copied. A target start of 0 means any. Node ids stand in full, which
+//! spares the handshake an agreement on short ones.
 
 use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, NodeId, Start};

@@ -66,8 +66,8 @@ pub enum CatalogError {
     },
     /// The keyspace's name breaks the rules of names.
     #[error(
-        "keyspace name `{name}` is not allowed; use 1 to 64 of a-z, 0-9, `-` and `_`, not beginning \
-         with a digit"
+        "keyspace name `{name}` is not allowed; use 1 to 64 of a-z, 0-9, `-` and `_`, not \
+         beginning with a digit"
     )]
     Name {
         /// The name asked for.

@@ -1,7 +1,8 @@
 //! Holds back what would show or acknowledge state that the disk has not kept yet.
 //!
-//! Batches are numbered without a gap, so what waits for batch `n` stands in the bucket `n - first`.
-//! Two lines wait: for a batch to be synced, and (data of `periodic` keyspaces) for it to be written.
+//! Batches are numbered without a gap, so what waits for batch `n` stands in the bucket `n -
+//! first`. Two lines wait: for a batch to be synced, and (data of `periodic` keyspaces) for it to
+//! be written.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -2,8 +2,9 @@
 //! them. Still no IO: `server` and `sim` drive the same code through [`pump::turn`].
 //!
 //! A turn takes inputs (frames, requests, durability reports), fires due timers, and hands its
-//! effects to a [`host::Host`]: frames and answers that may leave, and at its end one batch of writes.
-//! What depends on writes that are not durable yet waits in the [`gate`] until the host reports them.
+//! effects to a [`host::Host`]: frames and answers that may leave, and at its end one batch of
+//! writes. What depends on writes that are not durable yet waits in the [`gate`] until the host
+//! reports them.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -18,9 +18,9 @@
 //!   4294967295.
 //! - `operation`: `get` and `delete` with `key`; `put` with `key` and `value`; `scan` with `from`,
 //!   a position, 0 for the first page.
-//! - `outcome`: for a get `value`, with `value` (null: the key is absent); for a put `written`; for a
-//!   delete `deleted`, with `existed` (true or false; not judged); for a scan `page`, with `keys` and
-//!   `next`, the position to continue at (null: the end); for any `refused` (surely nothing was
+//! - `outcome`: for a get `value`, with `value` (null: the key is absent); for a put `written`; for
+//!   a delete `deleted`, with `existed` (true or false; not judged); for a scan `page`, with `keys`
+//!   and `next`, the position to continue at (null: the end); for any `refused` (surely nothing was
 //!   changed) or `unknown` (a write may apply at any later time). An operation that is never
 //!   completed is unknown.
 //! - `heal`: all faults have ended, every host serves; the gets after it are final, and the

@@ -1,8 +1,8 @@
 //! Patterns of `KEYS`, `SCAN MATCH`, `CONFIG GET` and `COMMAND LIST`.
 
-/// Whether all of `text` matches `pattern`: `*`, `?`, `[abc]`, `[^a-z]` and `\` before a byte, as in
-/// Redis, an unclosed class included. Takes at most the product of both lengths in steps, because
-/// only the last star is ever tried again.
+/// Whether all of `text` matches `pattern`: `*`, `?`, `[abc]`, `[^a-z]` and `\` before a byte, as
+/// in Redis, an unclosed class included. Takes at most the product of both lengths in steps,
+/// because only the last star is ever tried again.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut retry = None;

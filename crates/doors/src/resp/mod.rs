@@ -20,16 +20,16 @@
 //! # What holds
 //! - Replies leave in the order of the commands, each in the version of the protocol that was in
 //!   force when its command was read.
-//! - An operation starts only after the earlier ones of the connection on the same key have ended, so
-//!   a client sees its own writes. Operations on different keys run at once.
-//! - A command that lists keys starts after all earlier operations have ended, and holds back what is
-//!   behind it until it has ended.
+//! - An operation starts only after the earlier ones of the connection on the same key have ended,
+//!   so a client sees its own writes. Operations on different keys run at once.
+//! - A command that lists keys starts after all earlier operations have ended, and holds back what
+//!   is behind it until it has ended.
 //! - A command on many keys does each by itself: `MSET` is not atomic. If some keys fail, the error
 //!   says which were written, which are unknown and which are unchanged.
 //! - The first word of an error tells what became of the data: `NOQUORUM`, `OVERLOADED` and
 //!   `SHUTDOWN` mean that nothing was changed, `UNKNOWNOUTCOME` that a write may have happened.
-//! - After a refused `MULTI` nothing runs until `EXEC`, `DISCARD` or `RESET`: commands a client sent
-//!   behind it on trust must not run on their own.
+//! - After a refused `MULTI` nothing runs until `EXEC`, `DISCARD` or `RESET`: commands a client
+//!   sent behind it on trust must not run on their own.
 //! - A length is checked against its limit when it is announced. Commands, operations and replies
 //!   that wait are bounded per connection; a client that does not read is not read from.
 //!
@@ -42,21 +42,21 @@
 //! | server | `INFO`, `CONFIG GET`, `TIME`, `LASTSAVE`, `SLOWLOG`, `MEMORY USAGE`, `COMMAND` with `COUNT`, `INFO`, `DOCS`, `LIST`, `GETKEYS` |
 //!
 //! Where they differ from Redis:
-//! - `DBSIZE` is approximate: it reads one page of a thousand keys from the start of the hash space.
-//!   If that was all, the count is exact; else it is the page's density times the whole space, within
-//!   about 3 % in two of three cases.
-//! - The cursor of `SCAN` is a position in the 64-bit hash space. A key present throughout appears at
-//!   least once. `COUNT` is cut at the limit of a page.
+//! - `DBSIZE` is approximate: it reads one page of a thousand keys from the start of the hash
+//!   space. If that was all, the count is exact; else it is the page's density times the whole
+//!   space, within about 3 % in two of three cases.
+//! - The cursor of `SCAN` is a position in the 64-bit hash space. A key present throughout appears
+//!   at least once. `COUNT` is cut at the limit of a page.
 //! - `RANDOMKEY` takes the first key at or after a random position, so a key behind a wide gap is
 //!   likelier.
 //! - `TTL` and its kin know no expiry: -1 for a key that exists, -2 for one that does not.
 //! - `MEMORY USAGE` is the length of key and value.
-//! - `SLOWLOG` is empty, and `LASTSAVE` the time of the start: an acknowledged write is as durable as
-//!   its keyspace promises.
+//! - `SLOWLOG` is empty, and `LASTSAVE` the time of the start: an acknowledged write is as durable
+//!   as its keyspace promises.
 //!
 //! What needs the old value to make the new one (`INCR`, `APPEND`, `SET NX`, `GETDEL`, `EXPIRE`,
-//! `MULTI`, ...) answers an error that says why a register cannot and which engine can; what works on
-//! lists, hashes, sets and sorted sets says that values are byte strings; everything else is an
+//! `MULTI`, ...) answers an error that says why a register cannot and which engine can; what works
+//! on lists, hashes, sets and sorted sets says that values are byte strings; everything else is an
 //! unknown command. The texts are those of Redis 7 where it has one.
 
 pub mod client;

@@ -1,8 +1,8 @@
 //! The operations of one connection that have not ended, and the order among those of one key.
 //!
 //! Operations of one key form a chain and run one after the other; those of different keys run at
-//! once. Keys are told apart by a 64-bit hash: two that collide wait for each other needlessly, which
-//! changes no result.
+//! once. Keys are told apart by a 64-bit hash: two that collide wait for each other needlessly,
+//! which changes no result.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -100,8 +100,8 @@ impl Flights {
         !self.ready.is_empty()
     }
 
-    /// Adds an operation behind the earlier ones of its key. If it may start at once and `may_start`
-    /// allows, it is given back with its number and counts as started; else it is kept.
+    /// Adds an operation behind the earlier ones of its key. If it may start at once and
+    /// `may_start` allows, it is given back with its number and counts as started; else it is kept.
     pub(crate) fn add(
         &mut self,
         command: u32,
@@ -165,8 +165,8 @@ impl Flights {
         Some((number, slot.lane, operation))
     }
 
-    /// An operation has ended; the next one of its key becomes ready. `None` if no operation of this
-    /// number is started, as when an outcome comes twice.
+    /// An operation has ended; the next one of its key becomes ready. `None` if no operation of
+    /// this number is started, as when an outcome comes twice.
     pub(crate) fn end(&mut self, number: u32) -> Option<Ended> {
         let at = number as u16;
         let slot = self.slots.get_mut(usize::from(at))?;

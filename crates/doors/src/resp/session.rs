@@ -2,8 +2,8 @@
 //!
 //! Commands wait in a queue until their replies are known and all earlier ones were written. What
 //! keeps memory bounded: no command is read while too many, or too many bytes of them, are
-//! unanswered, or while the client does not take its replies; and no operation is started that could
-//! bring more values than the client may have outstanding.
+//! unanswered, or while the client does not take its replies; and no operation is started that
+//! could bring more values than the client may have outstanding.
 
 use super::commands::{self, Cx, Plan};
 use super::frame::Command;
@@ -64,8 +64,9 @@ struct Pending {
 /// One connection of a client.
 ///
 /// The host's part: append what it reads to a buffer and call [`Session::feed`]; give outcomes to
-/// [`Session::complete`]; write [`Session::output`]. After a completion and after output was written,
-/// call `feed` again if [`Session::wants_feed`] says so: it goes on with what was held back.
+/// [`Session::complete`]; write [`Session::output`]. After a completion and after output was
+/// written, call `feed` again if [`Session::wants_feed`] says so: it goes on with what was held
+/// back.
 pub struct Session {
     shared: Arc<Shared>,
     client: Client,
@@ -205,8 +206,8 @@ impl Session {
         is_held_back || (input.len() > self.leftover && self.wants_input())
     }
 
-    /// Whether the connection is to be closed once the output was written. A host that then reads on
-    /// for a moment and drops what comes lets a client that is still sending see the last error.
+    /// Whether the connection is to be closed once the output was written. A host that then reads
+    /// on for a moment and drops what comes lets a client that is still sending see the last error.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.is_draining && self.pending.is_empty()
@@ -350,8 +351,8 @@ impl Session {
     }
 
     /// Whether one more operation may start: the values under way, those held and the output are
-    /// within their bound, as far as can be foreseen. One may always start once the client takes its
-    /// replies, so that a value of any length can be read.
+    /// within their bound, as far as can be foreseen. One may always start once the client takes
+    /// its replies, so that a value of any length can be read.
     fn may_start(&self) -> bool {
         if self.flights.started() == 0 {
             return self.output.len() < CLIENT_QUEUE_BYTES_MAX;

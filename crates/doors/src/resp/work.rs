@@ -18,7 +18,8 @@ const PAGE_KEYS: u32 = 1000;
 /// How many bytes of keys the error of a command on many keys repeats.
 const TOLD_BYTES_MAX: usize = 4096;
 
-/// An engine answered something else than was asked. Clients get an error; writes may have happened.
+/// An engine answered something else than was asked. Clients get an error; writes may have
+/// happened.
 const MISMATCH: &str = "UNKNOWNOUTCOME the engine answered another question than was asked";
 
 /// A command of one operation: what its outcome is turned into.
@@ -265,7 +266,8 @@ pub(crate) enum List {
     Scan { pattern: Option<Bytes>, is_empty: bool },
     /// How many keys there are, about.
     Size,
-    /// One key, the first at or after a random position. A bigger gap before a key makes it likelier.
+    /// One key, the first at or after a random position. A bigger gap before a key makes it
+    /// likelier.
     Random { wrapped: bool },
 }
 

@@ -34,7 +34,7 @@ pub(super) enum Ask {
 
 /// Where an operation stands.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // Every operation begins in the largest; a box would cost it more.
+#[allow(clippy::large_enum_variant)] // Every operation begins in the largest one.
 pub(super) enum Phase {
     /// Phase 1: collecting timestamps, or the newest record.
     Read(Reading),
@@ -207,8 +207,8 @@ impl Linearizable {
         if self.settings.digest_reads && is_ready { Want::Digest } else { Want::Value }
     }
 
-    /// Sends the question of the operation's present phase to every member of the view it aims at, or
-    /// to those that its read phase asks first.
+    /// Sends the question of the operation's present phase to every member of the view it aims at,
+    /// or to those that its read phase asks first.
     ///
     /// Questions leave early: they promise nothing, the members decide what to do with them.
     pub(super) fn ask_all(&mut self, id: u64, cx: &mut Context<'_>) {
@@ -336,9 +336,9 @@ impl Linearizable {
         self.finish(id, Outcome::Refused(refusal), cx);
     }
 
-    /// Moves an operation to the newest view known, if that is newer than the one it aims at. A read
-    /// phase begins anew; a write phase repeats the **same** record: a put that read again could
-    /// appear, be overwritten and appear again.
+    /// Moves an operation to the newest view known, if that is newer than the one it aims at. A
+    /// read phase begins anew; a write phase repeats the **same** record: a put that read again
+    /// could appear, be overwritten and appear again.
     pub(super) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
         let route = Arc::clone(&self.volatile.route);
         let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
@@ -364,8 +364,8 @@ impl Linearizable {
     }
 
     /// Takes in what a reply's stamp says of views and of members that forgot. Returns whether the
-    /// reply may count for the operation: it is stamped with the very view the operation aims at. An
-    /// operation that aims at an older view than is now known moves on.
+    /// reply may count for the operation: it is stamped with the very view the operation aims at.
+    /// An operation that aims at an older view than is now known moves on.
     pub(super) fn accept(
         &mut self,
         id: u64,

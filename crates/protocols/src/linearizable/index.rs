@@ -1,6 +1,6 @@
 //! A bounded index from key to the head of its newest record, which spares a put most of its reads
-//! of the store. Two generations: when the young one is full it becomes the old one and what was old
-//! is dropped, so a miss costs one read of the store and memory has a bound.
+//! of the store. Two generations: when the young one is full it becomes the old one and what was
+//! old is dropped, so a miss costs one read of the store and memory has a bound.
 
 use super::record::Head;
 use bytes::Bytes;

@@ -54,8 +54,9 @@ pub enum Message {
         #[serde(skip)]
         key: Bytes,
     },
-    /// Member to coordinator: its newest timestamp for the key, and the record if it was wanted. For
-    /// a `Counter` it may leave before that timestamp is durable; otherwise what it shows is durable.
+    /// Member to coordinator: its newest timestamp for the key, and the record if it was wanted.
+    /// For a `Counter` it may leave before that timestamp is durable; otherwise what it shows is
+    /// durable.
     ReadB {
         /// Echoed.
         op: u64,
@@ -82,8 +83,8 @@ pub enum Message {
         #[serde(skip)]
         record: Bytes,
     },
-    /// Member to coordinator. `ok`: the sender was in `view` and holds the record or a newer one, as
-    /// durably as the keyspace promises. Not `ok`: it did not store it.
+    /// Member to coordinator. `ok`: the sender was in `view` and holds the record or a newer one,
+    /// as durably as the keyspace promises. Not `ok`: it did not store it.
     WriteB {
         /// Echoed.
         op: u64,

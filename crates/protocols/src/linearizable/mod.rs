@@ -1,18 +1,19 @@
 //! Engine `linearizable`: every key an atomic register.
 //!
-//! From C. Arad, T. M. Shafaat, S. Haridi, "CATS: Linearizability and Partition Tolerance in Scalable
-//! and Self-Organizing Key-Value Stores" (SICS T2012:04), called CATS below.
+//! From C. Arad, T. M. Shafaat, S. Haridi, "CATS: Linearizability and Partition Tolerance in
+//! Scalable and Self-Organizing Key-Value Stores" (SICS T2012:04), called CATS below.
 //!
 //! # Promise
 //! A get returns the value of the last completed put, or of one that is under way; once it has
-//! returned a value, no later get returns an older one. Operations end while a majority of the key's
-//! group can be reached. A write is acknowledged when a majority holds it as durably as the keyspace
-//! promises. A timed-out write may take effect once, at any later time, or never.
+//! returned a value, no later get returns an older one. Operations end while a majority of the
+//! key's group can be reached. A write is acknowledged when a majority holds it as durably as the
+//! keyspace promises. A timed-out write may take effect once, at any later time, or never.
 //!
 //! # Roles
-//! **Coordinator**: any node, for the clients that ask it. **Member**: a node of the group's view; it
-//! stores records and answers, stamping each reply with its view. A reply counts only if its sender is
-//! a member of that view and all counted replies carry the same one: a consistent quorum (CATS §4).
+//! **Coordinator**: any node, for the clients that ask it. **Member**: a node of the group's view;
+//! it stores records and answers, stamping each reply with its view. A reply counts only if its
+//! sender is a member of that view and all counted replies carry the same one: a consistent quorum
+//! (CATS §4).
 //!
 //! ```text
 //! put   coordinator ── ReadA(counter) ──▶ members     phase 1: highest timestamp of a quorum
@@ -29,8 +30,8 @@
 //! - Replies of one node are stamped with rising views (I1, asserted in `stamp`).
 //! - The timestamp of a key at a member never goes back (I6, `store`).
 //! - All replies counted in one phase carry the same view and come from its members (I7, `accept`).
-//! - What a reply shows to a client, or acknowledges, is durable at its sender before it leaves (the
-//!   gate; `send_after_key`). Only the timestamp for a put's first phase may leave earlier.
+//! - What a reply shows to a client, or acknowledges, is durable at its sender before it leaves
+//!   (the gate; `send_after_key`). Only the timestamp for a put's first phase may leave earlier.
 //! - A member whose data is incomplete answers reads with "not yet", never with data.
 //! - A write that moves to a newer view repeats the same record and never reads again.
 //!
@@ -83,11 +84,11 @@ pub struct Settings {
     /// The longest value in bytes.
     pub value_bytes_max: usize,
     /// Whether a get asks the other members for timestamps alone and takes the value from the
-    /// coordinator's own replica. It spares their stores and the network, and asks a second time when
-    /// the own replica is behind.
+    /// coordinator's own replica. It spares their stores and the network, and asks a second time
+    /// when the own replica is behind.
     pub digest_reads: bool,
-    /// Whether phase 1 asks only a majority first, the coordinator itself among it, and the others when
-    /// that is late, lacks data or disagrees. It spares the others a third of their work.
+    /// Whether phase 1 asks only a majority first, the coordinator itself among it, and the others
+    /// when that is late, lacks data or disagrees. It spares the others a third of their work.
     pub ask_majority_first: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Whom phase 1 asks first: this node and the members that follow it in the order of ids, as many as a
-//! majority needs, without those that were late a moment ago. Which majority answers makes no
+//! Whom phase 1 asks first: this node and the members that follow it in the order of ids, as many
+//! as a majority needs, without those that were late a moment ago. Which majority answers makes no
 //! difference to what is right; the rest is asked as soon as the first is late, lacks data or
 //! disagrees.
 

@@ -1,8 +1,8 @@
 //! Phase 1 at the coordinator: from replies to a decision.
 //!
 //! A get is done in one round trip when a majority of the view holds the highest timestamp seen.
-//! Otherwise it waits a moment for the remaining replies, then imposes what it read (CATS §4.2). A put
-//! or delete takes the highest timestamp of a consistent quorum and writes above it.
+//! Otherwise it waits a moment for the remaining replies, then imposes what it read (CATS §4.2). A
+//! put or delete takes the highest timestamp of a consistent quorum and writes above it.
 
 use super::coordinator::{Ask, Phase};
 use super::message::{Stamp, Want};

@@ -10,10 +10,10 @@ use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use serde::{Deserialize, Serialize};
 
-/// Totally ordered and unique: `n` is one more than the highest the writer's quorum knew, the writer
-/// carries its start, and no start uses a sequence number twice. Equal timestamps mean equal values.
-/// (CATS §4.2 orders by `n` and the coordinator alone, which lets two puts of one coordinator, or of
-/// its two starts, collide.)
+/// Totally ordered and unique: `n` is one more than the highest the writer's quorum knew, the
+/// writer carries its start, and no start uses a sequence number twice. Equal timestamps mean equal
+/// values. (CATS §4.2 orders by `n` and the coordinator alone, which lets two puts of one
+/// coordinator, or of its two starts, collide.)
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -42,8 +42,8 @@ impl Ts {
     }
 }
 
-/// No honest writer gets this far; a higher counter in a message is refused, so that one faulty peer
-/// cannot leave no room above a key's timestamp.
+/// No honest writer gets this far; a higher counter in a message is refused, so that one faulty
+/// peer cannot leave no room above a key's timestamp.
 pub(super) const COUNTER_MAX: u64 = 1 << 62;
 const TOMBSTONE: u8 = 0x10;
 const VALUE: u8 = 0x11;

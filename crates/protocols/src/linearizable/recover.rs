@@ -9,9 +9,9 @@ use quorate_kernel::process::Recovery;
 use quorate_kernel::view::View;
 
 impl Linearizable {
-    /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The view is the
-    /// one last recorded, however old. Only a lane that forgot refills first, even on a node that is no
-    /// member any more: a new member may still count on the data of those it replaced.
+    /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The view is
+    /// the one last recorded, however old. Only a lane that forgot refills first, even on a node
+    /// that is no member any more: a new member may still count on the data of those it replaced.
     pub(super) fn recover(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         let stored = View::load(cx.table);
         let is_born = stored.is_none();

@@ -1,21 +1,22 @@
 //! How a member whose data is incomplete gets it from the others before its answers count.
 //!
 //! Two reasons, one transfer:
-//! - **It forgot** what it had acknowledged (a `memory` lane after a restart, a `periodic` one after a
-//!   power loss). It refills from so many others that they meet every majority it was part of. Each
-//!   source first notes, durably, that the asker forgot in this start; from then on acknowledgements of
-//!   the asker's earlier starts do not count ([`crate::quorum`]).
-//! - **It is new in a view.** It hears from a majority of the members of the view before, each of them
-//!   after it has left that view (CATS §4.1), so that nothing can still complete there unseen.
+//! - **It forgot** what it had acknowledged (a `memory` lane after a restart, a `periodic` one
+//!   after a power loss). It refills from so many others that they meet every majority it was part
+//!   of. Each source first notes, durably, that the asker forgot in this start; from then on
+//!   acknowledgements of the asker's earlier starts do not count ([`crate::quorum`]).
+//! - **It is new in a view.** It hears from a majority of the members of the view before, each of
+//!   them after it has left that view (CATS §4.1), so that nothing can still complete there unseen.
 //!
-//! A node to which both happened needs both. A source counts only while its own data is complete. If *every* other member forgot too, nothing is
-//! left to refill from: everything was lost, as `memory` promises for a restart of all hosts at once.
-//! One round of answers cannot show that, because members forget and refill one after the other; so a
-//! second round asks each again. A member that had forgot in both answers, in one start, had forgot at
-//! the moment between the rounds, and so had all. What these incarnations hold is then everything that
-//! is left, so they count as sources for each other although they forgot; who finds this out tells the
-//! others which incarnations it concerns. They must still hear from as many others as in any refill:
-//! each of those then knows that the asker forgot, and its earlier acknowledgements no longer count.
+//! A node to which both happened needs both. A source counts only while its own data is complete.
+//! If *every* other member forgot too, nothing is left to refill from: everything was lost, as
+//! `memory` promises for a restart of all hosts at once. One round of answers cannot show that,
+//! because members forget and refill one after the other; so a second round asks each again. A
+//! member that had forgot in both answers, in one start, had forgot at the moment between the
+//! rounds, and so had all. What these incarnations hold is then everything that is left, so they
+//! count as sources for each other although they forgot; who finds this out tells the others which
+//! incarnations it concerns. They must still hear from as many others as in any refill: each of
+//! those then knows that the asker forgot, and its earlier acknowledgements no longer count.
 
 use super::keys::{Lost, Stored};
 use super::message::{Message, Stamp};
@@ -185,8 +186,8 @@ impl Linearizable {
         let stamp = self.stamp(view);
         // Before this node has left the older view, something may still complete there.
         let has_left = self.durable.view.id >= view;
-        // The stamp's status says whether what it holds is complete; the asker may know that it is all
-        // there is.
+        // The stamp's status says whether what it holds is complete; the asker may know that it is
+        // all there is.
         let (page, next) = if has_left {
             self.page(from, SCAN_KEYS_MAX, Show::Records, cx)
         } else {

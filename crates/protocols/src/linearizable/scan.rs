@@ -1,9 +1,9 @@
 //! A page of a scan at the coordinator: pages of a consistent quorum, merged by timestamp.
 //!
 //! A write that was completed before the scan began is held by a majority, so each quorum shows it:
-//! a key that is present throughout appears, a key whose delete was completed does not. A write that
-//! is still under way, or whose outcome is unknown, may be shown or not, and unlike a get the scan does
-//! not impose what it shows.
+//! a key that is present throughout appears, a key whose delete was completed does not. A write
+//! that is still under way, or whose outcome is unknown, may be shown or not, and unlike a get the
+//! scan does not impose what it shows.
 
 use super::coordinator::{Ask, Phase};
 use super::keys::{client_key, position_of};

@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 pub enum Status {
     /// Its data is complete.
     Ready,
-    /// New in the view: it must first hear from a majority of these, the members of the view before.
+    /// New in the view: it must first hear from a majority of these, the members of the view
+    /// before.
     Busy {
         /// The members of the view before.
         sources: Vec<NodeId>,

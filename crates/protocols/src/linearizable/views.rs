@@ -1,7 +1,7 @@
 //! Views: what this node has installed, and what it has heard of.
 //!
-//! A node installs decided views one after the other, never back and never over a gap (CATS §4.1): its
-//! duty as a source of data belongs to each of them. A hint only tells where to send.
+//! A node installs decided views one after the other, never back and never over a gap (CATS §4.1):
+//! its duty as a source of data belongs to each of them. A hint only tells where to send.
 
 use super::keys::Stored;
 use super::state::Status;

@@ -29,8 +29,8 @@ const READ_BYTES_MIN: usize = 8 * 1024;
 const READS_MAX: usize = 16;
 /// How long a client with a full queue of replies may take none of them.
 const SLOW_FOR: Span = Span::secs(60);
-/// How long a client that was told its last reply may take to close. What it still sends is read and
-/// dropped: closing before that would reset the connection, and it would lose the reply.
+/// How long a client that was told its last reply may take to close. What it still sends is read
+/// and dropped: closing before that would reset the connection, and it would lose the reply.
 const PARTING_FOR: Span = Span::secs(5);
 /// After this without a reply a client keeps no room for the next one.
 const IDLE_AFTER: Span = Span::secs(1);
@@ -273,7 +273,8 @@ impl Clients {
         mark(&mut client.is_dirty, &mut self.dirty, key);
     }
 
-    /// Writes what waits, lets sessions go on that were held back by it, closes those that are done.
+    /// Writes what waits, lets sessions go on that were held back by it, closes those that are
+    /// done.
     pub fn flush(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
         for key in std::mem::take(&mut self.dirty) {
             let Some(client) = self.clients.get_mut(key) else { continue };
@@ -312,7 +313,8 @@ impl Clients {
         !self.dirty.is_empty()
     }
 
-    /// Closes clients that have taken no replies, or have not closed, for long, and counts what is in hand.
+    /// Closes clients that have taken no replies, or have not closed, for long, and counts what is
+    /// in hand.
     pub fn tend(&mut self, now: Time) {
         let is_slow = |client: &mut Client| {
             client.session.output().len() >= CLIENT_QUEUE_BYTES_MAX

@@ -1,7 +1,8 @@
 //! The disk thread: it alone applies batches and syncs.
 //!
-//! It takes every batch that waits, commits them together and syncs once: while a sync runs, the next
-//! group grows. A failure is reported and nothing is tried again; the core thread then stops the host.
+//! It takes every batch that waits, commits them together and syncs once: while a sync runs, the
+//! next group grows. A failure is reported and nothing is tried again; the core thread then stops
+//! the host.
 
 use crate::metrics::Shared;
 use mio::Waker;
@@ -38,8 +39,8 @@ pub(super) struct Disk {
 
 /// How the disk thread works.
 pub(super) struct Settings {
-    /// The longest time that data handed to the operating system stays unsynced, if any keyspace has
-    /// such data.
+    /// The longest time that data handed to the operating system stays unsynced, if any keyspace
+    /// has such data.
     pub sync_every: Option<Duration>,
     /// Where it counts.
     pub shared: Arc<Shared>,

@@ -3,8 +3,8 @@
 //! ```text
 //! magic "QRTE" | version u8 | cluster u128 | node u64 | start u32 | for node u64 | settings u64
 //! ```
-//! All integers are little-endian. `settings` is a hash of what both must agree on of every keyspace.
-//! A host that disagrees says so in its log and closes.
+//! All integers are little-endian. `settings` is a hash of what both must agree on of every
+//! keyspace. A host that disagrees says so in its log and closes.
 
 use quorate_kernel::ids::{ClusterId, Incarnation, NodeId, Start};
 use quorate_kernel::wire::VERSION;

@@ -1,7 +1,7 @@
 //! Connections to the other hosts: one for each pair, carrying frames both ways.
 //!
-//! The node with the lower id dials, the other accepts; a newer connection replaces an older one. What
-//! waits for a peer is bounded: a peer that does not read loses frames, and protocols repeat.
+//! The node with the lower id dials, the other accepts; a newer connection replaces an older one.
+//! What waits for a peer is bounded: a peer that does not read loses frames, and protocols repeat.
 
 use super::handshake::{HELLO_BYTES, Hello, HelloError};
 use super::io::{self, Progress};

@@ -1,8 +1,8 @@
 //! One host: the core thread, its sockets and the disk thread.
 //!
 //! The core thread owns all protocol state and every socket; it turns in [`core`], drains what has
-//! arrived, runs the node's turn and writes once per peer and client. The disk thread owns the store's
-//! write path. [`run`] is all that the rest of the binary knows of either.
+//! arrived, runs the node's turn and writes once per peer and client. The disk thread owns the
+//! store's write path. [`run`] is all that the rest of the binary knows of either.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -30,7 +30,7 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("echo", 2, &["loading", "stale", "fast"], "1.0.0", "Echo the given string", Run::Handler(echo)),
     spec("hello", -1, ANY_TIME, "6.0.0", "Handshake with the server", Run::Handler(hello::hello)),
     spec("auth", -2, ANY_TIME, "1.0.0", "Authenticate to the server", Run::Handler(hello::auth)),
-    spec("select", 2, &["loading", "stale", "fast"], "1.0.0", "Change the keyspace of the connection, by number or name", Run::Handler(select)),
+    spec("select", 2, &["loading", "stale", "fast"], "1.0.0", "Change the keyspace, by number or name", Run::Handler(select)),
     spec("quit", -1, ANY_TIME, "1.0.0", "Close the connection", Run::Handler(quit)),
     spec("reset", 1, ANY_TIME, "6.2.0", "Reset the connection", Run::Handler(reset)),
     spec("client", -2, &[], "2.4.0", "A container for client connection commands", Run::Container(None, CLIENT)),

@@ -30,7 +30,7 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("info", -1, &["loading", "stale"], "1.0.0", "Get information and statistics about the server", Run::Handler(info::info)),
     spec("config", -2, &[], "2.0.0", "A container for server configuration commands", Run::Container(None, CONFIG)),
     spec("time", 1, &["loading", "stale", "fast"], "2.6.0", "Return the current server time", Run::Handler(time)),
-    spec("lastsave", 1, &["loading", "stale", "fast"], "1.0.0", "Get the UNIX time stamp of the start; every acknowledged write is saved", Run::Handler(last_save)),
+    spec("lastsave", 1, &["loading", "stale", "fast"], "1.0.0", "Get the UNIX time stamp of the start", Run::Handler(last_save)),
     spec("slowlog", -2, &[], "2.2.12", "A container for slow log commands", Run::Container(None, SLOWLOG)),
     spec("memory", -2, &[], "4.0.0", "A container for memory diagnostics commands", Run::Container(None, MEMORY)),
     spec("cluster", -2, &[], "3.0.0", "", Run::Handler(cluster)),
