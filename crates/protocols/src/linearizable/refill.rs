@@ -49,6 +49,8 @@ struct Source {
     forgot: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
     confirmed: bool,
+    /// Whether it has installed the asker's view or a later one.
+    has_left: bool,
 }
 
 /// A refill under way.
@@ -67,7 +69,8 @@ impl Refill {
     fn new(round: u64, quorums: Vec<(Vec<NodeId>, usize)>, forgot: bool) -> Refill {
         let nodes: BTreeSet<NodeId> =
             quorums.iter().flat_map(|(nodes, _)| nodes).copied().collect();
-        let source = |node| Source { node, from: Some(0), forgot: None, confirmed: false };
+        let source =
+            |node| Source { node, from: Some(0), forgot: None, confirmed: false, has_left: false };
         let sources = nodes.into_iter().map(source).collect();
         Refill { round, confirming: None, sources, quorums, forgot }
     }
@@ -81,11 +84,21 @@ impl Refill {
     }
 
     fn is_met(&self) -> bool {
-        let is_done = |node: &NodeId| {
-            self.sources.iter().any(|source| source.node == *node && source.from.is_none())
+        self.all_quorums(|source| source.from.is_none())
+    }
+
+    /// Whether a majority of the view before is known to have left it. Until then its members may
+    /// still complete operations there, so a newcomer must not complete any in the view after.
+    pub fn is_view_before_left(&self) -> bool {
+        self.all_quorums(|source| source.has_left)
+    }
+
+    fn all_quorums(&self, is_counted: impl Fn(&Source) -> bool) -> bool {
+        let counts = |node: &NodeId| {
+            self.sources.iter().any(|source| source.node == *node && is_counted(source))
         };
-        let done = |nodes: &[NodeId]| nodes.iter().filter(|node| is_done(node)).count();
-        self.quorums.iter().all(|(nodes, needed)| done(nodes) >= *needed)
+        let count = |nodes: &[NodeId]| nodes.iter().filter(|node| counts(node)).count();
+        self.quorums.iter().all(|(nodes, needed)| count(nodes) >= *needed)
     }
 
     /// Takes in that a source forgot too; returns whether a confirming round must begin.
@@ -219,6 +232,11 @@ impl Linearizable {
             self.ask_sources(cx);
         }
         let Some(refill) = &mut self.volatile.refill else { return };
+        if stamp.view >= asked_in
+            && let Some(source) = refill.sources.iter_mut().find(|s| s.node == from.node)
+        {
+            source.has_left = true;
+        }
         if stamp.status == Status::Forgot && refill.forgot && refill.note_forgot(from, round) {
             self.ask_sources(cx);
         }

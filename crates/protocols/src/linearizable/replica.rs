@@ -4,6 +4,7 @@ use super::keys::{first_at, position_of};
 use super::message::{Message, PAGE_BYTES, Stamp, Want};
 use super::page;
 use super::record::{HEAD_BYTES, Head, Record, Ts};
+use super::refill::Refill;
 use super::state::Status;
 use super::{Context, Linearizable};
 use alloc::boxed::Box;
@@ -73,7 +74,9 @@ impl Linearizable {
         }
     }
 
-    /// A coordinator asks to store a record in the view it names. Members that lack data take part.
+    /// A coordinator asks to store a record in the view it names. Members that lack data take part,
+    /// a newcomer as soon as it knows that a majority has left the view before (CATS §4.1 sends P4A
+    /// only then).
     pub(super) fn on_write(
         &mut self,
         from: Incarnation,
@@ -85,7 +88,8 @@ impl Linearizable {
         let stamp = self.stamp(view);
         let ok = view == self.durable.view.id
             && self.is_member(cx)
-            && self.durable.view.range.contains(position_of(&key));
+            && self.durable.view.range.contains(position_of(&key))
+            && self.may_acknowledge();
         let reply = Message::WriteB { op, view, ok, stamp };
         if !ok {
             probe!("linearizable/write_refused");
@@ -98,6 +102,12 @@ impl Linearizable {
         } else {
             cx.fx.send_after_key(from, reply, key);
         }
+    }
+
+    fn may_acknowledge(&self) -> bool {
+        let refill = self.volatile.refill.as_ref();
+        !matches!(self.durable.status, Status::Busy { .. })
+            || refill.is_some_and(Refill::is_view_before_left)
     }
 
     /// Keeps a record unless a newer one is there; the newest of a key never goes back (I6).

@@ -275,3 +275,27 @@ fn what_one_get_has_seen_no_later_get_misses() {
          # told nothing",
     );
 }
+
+/// A newcomer that acknowledged before a majority had left the view before would complete a write
+/// that the view before, still in force for a majority, does not show.
+#[test]
+fn a_newcomer_acknowledges_only_when_the_view_before_was_left() {
+    schedule(
+        "nodes 3 spare 1
+         put 2 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA
+         view 2 2 1 2 4
+         view 4 2 1 2 4
+         drop RefillA
+         tick 20ms
+         deliver WriteA 2->4
+         deliver WriteB 4->2
+         # told nothing
+         get 3 k
+         deliver ReadA 3->1
+         deliver ReadB 1->3
+         # told get k: nothing",
+    );
+}
