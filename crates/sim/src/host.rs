@@ -8,7 +8,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::lane::Lane;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::process::Recovery;
+use quorate_kernel::process::{Inspect, Recovery};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::Time;
@@ -18,6 +18,7 @@ use quorate_node::host;
 use quorate_node::node::{LaneSpec, Node, lanes};
 use quorate_node::pump::{self, Input};
 use quorate_store::memory::Crash;
+use std::fmt::Display;
 
 /// The lane of the one keyspace.
 pub const LANE: LaneId = LaneId(1);
@@ -280,6 +281,22 @@ impl Host {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.node.as_ref().is_some_and(|node| node.is_ready(LANE))
+    }
+
+    /// Which version of the group's view its node has installed. What it was told may still wait
+    /// for a turn.
+    pub fn installed(&self) -> Option<u64> {
+        struct Version(Option<u64>);
+        impl Inspect for Version {
+            fn field(&mut self, name: &'static str, value: &dyn Display) {
+                if name == "view" {
+                    self.0 = value.to_string().parse().ok();
+                }
+            }
+        }
+        let mut version = Version(None);
+        self.node.as_ref()?.inspect(LANE, &mut version);
+        version.0
     }
 
     /// Notes that a host that had forgotten is whole again.

@@ -74,7 +74,7 @@ impl World<'_> {
             for submission in submissions.drain(..) {
                 let host = submission.host;
                 let local = self.hosts[host].clock.local(self.now);
-                let deadline = local + Span::millis(self.prepared.scenario.workload.deadline_ms);
+                let deadline = local + Span::millis(self.workload.deadline_ms());
                 let request = Request { operation: submission.operation, deadline };
                 let ticket = submission.ticket;
                 self.hosts[host].receive(Input::Request { lane: LANE, ticket, request });

@@ -279,7 +279,9 @@ impl<'a> World<'a> {
             return;
         }
         let nodes: Vec<NodeId> = self.hosts.iter().map(|host| host.node_id).collect();
-        let ready: Vec<bool> = self.hosts.iter().map(Host::is_ready).collect();
+        let newest = self.oracle.newest().id.version;
+        let is_ready = |host: &Host| host.is_ready() && host.installed() == Some(newest);
+        let ready: Vec<bool> = self.hosts.iter().map(is_ready).collect();
         let lives: Vec<u32> = self.hosts.iter().map(|host| host.life).collect();
         if self.oracle.decide(&nodes, &ready, self.now, &mut self.queue, &lives) {
             let (id, count) = (self.oracle.newest().id.version, self.oracle.decided());

@@ -201,3 +201,21 @@ fn a_failing_seed_is_reduced_to_what_matters() {
     assert_eq!(again.violation, Some(shrunk.violation));
     assert!(shrink::shrink(&mut runner, replay, None).expect("it can be run").is_none());
 }
+
+/// Seeds that once showed a bug: a newcomer that acknowledged writes too early (moves), and demands
+/// that gave slow disks and networks too little time (power, views).
+#[test]
+fn seeds_that_failed_once_hold() {
+    let kept = [
+        ("moves", 101_446),
+        ("moves", 102_457),
+        ("moves", 108_511),
+        ("power", 106_919),
+        ("views", 108_935),
+    ];
+    for (scenario, seed) in kept {
+        let setup = Setup { seed, ..Setup::default() };
+        let violation = Runner::default().run(&prepared(scenario), setup).violation;
+        assert!(violation.is_none(), "{scenario} {seed}: {violation:?}");
+    }
+}

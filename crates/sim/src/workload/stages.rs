@@ -6,6 +6,9 @@ use crate::queue::{Event, HostIndex, Queue};
 use crate::trace::Trace;
 use quorate_kernel::time::Time;
 
+/// How much more time an operation gets that must succeed.
+const DEMAND_TIMES: u64 = 12;
+
 /// What clients must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -41,6 +44,11 @@ impl Workload {
         }
     }
 
+    /// How long an operation begun now may take, in milliseconds.
+    pub fn deadline_ms(&self) -> u64 {
+        self.section.deadline_ms
+    }
+
     /// From now on only these hosts are asked.
     pub fn restrict(&mut self, usable: &[bool], now: u64, queue: &mut Queue, trace: &mut Trace) {
         self.usable.copy_from_slice(usable);
@@ -58,8 +66,11 @@ impl Workload {
         self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
 
-    /// Every operation begun from now on must succeed.
+    /// Every operation begun from now on must succeed. It gets more time than during the faults: in
+    /// some seeds a single sync takes most of a second.
     pub fn demand(&mut self, now: u64, queue: &mut Queue) {
+        self.section.deadline_ms *= DEMAND_TIMES;
+        self.section.patience_ms *= DEMAND_TIMES;
         self.recorder.heal(Time(now));
         self.begin_stage(Stage::Demand, now, queue);
     }
