@@ -35,7 +35,7 @@ REFUSED = [
     (["GETDEL", "k"], SERIALIZABLE),
     (["WATCH", "k"], SERIALIZABLE),
     (["MULTI"], SERIALIZABLE),
-    (["EXPIRE", "k", "10"], "a key stays until it is deleted"),
+    (["EXPIRE", "k", "10"], SERIALIZABLE),
 ]
 
 # Why, in every refusal.
