@@ -112,8 +112,8 @@ impl Default for Config {
             http: Http { bind: loopback(HTTP_PORT) },
             store: Store {
                 cache: Size(64 * MIB),
-                memtable: Size(16 * MIB),
-                journal_max: Size(192 * MIB),
+                memtable: Size(64 * MIB),
+                journal_max: Size(512 * MIB),
                 worker_threads: 2,
                 sync_delay: Length(Duration::ZERO),
             },
