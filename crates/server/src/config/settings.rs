@@ -111,7 +111,7 @@ impl Default for Config {
             cluster: Cluster { bind: loopback(CLUSTER_PORT), addresses: Addresses::default() },
             http: Http { bind: loopback(HTTP_PORT) },
             store: Store {
-                cache: Size(64 * MIB),
+                cache: Size(32 * MIB),
                 memtable: Size(64 * MIB),
                 journal_max: Size(512 * MIB),
                 worker_threads: 2,
