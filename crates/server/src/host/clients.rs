@@ -1,6 +1,7 @@
 //! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
 
 use super::io::{self, Progress};
+use super::mark;
 use super::token::{CLIENT, token};
 use crate::metrics::{Ending, Kind, RejectReason, Shared};
 use bytes::BytesMut;
@@ -371,13 +372,6 @@ fn queue(flag: &mut bool, list: &mut VecDeque<usize>, key: usize) {
     if !*flag {
         *flag = true;
         list.push_back(key);
-    }
-}
-
-fn mark(flag: &mut bool, list: &mut Vec<usize>, key: usize) {
-    if !*flag {
-        *flag = true;
-        list.push(key);
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::handshake::{HELLO_BYTES, Hello, HelloError};
 use super::io::{self, Progress};
+use super::mark;
 use super::token::{LINK, token};
 use crate::metrics::{RejectReason, Shared};
 use bytes::BytesMut;
@@ -101,10 +102,7 @@ impl Links {
         match link.filter(|(_, link)| link.is_up && room(link)) {
             Some((key, link)) => {
                 frame.write(&mut link.out);
-                if !link.is_dirty {
-                    link.is_dirty = true;
-                    self.dirty.push(key);
-                }
+                mark(&mut link.is_dirty, &mut self.dirty, key);
             }
             None => peer.dropped += 1,
         }
@@ -189,13 +187,11 @@ impl Links {
     pub fn on_event(&mut self, key: usize, event: &mio::event::Event) {
         let Some(link) = self.links.get_mut(key) else { return };
         link.is_ending |= event.is_read_closed() || event.is_error();
-        if (event.is_readable() || link.is_ending) && !link.is_readable {
-            link.is_readable = true;
-            self.readable.push(key);
+        if event.is_readable() || link.is_ending {
+            mark(&mut link.is_readable, &mut self.readable, key);
         }
-        if event.is_writable() && !link.is_dirty {
-            link.is_dirty = true;
-            self.dirty.push(key);
+        if event.is_writable() {
+            mark(&mut link.is_dirty, &mut self.dirty, key);
         }
     }
 
@@ -282,10 +278,7 @@ impl Links {
         if link.peer.is_none() {
             let reply = Hello { to: node, ..self.hello };
             link.out.push_slice(&reply.to_bytes());
-            if !link.is_dirty {
-                link.is_dirty = true;
-                self.dirty.push(key);
-            }
+            mark(&mut link.is_dirty, &mut self.dirty, key);
         }
         link.peer = Some(index);
         link.is_up = true;

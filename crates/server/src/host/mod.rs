@@ -94,3 +94,11 @@ pub enum HostError {
 pub fn run(options: Options) -> Result<(), HostError> {
     core::Core::start(options)?.run()
 }
+
+/// Raises a connection's flag and lists the connection, unless that was done already.
+fn mark(flag: &mut bool, list: &mut Vec<usize>, key: usize) {
+    if !*flag {
+        *flag = true;
+        list.push(key);
+    }
+}
