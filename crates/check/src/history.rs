@@ -54,6 +54,9 @@ impl From<Outcome> for Completion {
             Outcome::Page { keys, next } => Completion::Page { keys, next },
             Outcome::Refused(refusal) if refusal.may_have_applied() => Completion::Unknown,
             Outcome::Refused(_) => Completion::Refused,
+            Outcome::Explained(_) | Outcome::Noted => {
+                unreachable!("clients' operations are not answered like an operator's")
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::ids::{Incarnation, NodeId, Start, Ticket};
 use crate::operation::Outcome;
 use crate::process::Process;
+use crate::ring::Ring;
 use crate::storage::Class;
 use crate::time::Time;
 use crate::view::View;
@@ -57,6 +58,9 @@ impl From<&Arc<[NodeId]>> for Recipients {
 pub enum Note {
     /// A newer view was installed and is durable.
     ViewInstalled(Arc<View>),
+    /// What this node believes of the ring has changed. The host is told too: it finds the peers'
+    /// addresses there.
+    Ring(Arc<Ring>),
 }
 
 /// One thing a process asks for.
@@ -175,6 +179,12 @@ impl<P: Process + ?Sized> Effects<P> {
     /// Takes back the deadline of a timer.
     pub fn disarm(&mut self, timer: P::Timer) {
         self.list.push(Effect::Disarm { timer });
+    }
+
+    /// Tells the other lanes, and the host, what this node now believes of the ring. It leaves
+    /// early: it is a hint, and promises nothing that a crash could take back.
+    pub fn announce_ring(&mut self, ring: Arc<Ring>) {
+        self.list.push(Effect::Announce(Note::Ring(ring)));
     }
 
     /// Tells the node something, after everything the lane wrote so far is durable.

@@ -20,7 +20,7 @@ ids! {
     /// How many times a node's directory was opened to serve; raised and synced before the first
     /// frame of each start leaves.
     Start(u32);
-    /// One protocol instance on a node: a keyspace's engine, later the membership and the ring.
+    /// One protocol instance on a node: the overlay, or a keyspace's engine.
     LaneId(u32);
     /// A replication group; views of one group are ordered by version.
     GroupId(u64);
@@ -40,6 +40,11 @@ pub struct Incarnation {
     pub node: NodeId,
     /// Which of its starts.
     pub start: Start,
+}
+
+impl LaneId {
+    /// The lane of every node that keeps the ring; keyspaces begin above it.
+    pub const OVERLAY: LaneId = LaneId(0);
 }
 
 impl Start {

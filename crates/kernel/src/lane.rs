@@ -3,8 +3,9 @@
 use crate::effects::{Effect, Effects, Note, Recipients, Release};
 use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, Ticket};
-use crate::operation::Outcome;
+use crate::operation::{Control, Outcome};
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
+use crate::ring::Ring;
 use crate::rng::Rng;
 use crate::storage::{Class, Durable};
 use crate::time::{Time, WallTime};
@@ -104,11 +105,17 @@ pub trait Lane {
     /// A client asks.
     fn on_request(&mut self, ticket: Ticket, request: Request, env: &mut Env<'_>);
 
+    /// An operator asks.
+    fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>);
+
     /// A timer fired.
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>);
 
     /// Another lane of this node announced a newer view.
     fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>);
+
+    /// What this node believes of the ring has changed.
+    fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>);
 
     /// The node's log has come this far.
     fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>);
@@ -225,6 +232,10 @@ impl<P: Process> Lane for Hosted<P> {
         self.call(env, |process, cx| process.on_request(ticket, request, cx));
     }
 
+    fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_control(ticket, control, deadline, cx));
+    }
+
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>) {
         let timer = P::Timer::from_code(code).expect("a timer that was armed has a code");
         self.call(env, |process, cx| process.on_timer(timer, cx));
@@ -232,6 +243,10 @@ impl<P: Process> Lane for Hosted<P> {
 
     fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>) {
         self.call(env, |process, cx| process.on_view(view, cx));
+    }
+
+    fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_ring(ring, cx));
     }
 
     fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>) {

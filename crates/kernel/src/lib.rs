@@ -9,7 +9,8 @@
 //! | [`effects`] | what a protocol may ask for |
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
 //! | [`operation`] | the words doors and engines share |
-//! | [`view`] | an immutable membership snapshot |
+//! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
+//! | [`ring`] | what a node believes of the hosts and their tokens |
 //! | [`storage`] | what may be read and written, and when it is durable |
 //! | [`wire`] | frames and the codec of messages |
 //! | [`rope`] | output bytes without copying large values |
@@ -32,6 +33,7 @@ pub mod lane;
 pub mod limits;
 pub mod operation;
 pub mod process;
+pub mod ring;
 pub mod rng;
 pub mod rope;
 pub mod storage;

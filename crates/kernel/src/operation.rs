@@ -1,5 +1,10 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
+use crate::ids::{Incarnation, NodeId};
+use crate::time::Span;
+use crate::view::View;
+use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use thiserror::Error;
@@ -53,6 +58,30 @@ impl Operation {
     }
 }
 
+/// What an operator asks of a lane, beside the operations of clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Of a keyspace: read a key like a get, and tell how it was served. Answered with
+    /// [`Outcome::Explained`].
+    Explain {
+        /// The key.
+        key: Bytes,
+    },
+    /// Of the overlay: a host shall hand over all it holds and take nothing new, or take part
+    /// again. Answered with [`Outcome::Noted`].
+    Drain {
+        /// The host's node.
+        node: NodeId,
+        /// Whether it shall take part again.
+        undo: bool,
+    },
+    /// Of the overlay: count a host as gone for good. Answered with [`Outcome::Noted`].
+    Remove {
+        /// The host's node.
+        node: NodeId,
+    },
+}
+
 /// What became of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -72,8 +101,38 @@ pub enum Outcome {
         /// The position to continue at.
         next: Option<u64>,
     },
+    /// How a read was served, and what it returned.
+    Explained(Box<Explanation>),
+    /// The overlay knows, durably, and spreads it.
+    Noted,
     /// The operation was refused or its outcome is unknown; the refusal says which.
     Refused(Refusal),
+}
+
+/// How one read was served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The value's length; `None` if the key is absent.
+    pub value_bytes: Option<usize>,
+    /// The key's position on the ring.
+    pub position: u64,
+    /// Who coordinated.
+    pub coordinator: Incarnation,
+    /// The view that the operation ended in.
+    pub view: View,
+    /// What happened, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One step of an explained operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// How long after the operation began.
+    pub after: Span,
+    /// The member it concerns, if it concerns one.
+    pub member: Option<NodeId>,
+    /// What happened, in the protocol's words.
+    pub what: String,
 }
 
 /// Why an operation was not done. Each variant says what happened to the data.
@@ -88,6 +147,29 @@ pub enum Refusal {
         reached: u8,
         /// How many a quorum needs.
         needed: u8,
+    },
+    /// The failure detector suspects so many members of the key's view that no quorum is left.
+    /// Nothing was changed.
+    #[error(
+        "{suspected} of the {members} replicas in view {view} are suspected, no quorum is left; \
+         nothing was changed"
+    )]
+    Minority {
+        /// The version of the view seen.
+        view: u64,
+        /// How many of its members are suspected.
+        suspected: u8,
+        /// How many members it has.
+        members: u8,
+    },
+    /// No replica of the key's range is known yet. Nothing was changed.
+    #[error("no replica of the key's range is known to this host yet; nothing was changed")]
+    NoRoute,
+    /// The change of the cluster's hosts is not allowed. Nothing was changed.
+    #[error("{why}; nothing was changed")]
+    Membership {
+        /// Why.
+        why: String,
     },
     /// The deadline passed while a write was on its way. It may have been applied, or may yet be.
     #[error("the deadline passed after the write was sent; it may have been applied")]

@@ -2,7 +2,8 @@
 
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
-use crate::operation::Operation;
+use crate::operation::{Control, Operation, Outcome, Refusal};
+use crate::ring::Ring;
 use crate::rng::Rng;
 use crate::storage::{Class, Durable};
 use crate::time::{Time, WallTime};
@@ -49,11 +50,27 @@ pub trait Process {
     /// A client asks.
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_, Self>);
 
+    /// An operator asks; the deadline is the answer's. A process that does not know a control
+    /// refuses it.
+    fn on_control(
+        &mut self,
+        ticket: Ticket,
+        _control: Control,
+        _deadline: Time,
+        cx: &mut Context<'_, Self>,
+    ) {
+        // Nothing was done, so nothing need be durable.
+        cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
+    }
+
     /// A timer fired. It may fire late, and once after it was disarmed.
     fn on_timer(&mut self, timer: Self::Timer, cx: &mut Context<'_, Self>);
 
     /// Another lane of this node announced a newer view.
     fn on_view(&mut self, _view: &Arc<View>, _cx: &mut Context<'_, Self>) {}
+
+    /// What this node believes of the ring has changed. A hint: it may be wrong at any time.
+    fn on_ring(&mut self, _ring: &Arc<Ring>, _cx: &mut Context<'_, Self>) {}
 
     /// The node's log has come this far.
     fn on_durable(&mut self, _durable: Durable, _cx: &mut Context<'_, Self>) {}

@@ -2,6 +2,7 @@
 
 use crate::ids::{GroupId, NodeId};
 use crate::limits::GROUP_MEMBERS_MAX;
+use crate::rng::mix;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,53 @@ impl Range {
             self.low < position && position <= self.high
         } else {
             self.low == self.high || position > self.low || position <= self.high
+        }
+    }
+}
+
+/// What can follow a view: one member changes, or the range is cut in two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Change {
+    /// One member leaves and another node takes its place.
+    Replace {
+        /// Who leaves.
+        out: NodeId,
+        /// Who comes.
+        into: NodeId,
+    },
+    /// A node joins.
+    Grow {
+        /// Who comes.
+        into: NodeId,
+    },
+    /// A member leaves.
+    Shrink {
+        /// Who leaves.
+        out: NodeId,
+    },
+    /// The range is cut after this position; the members stay.
+    Split {
+        /// The last position of the left part.
+        at: u64,
+    },
+}
+
+impl Change {
+    /// The node that comes, if one comes.
+    #[must_use]
+    pub fn newcomer(&self) -> Option<NodeId> {
+        match self {
+            Change::Replace { into, .. } | Change::Grow { into } => Some(*into),
+            Change::Shrink { .. } | Change::Split { .. } => None,
+        }
+    }
+
+    /// The node that leaves, if one leaves.
+    #[must_use]
+    pub fn leaver(&self) -> Option<NodeId> {
+        match self {
+            Change::Replace { out, .. } | Change::Shrink { out } => Some(*out),
+            Change::Grow { .. } | Change::Split { .. } => None,
         }
     }
 }
@@ -90,6 +138,46 @@ impl View {
         self.members.len() / 2 + 1
     }
 
+    /// The view, or after a split the two views, that a change makes of this one; `None` if the
+    /// change does not fit it.
+    ///
+    /// Each part of a split is a group of its own, whose name follows from the parent's view. Its
+    /// version goes on from the parent's, so that of two views that cover a position the one with
+    /// the higher version is the newer, whatever their groups.
+    #[must_use]
+    pub fn after(&self, change: &Change) -> Option<Vec<View>> {
+        let is_member = |node: &NodeId| self.index_of(*node).is_some();
+        let mut members = self.members.to_vec();
+        match change {
+            Change::Replace { out, into } if is_member(out) && !is_member(into) => {
+                members.retain(|member| member != out);
+                members.push(*into);
+            }
+            Change::Grow { into } if !is_member(into) && members.len() < GROUP_MEMBERS_MAX => {
+                members.push(*into);
+            }
+            Change::Shrink { out } if is_member(out) && members.len() > 1 => {
+                members.retain(|member| member != out);
+            }
+            Change::Split { at } if self.range.contains(*at) && *at != self.range.high => {
+                let halves = [
+                    Range { low: self.range.low, high: *at },
+                    Range { low: *at, high: self.range.high },
+                ];
+                let name = mix(mix(self.id.group.0 ^ 0x5b11) ^ self.id.version);
+                let child = |(side, range)| {
+                    let group = GroupId(mix(name.wrapping_add(side)));
+                    let id = ViewId { group, version: self.id.version + 1 };
+                    View { id, range, members: Arc::clone(&self.members) }
+                };
+                return Some((0..).zip(halves).map(child).collect());
+            }
+            _ => return None,
+        }
+        let id = ViewId { group: self.id.group, version: self.id.version + 1 };
+        Some(Vec::from([View::new(id, self.range, members)]))
+    }
+
     /// Whether what was decoded obeys the rules that [`View::new`] asserts.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {
@@ -113,6 +201,30 @@ mod tests {
         let wrapped = Range { low: 20, high: 10 };
         assert!(wrapped.contains(21) && wrapped.contains(0) && wrapped.contains(10));
         assert!(!wrapped.contains(11) && !wrapped.contains(20));
+    }
+
+    #[test]
+    fn a_change_makes_the_next_view_or_does_not_fit() {
+        let range = Range { low: 10, high: 20 };
+        let view = View::new(ViewId::default(), range, [1, 2, 3].map(NodeId).into());
+        let (two, four) = (NodeId(2), NodeId(4));
+        let next = view.after(&Change::Replace { out: two, into: four }).expect("it fits");
+        assert_eq!(next[0].members(), [1, 3, 4].map(NodeId));
+        assert_eq!((next[0].id.version, next[0].range), (1, range));
+        assert!(view.after(&Change::Replace { out: four, into: two }).is_none());
+        assert!(view.after(&Change::Grow { into: two }).is_none());
+        assert_eq!(view.after(&Change::Grow { into: four }).map(|v| v[0].members().len()), Some(4));
+        assert_eq!(view.after(&Change::Shrink { out: two }).map(|v| v[0].members().len()), Some(2));
+        let halves = view.after(&Change::Split { at: 15 }).expect("it fits");
+        assert_eq!((halves[0].range.high, halves[1].range.low), (15, 15));
+        assert!(halves[0].id.group != halves[1].id.group && halves[0].members() == view.members());
+        assert!(view.after(&Change::Split { at: 20 }).is_none(), "nothing would be right of it");
+        assert!(view.after(&Change::Split { at: 10 }).is_none(), "nothing would be left of it");
+        let all = View::new(ViewId::default(), Range::ALL, [1].map(NodeId).into());
+        let halves = all.after(&Change::Split { at: 7 }).expect("it fits");
+        for position in [0, 7, 8, u64::MAX] {
+            assert!(halves[0].range.contains(position) != halves[1].range.contains(position));
+        }
     }
 
     #[test]

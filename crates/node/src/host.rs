@@ -1,7 +1,9 @@
 //! What the outside must offer. Two implementations: the server's core thread and the simulator.
 
+use alloc::sync::Arc;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Outcome;
+use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Batch;
 use quorate_kernel::wire::Frame;
 
@@ -16,4 +18,7 @@ pub trait Host {
     /// Takes the writes of a turn for the disk thread, which applies batches in the order of their
     /// numbers and reports progress by [`crate::pump::Input::Durable`].
     fn commit(&mut self, batch: Batch);
+
+    /// What the node believes of the ring has changed: where peers may be found, and who is there.
+    fn ring(&mut self, ring: &Arc<Ring>);
 }

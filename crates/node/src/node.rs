@@ -15,7 +15,7 @@ use quorate_kernel::effects::{Note, Recipients, Release};
 use quorate_kernel::error::{Fatal, WireError};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
-use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Class, Durability, Durable, Reader, Write, store_key};
@@ -191,6 +191,26 @@ impl Node {
         }
     }
 
+    /// An operator asks a lane.
+    pub fn control(
+        &mut self,
+        lane: LaneId,
+        ticket: Ticket,
+        control: Control,
+        deadline: Time,
+        host: &mut dyn Host,
+    ) {
+        match self.slot_of(lane) {
+            Some(index) => {
+                self.call(index, host, |lane, env| {
+                    lane.on_control(ticket, control, deadline, env);
+                });
+                self.drain(host);
+            }
+            None => host.answer(ticket, Outcome::Refused(Refusal::Unsupported)),
+        }
+    }
+
     /// The host's log has come this far.
     pub fn durable(&mut self, durable: Durable, host: &mut dyn Host) {
         while let Some(&(lsn, bytes)) = self.unsynced.front()
@@ -342,7 +362,14 @@ impl Node {
                 self.admit(index, &release, Held::Answer(ticket, outcome), host);
             }
             Raised::Timer { code, at } => self.timers.set((slot, code), at),
-            Raised::Note(note) => self.admit(index, &Release::Lane, Held::Note(slot, note), host),
+            Raised::Note(note) => {
+                let release = match note {
+                    Note::ViewInstalled(_) => Release::Lane,
+                    // A hint that promises nothing.
+                    Note::Ring(_) => Release::Early,
+                };
+                self.admit(index, &release, Held::Note(slot, note), host);
+            }
         }
     }
 
@@ -389,6 +416,12 @@ impl Node {
             Held::Note(from, Note::ViewInstalled(view)) => {
                 for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
                     self.call(index, host, |lane, env| lane.on_view(&view, env));
+                }
+            }
+            Held::Note(from, Note::Ring(ring)) => {
+                host.ring(&ring);
+                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
+                    self.call(index, host, |lane, env| lane.on_ring(&ring, env));
                 }
             }
         }

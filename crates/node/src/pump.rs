@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::operation::Control;
 use quorate_kernel::process::Request;
 use quorate_kernel::storage::Durable;
 use quorate_kernel::time::{Time, WallTime};
@@ -25,6 +26,17 @@ pub enum Input {
         ticket: Ticket,
         /// What is asked.
         request: Request,
+    },
+    /// An operator asks.
+    Control {
+        /// Which lane.
+        lane: LaneId,
+        /// Names the request in the answer.
+        ticket: Ticket,
+        /// What is asked.
+        control: Control,
+        /// When it must have been answered.
+        deadline: Time,
     },
     /// The log has come this far.
     Durable(Durable),
@@ -48,6 +60,9 @@ pub fn turn(
         match input {
             Input::Frame(bytes) => node.frame(bytes, host),
             Input::Request { lane, ticket, request } => node.request(lane, ticket, request, host),
+            Input::Control { lane, ticket, control, deadline } => {
+                node.control(lane, ticket, control, deadline, host);
+            }
             Input::Durable(durable) => node.durable(durable, host),
             Input::View(view) => node.view(&view, host),
         }

@@ -6,6 +6,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`quorum`] | consistent quorums as pure functions |
+//! | [`placement`] | which nodes should hold a range, and the next step there |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 #![no_std]
 
@@ -14,6 +15,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod linearizable;
+pub mod placement;
 pub mod quorum;
 #[cfg(test)]
 mod testing;

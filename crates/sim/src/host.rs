@@ -9,6 +9,7 @@ use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::lane::Lane;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::{Inspect, Recovery};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::Time;
@@ -19,6 +20,7 @@ use quorate_node::node::{LaneSpec, Node, lanes};
 use quorate_node::pump::{self, Input};
 use quorate_store::memory::Crash;
 use std::fmt::Display;
+use std::sync::Arc;
 
 /// The lane of the one keyspace.
 pub const LANE: LaneId = LaneId(1);
@@ -63,6 +65,8 @@ impl host::Host for Outlet<'_> {
     fn commit(&mut self, batch: Batch) {
         self.disk.commit(batch, self.now, self.queue);
     }
+
+    fn ring(&mut self, _ring: &Arc<Ring>) {}
 }
 
 /// What all hosts share, lent to one of them for a turn.

@@ -4,9 +4,11 @@ use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durable;
+use quorate_kernel::time::Time;
 use quorate_kernel::view::View;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::prepared::Prepared;
@@ -98,6 +100,14 @@ impl Lane for Liar {
 
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>) {
         self.inner.on_timer(code, env);
+    }
+
+    fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>) {
+        self.inner.on_control(ticket, control, deadline, env);
+    }
+
+    fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
+        self.inner.on_ring(ring, env);
     }
 
     fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>) {

@@ -140,11 +140,11 @@ pub(crate) fn shown(arg: &[u8], room: usize) -> String {
 /// The first word of the reply to a refused operation.
 fn code(refusal: &Refusal) -> &'static str {
     match refusal {
-        Refusal::NoQuorum { .. } => "NOQUORUM",
+        Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => "NOQUORUM",
         Refusal::OutcomeUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
-        Refusal::Unsupported | Refusal::TooLarge { .. } => "ERR",
+        Refusal::Unsupported | Refusal::TooLarge { .. } | Refusal::Membership { .. } => "ERR",
     }
 }
 
@@ -168,6 +168,16 @@ mod tests {
                 Refusal::OutcomeUnknown,
                 "UNKNOWNOUTCOME the deadline passed after the write was sent; it may have been \
                  applied",
+            ),
+            (
+                Refusal::Minority { view: 7, suspected: 2, members: 3 },
+                "NOQUORUM 2 of the 3 replicas in view 7 are suspected, no quorum is left; nothing \
+                 was changed",
+            ),
+            (
+                Refusal::NoRoute,
+                "NOQUORUM no replica of the key's range is known to this host yet; nothing was \
+                 changed",
             ),
             (Refusal::Overloaded, "OVERLOADED the node has too many operations in hand; try again"),
             (Refusal::Stopping, "SHUTDOWN the node is shutting down"),

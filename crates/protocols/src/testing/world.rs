@@ -380,6 +380,18 @@ fn show_outcome(outcome: &Outcome) -> String {
             format!("page {}, next {next}", keys.join(" "))
         }
         Outcome::Refused(refusal) => format!("refused: {refusal}"),
+        Outcome::Explained(explanation) => {
+            let steps: Vec<String> = explanation
+                .steps
+                .iter()
+                .map(|step| match step.member {
+                    Some(member) => format!("{} {}", member.0, step.what),
+                    None => step.what.clone(),
+                })
+                .collect();
+            format!("explained: {}", steps.join("; "))
+        }
+        Outcome::Noted => "noted".to_owned(),
     }
 }
 

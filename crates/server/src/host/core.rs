@@ -16,6 +16,7 @@ use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::{Inspect, Recovery};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::Frame;
@@ -79,6 +80,8 @@ impl Host for Out<'_> {
     fn commit(&mut self, batch: Batch) {
         self.disk.commit(batch);
     }
+
+    fn ring(&mut self, _ring: &Arc<Ring>) {}
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {

@@ -103,9 +103,13 @@ impl Ending {
     pub fn of(outcome: &Outcome) -> Ending {
         match outcome {
             Outcome::Refused(refusal) => match refusal {
-                Refusal::NoQuorum { .. } => Ending::NoQuorum,
+                Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => {
+                    Ending::NoQuorum
+                }
                 Refusal::OutcomeUnknown => Ending::Unknown,
-                Refusal::Unsupported | Refusal::TooLarge { .. } => Ending::Refused,
+                Refusal::Unsupported | Refusal::TooLarge { .. } | Refusal::Membership { .. } => {
+                    Ending::Refused
+                }
                 Refusal::Overloaded | Refusal::Stopping => Ending::Unavailable,
             },
             _ => Ending::Ok,

@@ -18,6 +18,8 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Deleted { existed } => 4 + u64::from(*existed),
         Outcome::Page { keys, .. } => 6 ^ (keys.len() as u64) << 8,
         Outcome::Refused(_) => 7,
+        Outcome::Explained(_) => 8,
+        Outcome::Noted => 9,
     }
 }
 
