@@ -108,6 +108,10 @@ pub trait Table {
 pub trait Inspect {
     /// One field.
     fn field(&mut self, name: &'static str, value: &dyn Display);
+
+    /// One row of a table, cell by cell; every row of a table has the same cells. Shown on request
+    /// only, so a taker may ignore it.
+    fn row(&mut self, _table: &'static str, _cells: &[(&'static str, &dyn Display)]) {}
 }
 
 /// All that a handler may see and touch. Built anew for each call, so nothing can be kept.
