@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`quorum`] | consistent quorums as pure functions |
 //! | [`placement`] | which nodes should hold a range, and the next step there |
+//! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 #![no_std]
 
@@ -17,5 +18,6 @@ extern crate std;
 pub mod linearizable;
 pub mod placement;
 pub mod quorum;
+pub mod reconfigure;
 #[cfg(test)]
 mod testing;

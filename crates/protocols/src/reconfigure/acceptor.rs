@@ -1,0 +1,181 @@
+//! The acceptor: a member's durable part in deciding what follows its installed view.
+
+use super::ballot::Ballot;
+use super::message::{Accepted, Promise};
+use quorate_kernel::invariant;
+use quorate_kernel::view::{Change, View, ViewId};
+use serde::{Deserialize, Serialize};
+
+/// What a member has promised and accepted in the instance that follows its installed view.
+///
+/// It is part of the group's durable record, beside the view, and written in one step with it: when
+/// a view is installed, the acceptor begins anew with `Acceptor::default()`. A member that lost it
+/// must not answer under its old name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acceptor {
+    /// The highest ballot promised; none if its round is 0 (the paper's `rts`).
+    promised: Ballot,
+    /// The proposal accepted last (the paper's `wts` and `rec`).
+    accepted: Option<(Ballot, Change)>,
+}
+
+impl Acceptor {
+    /// Answers a `P1A`. `installed` is the view this node has installed and is a member of. The
+    /// flag says whether the acceptor changed: then it must be durable before the reply leaves.
+    pub fn on_prepare(
+        &mut self,
+        installed: &View,
+        asked: ViewId,
+        ballot: Ballot,
+    ) -> (Promise, bool) {
+        let before = *self;
+        let is_open = installed.id == asked;
+        // An equal ballot is the same proposer asking again (CATS §4.1, Algorithm 2 line 2).
+        let ok = is_open && self.may_take(ballot);
+        if ok {
+            self.promised = ballot;
+        }
+        self.check();
+        let reply = Promise {
+            view: asked,
+            ballot,
+            ok,
+            installed: installed.id,
+            promised: if is_open { self.promised } else { Ballot::default() },
+            accepted: self.accepted.filter(|_| ok),
+        };
+        (reply, *self != before)
+    }
+
+    /// Answers a `P2A`. `installed` is the view this node has installed and is a member of. The
+    /// flag says whether the acceptor changed: then it must be durable before the reply leaves.
+    ///
+    /// A change that does not fit the view is refused, whatever its ballot: no correct proposer
+    /// sends one, and nobody could install it.
+    pub fn on_accept(
+        &mut self,
+        installed: &View,
+        asked: ViewId,
+        ballot: Ballot,
+        change: Change,
+    ) -> (Accepted, bool) {
+        let before = *self;
+        let is_open = installed.id == asked;
+        // The paper accepts only above the promise (Algorithm 2 line 7), but line 3 has raised the
+        // promise to this very ballot: nothing would ever be accepted.
+        let is_new = ballot != self.promised || !cfg!(quorate_mutant = "accept_needs_greater");
+        let ok = is_open && self.may_take(ballot) && is_new && installed.after(&change).is_some();
+        if ok {
+            self.promised = ballot;
+            self.accepted = Some((ballot, change));
+        }
+        self.check();
+        let reply = Accepted {
+            view: asked,
+            ballot,
+            ok,
+            installed: installed.id,
+            promised: if is_open { self.promised } else { Ballot::default() },
+        };
+        (reply, *self != before)
+    }
+
+    /// The highest ballot promised; its round is 0 if there is none.
+    #[must_use]
+    pub fn promised(&self) -> Ballot {
+        self.promised
+    }
+
+    /// The proposal accepted last.
+    #[must_use]
+    pub fn accepted(&self) -> Option<(Ballot, Change)> {
+        self.accepted
+    }
+
+    /// Asserts that what is accepted was promised (I5).
+    pub fn check(&self) {
+        if let Some((ballot, _)) = self.accepted {
+            invariant!(ballot.is_some(), "a proposal without a ballot was accepted");
+            invariant!(ballot <= self.promised, "{ballot:?} was accepted, but never promised");
+        }
+    }
+
+    fn may_take(&self, ballot: Ballot) -> bool {
+        cfg!(quorate_mutant = "stale_promise") || ballot >= self.promised
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ballot, replace, view};
+    use super::*;
+
+    #[test]
+    fn a_promise_shuts_out_lower_ballots_and_a_repeated_question_is_answered_alike() {
+        let view = view(3, &[1, 2, 3]);
+        let mut acceptor = Acceptor::default();
+        let (first, changed) = acceptor.on_prepare(&view, view.id, ballot(2, 2));
+        assert!(first.ok && changed && first.accepted.is_none());
+        let (again, changed) = acceptor.on_prepare(&view, view.id, ballot(2, 2));
+        assert_eq!((again, changed), (first, false));
+        for lower in [ballot(2, 1), ballot(1, 9)] {
+            let (refusal, changed) = acceptor.on_prepare(&view, view.id, lower);
+            assert_eq!((refusal.ok, refusal.promised, changed), (false, ballot(2, 2), false));
+            let (refusal, changed) = acceptor.on_accept(&view, view.id, lower, replace(1, 4));
+            assert_eq!((refusal.ok, refusal.promised, changed), (false, ballot(2, 2), false));
+        }
+        assert_eq!(acceptor.accepted(), None);
+    }
+
+    /// T1: after phase 1 the promise equals the proposal's ballot.
+    #[test]
+    fn the_promised_ballot_itself_is_accepted() {
+        let view = view(3, &[1, 2, 3]);
+        let mut acceptor = Acceptor::default();
+        acceptor.on_prepare(&view, view.id, ballot(1, 1));
+        let (reply, changed) = acceptor.on_accept(&view, view.id, ballot(1, 1), replace(1, 4));
+        assert!(reply.ok && changed && reply.promised == ballot(1, 1));
+        let (again, changed) = acceptor.on_accept(&view, view.id, ballot(1, 1), replace(1, 4));
+        assert_eq!((again, changed), (reply, false), "a repeated message");
+        let (promise, _) = acceptor.on_prepare(&view, view.id, ballot(2, 2));
+        assert_eq!(promise.accepted, Some((ballot(1, 1), replace(1, 4))));
+    }
+
+    #[test]
+    fn what_is_accepted_without_a_promise_is_promised() {
+        let view = view(3, &[1, 2, 3]);
+        let mut acceptor = Acceptor::default();
+        acceptor.on_prepare(&view, view.id, ballot(1, 1));
+        assert!(acceptor.on_accept(&view, view.id, ballot(5, 2), replace(1, 4)).0.ok);
+        assert_eq!(acceptor.promised(), ballot(5, 2));
+        assert!(!acceptor.on_prepare(&view, view.id, ballot(4, 1)).0.ok);
+    }
+
+    #[test]
+    fn only_the_installed_view_is_open() {
+        let view = view(3, &[1, 2, 3]);
+        let mut acceptor = Acceptor::default();
+        acceptor.on_accept(&view, view.id, ballot(1, 1), replace(1, 4));
+        let kept = acceptor;
+        for version in [2, 4] {
+            let asked = ViewId { version, ..view.id };
+            let (promise, changed) = acceptor.on_prepare(&view, asked, ballot(9, 1));
+            assert!(!promise.ok && !changed && promise.installed == view.id);
+            assert_eq!((promise.accepted, promise.promised), (None, Ballot::default()));
+            let (reply, changed) = acceptor.on_accept(&view, asked, ballot(9, 1), replace(1, 5));
+            assert!(!reply.ok && !changed && reply.installed == view.id && reply.view == asked);
+        }
+        assert_eq!(acceptor, kept);
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_is_refused() {
+        let view = view(3, &[1, 2, 3]);
+        let mut acceptor = Acceptor::default();
+        for change in [replace(4, 5), replace(1, 2)] {
+            let (reply, changed) = acceptor.on_accept(&view, view.id, ballot(1, 1), change);
+            assert!(!reply.ok && !changed);
+        }
+        assert_eq!(acceptor, Acceptor::default());
+    }
+}

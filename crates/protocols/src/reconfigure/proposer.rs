@@ -1,0 +1,380 @@
+//! The proposer: one attempt to have a change follow a view, through all three phases.
+
+use super::ballot::{Ballot, Rounds};
+use super::message::{Accepted, Message, Promise};
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::probe;
+use quorate_kernel::view::{Change, View, ViewId};
+
+/// What a reply makes the proposer's node do. All messages go to all members of its view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Wait on.
+    Nothing,
+    /// A phase is over: send this to all members and wait for a fresh [`super::backoff`].
+    Send(Message),
+    /// This change is decided: send it to all members as `P3A`, which [`Proposer::retry`] repeats,
+    /// and install it here. It may be another one than was wanted.
+    Decided(Change),
+    /// A majority of the view's members have left the view: the proposer has done its work.
+    Installed,
+    /// A member has left the view already: drop the proposer, learn the newer view from the
+    /// sender, and see whether the change is still wanted.
+    Outpaced {
+        /// What the member has installed.
+        installed: ViewId,
+    },
+    /// A member has promised another proposer this higher round. Call [`Proposer::retry`] after a
+    /// longer wait; until then a majority may still consent.
+    Refused {
+        /// The round to go above; the proposer remembers it.
+        round: u64,
+    },
+}
+
+/// Where a proposer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Phase 1: gathering promises, and with them the proposal accepted under the highest ballot.
+    Prepare(Option<(Ballot, Change)>),
+    /// Phase 2: gathering acceptances of this change.
+    Accept(Change),
+    /// Phase 3: the change is decided; gathering installations.
+    Install(Change),
+    /// A majority has installed it.
+    Done(Change),
+}
+
+/// One node's attempt to have a change follow a view. Volatile: after a restart another attempt
+/// finds and completes what this one left behind.
+#[derive(Clone, Debug)]
+pub struct Proposer {
+    view: Arc<View>,
+    want: Change,
+    ballot: Ballot,
+    phase: Phase,
+    /// The members that consented in the open phase. By sender: a set of replies would merge equal
+    /// ones, and all replies of a calm run are equal.
+    consents: BTreeSet<NodeId>,
+    /// The highest round that refusals of the present ballot named; `None` without a refusal.
+    refused: Option<u64>,
+}
+
+impl Proposer {
+    /// Begins with phase 1; the message is for all members of the view. `None` if the change does
+    /// not fit the view.
+    #[must_use]
+    pub fn begin(
+        rounds: &mut Rounds,
+        view: Arc<View>,
+        want: Change,
+    ) -> Option<(Proposer, Message)> {
+        view.after(&want)?;
+        let proposer = Proposer {
+            view,
+            want,
+            ballot: rounds.next(0),
+            phase: Phase::Prepare(None),
+            consents: BTreeSet::new(),
+            refused: None,
+        };
+        let message = proposer.question();
+        Some((proposer, message))
+    }
+
+    /// Takes a `P1B`.
+    pub fn on_promise(&mut self, from: Incarnation, reply: &Promise) -> Step {
+        let Phase::Prepare(found) = self.phase else { return Step::Nothing };
+        if !self.is_for_me(from, reply.view) {
+            return Step::Nothing;
+        }
+        if !reply.ok {
+            return self.on_refusal(reply.ballot, reply.installed, reply.promised);
+        }
+        let fits = |change: &Change| self.view.after(change).is_some();
+        let is_sound = reply.accepted.is_none_or(|(_, change)| fits(&change));
+        if reply.ballot != self.ballot || reply.installed != self.view.id || !is_sound {
+            return Step::Nothing;
+        }
+        // What may have been decided under a lower ballot was accepted by a member of every
+        // majority, and the highest ballot among them carries it (CATS §4.1, Algorithm 1 line 8).
+        let found = found.max(reply.accepted);
+        self.phase = Phase::Prepare(found);
+        if !self.consent(from) {
+            return Step::Nothing;
+        }
+        let found = found.filter(|_| !cfg!(quorate_mutant = "decide_without_quorum_value"));
+        let change = found.map_or(self.want, |(_, change)| change);
+        if change != self.want {
+            probe!("reconfigure/adopted");
+        }
+        self.phase = Phase::Accept(change);
+        Step::Send(self.question())
+    }
+
+    /// Takes a `P2B`.
+    pub fn on_accepted(&mut self, from: Incarnation, reply: &Accepted) -> Step {
+        let Phase::Accept(change) = self.phase else { return Step::Nothing };
+        if !self.is_for_me(from, reply.view) {
+            return Step::Nothing;
+        }
+        if !reply.ok {
+            return self.on_refusal(reply.ballot, reply.installed, reply.promised);
+        }
+        let is_consent = reply.ballot == self.ballot && reply.installed == self.view.id;
+        if !is_consent || !self.consent(from) {
+            return Step::Nothing;
+        }
+        // A minority's refusal has no say any more: a decision is only ever repeated.
+        self.refused = None;
+        self.phase = Phase::Install(change);
+        Step::Decided(change)
+    }
+
+    /// Takes a `P3B`. Here, and only here, a member counts that the change has removed: it can no
+    /// longer answer for the old view, and that is what the phase is about.
+    pub fn on_installed(&mut self, from: Incarnation, view: ViewId, installed: ViewId) -> Step {
+        if !self.is_for_me(from, view) || !self.is_past(installed) {
+            return Step::Nothing;
+        }
+        let Some(change) = self.decided() else { return self.outpaced(installed) };
+        if self.phase == Phase::Done(change) || !self.consent(from) {
+            return Step::Nothing;
+        }
+        self.phase = Phase::Done(change);
+        Step::Installed
+    }
+
+    /// What to send to all members when the wait is over: the open phase's question again, or a
+    /// new phase 1 under a higher ballot if the present one was refused.
+    pub fn retry(&mut self, rounds: &mut Rounds) -> Message {
+        if let Some(round) = self.refused.take() {
+            self.ballot = rounds.next(round);
+            self.phase = Phase::Prepare(None);
+            self.consents.clear();
+        }
+        self.question()
+    }
+
+    /// The view whose successor is being decided.
+    #[must_use]
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// The change that the caller asked for.
+    #[must_use]
+    pub fn want(&self) -> Change {
+        self.want
+    }
+
+    /// The change that was decided, once it is.
+    #[must_use]
+    pub fn decided(&self) -> Option<Change> {
+        match self.phase {
+            Phase::Install(change) | Phase::Done(change) => Some(change),
+            Phase::Prepare(_) | Phase::Accept(_) => None,
+        }
+    }
+
+    /// The question of the open phase; once all is done, the decision.
+    fn question(&self) -> Message {
+        let (view, ballot) = (self.view.id, self.ballot);
+        match self.phase {
+            Phase::Prepare(_) => Message::P1A { view, ballot },
+            Phase::Accept(change) => Message::P2A { view, ballot, change },
+            Phase::Install(change) | Phase::Done(change) => Message::P3A { view, change },
+        }
+    }
+
+    /// Whether a reply is about this view, from one of its members. A node that left the group
+    /// may hold the same view and must not count (against CATS §4, Lemma 2).
+    fn is_for_me(&self, from: Incarnation, view: ViewId) -> bool {
+        let is_member = self.view.index_of(from.node).is_some();
+        view == self.view.id && (is_member || cfg!(quorate_mutant = "count_strangers"))
+    }
+
+    /// Whether a view comes after this one. Versions go on across a split, so the groups need not
+    /// be the same: who answers about this view names this one or one that descends from it.
+    fn is_past(&self, installed: ViewId) -> bool {
+        installed.version > self.view.id.version
+    }
+
+    /// Counts a member's consent; true if that closes the phase.
+    fn consent(&mut self, from: Incarnation) -> bool {
+        self.consents.insert(from.node);
+        let is_closed = self.consents.len() >= self.view.majority();
+        if is_closed {
+            self.consents.clear();
+        }
+        is_closed
+    }
+
+    fn on_refusal(&mut self, ballot: Ballot, installed: ViewId, promised: Ballot) -> Step {
+        if self.is_past(installed) {
+            return self.outpaced(installed);
+        }
+        if ballot != self.ballot || installed != self.view.id {
+            // An earlier attempt was refused, or the member is behind and first fetches what it
+            // lacks.
+            return Step::Nothing;
+        }
+        let is_first = self.refused.is_none();
+        let round = self.refused.unwrap_or(0).max(promised.round);
+        self.refused = Some(round);
+        probe!("reconfigure/refused");
+        if is_first { Step::Refused { round } } else { Step::Nothing }
+    }
+
+    fn outpaced(&self, installed: ViewId) -> Step {
+        probe!("reconfigure/outpaced");
+        Step::Outpaced { installed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ballot, incarnation, replace, view};
+    use super::*;
+    use quorate_kernel::ids::Start;
+
+    fn begin(members: &[u64], want: Change) -> (Rounds, Proposer) {
+        let mut rounds = Rounds::new(incarnation(1));
+        let begun = Proposer::begin(&mut rounds, view(3, members), want);
+        let (proposer, message) = begun.expect("the change fits");
+        assert_eq!(message, Message::P1A { view: proposer.view.id, ballot: ballot(1, 1) });
+        (rounds, proposer)
+    }
+
+    fn promise(proposer: &Proposer, accepted: Option<(Ballot, Change)>) -> Promise {
+        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        Promise { view, ballot, ok: true, installed: view, promised: ballot, accepted }
+    }
+
+    fn accepted(proposer: &Proposer) -> Accepted {
+        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        Accepted { view, ballot, ok: true, installed: view, promised: ballot }
+    }
+
+    fn newer(proposer: &Proposer) -> ViewId {
+        ViewId { version: 4, ..proposer.view.id }
+    }
+
+    #[test]
+    fn a_calm_run_goes_through_three_phases() {
+        let want = replace(3, 4);
+        let (mut rounds, mut proposer) = begin(&[1, 2, 3], want);
+        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        let (yes, from) = (promise(&proposer, None), incarnation);
+        assert_eq!(proposer.on_promise(from(1), &yes), Step::Nothing);
+        let question = Message::P2A { view, ballot, change: want };
+        assert_eq!(proposer.on_promise(from(2), &yes), Step::Send(question));
+        assert_eq!(proposer.on_promise(from(3), &yes), Step::Nothing, "the phase is over");
+        assert_eq!(proposer.retry(&mut rounds), question);
+        let yes = accepted(&proposer);
+        assert_eq!(proposer.on_accepted(from(3), &yes), Step::Nothing);
+        assert_eq!(proposer.decided(), None);
+        assert_eq!(proposer.on_accepted(from(1), &yes), Step::Decided(want));
+        assert_eq!(proposer.retry(&mut rounds), Message::P3A { view, change: want });
+        let newer = newer(&proposer);
+        assert_eq!(proposer.on_installed(from(2), view, view), Step::Nothing, "not installed");
+        assert_eq!(proposer.on_installed(from(2), view, newer), Step::Nothing);
+        assert_eq!(proposer.on_installed(from(1), view, newer), Step::Installed);
+        assert_eq!(proposer.on_installed(from(3), view, newer), Step::Nothing);
+        assert_eq!((proposer.decided(), proposer.want()), (Some(want), want));
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_is_not_proposed() {
+        let mut rounds = Rounds::new(incarnation(1));
+        assert!(Proposer::begin(&mut rounds, view(3, &[1, 2, 3]), replace(4, 5)).is_none());
+        assert_eq!(rounds.next(0).round, 1, "no round was used up");
+    }
+
+    #[test]
+    fn the_change_accepted_under_the_highest_ballot_is_adopted() {
+        let (_, mut proposer) = begin(&[1, 2, 3, 4, 5], replace(3, 6));
+        let old = [(1, replace(2, 7)), (2, replace(1, 8))];
+        for (node, accepted) in [(1, Some(old[1])), (2, Some(old[0]))] {
+            let accepted =
+                accepted.map(|(node, change)| (Ballot { round: 1, ..ballot(0, node) }, change));
+            let reply = promise(&proposer, accepted);
+            assert_eq!(proposer.on_promise(incarnation(node), &reply), Step::Nothing);
+        }
+        let reply = promise(&proposer, None);
+        let step = proposer.on_promise(incarnation(3), &reply);
+        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        assert_eq!(step, Step::Send(Message::P2A { view, ballot, change: old[1].1 }));
+    }
+
+    #[test]
+    fn a_refusal_leads_to_a_higher_round_and_old_replies_are_void() {
+        let (mut rounds, mut proposer) = begin(&[1, 2, 3], replace(3, 4));
+        let old = promise(&proposer, None);
+        assert_eq!(proposer.on_promise(incarnation(1), &old), Step::Nothing);
+        let refusal = |round| Promise { ok: false, promised: ballot(round, 2), ..old };
+        let step = proposer.on_promise(incarnation(2), &refusal(6));
+        assert_eq!(step, Step::Refused { round: 6 });
+        assert_eq!(proposer.on_promise(incarnation(3), &refusal(9)), Step::Nothing);
+        let view = proposer.view.id;
+        assert_eq!(proposer.retry(&mut rounds), Message::P1A { view, ballot: ballot(10, 1) });
+        for node in [1, 2, 3] {
+            assert_eq!(proposer.on_promise(incarnation(node), &old), Step::Nothing);
+            assert_eq!(proposer.on_promise(incarnation(node), &refusal(9)), Step::Nothing);
+        }
+        let repeated = Message::P1A { view, ballot: ballot(10, 1) };
+        assert_eq!(proposer.retry(&mut rounds), repeated, "nobody refused this one");
+    }
+
+    #[test]
+    fn a_minority_that_refuses_stops_nothing() {
+        let want = replace(3, 4);
+        let (mut rounds, mut proposer) = begin(&[1, 2, 3], want);
+        let yes = promise(&proposer, None);
+        let no = Promise { ok: false, promised: ballot(6, 2), ..yes };
+        assert_eq!(proposer.on_promise(incarnation(2), &no), Step::Refused { round: 6 });
+        proposer.on_promise(incarnation(1), &yes);
+        assert!(matches!(proposer.on_promise(incarnation(3), &yes), Step::Send(_)));
+        let yes = accepted(&proposer);
+        proposer.on_accepted(incarnation(1), &yes);
+        assert_eq!(proposer.on_accepted(incarnation(3), &yes), Step::Decided(want));
+        let decision = Message::P3A { view: proposer.view.id, change: want };
+        assert_eq!(proposer.retry(&mut rounds), decision, "and not a new round");
+    }
+
+    #[test]
+    fn who_has_left_the_view_outpaces_the_proposer() {
+        let (_, mut proposer) = begin(&[1, 2, 3], replace(3, 4));
+        let installed = newer(&proposer);
+        let no = Promise { ok: false, installed, ..promise(&proposer, None) };
+        assert_eq!(proposer.on_promise(incarnation(2), &no), Step::Outpaced { installed });
+        let view = proposer.view.id;
+        let step = proposer.on_installed(incarnation(2), view, installed);
+        assert_eq!(step, Step::Outpaced { installed });
+        let behind = ViewId { version: 2, ..view };
+        let no = Promise { installed: behind, promised: Ballot::default(), ..no };
+        assert_eq!(proposer.on_promise(incarnation(2), &no), Step::Nothing, "it is behind");
+    }
+
+    #[test]
+    fn one_member_is_one_voice_whatever_its_start() {
+        let (_, mut proposer) = begin(&[1, 2, 3], replace(3, 4));
+        let yes = promise(&proposer, None);
+        for start in 1..4 {
+            let from = Incarnation { start: Start(start), ..incarnation(2) };
+            assert_eq!(proposer.on_promise(from, &yes), Step::Nothing);
+        }
+    }
+
+    #[test]
+    fn a_promise_with_a_change_that_does_not_fit_is_ignored() {
+        let (_, mut proposer) = begin(&[1, 2, 3], replace(3, 4));
+        let bad = promise(&proposer, Some((Ballot { round: 1, ..ballot(0, 1) }, replace(8, 9))));
+        let good = promise(&proposer, None);
+        assert_eq!(proposer.on_promise(incarnation(1), &bad), Step::Nothing);
+        assert_eq!(proposer.on_promise(incarnation(2), &good), Step::Nothing);
+        assert!(matches!(proposer.on_promise(incarnation(3), &good), Step::Send(_)));
+    }
+}
