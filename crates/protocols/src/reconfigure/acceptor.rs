@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// It is part of the group's durable record, beside the view, and written in one step with it: when
 /// a view is installed, the acceptor begins anew with `Acceptor::default()`. A member that lost it
 /// must not answer under its old name.
+///
+/// Every reply rests on the record as it stands. One that changed nothing, such as the answer to a
+/// repeated question, must still not overtake the write of an earlier change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acceptor {
     /// The highest ballot promised; none if its round is 0 (the paper's `rts`).

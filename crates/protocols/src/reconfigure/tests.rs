@@ -1,5 +1,9 @@
 //! Tests of the parts together: traps of the protocol, and random schedules.
 
+mod model;
+mod random;
+mod traps;
+
 use super::Ballot;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
 use quorate_kernel::view::{Change, Range, View, ViewId};
