@@ -19,7 +19,7 @@
 //! ```text
 //! proposer ── P1A(view, ballot) ──────────▶ members   promise to accept nothing lower
 //!          ◀── P1B(promise, accepted) ─────           durable first
-//!          ── P2A(view, ballot, change) ──▶           the change accepted under the highest ballot,
+//!          ── P2A(view, ballot, change) ──▶           the change of the highest ballot found,
 //!          ◀── P2B(accepted) ──────────────           else the wanted one; durable first
 //! decided: ── P3A(view, change) ──────────▶           install, after all that comes before
 //!          ◀── P3B(installed) ─────────────           durable first; a majority of the OLD view
@@ -29,16 +29,19 @@
 //! The engine keeps one [`Rounds`] per start, one [`Acceptor`] per group in the group's durable
 //! record, one [`InstallQueue`] per group, and a [`Proposer`] while it proposes.
 //!
-//! | the engine receives | it does |
-//! |---|---|
-//! | `P1A`, `P2A` | [`Acceptor::on_prepare`], [`Acceptor::on_accept`] with its installed view; if the flag is set, store the record; reply once it is durable. If the view asked for is newer than its own, it also fetches what it lacks from the sender. |
-//! | `P1B`, `P2B`, `P3B` | the proposer's `on_promise`, `on_accepted`, `on_installed`; follows the [`Step`] |
-//! | `P3A` | [`InstallQueue::push`], then installs what [`InstallQueue::next`] gives; replies `P3B` once it is durable; fetches if [`InstallQueue::is_missing`] |
-//! | a timer | [`Proposer::retry`], after [`backoff`] |
+//! - On `P1A` and `P2A` it asks [`Acceptor::on_prepare`] or [`Acceptor::on_accept`] with its
+//!   installed view, stores the record if the flag is set, and replies once all it has written is
+//!   durable. If the view asked for is newer than its own, it also fetches what it lacks.
+//! - On `P1B`, `P2B` and `P3B` it calls the proposer and follows the [`Step`].
+//! - On `P3A` it calls [`InstallQueue::push`] and installs what [`InstallQueue::next`] gives, until
+//!   nothing comes. It replies `P3B` once that is durable, if it has then left the view named. If
+//!   [`InstallQueue::is_missing`], it fetches what follows its installed view.
+//! - When a wait of [`backoff`] is over it sends what [`Proposer::retry`] says.
 //!
 //! To install a change is to store, in one step, the next view and a fresh acceptor. A node that is
-//! no member of its installed view answers `P1A` and `P2A` with a pointer only, as it does when the
-//! view was split: then `installed` is a view of either part.
+//! no member of its installed view keeps silent about it; asked for an older one, it answers like
+//! everybody, and the reply points to the newer. So does a node whose view was split: `installed`
+//! is then a view of either part, whose version is higher.
 //!
 //! # Invariants
 //! - For one view, at most one change is ever decided (I2; asserted in [`InstallQueue::push`], and
@@ -62,9 +65,9 @@
 //!   view or a later one. A removed member counts there, and only there.
 //! - Replies are kept by sender: `p2Acks ∪ {v}` would merge equal ones, and an all-equal quorum
 //!   would have size one.
-//! - P4A, which tells the newcomer, is not tied to the proposer, which may have died: any old member
-//!   that installed the change may send it, for the newcomer itself counts the old members whose
-//!   data it has received. P4A and the transfer are the engine's.
+//! - P4A, which tells the newcomer, is not tied to the proposer, which may have died: any old
+//!   member that installed the change may send it, for the newcomer itself counts the old members
+//!   whose data it has received. P4A and the transfer are the engine's.
 //! - Decisions are installed strictly in order; one that comes early waits ([`InstallQueue`]).
 //! - A change may also be a split, which moves no data and changes no member.
 //! - A change that does not fit the view is refused by acceptors and ignored by proposers.

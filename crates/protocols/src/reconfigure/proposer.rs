@@ -326,6 +326,38 @@ mod tests {
         }
         let repeated = Message::P1A { view, ballot: ballot(10, 1) };
         assert_eq!(proposer.retry(&mut rounds), repeated, "nobody refused this one");
+        let yes = promise(&proposer, None);
+        let step = proposer.on_promise(incarnation(3), &yes);
+        assert_eq!(step, Step::Nothing, "the first ballot's promise does not count for this one");
+        assert!(matches!(proposer.on_promise(incarnation(1), &yes), Step::Send(_)));
+    }
+
+    #[test]
+    fn what_was_accepted_under_another_ballot_or_in_another_view_does_not_count() {
+        let (mut rounds, mut proposer) = begin(&[1, 2, 3], replace(3, 4));
+        let yes = promise(&proposer, None);
+        let elsewhere = Promise { installed: newer(&proposer), ..yes };
+        for node in [1, 2, 3] {
+            assert_eq!(proposer.on_promise(incarnation(node), &elsewhere), Step::Nothing);
+        }
+        proposer.on_promise(incarnation(1), &yes);
+        proposer.on_promise(incarnation(2), &yes);
+        let old = accepted(&proposer);
+        let no = Accepted { ok: false, promised: ballot(2, 2), ..old };
+        assert_eq!(proposer.on_accepted(incarnation(2), &no), Step::Refused { round: 2 });
+        proposer.retry(&mut rounds);
+        assert_eq!(proposer.on_accepted(incarnation(1), &old), Step::Nothing, "phase 1 again");
+        let found = promise(&proposer, Some((ballot(2, 2), replace(1, 5))));
+        proposer.on_promise(incarnation(2), &found);
+        assert!(matches!(proposer.on_promise(incarnation(3), &found), Step::Send(_)));
+        let yes = accepted(&proposer);
+        let elsewhere = Accepted { installed: newer(&proposer), ..yes };
+        assert_eq!(proposer.on_accepted(incarnation(2), &yes), Step::Nothing);
+        for reply in [old, elsewhere] {
+            assert_eq!(proposer.on_accepted(incarnation(1), &reply), Step::Nothing);
+        }
+        let step = proposer.on_accepted(incarnation(3), &yes);
+        assert_eq!(step, Step::Decided(replace(1, 5)));
     }
 
     #[test]
