@@ -125,6 +125,11 @@ impl<P: Process + ?Sized> Effects<P> {
         self.list.push(Effect::Write { class: Class::State, key, value: Some(value) });
     }
 
+    /// Deletes protocol state.
+    pub fn delete_state(&mut self, key: Bytes) {
+        self.list.push(Effect::Write { class: Class::State, key, value: None });
+    }
+
     /// Writes data, as durable as the keyspace promises.
     pub fn put(&mut self, key: Bytes, value: Bytes) {
         self.list.push(Effect::Write { class: Class::Data, key, value: Some(value) });

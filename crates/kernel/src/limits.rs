@@ -14,6 +14,22 @@ pub const FRAME_BYTES_MAX: usize = VALUE_BYTES_MAX + KEY_BYTES_MAX + HEADER_BYTE
 pub const GROUP_MEMBERS_MAX: usize = 7;
 /// The most decided changes of one group that wait for an earlier one.
 pub const INSTALLS_QUEUED_MAX: usize = 64;
+/// The most intervals of the ring whose views a lane remembers.
+pub const ROUTES_MAX: usize = 65_536;
+/// The most groups a node takes part in for one keyspace.
+pub const GROUPS_MAX: usize = 4096;
+/// The most keys that one source has listed for a transfer before it is asked for no more.
+pub const TRANSFER_LISTED_MAX: usize = 2 * SCAN_KEYS_MAX;
+/// The most keys of a slot that was given up that are deleted in one turn.
+pub const SWEEP_KEYS_MAX: usize = 1024;
+/// The most tombstones that are removed from a group at a time.
+pub const PURGE_KEYS_MAX: usize = 4096;
+/// The most groups that one message between nodes speaks of.
+pub const BEATS_MAX: usize = 1024;
+/// The most decisions of a group in one message.
+pub const DECISIONS_IN_MESSAGE_MAX: usize = 64;
+/// The most operations of one lane that wait until a replica of their key is known.
+pub const UNROUTED_MAX: usize = 4096;
 /// The most operations one lane coordinates at once; more are refused as overload.
 pub const OPERATIONS_MAX: usize = 65_536;
 /// The most keys of one page of a scan.

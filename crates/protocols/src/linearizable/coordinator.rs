@@ -3,7 +3,8 @@
 //! Coordinator state is kept per operation, never per key: two operations on one key at one
 //! coordinator know nothing of each other (CATS, Algorithm 4 keys it by key and so mixes them).
 
-use super::message::{Message, Stamp, Want};
+use super::explain::Trail;
+use super::message::{Basis, Message, Stamp, Want};
 use super::read::Reading;
 use super::record::Record;
 use super::scan::Paging;
@@ -11,6 +12,7 @@ use super::state::Volatile;
 use super::timer::Timer;
 use super::{Context, Linearizable};
 use crate::quorum::Replies;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use bytes::Bytes;
@@ -20,6 +22,7 @@ use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
+use quorate_kernel::ring::Ring;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::View;
 
@@ -39,7 +42,7 @@ pub(super) enum Phase {
     /// Phase 1: collecting timestamps, or the newest record.
     Read(Reading),
     /// Phase 2: storing this record; a reply is an acknowledgement.
-    Write { record: Record, acks: Replies<()> },
+    Write { record: Record, basis: Basis, acks: Replies<()> },
     /// Collecting pages of a scan.
     Page(Paging),
 }
@@ -65,6 +68,18 @@ pub(super) struct Operation {
     pub existed: bool,
     /// Whether a question was repeated: its answers say nothing of the round trip.
     is_repeated: bool,
+    /// What happened, if somebody wants to know.
+    pub trail: Option<Box<Trail>>,
+}
+
+impl Operation {
+    /// The position that the operation is about.
+    pub fn position(&self) -> u64 {
+        match self.ask {
+            Ask::Scan { from, .. } => from,
+            _ => super::keys::position_of(&self.key),
+        }
+    }
 }
 
 /// All operations in hand.
@@ -105,6 +120,11 @@ impl Operations {
         self.by_id.len()
     }
 
+    /// The number that the next operation will have.
+    pub fn next_id(&self) -> u64 {
+        self.last_id + 1
+    }
+
     pub fn check(&self) {
         assert!(self.alarms.len() >= self.by_id.len(), "every operation has an alarm");
         if let Some((first, _)) = self.alarms.first() {
@@ -131,22 +151,39 @@ impl Operations {
 
 impl Linearizable {
     /// A client asks.
-    pub(super) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+    pub(super) fn begin(
+        &mut self,
+        ticket: Ticket,
+        request: Request,
+        trail: Option<Box<Trail>>,
+        cx: &mut Context<'_>,
+    ) {
         if let Some(refusal) = self.refuse(&request.operation) {
             // A refusal promises nothing: nothing was begun.
             return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
         }
+        let position = match &request.operation {
+            Asked::Get { key } | Asked::Put { key, .. } | Asked::Delete { key } => {
+                self.settings.order.position(key)
+            }
+            Asked::Scan { from, .. } => *from,
+        };
+        let Some(view) = self.volatile.routes.find(position).cloned() else {
+            return self.locate(ticket, request, trail, position, cx);
+        };
+        if let Some(refusal) = self.is_out_of_reach(&view) {
+            self.volatile.counters.failed_fast += 1;
+            self.seek_news(position, cx);
+            return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        }
+        let order = self.settings.order;
         let (ask, key) = match request.operation {
-            Asked::Get { key } => (Ask::Get, super::keys::data_key(&key)),
-            Asked::Put { key, value } => (Ask::Put(value), super::keys::data_key(&key)),
-            Asked::Delete { key } => (Ask::Delete, super::keys::data_key(&key)),
+            Asked::Get { key } => (Ask::Get, order.data_key(&key)),
+            Asked::Put { key, value } => (Ask::Put(value), order.data_key(&key)),
+            Asked::Delete { key } => (Ask::Delete, order.data_key(&key)),
             Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
         };
-        let phase = match ask {
-            Ask::Scan { .. } => Phase::Page(Paging::default()),
-            Ask::Get => Phase::Read(self.first_reading(self.first_want(), cx)),
-            Ask::Put(_) | Ask::Delete => Phase::Read(self.first_reading(Want::Counter, cx)),
-        };
+        let phase = self.first_phase(&ask, &view, cx);
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
@@ -158,27 +195,54 @@ impl Linearizable {
             ask,
             key,
             phase,
-            view: Arc::clone(&self.volatile.route),
+            view,
             deadline: request.deadline,
             since: cx.now,
             retry,
             alarm: cx.now,
             existed: false,
             is_repeated: false,
+            trail,
         };
         operations.by_id.insert(id, operation);
         operations.set_alarm(id, (cx.now + first_alarm).min(request.deadline), cx);
         self.ask_all(id, cx);
     }
 
+    fn first_phase(&mut self, ask: &Ask, view: &Arc<View>, cx: &Context<'_>) -> Phase {
+        match ask {
+            Ask::Scan { .. } => Phase::Page(Paging::default()),
+            Ask::Get => Phase::Read(self.first_reading(self.first_want(view), view, cx)),
+            Ask::Put(_) | Ask::Delete => {
+                if let Some(phase) = self.eventual_write(ask, cx) {
+                    return phase;
+                }
+                Phase::Read(self.first_reading(Want::Counter, view, cx))
+            }
+        }
+    }
+
+    /// If so many members of a view are suspected that no quorum is left: the refusal that says so.
+    /// It is better told at once than after a deadline; a wrong suspicion costs a repeated request.
+    fn is_out_of_reach(&self, view: &View) -> Option<Refusal> {
+        let ring: &Ring = self.volatile.ring.as_ref()?;
+        let members = view.members();
+        let suspected = members.iter().filter(|node| ring.is_suspected(**node)).count();
+        (members.len() - suspected < view.majority()).then(|| {
+            probe!("linearizable/failed_fast");
+            let (suspected, members) = (suspected as u8, members.len() as u8);
+            Refusal::Minority { view: view.id.version, suspected, members }
+        })
+    }
+
     /// A read phase that asks a majority first, if that is set and this node is part of it.
-    fn first_reading(&mut self, want: Want, cx: &Context<'_>) -> Reading {
+    fn first_reading(&mut self, want: Want, view: &Arc<View>, cx: &Context<'_>) -> Reading {
         if !self.settings.ask_majority_first {
             return Reading::new(want);
         }
-        let Volatile { preference, route, .. } = &mut self.volatile;
-        let first = preference.first(route, cx.me.node, cx.now);
-        if first.len() < route.members().len() {
+        let Volatile { preference, ring, .. } = &mut self.volatile;
+        let first = preference.first(view, ring.as_deref(), cx.me.node, cx.now);
+        if first.len() < view.members().len() {
             Reading::of_some(want, Arc::clone(first))
         } else {
             Reading::new(want)
@@ -202,9 +266,9 @@ impl Linearizable {
     }
 
     /// With digests the coordinator's own replica gives the value; it must be one.
-    fn first_want(&self) -> Want {
-        let is_ready = self.durable.status == super::state::Status::Ready;
-        if self.settings.digest_reads && is_ready { Want::Digest } else { Want::Value }
+    fn first_want(&self, view: &View) -> Want {
+        let is_serving = self.group(view.id).is_some_and(|group| group.is_serving());
+        if self.settings.digest_reads && is_serving { Want::Digest } else { Want::Value }
     }
 
     /// Sends the question of the operation's present phase to every member of the view it aims at,
@@ -265,6 +329,10 @@ impl Linearizable {
             if !operation.is_repeated {
                 self.volatile.rtt.observe(cx.now - operation.since);
             }
+            let outcome = match operation.trail {
+                Some(trail) => trail.explain(&operation.view, operation.key, outcome, cx),
+                None => outcome,
+            };
             cx.fx.answer_early(operation.ticket, outcome);
         }
     }
@@ -308,44 +376,68 @@ impl Linearizable {
             }
         }
         let span = operation.retry;
-        operation.is_repeated = true;
+        let was_repeated = core::mem::replace(&mut operation.is_repeated, true);
         operation.retry = Span((span.0 * 2).min(super::rtt::RETRY_MAX.0));
         self.volatile.counters.retries += 1;
         probe!("linearizable/retry");
-        if !self.retarget(id, cx) {
-            self.ask_missing(id, cx);
+        let (view, position) = (Arc::clone(&operation.view), operation.position());
+        if self.retarget(id, cx) {
+            return self.wake_after(id, span, cx);
         }
+        let refusal = self.is_out_of_reach(&view);
+        if was_repeated || refusal.is_some() {
+            // Its members may all have been replaced meanwhile.
+            self.seek_news(position, cx);
+        }
+        if let Some(refusal) = refusal {
+            self.volatile.counters.failed_fast += 1;
+            return self.give_up(id, refusal, cx);
+        }
+        self.ask_missing(id, cx);
         self.wake_after(id, span, cx);
+    }
+
+    /// Ends an operation that reached no quorum.
+    fn give_up(&mut self, id: u64, refusal: Refusal, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        let refusal = match (&operation.phase, &operation.ask) {
+            (Phase::Write { .. }, Ask::Put(_) | Ask::Delete) => Refusal::OutcomeUnknown,
+            _ => refusal,
+        };
+        self.finish(id, Outcome::Refused(refusal), cx);
     }
 
     fn expire(&mut self, id: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(id) else { return };
         let needed = operation.view.majority() as u8;
         let no_quorum = |reached: usize| Refusal::NoQuorum { reached: reached as u8, needed };
-        let refusal = match (&operation.phase, &operation.ask) {
-            (Phase::Read(reading), _) => {
+        let refusal = match &operation.phase {
+            Phase::Read(reading) => {
                 no_quorum(reading.answered(&operation.view, &self.volatile.crashes))
             }
-            (Phase::Page(paging), _) => no_quorum(paging.replies.len()),
+            Phase::Page(paging) => no_quorum(paging.replies.len()),
             // A get imposes a value that was there before it: it has changed nothing.
-            (Phase::Write { acks, .. }, Ask::Get) => no_quorum(acks.len()),
-            (Phase::Write { .. }, _) => Refusal::OutcomeUnknown,
+            Phase::Write { acks, .. } => no_quorum(acks.len()),
         };
         self.volatile.counters.expired += 1;
         probe!("linearizable/expired");
-        self.finish(id, Outcome::Refused(refusal), cx);
+        self.give_up(id, refusal, cx);
     }
 
     /// Moves an operation to the newest view known, if that is newer than the one it aims at. A
     /// read phase begins anew; a write phase repeats the **same** record: a put that read again
     /// could appear, be overwritten and appear again.
     pub(super) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
-        let route = Arc::clone(&self.volatile.route);
-        let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
-        if operation.view.id >= route.id {
+        let Volatile { operations, routes, .. } = &mut self.volatile;
+        let Some(operation) = operations.get_mut(id) else { return false };
+        let Some(route) = routes.find(operation.position()) else { return false };
+        if operation.view.id.version >= route.id.version {
             return false;
         }
-        operation.view = route;
+        operation.view = Arc::clone(route);
+        if let Some(trail) = &mut operation.trail {
+            trail.note(cx.now, None, alloc::format!("moves to view {}", route.id.version));
+        }
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
             Phase::Write { .. }
@@ -375,7 +467,7 @@ impl Linearizable {
     ) -> bool {
         self.volatile.crashes.merge(&stamp.crashes);
         if let Some(hint) = &stamp.hint {
-            self.learn(hint);
+            self.learn(&Arc::new(View::clone(hint)), cx);
         }
         let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
         let is_member = operation.view.index_of(from.node).is_some();
@@ -395,8 +487,8 @@ fn question(id: u64, operation: &Operation) -> Message {
     let (view, key) = (operation.view.id, operation.key.clone());
     match (&operation.phase, &operation.ask) {
         (Phase::Read(reading), _) => Message::ReadA { op: id, view, want: reading.want(), key },
-        (Phase::Write { record, .. }, _) => {
-            Message::WriteA { op: id, view, key, record: record.bytes().clone() }
+        (Phase::Write { record, basis, .. }, _) => {
+            Message::WriteA { op: id, view, basis: *basis, key, record: record.bytes().clone() }
         }
         (Phase::Page(_), Ask::Scan { from, limit }) => {
             Message::PageA { op: id, view, from: *from, limit: *limit }

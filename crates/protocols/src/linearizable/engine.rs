@@ -1,30 +1,52 @@
 //! The engine as a process: the one match on inputs.
 
 use super::coordinator::Phase;
+use super::group::Group;
 use super::message::Message;
 use super::record::Head;
-use super::state::{Durable, Status, Volatile};
+use super::replica::remembers;
+use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Context, Linearizable, Settings};
 use crate::quorum::CrashVector;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
-use quorate_kernel::view::View;
+use quorate_kernel::ring::Ring;
+use quorate_kernel::time::Time;
 
 impl Linearizable {
     /// The engine before its start.
     #[must_use]
     pub fn new(settings: Settings) -> Linearizable {
-        let view = Arc::new(settings.first_view.clone());
-        let durable = Durable {
-            view: Arc::clone(&view),
-            status: Status::Ready,
-            crashes: CrashVector::default(),
-            lost: Vec::new(),
-        };
-        Linearizable { settings, durable, volatile: Volatile::new(view) }
+        let volatile = Volatile::new(CrashVector::default());
+        Linearizable { settings, me: None, durable: Durable::default(), volatile }
+    }
+
+    fn inspect_group(&self, group: &Group, into: &mut dyn Inspect) {
+        let view = &group.view;
+        let members: Vec<String> = view.members().iter().map(NodeId::to_string).collect();
+        let percent = group.transfer.as_ref().map_or(100, |t| t.percent(&view.range));
+        let proposes = group.running.is_some();
+        into.row(
+            "groups",
+            &[
+                ("group", &format!("{:016x}", view.id.group.0)),
+                ("low", &format!("{:016x}", view.range.low)),
+                ("high", &format!("{:016x}", view.range.high)),
+                ("version", &view.id.version),
+                ("members", &members.join(" ")),
+                ("standing", &format!("{:?}", group.standing()).to_ascii_lowercase()),
+                ("proposes", &proposes),
+                ("moved_percent", &percent),
+                ("moved_keys", &group.moved.keys),
+                ("moved_bytes", &group.moved.bytes),
+            ],
+        );
     }
 }
 
@@ -33,17 +55,20 @@ impl Process for Linearizable {
     type Timer = Timer;
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
+        self.me = Some(cx.me.node);
         self.recover(recovery, cx);
     }
 
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
         match message {
-            Message::ReadA { op, view, want, key } => self.on_read(from, (op, view, want), key, cx),
+            Message::ReadA { op, view, want, key } => {
+                self.on_read(from, (op, view, want), &key, cx);
+            }
             Message::ReadB { op, stamp, ts, live, record } => {
                 self.on_read_reply(from, op, &stamp, Head { ts, live }, record, cx);
             }
-            Message::WriteA { op, view, key, record } => {
-                self.on_write(from, op, view, (key, record), cx);
+            Message::WriteA { op, view, basis, key, record } => {
+                self.on_write(from, (op, view, basis), (&key, record), cx);
             }
             Message::WriteB { op, view, ok, stamp } => {
                 self.on_write_reply(from, op, view, ok, &stamp, cx);
@@ -54,39 +79,99 @@ impl Process for Linearizable {
             Message::PageB { op, stamp, next, page } => {
                 self.on_page_reply(from, op, &stamp, next, page, cx);
             }
-            Message::RefillA { round, view, forgot, from: begin } => {
-                self.on_refill(from, (round, view, forgot), begin, cx);
+            Message::ListA { round, since, forgot, from: begin } => {
+                self.on_list(from, (round, since, forgot), begin, cx);
             }
-            Message::RefillB { round, stamp, from: begin, next, lost, page } => {
-                self.on_refill_reply(from, (round, &stamp), (begin, next), lost, page, cx);
+            Message::ListB { round, since, stamp, is_source, from: begin, next, lost, page } => {
+                let said = (is_source, lost);
+                self.on_list_reply(from, (round, since, &stamp), said, (begin, next, page), cx);
+            }
+            Message::FetchA { round, since, page } => {
+                self.on_fetch(from, (round, since), page, cx);
+            }
+            Message::FetchB { round, since, page } => {
+                self.on_fetch_reply(from.node, (round, since), page, cx);
+            }
+            Message::LocateA { position } => self.on_locate(from, position, cx),
+            Message::LocateB { view } => self.learn(&Arc::new(view), cx),
+            Message::Reconfigure(messages) => self.on_reconfigure(from, messages, cx),
+            Message::Invite { next, old, generation } => {
+                self.on_invite(from, (next, old), generation, cx);
+            }
+            Message::Learn { view, generation } => self.on_learn(view, generation, cx),
+            Message::Beats(beats) => self.on_beats(from, beats, cx),
+            Message::DecisionsA { view } => self.on_decisions_asked(from, view, cx),
+            Message::DecisionsB { view, changes } => self.on_decisions(from, view, changes, cx),
+            Message::FloorA { view, generation } => self.on_floor(from, view, generation, cx),
+            Message::FloorB { view, generation } => {
+                self.on_floor_reply(from, view, generation, cx);
+            }
+            Message::TombsA { view, from: begin } => self.on_tombs(from, view, begin, cx),
+            Message::TombsB { view, from: begin, next, page } => {
+                self.on_tombs_reply(from, (view, begin, next), page, cx);
+            }
+            Message::DropA { view, generation, page } => {
+                self.on_drop((view, generation), page, cx);
             }
         }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
-        self.begin(ticket, request, cx);
+        self.begin(ticket, request, None, cx);
+    }
+
+    fn on_control(
+        &mut self,
+        ticket: Ticket,
+        control: Control,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        match control {
+            Control::Explain { key } => self.explain(ticket, key, deadline, cx),
+            Control::Drain { .. } | Control::Remove { .. } => {
+                // Nothing was done.
+                cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
+            }
+        }
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {
         match timer {
             Timer::Operations => self.on_alarm(cx),
-            Timer::Refill => self.on_refill_timer(cx),
+            Timer::Transfer => self.on_transfer_timer(cx),
+            Timer::Locate => self.on_locate_timer(cx),
+            Timer::Propose => self.on_propose_timer(cx),
+            Timer::Tend => self.on_tend(cx),
         }
     }
 
-    fn on_view(&mut self, view: &Arc<View>, cx: &mut Context<'_>) {
-        self.on_decided(view, cx);
+    fn on_ring(&mut self, ring: &Arc<Ring>, cx: &mut Context<'_>) {
+        self.volatile.ring = Some(Arc::clone(ring));
+        self.volatile.preference.forget();
+        self.tend_at(cx.now, cx);
     }
 
     fn is_ready(&self) -> bool {
-        self.durable.status == Status::Ready
+        let mut groups = self.durable.groups.values();
+        groups.all(|group| remembers(&group.record.status)) && !self.volatile.routes.is_empty()
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {
         let counters = &self.volatile.counters;
-        into.field("view", &self.durable.view.id.version);
-        into.field("members", &self.durable.view.members().len());
-        into.field("ready", &self.is_ready());
+        let members = || self.durable.groups.values().filter(|group| group.is_member());
+        // Of a keyspace on one group these are the group's; otherwise the newest and the largest.
+        let version = members().map(|group| group.view.id.version).max().unwrap_or(0);
+        let most = members().map(|group| group.view.members().len()).max().unwrap_or(0);
+        let lacking = members().filter(|group| !group.is_serving()).count();
+        let transfers = self.durable.groups.values().filter_map(|group| group.transfer.as_ref());
+        into.field("view", &version);
+        into.field("members", &most);
+        into.field("ready", &(self.is_ready() && lacking == 0));
+        into.field("groups", &members().count());
+        into.field("groups_lacking_data", &lacking);
+        into.field("groups_kept_for_others", &(self.durable.groups.len() - members().count()));
+        into.field("transfers", &transfers.count());
         into.field("operations", &self.volatile.operations.len());
         into.field("reads_in_one_round", &counters.reads_in_one_round);
         into.field("write_backs", &counters.write_backs);
@@ -96,17 +181,21 @@ impl Process for Linearizable {
         into.field("pages", &counters.pages);
         into.field("retries", &counters.retries);
         into.field("expired", &counters.expired);
+        into.field("failed_fast", &counters.failed_fast);
         into.field("retargets", &counters.retargets);
-        if let Some(refill) = &self.volatile.refill {
-            into.field("refill_sources_done", &refill.done());
-            into.field("refill_sources", &refill.sources());
+        into.field("installs", &counters.installs);
+        into.field("moved_keys", &counters.moved_keys);
+        into.field("moved_bytes", &counters.moved_bytes);
+        into.field("tombstones_purged", &counters.purged);
+        for group in self.durable.groups.values() {
+            self.inspect_group(group, into);
         }
     }
 
     fn check(&self) {
-        self.check_state();
+        self.check_state(self.me);
     }
 }
 
 const _: () = assert!(size_of::<Message>() <= 192, "messages move through the effects list");
-const _: () = assert!(size_of::<Phase>() <= 1400, "operations stay small enough to keep many");
+const _: () = assert!(size_of::<Phase>() <= 1600, "operations stay small enough to keep many");

@@ -8,7 +8,7 @@ use core::hash::{BuildHasher, Hasher};
 use hashbrown::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Hashes a stored key by the position it begins with: a fixed function, so runs repeat.
+/// Hashes a stored key by its position, which follows its slot: a fixed function, so runs repeat.
 #[derive(Clone, Default, Debug)]
 pub(super) struct ByPosition;
 
@@ -21,7 +21,8 @@ impl Hasher for PositionHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        let position = bytes.first_chunk().map(|first| u64::from_le_bytes(*first));
+        let position = bytes.get(4..).and_then(|rest| rest.first_chunk());
+        let position = position.map(|first| u64::from_le_bytes(*first));
         self.0 = position.unwrap_or_else(|| xxh3_64(bytes));
     }
 
@@ -55,6 +56,12 @@ impl Index {
         self.young.get(key).or_else(|| self.old.get(key)).copied()
     }
 
+    /// Forgets a key, which is no longer stored.
+    pub fn remove(&mut self, key: &Bytes) {
+        self.young.remove(key);
+        self.old.remove(key);
+    }
+
     pub fn set(&mut self, key: &Bytes, head: Head) {
         if let Some(known) = self.young.get_mut(key) {
             *known = head;
@@ -70,7 +77,7 @@ impl Index {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::data_key;
+    use super::super::keys::{Order, Slot};
     use super::super::record::Ts;
     use super::*;
     use quorate_kernel::ids::Incarnation;
@@ -80,7 +87,7 @@ mod tests {
         let mut index = Index::new(8);
         let head =
             |n| Head { ts: Ts { n, writer: Incarnation::default(), sequence: 0 }, live: true };
-        let key = |n: u64| data_key(&n.to_be_bytes());
+        let key = |n: u64| Slot(1).stored(&Order::Hash.data_key(&n.to_be_bytes()));
         for n in 0..100 {
             index.set(&key(n), head(n));
             index.set(&key(n), head(n + 1));

@@ -2,61 +2,110 @@
 //!
 //! | class | key | value | written by | may be dropped |
 //! |---|---|---|---|---|
-//! | state | `view` | postcard of the installed view | start, install | never |
-//! | state | `status` | postcard of [`Status`] | start, install, refill | never |
+//! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; when a split's parts are known to all |
+//! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
+//! | state | `garbage`, slot (4), low (8), high (8) | empty | leaving a group | when the range of the slot is empty |
+//! | state | `slot` | postcard of the highest slot used | a new membership | never |
 //! | state | `crashes` | postcard of the crash vector | a peer's refill | never |
-//! | state | `lost` | postcard of [`Lost`] | a refill that found everything lost | never |
-//! | data | hash (8, big-endian) and key | [`Record`](super::record::Record) | WriteA, refill | never yet: a tombstone may go only when no older view's member can return with its old data |
+//! | data | slot (4), position (8) and key | [`Record`](super::record::Record) | WriteA, transfer | with its slot; a tombstone when all members hold it ([`super::purge`]) |
 //!
-//! Each state value begins with a version byte. Data stands in hash order, so scans, refills and
-//! cursors (64-bit positions) all follow it.
+//! Integers are big-endian. Each state value begins with a version byte. Each membership of a node
+//! in a group has a **slot** of its own, so what an earlier membership left behind is never taken
+//! for data of a later one. Within a slot data stands in ring order, so scans, transfers and
+//! cursors (64-bit positions) all follow it. On the wire a key is its position and the client's
+//! key, without a slot.
 
-use super::state::Status;
 use crate::quorum::CrashVector;
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::GroupId;
 use quorate_kernel::limits::KEY_BYTES_MAX;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
-use quorate_kernel::view::View;
+use quorate_kernel::view::Range;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::xxh3_64;
 
 const VERSION: u8 = 1;
 const POSITION_BYTES: usize = 8;
+const SLOT_BYTES: usize = 4;
+/// How many decisions of a group are kept for members that lag behind.
+pub(super) const DECISIONS_MAX: u64 = 64;
 
-/// Where a client's key lies in the hash space.
-#[must_use]
-pub fn position(key: &[u8]) -> u64 {
-    xxh3_64(key)
+/// In which order a keyspace lays its keys on the ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By hash: load spreads evenly.
+    #[default]
+    Hash,
+    /// By the key's own order, of which the first eight bytes are the position: neighbours stay
+    /// together, and the load balancer must even out what that skews. Keys that share their first
+    /// eight bytes share a group.
+    Key,
 }
 
-/// The stored form of a client's key: its position, then the key.
-pub(super) fn data_key(key: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(POSITION_BYTES + key.len());
-    bytes.put_u64(position(key));
-    bytes.put_slice(key);
-    bytes.freeze()
+impl Order {
+    /// Where a client's key lies on the ring.
+    #[must_use]
+    pub fn position(self, key: &[u8]) -> u64 {
+        match self {
+            Order::Hash => xxh3_64(key),
+            Order::Key => {
+                let mut first = [0; POSITION_BYTES];
+                let known = key.len().min(POSITION_BYTES);
+                first[..known].copy_from_slice(&key[..known]);
+                u64::from_be_bytes(first)
+            }
+        }
+    }
+
+    /// The wire form of a client's key: its position, then the key.
+    pub(super) fn data_key(self, key: &[u8]) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(POSITION_BYTES + key.len());
+        bytes.put_u64(self.position(key));
+        bytes.put_slice(key);
+        bytes.freeze()
+    }
 }
 
-/// The first stored key of a position.
-pub(super) fn first_at(position: u64) -> [u8; POSITION_BYTES] {
-    position.to_be_bytes()
+/// One membership's part of the store.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// The stored form of a wire key.
+    pub fn stored(self, data_key: &[u8]) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(SLOT_BYTES + data_key.len());
+        bytes.put_u32(self.0);
+        bytes.put_slice(data_key);
+        bytes.freeze()
+    }
+
+    /// The first stored key of a position.
+    pub fn first_at(self, position: u64) -> Bytes {
+        self.stored(&position.to_be_bytes())
+    }
+
+    /// The wire form of a stored key, if it is of this slot.
+    pub fn data_key(self, stored: &[u8]) -> Option<&[u8]> {
+        stored.strip_prefix(&self.0.to_be_bytes()[..])
+    }
 }
 
-/// The position of a stored key.
+/// The position of a wire key.
 pub(super) fn position_of(data_key: &[u8]) -> u64 {
-    u64::from_be_bytes(*data_key.first_chunk().expect("a stored key begins with its position"))
+    u64::from_be_bytes(*data_key.first_chunk().expect("a wire key begins with its position"))
 }
 
-/// The client's key of a stored key.
+/// The client's key of a wire key.
 pub(super) fn client_key(data_key: &Bytes) -> Bytes {
     data_key.slice(POSITION_BYTES..)
 }
 
-/// Checks a stored key that came from a peer.
+/// Checks a wire key that came from a peer.
 pub(super) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
     if key.len() < POSITION_BYTES {
         return Err(WireError::Truncated { what: "key" });
@@ -65,13 +114,84 @@ pub(super) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
         let (length, limit) = (key.len() as u64, (POSITION_BYTES + KEY_BYTES_MAX) as u64);
         return Err(WireError::TooLong { what: "key", length, limit });
     }
-    if position_of(key) != position(&key[POSITION_BYTES..]) {
-        return Err(WireError::Malformed { what: "key at a position that is not its hash" });
+    let (position, key) = (position_of(key), &key[POSITION_BYTES..]);
+    if position != Order::Hash.position(key) && position != Order::Key.position(key) {
+        return Err(WireError::Malformed { what: "key at a position that is not its own" });
     }
     Ok(())
 }
 
-/// A kind of protocol state.
+/// The parts of a range as inclusive intervals of positions: one, or two if it wraps.
+pub(super) fn segments(range: &Range) -> impl Iterator<Item = (u64, u64)> + use<> {
+    let Range { low, high } = *range;
+    let (first, second) = if low < high {
+        (Some((low + 1, high)), None)
+    } else {
+        // `low` may be the end of the space: then nothing lies above it.
+        (Some((0, high)), low.checked_add(1).map(|above| (above, u64::MAX)))
+    };
+    let is_all = low == high;
+    let (first, second) = if is_all { (Some((0, u64::MAX)), None) } else { (first, second) };
+    first.into_iter().chain(second)
+}
+
+/// Where a state value stands.
+pub(super) fn group_key(group: GroupId) -> Bytes {
+    join(b"group", &[&group.0.to_be_bytes()])
+}
+
+/// Where the change that followed a version of a group stands.
+pub(super) fn decided_key(group: GroupId, version: u64) -> Bytes {
+    join(b"decided", &[&group.0.to_be_bytes(), &version.to_be_bytes()])
+}
+
+/// Where a slot's range stands that must be emptied.
+pub(super) fn garbage_key(slot: Slot, range: &Range) -> Bytes {
+    let (low, high) = (range.low.to_be_bytes(), range.high.to_be_bytes());
+    join(b"garbage", &[&slot.0.to_be_bytes(), &low, &high])
+}
+
+/// What a garbage key names.
+pub(super) fn garbage_of(key: &[u8]) -> Option<(Slot, Range)> {
+    let rest = key.strip_prefix(b"garbage")?;
+    let slot = u32::from_be_bytes(*rest.first_chunk()?);
+    let low = u64::from_be_bytes(*rest.get(4..)?.first_chunk()?);
+    let high = u64::from_be_bytes(*rest.get(12..)?.first_chunk()?);
+    Some((Slot(slot), Range { low, high }))
+}
+
+fn join(prefix: &[u8], parts: &[&[u8]]) -> Bytes {
+    let mut key = Vec::from(prefix);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key.into()
+}
+
+/// Calls `each` with every state value whose key begins so.
+pub(super) fn each_state(table: &dyn Table, prefix: &[u8], each: &mut dyn FnMut(&[u8], &Bytes)) {
+    table.scan(Class::State, prefix, &mut |key, value| {
+        let is_one = key.starts_with(prefix);
+        if is_one {
+            each(key, value);
+        }
+        is_one
+    });
+}
+
+/// The bytes of a state value.
+pub(super) fn state_bytes<T: Serialize>(value: &T) -> Bytes {
+    let mut out = Vec::from([VERSION]);
+    out.extend(postcard::to_allocvec(value).expect("plain data always serializes"));
+    out.into()
+}
+
+/// A state value from its bytes.
+pub(super) fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    let (version, rest) = bytes.split_first().expect("a state value has a version");
+    assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
+    postcard::from_bytes(rest).expect("the store returns the state that was put into it")
+}
+
+/// A state value of which a lane has one.
 pub(super) trait Stored: Serialize + DeserializeOwned {
     const KEY: &'static [u8];
 
@@ -79,44 +199,49 @@ pub(super) trait Stored: Serialize + DeserializeOwned {
         Bytes::from_static(Self::KEY)
     }
 
-    fn to_bytes(&self) -> Bytes {
-        let out = Vec::from([VERSION]);
-        postcard_extend(self, out).into()
-    }
-
     fn load(table: &dyn Table) -> Option<Self> {
-        let bytes = table.get(Class::State, &Self::key())?;
-        let (version, rest) = bytes.split_first().expect("a state value has a version");
-        assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
-        Some(postcard_read(rest))
+        table.get(Class::State, &Self::key()).map(|bytes| state_value(&bytes))
     }
 }
 
-fn postcard_extend<T: Serialize>(value: &T, mut out: Vec<u8>) -> Vec<u8> {
-    out.extend(postcard::to_allocvec(value).expect("plain data always serializes"));
-    out
-}
-
-fn postcard_read<T: DeserializeOwned>(bytes: &[u8]) -> T {
-    postcard::from_bytes(bytes).expect("the store returns the state that was put into it")
-}
-
-impl Stored for View {
-    const KEY: &'static [u8] = b"view";
-}
-
-impl Stored for Status {
-    const KEY: &'static [u8] = b"status";
-}
-
-/// The incarnations in which all members of the group had forgot at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Lost(pub Vec<Incarnation>);
-
-impl Stored for Lost {
-    const KEY: &'static [u8] = b"lost";
+impl Stored for Slot {
+    const KEY: &'static [u8] = b"slot";
 }
 
 impl Stored for CrashVector {
     const KEY: &'static [u8] = b"crashes";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_one_or_two_intervals() {
+        let of = |low, high| segments(&Range { low, high }).collect::<Vec<_>>();
+        assert_eq!(of(10, 20), [(11, 20)]);
+        assert_eq!(of(20, 10), [(0, 10), (21, u64::MAX)]);
+        assert_eq!(of(u64::MAX, 10), [(0, 10)]);
+        assert_eq!(of(7, 7), [(0, u64::MAX)]);
+    }
+
+    #[test]
+    fn ordered_positions_follow_the_keys() {
+        let mut keys = [&b"b"[..], b"a", b"", b"a\0", b"abcdefghz", b"abcdefgha", b"\xff\xff"];
+        keys.sort_unstable();
+        let stored: Vec<Bytes> = keys.iter().map(|key| Order::Key.data_key(key)).collect();
+        assert!(stored.is_sorted(), "the stored order is the keys' order");
+        assert!(stored.iter().all(|key| is_data_key(key).is_ok()));
+        assert!(is_data_key(&[0, 0, 0, 0, 0, 0, 0, 9, b'k']).is_err());
+    }
+
+    #[test]
+    fn slots_keep_memberships_apart() {
+        let key = Order::Hash.data_key(b"k");
+        let stored = Slot(7).stored(&key);
+        assert_eq!(Slot(7).data_key(&stored), Some(&key[..]));
+        assert_eq!(Slot(8).data_key(&stored), None);
+        let range = Range { low: 3, high: 9 };
+        assert_eq!(garbage_of(&garbage_key(Slot(7), &range)), Some((Slot(7), range)));
+    }
 }

@@ -1,16 +1,17 @@
 //! What nodes of a group say to each other. New variants are only appended.
 
+use super::group::{Generation, Standing};
 use super::keys::is_data_key;
 use super::record::{COUNTER_MAX, Record, Ts};
-use super::state::Status;
 use crate::quorum::CrashVector;
+use crate::reconfigure;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::limits::PAGE_BYTES_MAX;
-use quorate_kernel::view::{View, ViewId};
+use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, PAGE_BYTES_MAX};
+use quorate_kernel::view::{Change, View, ViewId};
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -31,15 +32,40 @@ pub enum Want {
 pub struct Stamp {
     /// The view the sender has installed.
     pub view: ViewId,
-    /// Whether its data is complete.
-    pub status: Status,
+    /// What the sender is in it.
+    pub standing: Standing,
+    /// How far tombstones are removed at the sender.
+    pub generation: Generation,
     /// The members that forgot, as far as the sender knows.
     pub crashes: CrashVector,
-    /// The sender's view itself, when the asker's is older.
+    /// The newest view of the asked position that the sender knows, when the asker's is older.
     pub hint: Option<Box<View>>,
 }
 
-/// One message. `op` names the asker's operation and is echoed; keys are hash-prefixed.
+/// What a write rests on: how far tombstones were removed at all members that its read phase
+/// counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// The lowest generation number of the quorum.
+    pub generation: u64,
+    /// Whether it imposes what a get read; otherwise it is a client's write.
+    pub is_imposed: bool,
+}
+
+/// What a node says of itself in one group, unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beat {
+    /// The view it has installed.
+    pub view: ViewId,
+    /// What it is in it.
+    pub standing: Standing,
+    /// How far tombstones are removed.
+    pub generation: Generation,
+    /// Whether it wants to hear how the receiver stands, who may have no reason to tell unasked.
+    pub asks: bool,
+}
+
+/// One message. `op` names the asker's operation and is echoed; keys begin with their position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Coordinator to members, phase 1 of every operation on a key.
@@ -55,8 +81,8 @@ pub enum Message {
         key: Bytes,
     },
     /// Member to coordinator: its newest timestamp for the key, and the record if it was wanted.
-    /// For a `Counter` it may leave before that timestamp is durable; otherwise what it shows is
-    /// durable.
+    /// For a `Counter` it may leave before that timestamp is durable, and is never below the
+    /// group's floor; otherwise what it shows is durable.
     ReadB {
         /// Echoed.
         op: u64,
@@ -76,6 +102,8 @@ pub enum Message {
         op: u64,
         /// The view the write is for.
         view: ViewId,
+        /// What the record rests on.
+        basis: Basis,
         /// The key.
         #[serde(skip)]
         key: Bytes,
@@ -101,7 +129,7 @@ pub enum Message {
         op: u64,
         /// The view the asker aims at.
         view: ViewId,
-        /// The hash position to begin at.
+        /// The position to begin at; it lies in the view's range.
         from: u64,
         /// About how many entries.
         limit: u32,
@@ -113,41 +141,239 @@ pub enum Message {
         op: u64,
         /// The sender's stamp.
         stamp: Stamp,
-        /// Where the page ends; `None` at the end of the space.
+        /// Where the page ends; `None` at the end of the interval of the view's range.
         next: Option<u64>,
         /// The entries.
         #[serde(skip)]
         page: Bytes,
     },
-    /// A member that lacks data, to a source: send records from this position on. The source
-    /// remembers, durably and before it answers, that the asker forgot in its present start.
-    RefillA {
+    /// A node that lacks data, to a source: list keys and timestamps from this position on. If the
+    /// asker forgot, the source remembers so, durably and before it answers.
+    ListA {
         /// The asker's round; a later round asks anew whether the others forgot too.
         round: u64,
-        /// The view the asker has installed; a source answers only from this view or a later one.
-        view: ViewId,
-        /// Whether the asker forgot; otherwise it is new in the view.
+        /// What the source must have installed before what it says counts.
+        since: ViewId,
+        /// Whether the asker forgot in its present start; otherwise it is new in the group.
         forgot: bool,
-        /// The hash position to begin at.
+        /// The position to begin at.
         from: u64,
     },
-    /// Source to a member that lacks data: every record from `from` up to, not including, `next`.
-    /// It says something about the data only if the stamp's status is `Ready`.
-    RefillB {
+    /// Source to a node that lacks data: every key from `from` up to, not including, `next`, with
+    /// its record's head. It says something about the data only if `is_source`.
+    ListB {
         /// Echoed.
         round: u64,
+        /// Echoed.
+        since: ViewId,
         /// The sender's stamp.
         stamp: Stamp,
+        /// Whether the sender's data is complete.
+        is_source: bool,
         /// Echoed.
         from: u64,
-        /// Where the page ends; `None` at the end of the space.
+        /// Where the page ends; `None` at the end of the interval of the view's range.
         next: Option<u64>,
         /// If the sender found that every member had forgot at one moment: in which incarnations.
         lost: Vec<Incarnation>,
+        /// The entries.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// A node that lacks data, to a source that listed newer records: send them.
+    FetchA {
+        /// Names the question in the answer.
+        round: u64,
+        /// Which group.
+        since: ViewId,
+        /// The keys, each with an empty record's head in place of its record.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// Source to a node that lacks data: the records of the asked keys, as many as fit, in their
+    /// order; the asker asks again for the rest.
+    FetchB {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        since: ViewId,
         /// The records.
         #[serde(skip)]
         page: Bytes,
     },
+    /// A node that knows no view of a position, to one that may.
+    LocateA {
+        /// The position.
+        position: u64,
+    },
+    /// The newest view that the sender knows of the asked position; a hint.
+    LocateB {
+        /// The view.
+        view: View,
+    },
+    /// Reconfigurations of several groups in one frame (CATS §4.1, Algorithms 1 and 2).
+    Reconfigure(
+        /// Their messages.
+        Vec<reconfigure::Message>,
+    ),
+    /// Member of the old view that has left it, to the newcomer of the next one (CATS: P4A). The
+    /// newcomer installs the view when a majority of the old members say so.
+    Invite {
+        /// The view the newcomer is new in.
+        next: View,
+        /// The view before.
+        old: View,
+        /// How far tombstones are removed at the sender.
+        generation: Generation,
+    },
+    /// Proposer to a node that it wants as a member: copy the data first, so that little is left
+    /// to move once it is one.
+    Learn {
+        /// The installed view.
+        view: View,
+        /// How far tombstones are removed.
+        generation: Generation,
+    },
+    /// What a node is in groups that the receiver takes part in; sent now and then, and when it
+    /// changes.
+    Beats(
+        /// One for each group.
+        Vec<Beat>,
+    ),
+    /// A node that is behind asks for the decisions that follow the view it has installed.
+    DecisionsA {
+        /// The view it has installed.
+        view: ViewId,
+    },
+    /// Decisions of a group, in order.
+    DecisionsB {
+        /// The view that the first of them follows.
+        view: ViewId,
+        /// The decisions.
+        changes: Vec<Change>,
+    },
+    /// The member that removes tombstones, to all members: raise the generation by one.
+    FloorA {
+        /// The installed view.
+        view: ViewId,
+        /// The generation to be.
+        generation: Generation,
+    },
+    /// Member to the one that removes tombstones: it is, durably, in this generation.
+    FloorB {
+        /// Echoed.
+        view: ViewId,
+        /// The sender's generation.
+        generation: Generation,
+    },
+    /// The member that removes tombstones, to all members: list tombstones up to the floor.
+    TombsA {
+        /// The installed view.
+        view: ViewId,
+        /// The position to begin at.
+        from: u64,
+    },
+    /// Member to the one that removes tombstones: its tombstones from `from` up to, not including,
+    /// `next`, that are not above the floor; all of them durable.
+    TombsB {
+        /// Echoed.
+        view: ViewId,
+        /// Echoed.
+        from: u64,
+        /// Where the page ends; `None` at the end of the interval of the view's range.
+        next: Option<u64>,
+        /// The entries.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// The member that removes tombstones, to all members: every member held these before it came
+    /// to this generation; delete those that are still the newest.
+    DropA {
+        /// The installed view.
+        view: ViewId,
+        /// The generation in which they may be deleted.
+        generation: Generation,
+        /// The entries.
+        #[serde(skip)]
+        page: Bytes,
+    },
+}
+
+impl Message {
+    /// The raw tails, in order.
+    fn tails(&mut self) -> [Option<&mut Bytes>; 2] {
+        match self {
+            Message::ReadA { key, .. } => [Some(key), None],
+            Message::ReadB { record, .. } => [Some(record), None],
+            Message::WriteA { key, record, .. } => [Some(key), Some(record)],
+            Message::PageB { page, .. }
+            | Message::ListB { page, .. }
+            | Message::FetchA { page, .. }
+            | Message::FetchB { page, .. }
+            | Message::TombsB { page, .. }
+            | Message::DropA { page, .. } => [Some(page), None],
+            _ => [None, None],
+        }
+    }
+
+    fn validate(&self) -> Result<(), WireError> {
+        let well_formed = |is_so: bool, what| match is_so {
+            true => Ok(()),
+            false => Err(WireError::Malformed { what }),
+        };
+        match self {
+            Message::ReadA { key, .. } => is_data_key(key),
+            Message::ReadB { record, stamp, ts, .. } => {
+                well_formed(ts.n <= COUNTER_MAX, "counter")?;
+                if !record.is_empty() {
+                    Record::from_bytes(record.clone())?;
+                }
+                stamp.validate()
+            }
+            Message::WriteA { key, record, .. } => {
+                Record::from_bytes(record.clone())?;
+                is_data_key(key)
+            }
+            Message::WriteB { stamp, .. } => stamp.validate(),
+            Message::PageB { page, stamp, .. } | Message::ListB { page, stamp, .. } => {
+                super::page::validate(page)?;
+                stamp.validate()
+            }
+            Message::FetchA { page, .. } | Message::FetchB { page, .. } => {
+                super::page::validate(page)
+            }
+            Message::TombsB { page, .. } | Message::DropA { page, .. } => {
+                super::page::validate(page)
+            }
+            Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
+            Message::Learn { view, generation } => {
+                generation.validate()?;
+                well_formed(view.is_well_formed(), "view")
+            }
+            Message::Invite { next, old, generation } => {
+                generation.validate()?;
+                let is_next = next.id.group == old.id.group
+                    && old.id.version.checked_add(1) == Some(next.id.version);
+                well_formed(next.is_well_formed() && old.is_well_formed() && is_next, "view")
+            }
+            Message::Reconfigure(list) => {
+                let is_sound = list.iter().all(reconfigure::Message::is_well_formed);
+                well_formed(list.len() <= BEATS_MAX && is_sound, "reconfiguration")
+            }
+            Message::Beats(list) => well_formed(list.len() <= BEATS_MAX, "list"),
+            Message::DecisionsB { changes, .. } => {
+                well_formed(changes.len() <= DECISIONS_IN_MESSAGE_MAX, "list")
+            }
+            Message::FloorA { generation, .. } | Message::FloorB { generation, .. } => {
+                generation.validate()
+            }
+            Message::PageA { .. }
+            | Message::ListA { .. }
+            | Message::LocateA { .. }
+            | Message::DecisionsA { .. }
+            | Message::TombsA { .. } => Ok(()),
+        }
+    }
 }
 
 impl Wire for Message {
@@ -160,61 +386,44 @@ impl Wire for Message {
                 out.tail(0, key);
                 out.tail(1, record);
             }
-            Message::PageB { page, .. } | Message::RefillB { page, .. } => out.tail(0, page),
-            Message::WriteB { .. } | Message::PageA { .. } | Message::RefillA { .. } => {}
+            Message::PageB { page, .. }
+            | Message::ListB { page, .. }
+            | Message::FetchA { page, .. }
+            | Message::FetchB { page, .. }
+            | Message::TombsB { page, .. }
+            | Message::DropA { page, .. } => out.tail(0, page),
+            _ => {}
         }
     }
 
     fn decode(input: &Decoder) -> Result<Message, WireError> {
         let mut message: Message = input.head()?;
-        match &mut message {
-            Message::ReadA { key, .. } => *key = input.tail(0),
-            Message::ReadB { record, .. } => *record = input.tail(0),
-            Message::WriteA { key, record, .. } => {
-                *key = input.tail(0);
-                *record = input.tail(1);
+        for (index, tail) in message.tails().into_iter().enumerate() {
+            if let Some(tail) = tail {
+                *tail = input.tail(index);
             }
-            Message::PageB { page, .. } | Message::RefillB { page, .. } => *page = input.tail(0),
-            Message::WriteB { .. } | Message::PageA { .. } | Message::RefillA { .. } => {}
         }
         message.validate()?;
         Ok(message)
     }
 }
 
-impl Message {
-    fn validate(&self) -> Result<(), WireError> {
-        match self {
-            Message::ReadA { key, .. } => is_data_key(key),
-            Message::ReadB { record, stamp, ts, .. } => {
-                if ts.n > COUNTER_MAX {
-                    return Err(WireError::Malformed { what: "counter" });
-                }
-                if !record.is_empty() {
-                    Record::from_bytes(record.clone())?;
-                }
-                stamp.validate()
-            }
-            Message::WriteA { key, record, .. } => {
-                Record::from_bytes(record.clone())?;
-                is_data_key(key)
-            }
-            Message::WriteB { stamp, .. } => stamp.validate(),
-            Message::PageB { page, stamp, .. } | Message::RefillB { page, stamp, .. } => {
-                super::page::validate(page)?;
-                stamp.validate()
-            }
-            Message::PageA { .. } | Message::RefillA { .. } => Ok(()),
-        }
-    }
-}
-
 impl Stamp {
     fn validate(&self) -> Result<(), WireError> {
+        self.generation.validate()?;
         match &self.hint {
             Some(view) if !view.is_well_formed() => Err(WireError::Malformed { what: "view" }),
             _ => Ok(()),
         }
+    }
+}
+
+impl Generation {
+    fn validate(&self) -> Result<(), WireError> {
+        if self.floor > COUNTER_MAX {
+            return Err(WireError::Malformed { what: "floor" });
+        }
+        Ok(())
     }
 }
 

@@ -50,37 +50,93 @@
 //! One group serves the whole keyspace; tombstones are kept; a register has no compare-and-set, so
 //! counters and the like need another engine.
 
+pub(crate) mod amnesia;
 pub(crate) mod coordinator;
 pub mod engine;
+pub(crate) mod explain;
+pub mod group;
 pub(crate) mod index;
+pub(crate) mod install;
+pub(crate) mod invite;
 pub mod keys;
+pub(crate) mod locate;
 pub mod message;
 pub(crate) mod page;
 pub(crate) mod preference;
+pub(crate) mod propose;
+pub(crate) mod purge;
 pub(crate) mod read;
 pub mod record;
 pub(crate) mod recover;
-pub mod refill;
 pub(crate) mod replica;
+pub(crate) mod routes;
 pub(crate) mod rtt;
 pub(crate) mod scan;
+pub(crate) mod source;
 pub(crate) mod state;
+pub(crate) mod tend;
 #[cfg(test)]
 mod tests;
 pub mod timer;
-pub(crate) mod views;
+pub(crate) mod transfer;
 pub(crate) mod write;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+pub use keys::Order;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
+use quorate_kernel::time::Span;
 use quorate_kernel::view::View;
+
+/// What a keyspace promises of each key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// An atomic register.
+    #[default]
+    Atomic,
+    /// The newest write by the wall clock, in the end (CATS §6.4). It exists to measure what
+    /// atomicity costs; a keyspace is in one mode for good.
+    Eventual,
+}
+
+/// How often things are looked after. CATS gives no values.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Between two looks at the groups.
+    pub tend: Span,
+    /// Between two words to co-members.
+    pub beat: Span,
+    /// How long a member must be suspected before it is replaced; a planned change waits a tenth.
+    pub settle: Span,
+    /// Between two removals of tombstones, and how long one waits for operations to end; far longer
+    /// than any operation may take.
+    pub purge: Span,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            tend: Span::millis(250),
+            beat: Span::secs(1),
+            settle: Span::secs(2),
+            purge: Span::secs(60),
+        }
+    }
+}
 
 /// What a keyspace of this engine is set to.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The view the group was born with.
-    pub first_view: View,
+    /// The views the keyspace was born with; none on a host that joined later.
+    pub first_views: Vec<View>,
+    /// How many members a group should have.
+    pub replicas: usize,
+    /// How keys lie on the ring.
+    pub order: Order,
+    /// What is promised of each key.
+    pub mode: Mode,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
     /// Whether a get asks the other members for timestamps alone and takes the value from the
@@ -90,12 +146,18 @@ pub struct Settings {
     /// Whether phase 1 asks only a majority first, the coordinator itself among it, and the others
     /// when that is late, lacks data or disagrees. It spares the others a third of their work.
     pub ask_majority_first: bool,
+    /// How many bytes of records a second one node's transfers may fetch; 0 is no limit.
+    pub transfer_bytes_per_second: u64,
+    /// How often things are looked after.
+    pub pace: Pace,
 }
 
-/// One group's replica and coordinator on one node.
+/// The replicas and the coordinator of one keyspace on one node.
 #[derive(Debug)]
 pub struct Linearizable {
     settings: Settings,
+    /// Who this node is, once it has started.
+    me: Option<NodeId>,
     durable: state::Durable,
     volatile: state::Volatile,
 }

@@ -55,7 +55,7 @@ pub(super) fn entries(mut page: Bytes) -> impl Iterator<Item = (Bytes, Record)> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::data_key;
+    use super::super::keys::Order;
     use super::super::record::Ts;
     use super::*;
     use proptest::prelude::*;
@@ -68,7 +68,7 @@ mod tests {
             let ts = Ts { n: 1, ..Ts::ZERO };
             let sorted: BTreeMap<Bytes, Record> = map
                 .iter()
-                .map(|(key, value)| (data_key(key), Record::new(ts, Some(value))))
+                .map(|(key, value)| (Order::Hash.data_key(key), Record::new(ts, Some(value))))
                 .collect();
             let mut page = BytesMut::new();
             for (key, record) in &sorted {

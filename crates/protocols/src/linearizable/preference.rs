@@ -3,11 +3,14 @@
 //! difference to what is right; the rest is asked as soon as the first is late, lacks data or
 //! disagrees.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::limits::GROUPS_MAX;
+use quorate_kernel::ring::Ring;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::view::{View, ViewId};
+use quorate_kernel::view::View;
 
 /// How long a member that was late is not asked first.
 const LATE_FOR: Span = Span::secs(1);
@@ -16,26 +19,49 @@ const LATE_FOR: Span = Span::secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Preference {
     late: Vec<(NodeId, Time)>,
-    /// The choice for a view, until somebody is late or no longer.
-    chosen: Option<(ViewId, Arc<[NodeId]>)>,
+    /// The choices for the newest view of each group, until somebody is late or no longer.
+    chosen: BTreeMap<GroupId, (u64, Arc<[NodeId]>)>,
 }
 
 impl Preference {
     /// The members to ask first; everybody if too many are late or this node is no member.
-    pub fn first(&mut self, view: &View, me: NodeId, now: Time) -> &Arc<[NodeId]> {
-        let before = self.late.len();
-        self.late.retain(|(_, until)| *until > now);
-        let is_stale = self.chosen.as_ref().is_none_or(|(id, _)| *id != view.id);
-        if is_stale || before != self.late.len() {
-            self.chosen = Some((view.id, self.choose(view, me)));
+    pub fn first(
+        &mut self,
+        view: &View,
+        ring: Option<&Ring>,
+        me: NodeId,
+        now: Time,
+    ) -> &Arc<[NodeId]> {
+        if !self.late.is_empty() {
+            let before = self.late.len();
+            self.late.retain(|(_, until)| *until > now);
+            if before != self.late.len() {
+                self.chosen.clear();
+            }
         }
-        &self.chosen.as_ref().expect("it was just chosen").1
+        let known = self.chosen.get(&view.id.group);
+        if known.is_none_or(|(version, _)| *version != view.id.version) {
+            if self.chosen.len() >= GROUPS_MAX {
+                self.chosen.clear();
+            }
+            let choice = (view.id.version, self.choose(view, ring, me));
+            self.chosen.insert(view.id.group, choice);
+        }
+        &self.chosen.get(&view.id.group).expect("it is known, or was just chosen").1
     }
 
-    fn choose(&self, view: &View, me: NodeId) -> Arc<[NodeId]> {
+    /// Suspicions have changed.
+    pub fn forget(&mut self) {
+        self.chosen.clear();
+    }
+
+    fn choose(&self, view: &View, ring: Option<&Ring>, me: NodeId) -> Arc<[NodeId]> {
         let Some(index) = view.index_of(me) else { return Arc::clone(view.group()) };
         let (before, from_me) = view.members().split_at(index);
-        let is_late = |node: NodeId| self.late.iter().any(|(late, _)| *late == node);
+        let is_late = |node: NodeId| {
+            let is_suspected = ring.is_some_and(|ring| ring.is_suspected(node));
+            is_suspected || self.late.iter().any(|(late, _)| *late == node)
+        };
         let in_order = from_me.iter().chain(before).copied();
         let first: Vec<NodeId> =
             in_order.filter(|node| !is_late(*node)).take(view.majority()).collect();
@@ -46,14 +72,14 @@ impl Preference {
     pub fn note_late(&mut self, node: NodeId, now: Time) {
         self.late.retain(|(late, _)| *late != node);
         self.late.push((node, now + LATE_FOR));
-        self.chosen = None;
+        self.chosen.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_kernel::view::Range;
+    use quorate_kernel::view::{Range, ViewId};
 
     #[test]
     fn a_late_member_is_spared_for_a_while() {
@@ -61,7 +87,7 @@ mod tests {
         let view = View::new(ViewId::default(), Range::ALL, members);
         let mut preference = Preference::default();
         let first = |preference: &mut Preference, me, now| -> Vec<u64> {
-            preference.first(&view, NodeId(me), Time(now)).iter().map(|node| node.0).collect()
+            preference.first(&view, None, NodeId(me), Time(now)).iter().map(|node| node.0).collect()
         };
         assert_eq!(first(&mut preference, 3, 0), [3, 1]);
         preference.note_late(NodeId(1), Time(0));

@@ -5,10 +5,10 @@
 //! put or delete takes the highest timestamp of a consistent quorum and writes above it.
 
 use super::coordinator::{Ask, Phase};
-use super::message::{Stamp, Want};
+use super::group::{Generation, Standing};
+use super::message::{Basis, Stamp, Want};
 use super::record::{Head, Record, Ts};
 use super::rtt::PATIENCE;
-use super::state::Status;
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, Replies};
 use alloc::sync::Arc;
@@ -22,6 +22,7 @@ use quorate_kernel::view::View;
 #[derive(Debug)]
 struct Answer {
     is_ready: bool,
+    generation: Generation,
     head: Head,
     record: Option<Record>,
 }
@@ -125,6 +126,18 @@ impl Reading {
         }
     }
 
+    /// What a write that follows rests on: the lowest generation of the quorum, and the highest
+    /// floor.
+    fn basis(&self, view: &View, crashes: &CrashVector, is_imposed: bool) -> (Basis, u64) {
+        let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
+        let (mut generation, mut floor) = (u64::MAX, 0);
+        for (_, answer) in ready {
+            generation = generation.min(answer.generation.number);
+            floor = floor.max(answer.generation.floor);
+        }
+        (Basis { generation, is_imposed }, floor)
+    }
+
     /// The members that hold `ts` already count as having stored it: what a get's reply shows is
     /// durable, and it carries the same view's stamp as an acknowledgement would.
     fn holders_of(&self, ts: Ts, view: &View, crashes: &CrashVector) -> Replies<()> {
@@ -162,8 +175,12 @@ impl Linearizable {
         let Phase::Read(reading) = &mut operation.phase else { return };
         let record = (!record.is_empty()).then(|| Record::stored(record));
         let head = record.as_ref().map_or(head, Record::head);
-        let is_ready = stamp.status == Status::Ready;
-        reading.answers.keep(&operation.view, from, Answer { is_ready, head, record });
+        let is_ready = stamp.standing == Standing::Ready;
+        if let Some(trail) = &mut operation.trail {
+            trail.reply(cx.now, from.node, stamp, head);
+        }
+        let answer = Answer { is_ready, generation: stamp.generation, head, record };
+        reading.answers.keep(&operation.view, from, answer);
         if !is_ready && reading.widen().is_some() {
             self.volatile.preference.note_late(from.node, cx.now);
             self.ask_missing(op, cx);
@@ -195,7 +212,8 @@ impl Linearizable {
                 self.finish(op, Outcome::Deleted { existed: false }, cx);
             }
             (_, Decision::Agreed(head, _) | Decision::Disagreed(head, ..)) => {
-                self.write_above(op, head, cx);
+                let (basis, floor) = reading.basis(&operation.view, &self.volatile.crashes, false);
+                self.write_above(op, head, (basis, floor), cx);
             }
         }
     }
@@ -210,6 +228,13 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        if self.settings.mode == super::Mode::Eventual {
+            // One phase: whoever answered first decides, and nothing is imposed (CATS §6.4).
+            return match value_of(head, record) {
+                Some(value) => self.finish(op, Outcome::Value(value), cx),
+                None => self.fetch(op, cx),
+            };
+        }
         let Phase::Read(reading) = &mut operation.phase else { return };
         if !is_final && reading.patience != Patience::Lost {
             if reading.patience == Patience::Unasked {
@@ -227,9 +252,10 @@ impl Linearizable {
             return self.finish(op, Outcome::Value(record.value()), cx);
         }
         let acks = reading.holders_of(head.ts, &operation.view, &self.volatile.crashes);
+        let (basis, _) = reading.basis(&operation.view, &self.volatile.crashes, true);
         self.volatile.counters.write_backs += 1;
         probe!("linearizable/write_back");
-        self.write(op, record, acks, cx);
+        self.write(op, record, basis, acks, cx);
     }
 
     /// The timestamps are known, the value is not: ask for it.

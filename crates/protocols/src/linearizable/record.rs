@@ -75,6 +75,11 @@ impl Record {
         Record(bytes.freeze())
     }
 
+    /// A record of this head; one that has a value has an empty one.
+    pub fn of_head(head: Head) -> Record {
+        Record::new(head.ts, head.live.then_some(&b""[..]))
+    }
+
     /// Takes bytes that came from a peer or the store.
     ///
     /// # Errors

@@ -1,37 +1,82 @@
 //! From stored bytes back to state.
 
-use super::keys::{Lost, Stored};
-use super::state::{Durable, Status, Volatile};
+use super::group::{Group, Record, Status};
+use super::keys::{Slot, Stored, each_state, state_bytes, state_value};
+use super::state::{Durable, Volatile};
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use quorate_kernel::process::Recovery;
-use quorate_kernel::view::View;
+use quorate_kernel::view::ViewId;
 
 impl Linearizable {
-    /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The view is
-    /// the one last recorded, however old. Only a lane that forgot refills first, even on a node
-    /// that is no member any more: a new member may still count on the data of those it replaced.
+    /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The views are
+    /// the ones last recorded, however old. Only a lane that forgot refills first.
     pub(super) fn recover(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
-        let stored = View::load(cx.table);
-        let is_born = stored.is_none();
-        let view = stored.map_or_else(|| Arc::clone(&self.durable.view), Arc::new);
         let crashes = CrashVector::load(cx.table).unwrap_or_default();
-        let lost = Lost::load(cx.table).unwrap_or_default().0;
-        let status = match (recovery, Status::load(cx.table)) {
-            (Recovery::Intact, stored) => stored.unwrap_or(Status::Ready),
-            (Recovery::Forgot, Some(Status::Busy { sources, .. })) => {
-                Status::Busy { sources, forgot: true }
-            }
-            (Recovery::Forgot, _) => Status::Forgot,
-        };
-        self.volatile = Volatile::new(Arc::clone(&view));
-        self.volatile.crashes = crashes.clone();
-        self.durable = Durable { view, status: status.clone(), crashes, lost };
-        if is_born {
-            cx.fx.put_state(View::key(), View::to_bytes(&self.durable.view));
+        let slot = Slot::load(cx.table);
+        self.volatile = Volatile::new(crashes.clone());
+        self.durable = Durable { slot: slot.unwrap_or_default(), crashes, ..Durable::default() };
+        // Wherever the groups have gone since, the first views are where to begin to ask.
+        for view in self.settings.first_views.clone() {
+            self.volatile.routes.learn(&Arc::new(view));
         }
-        self.set_status(status, cx);
-        self.begin_refill(cx);
+        let mut records: Vec<Record> = Vec::new();
+        each_state(cx.table, b"group", &mut |_, value| records.push(state_value(value)));
+        if slot.is_none() {
+            records = self.birth(cx);
+        }
+        for mut record in records {
+            if recovery == Recovery::Forgot {
+                forget(&mut record);
+            }
+            self.volatile.routes.learn(&Arc::new(record.view.clone()));
+            let is_learner = matches!(record.status, Status::Learner { .. });
+            let view = record.view.id;
+            if is_learner {
+                // Whether it is still wanted is not known; it is asked again if so.
+                self.durable.groups.insert(view.group, Group::new(record));
+                self.let_go(view, cx);
+            } else {
+                self.take_up(record, cx);
+            }
+        }
+        let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
+        for view in views {
+            self.begin_transfer(view, cx);
+        }
+        // Slots that were given up may not be empty yet, and newcomers may wait for an invitation.
+        let has_owed = self.durable.groups.values().any(|group| !group.record.owed.is_empty());
+        let mut has_garbage = false;
+        each_state(cx.table, b"garbage", &mut |_, _| has_garbage = true);
+        if has_owed || has_garbage {
+            self.tell_now(cx);
+        }
+    }
+
+    /// The groups that this node is born with.
+    fn birth(&mut self, cx: &mut Context<'_>) -> Vec<Record> {
+        let slot = self.fresh_slot(cx);
+        let mine = self.settings.first_views.iter();
+        let mine = mine.filter(|view| view.index_of(cx.me.node).is_some());
+        let records: Vec<Record> =
+            mine.map(|view| Self::newborn(view.clone(), Status::Ready, slot)).collect();
+        cx.fx.put_state(CrashVector::key(), state_bytes(&self.durable.crashes));
+        records
+    }
+}
+
+/// What a lane without its data must say of itself.
+fn forget(record: &mut Record) {
+    match &mut record.status {
+        Status::Ready => record.status = Status::Forgot,
+        Status::Busy { forgot, .. } => *forgot = true,
+        Status::Retired { was_ready, forgot, parts } => {
+            // After a split the parts get the data back.
+            *forgot |= *was_ready && parts.is_empty();
+            *was_ready = false;
+        }
+        Status::Forgot | Status::Learner { .. } => {}
     }
 }

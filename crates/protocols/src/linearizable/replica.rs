@@ -1,36 +1,19 @@
-//! A member of the group: what it answers to coordinators (CATS, Algorithm 5).
+//! A member of a group: what it answers to coordinators (CATS, Algorithm 5).
 
-use super::keys::{first_at, position_of};
-use super::message::{Message, PAGE_BYTES, Stamp, Want};
+use super::group::{Group, Status};
+use super::keys::{position_of, segments};
+use super::message::{Basis, Message, PAGE_BYTES, Want};
 use super::page;
 use super::record::{HEAD_BYTES, Head, Record, Ts};
-use super::refill::Refill;
-use super::state::Status;
 use super::{Context, Linearizable};
-use alloc::boxed::Box;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::SCAN_KEYS_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
-use quorate_kernel::view::{View, ViewId};
+use quorate_kernel::view::{Range, ViewId};
 
 impl Linearizable {
-    /// The stamp of a reply to somebody who aims at `asked`.
-    pub(super) fn stamp(&mut self, asked: ViewId) -> Stamp {
-        let view = self.durable.view.id;
-        assert!(self.volatile.stamped <= view, "replies are stamped with rising views (I1)");
-        self.volatile.stamped = view;
-        let hint = (asked < view).then(|| Box::new(View::clone(&self.durable.view)));
-        let status = self.durable.status.clone();
-        Stamp { view, status, crashes: self.volatile.crashes.clone(), hint }
-    }
-
-    /// Whether this node's data may be shown: a member whose data is complete.
-    fn is_serving(&self, cx: &Context<'_>) -> bool {
-        self.durable.status == Status::Ready && self.is_member(cx)
-    }
-
     /// A coordinator asks for the newest timestamp, or the record, of a key.
     ///
     /// The stamp and what is read are one atomic step: nothing happens between them. A member that
@@ -39,10 +22,10 @@ impl Linearizable {
         &mut self,
         from: Incarnation,
         (op, view, want): (u64, ViewId, Want),
-        key: Bytes,
+        key: &Bytes,
         cx: &mut Context<'_>,
     ) {
-        let stamp = self.stamp(view);
+        let stamp = self.stamp(view, position_of(key));
         let reply = |stamp, head: Head, record| Message::ReadB {
             op,
             stamp,
@@ -50,19 +33,21 @@ impl Linearizable {
             live: head.live,
             record,
         };
-        if !self.is_serving(cx) {
+        let is_serving = self.group(view).is_some_and(Group::is_serving);
+        let stored = self.stored_key(view, key).filter(|_| is_serving);
+        let Some(stored) = stored else {
             probe!("linearizable/read_while_not_serving");
             // It shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply(stamp, Head::default(), Bytes::new()));
-        }
+        };
         // The coordinator's own replica gives the value that the others' digests stand for.
         let wants_record = want == Want::Value || (want == Want::Digest && from == cx.me);
         let (head, record) = if wants_record {
-            let record = cx.table.get(Class::Data, &key).map(Record::stored);
+            let record = cx.table.get(Class::Data, &stored).map(Record::stored);
             let head = record.as_ref().map_or(Head::default(), Record::head);
             (head, record.map_or(Bytes::new(), |record| record.bytes().clone()))
         } else {
-            (self.newest(&key, cx), Bytes::new())
+            (self.newest(&stored, cx), Bytes::new())
         };
         if want == Want::Counter {
             // A timestamp that a crash takes back only makes the asker's own higher than needed.
@@ -70,64 +55,65 @@ impl Linearizable {
         } else if cfg!(quorate_mutant = "early_get") {
             cx.fx.send_early(from, reply(stamp, head, record));
         } else {
-            cx.fx.send_after_key(from, reply(stamp, head, record), key);
+            cx.fx.send_after_key(from, reply(stamp, head, record), stored);
         }
     }
 
-    /// A coordinator asks to store a record in the view it names. Members that lack data take part,
-    /// a newcomer as soon as it knows that a majority has left the view before (CATS §4.1 sends P4A
-    /// only then).
+    /// A coordinator asks to store a record in the view it names. Members that lack data take part
+    /// too: a newcomer installs its view only when a majority has left the one before (CATS §4.1).
     pub(super) fn on_write(
         &mut self,
         from: Incarnation,
-        op: u64,
-        view: ViewId,
-        (key, record): (Bytes, Bytes),
+        (op, view, basis): (u64, ViewId, Basis),
+        (key, record): (&Bytes, Bytes),
         cx: &mut Context<'_>,
     ) {
-        let stamp = self.stamp(view);
-        let ok = view == self.durable.view.id
-            && self.is_member(cx)
-            && self.durable.view.range.contains(position_of(&key))
-            && self.may_acknowledge();
-        let reply = Message::WriteB { op, view, ok, stamp };
-        if !ok {
+        let stamp = self.stamp(view, position_of(key));
+        let is_open =
+            |group: &Group| view == group.view.id && group.is_member() && may_rest_on(group, basis);
+        let is_open = self.group(view).is_some_and(is_open);
+        let stored = self.stored_key(view, key).filter(|_| is_open);
+        let reply = Message::WriteB { op, view, ok: stored.is_some(), stamp };
+        let Some(stored) = stored else {
             probe!("linearizable/write_refused");
             // A refusal shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply);
+        };
+        let record = Record::stored(record);
+        if !record.head().live
+            && let Some(group) = self.group_mut(view)
+        {
+            group.purge.note_tombstone();
         }
-        self.store(&key, Record::stored(record), cx);
+        self.store(&stored, record, cx);
         if cfg!(quorate_mutant = "ack_before_sync") {
             cx.fx.send_early(from, reply);
         } else {
-            cx.fx.send_after_key(from, reply, key);
+            cx.fx.send_after_key(from, reply, stored);
         }
-    }
-
-    fn may_acknowledge(&self) -> bool {
-        let refill = self.volatile.refill.as_ref();
-        !matches!(self.durable.status, Status::Busy { .. })
-            || refill.is_some_and(Refill::is_view_before_left)
     }
 
     /// Keeps a record unless a newer one is there; the newest of a key never goes back (I6).
-    pub(super) fn store(&mut self, key: &Bytes, record: Record, cx: &mut Context<'_>) {
+    /// Returns whether it was kept.
+    pub(super) fn store(&mut self, stored: &Bytes, record: Record, cx: &mut Context<'_>) -> bool {
         let head = record.head();
         assert!(head.ts > Ts::ZERO, "a record has a timestamp above that of no record");
-        if head.ts > self.newest(key, cx).ts {
-            cx.fx.put(key.clone(), record.bytes().clone());
-            self.volatile.index.set(key, head);
+        let is_newer = head.ts > self.newest(stored, cx).ts;
+        if is_newer {
+            cx.fx.put(stored.clone(), record.bytes().clone());
+            self.volatile.index.set(stored, head);
         }
+        is_newer
     }
 
-    /// The head of the newest record of a key: from the index, or from the store.
-    fn newest(&mut self, key: &Bytes, cx: &mut Context<'_>) -> Head {
-        if let Some(head) = self.volatile.index.get(key) {
+    /// The head of the newest record of a stored key: from the index, or from the store.
+    pub(super) fn newest(&mut self, stored: &Bytes, cx: &mut Context<'_>) -> Head {
+        if let Some(head) = self.volatile.index.get(stored) {
             return head;
         }
-        let record = cx.table.get(Class::Data, key).map(Record::stored);
+        let record = cx.table.get(Class::Data, stored).map(Record::stored);
         let head = record.map_or(Head::default(), |record| record.head());
-        self.volatile.index.set(key, head);
+        self.volatile.index.set(stored, head);
         head
     }
 
@@ -140,52 +126,81 @@ impl Linearizable {
         limit: u32,
         cx: &mut Context<'_>,
     ) {
-        let stamp = self.stamp(view);
-        if !self.is_serving(cx) {
+        let stamp = self.stamp(view, from);
+        let serving = self.group(view).filter(|group| group.is_serving());
+        let Some(group) = serving.filter(|group| group.view.range.contains(from)) else {
             let page = Bytes::new();
             // As for a read: nothing is shown but the stamp.
             return cx.fx.send_after_state(asker, Message::PageB { op, stamp, next: None, page });
-        }
+        };
         let limit = (limit as usize).clamp(1, SCAN_KEYS_MAX);
-        let (page, next) = self.page(from, limit, Show::Heads, cx);
+        let (page, next) = heads(group, from, limit, |_| true, cx);
         cx.fx.send(asker, Message::PageB { op, stamp, next, page });
-    }
-
-    /// Entries from a position on, and the position at which they end; a page ends only between two
-    /// positions, so that keys of one position stand on one page.
-    pub(super) fn page(
-        &self,
-        from: u64,
-        limit: usize,
-        show: Show,
-        cx: &Context<'_>,
-    ) -> (Bytes, Option<u64>) {
-        let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from, None);
-        cx.table.scan(Class::Data, &first_at(from), &mut |key, record| {
-            let position = position_of(key);
-            let is_full = count >= limit || page.len() >= PAGE_BYTES;
-            if is_full && position != last {
-                next = Some(position);
-                return false;
-            }
-            let shown = match show {
-                Show::Heads => Record::stored(record.clone()).without_value(),
-                Show::Records => record.clone(),
-            };
-            page::push(&mut page, key, &shown);
-            count += 1;
-            last = position;
-            true
-        });
-        (page.freeze(), next)
     }
 }
 
-/// What a page shows of each record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Show {
-    Heads,
-    Records,
+/// Whether what a write rests on is recent enough: no tombstone was removed since that it ought to
+/// have seen. A client's write is above every tombstone that was removed if it saw the floor that
+/// was announced before; what a get read must have been read after the removal began.
+fn may_rest_on(group: &Group, basis: Basis) -> bool {
+    if cfg!(quorate_mutant = "purge_without_fence") {
+        return true;
+    }
+    let enforced = group.record.generation.number & !1;
+    let needed = if basis.is_imposed { enforced } else { enforced.saturating_sub(1) };
+    basis.generation >= needed
+}
+
+/// Entries of a group's data from a position on, up to the end of the interval of its range that
+/// holds the position, and the position at which the page ends if it ends before. It ends only
+/// between two positions, so that keys of one position stand on one page. Records are shown without
+/// their values.
+pub(super) fn heads(
+    group: &Group,
+    from: u64,
+    limit: usize,
+    is_shown: impl Fn(Head) -> bool,
+    cx: &Context<'_>,
+) -> (Bytes, Option<u64>) {
+    let slot = group.record.slot;
+    let last_of_all = end_of_interval(&group.view.range, from);
+    let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from, None);
+    cx.table.scan(Class::Data, &slot.first_at(from), &mut |stored, record| {
+        let Some(key) = slot.data_key(stored) else { return false };
+        let position = position_of(key);
+        if position > last_of_all {
+            return false;
+        }
+        let is_full = count >= limit || page.len() >= PAGE_BYTES;
+        if is_full && position != last {
+            next = Some(position);
+            return false;
+        }
+        let record = Record::stored(record.clone());
+        if is_shown(record.head()) {
+            page::push(&mut page, key, &record.without_value());
+        }
+        count += 1;
+        last = position;
+        true
+    });
+    (page.freeze(), next)
+}
+
+/// The last position of the interval of a range that holds a position; the position itself if none
+/// does.
+pub(super) fn end_of_interval(range: &Range, position: u64) -> u64 {
+    let mut intervals = segments(range);
+    let holds = |(first, last): &(u64, u64)| (*first..=*last).contains(&position);
+    intervals.find(holds).map_or(position, |(_, last)| last)
+}
+
+/// Whether a member that is in this state holds everything it ever acknowledged.
+pub(super) fn remembers(status: &Status) -> bool {
+    !matches!(
+        status,
+        Status::Forgot | Status::Busy { forgot: true, .. } | Status::Retired { forgot: true, .. }
+    )
 }
 
 const _: () = assert!(PAGE_BYTES > HEAD_BYTES);

@@ -4,13 +4,16 @@
 //! a key that is present throughout appears, a key whose delete was completed does not. A write
 //! that is still under way, or whose outcome is unknown, may be shown or not, and unlike a get the
 //! scan does not impose what it shows.
+//!
+//! A page ends where its group's range ends; the next page goes to the next group. So a scan of the
+//! whole ring is no snapshot: each key is shown as it was at some moment while its page was read.
 
 use super::coordinator::{Ask, Phase};
-use super::keys::{client_key, position_of};
+use super::group::Standing;
+use super::keys::{client_key, position_of, segments};
 use super::message::Stamp;
 use super::page;
 use super::record::Head;
-use super::state::Status;
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, Replies};
 use alloc::collections::BTreeMap;
@@ -44,7 +47,7 @@ impl Linearizable {
         entries: Bytes,
         cx: &mut Context<'_>,
     ) {
-        if !self.accept(op, from, stamp, cx) || stamp.status != Status::Ready {
+        if !self.accept(op, from, stamp, cx) || stamp.standing != Standing::Ready {
             return;
         }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
@@ -59,9 +62,17 @@ impl Linearizable {
         else {
             return;
         };
+        let next = next.or_else(|| interval_after(&operation.view, *begin));
         self.volatile.counters.pages += 1;
         self.finish(op, Outcome::Page { keys, next }, cx);
     }
+}
+
+/// Where the next group's interval begins, after the one of this view that holds the position.
+fn interval_after(view: &View, position: u64) -> Option<u64> {
+    let mut intervals = segments(&view.range);
+    let (_, last) = intervals.find(|(first, last)| (*first..=*last).contains(&position))?;
+    last.checked_add(1)
 }
 
 /// The merged page, once a quorum has answered: it ends where the shortest page ends.

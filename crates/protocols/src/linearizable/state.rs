@@ -1,65 +1,64 @@
 //! The engine's state: what is durable and what is volatile, apart, and what must always hold.
 
 use super::coordinator::Operations;
+use super::group::{Group, Record, Standing};
 use super::index::Index;
+use super::invite::Invitations;
+use super::keys::{Slot, Stored, group_key, position_of, state_bytes};
+use super::locate::Unrouted;
+use super::message::Stamp;
 use super::preference::Preference;
-use super::refill::Refill;
+use super::routes::Routes;
 use super::rtt::RoundTrip;
+use super::transfer::Budget;
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
+use crate::reconfigure::Rounds;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use bytes::Bytes;
+use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::INDEX_KEYS_MAX;
+use quorate_kernel::ring::Ring;
+use quorate_kernel::time::Time;
 use quorate_kernel::view::{View, ViewId};
-use serde::{Deserialize, Serialize};
-
-/// How far a member's answers may be counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Status {
-    /// Its data is complete.
-    Ready,
-    /// New in the view: it must first hear from a majority of these, the members of the view
-    /// before.
-    Busy {
-        /// The members of the view before.
-        sources: Vec<NodeId>,
-        /// Whether it also lost what it had acknowledged in the new view.
-        forgot: bool,
-    },
-    /// It lost what it had acknowledged and must first refill from the others.
-    Forgot,
-}
 
 /// What survives a restart.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Durable {
-    pub view: Arc<View>,
-    pub status: Status,
+    /// The groups this node takes part in, or took part in and may still be asked for.
+    pub groups: BTreeMap<GroupId, Group>,
+    /// The highest slot used.
+    pub slot: Slot,
     /// Members that told this node that they forgot.
     pub crashes: CrashVector,
-    /// The incarnations in which all members had forgot at one moment; empty if that never was.
-    pub lost: Vec<Incarnation>,
 }
 
 /// What a restart begins anew.
 #[derive(Debug)]
 pub(super) struct Volatile {
-    /// The newest view known; a hint for where to send, never the truth.
-    pub route: Arc<View>,
-    /// Decided views that cannot be installed yet, because the ones before are missing.
-    pub install_queue: BTreeMap<u64, Arc<View>>,
+    /// Where to send; a hint, never the truth.
+    pub routes: Routes,
+    /// What this node believes of the ring, once it was told.
+    pub ring: Option<Arc<Ring>>,
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
     pub index: Index,
     pub operations: Operations,
-    pub refill: Option<Refill>,
+    pub unrouted: Unrouted,
+    pub invitations: Invitations,
+    /// Where this start draws its ballots.
+    pub rounds: Option<Rounds>,
+    /// How much transfers may fetch.
+    pub budget: Budget,
     pub rtt: RoundTrip,
     pub preference: Preference,
     pub counters: Counters,
-    /// The highest view any reply of this start was stamped with.
-    pub stamped: ViewId,
+    /// When the groups are tended next, if a timer is armed for it.
+    pub tend_at: Option<Time>,
+    /// When every group's standing was last told to everybody concerned.
+    pub told_at: Option<Time>,
 }
 
 /// How operations went, for metrics.
@@ -81,49 +80,118 @@ pub(super) struct Counters {
     pub retries: u64,
     /// Operations whose deadline passed.
     pub expired: u64,
+    /// Operations refused because too many members are suspected.
+    pub failed_fast: u64,
     /// Operations moved to a newer view.
     pub retargets: u64,
+    /// Views installed.
+    pub installs: u64,
+    /// Keys moved by transfers.
+    pub moved_keys: u64,
+    /// Bytes of keys and records moved by transfers.
+    pub moved_bytes: u64,
+    /// Tombstones removed.
+    pub purged: u64,
 }
 
 impl Volatile {
-    pub fn new(route: Arc<View>) -> Volatile {
+    pub fn new(crashes: CrashVector) -> Volatile {
         Volatile {
-            stamped: route.id,
-            route,
-            install_queue: BTreeMap::new(),
-            crashes: CrashVector::default(),
+            routes: Routes::default(),
+            ring: None,
+            crashes,
             index: Index::new(INDEX_KEYS_MAX),
             operations: Operations::default(),
-            refill: None,
+            unrouted: Unrouted::default(),
+            invitations: Invitations::default(),
+            rounds: None,
+            budget: Budget::default(),
             rtt: RoundTrip::default(),
             preference: Preference::default(),
             counters: Counters::default(),
+            tend_at: None,
+            told_at: None,
         }
     }
 }
 
 impl Linearizable {
-    /// Whether this node is a member of its installed view.
-    pub(super) fn is_member(&self, cx: &Context<'_>) -> bool {
-        self.durable.view.index_of(cx.me.node).is_some()
+    /// The group that somebody who aims at a view means.
+    pub(super) fn group(&self, view: ViewId) -> Option<&Group> {
+        self.durable.groups.get(&view.group)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn group_mut(&mut self, view: ViewId) -> Option<&mut Group> {
+        self.durable.groups.get_mut(&view.group)
+    }
+
+    /// The stamp of a reply to somebody who aims at `asked`, about a position.
+    ///
+    /// Of a group that this node does not know it says so with a view of version 0 in no group's
+    /// name, which no operation aims at.
+    pub(super) fn stamp(&mut self, asked: ViewId, position: u64) -> Stamp {
+        let crashes = self.volatile.crashes.clone();
+        let newest = self.volatile.routes.find(position);
+        let hint = newest.filter(|view| view.id.version > asked.version);
+        let hint = hint.map(|view| Box::new(View::clone(view)));
+        let Some(group) = self.durable.groups.get_mut(&asked.group) else {
+            let (view, standing) = (ViewId::default(), Standing::Outside);
+            return Stamp { view, standing, generation: Default::default(), crashes, hint };
+        };
+        let view = group.view.id;
+        assert!(group.stamped <= view.version, "replies are stamped with rising views (I1)");
+        group.stamped = view.version;
+        let generation = group.record.generation;
+        Stamp { view, standing: group.standing(), generation, crashes, hint }
+    }
+
+    /// Writes a group's record, durably before anything stamped with it leaves.
+    pub(super) fn persist(group: &Group, cx: &mut Context<'_>) {
+        cx.fx.put_state(group_key(group.view.id.group), state_bytes(&group.record));
+    }
+
+    /// Takes up a group: a membership, or what a restart has found.
+    pub(super) fn take_up(&mut self, record: Record, cx: &mut Context<'_>) {
+        let group = Group::new(record);
+        Self::persist(&group, cx);
+        self.durable.groups.insert(group.view.id.group, group);
+    }
+
+    /// A slot that no membership has used.
+    pub(super) fn fresh_slot(&mut self, cx: &mut Context<'_>) -> Slot {
+        let next = self.durable.slot.0.checked_add(1);
+        self.durable.slot = Slot(next.expect("a node joins groups fewer than 2^32 times"));
+        cx.fx.put_state(Slot::key(), state_bytes(&self.durable.slot));
+        self.durable.slot
+    }
+
+    /// The stored form of a wire key in a group, if the group is known and the key lies in its
+    /// range.
+    pub(super) fn stored_key(&self, view: ViewId, key: &Bytes) -> Option<Bytes> {
+        let group = self.group(view)?;
+        group.view.range.contains(position_of(key)).then(|| group.record.slot.stored(key))
     }
 
     /// What must hold between two inputs.
-    pub(super) fn check_state(&self) {
-        let Volatile { route, install_queue, operations, stamped, .. } = &self.volatile;
-        assert!(route.id >= self.durable.view.id, "the route is never behind the installed view");
-        assert!(*stamped <= self.durable.view.id, "no reply was stamped with a view not installed");
-        let next = self.durable.view.id.version + 1;
-        assert!(
-            install_queue.keys().all(|version| *version > next),
-            "what can be installed is installed"
-        );
-        let is_lacking = self.durable.status != Status::Ready;
-        assert_eq!(
-            self.volatile.refill.is_some(),
-            is_lacking,
-            "a member that lacks data, and no other, is refilling"
-        );
-        operations.check();
+    pub(super) fn check_state(&self, me: Option<NodeId>) {
+        for group in self.durable.groups.values() {
+            if let Some(me) = me {
+                group.check(me);
+            }
+            assert!(group.record.slot <= self.durable.slot, "slots are handed out once");
+        }
+        self.check_ranges();
+        self.volatile.operations.check();
+    }
+
+    /// No two groups of which this node is a member share a position (I8, as far as one node sees).
+    fn check_ranges(&self) {
+        let members = || self.durable.groups.values().filter(|group| group.is_member());
+        for group in members() {
+            let high = group.view.range.high;
+            let at_high = members().filter(|other| other.view.range.contains(high)).count();
+            assert_eq!(at_high, 1, "ranges of one node's memberships are disjoint");
+        }
     }
 }

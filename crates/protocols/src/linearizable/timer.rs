@@ -1,4 +1,4 @@
-//! The engine's two timers.
+//! The engine's timers.
 
 /// What a deadline guards against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,19 +6,25 @@ pub enum Timer {
     /// The first alarm of any operation in hand: lost messages, members that do not answer, a
     /// deadline. Stale alarms are skipped.
     Operations,
-    /// A refill makes no progress: its questions or their answers were lost.
-    Refill,
+    /// Transfers make no progress, or may fetch more.
+    Transfer,
+    /// Operations wait for a view of their position.
+    Locate,
+    /// A proposal's answers are late.
+    Propose,
+    /// The groups must be looked after.
+    Tend,
 }
+
+const ALL: [Timer; 5] =
+    [Timer::Operations, Timer::Transfer, Timer::Locate, Timer::Propose, Timer::Tend];
 
 impl quorate_kernel::process::Timer for Timer {
     fn code(self) -> u32 {
-        match self {
-            Timer::Operations => 0,
-            Timer::Refill => 1,
-        }
+        self as u32
     }
 
     fn from_code(code: u32) -> Option<Timer> {
-        [Timer::Operations, Timer::Refill].get(code as usize).copied()
+        ALL.get(code as usize).copied()
     }
 }

@@ -1,27 +1,41 @@
 //! Phase 2 at the coordinator: one record, stored at a consistent quorum of one view.
 
 use super::coordinator::{Ask, Phase};
-use super::message::Stamp;
-use super::record::{Head, Record};
+use super::message::{Basis, Stamp, Want};
+use super::read::Reading;
+use super::record::{COUNTER_MAX, Head, Record, Ts};
 use super::{Context, Linearizable};
 use crate::quorum::Replies;
+use alloc::format;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::Outcome;
+use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
 
 impl Linearizable {
     /// Writes a put's value, or a delete's tombstone, above what the read phase saw.
-    pub(super) fn write_above(&mut self, op: u64, seen: Head, cx: &mut Context<'_>) {
+    ///
+    /// It stays above the group's floor too: a tombstone that was removed may have been higher than
+    /// what is seen.
+    pub(super) fn write_above(
+        &mut self,
+        op: u64,
+        seen: Head,
+        (basis, floor): (Basis, u64),
+        cx: &mut Context<'_>,
+    ) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         self.volatile.counters.queries += 1;
         operation.existed = seen.live;
-        let ts = seen.ts.next(cx.me, op);
+        let is_floor_ignored = cfg!(quorate_mutant = "purge_without_floor");
+        let floor = if is_floor_ignored { 0 } else { floor };
+        let ts = Ts { n: seen.ts.n.max(floor), ..seen.ts }.next(cx.me, op);
         let record = match &operation.ask {
             Ask::Put(value) => Record::new(ts, Some(value)),
             Ask::Delete => Record::new(ts, None),
             Ask::Get | Ask::Scan { .. } => unreachable!("a get imposes, a scan never writes"),
         };
-        self.write(op, record, Replies::default(), cx);
+        self.write(op, record, basis, Replies::default(), cx);
     }
 
     /// Stores a record at a quorum; `acks` names members that hold it already.
@@ -29,11 +43,19 @@ impl Linearizable {
         &mut self,
         op: u64,
         record: Record,
+        basis: Basis,
         acks: Replies<()>,
         cx: &mut Context<'_>,
     ) {
         let is_fresh = acks.is_empty();
-        self.enter(op, Phase::Write { record, acks }, cx);
+        if let Some(operation) = self.volatile.operations.get_mut(op)
+            && let Some(trail) = &mut operation.trail
+        {
+            let missing = operation.view.majority().saturating_sub(acks.len());
+            let held = operation.view.majority() - missing;
+            trail.note(cx.now, None, format!("imposes the newest record: {held} hold it"));
+        }
+        self.enter(op, Phase::Write { record, basis, acks }, cx);
         if is_fresh {
             self.ask_all(op, cx);
         } else {
@@ -57,6 +79,14 @@ impl Linearizable {
             return;
         }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        if let Some(trail) = &mut operation.trail {
+            let what = if ok { "acknowledges" } else { "refuses" };
+            trail.note(cx.now, Some(from.node), format!("{what} in view {}", stamp.view.version));
+        }
+        if !ok && self.begin_again(op, stamp, cx) {
+            return;
+        }
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Write { acks, .. } = &mut operation.phase else { return };
         let is_ack = ok && view == operation.view.id;
         let counts_refusals = cfg!(quorate_mutant = "refusal_is_ack");
@@ -67,9 +97,42 @@ impl Linearizable {
         }
     }
 
+    /// A get whose write-back was refused because tombstones were removed since it read must read
+    /// again: what it would impose may have been deleted, and the tombstone be gone. It has changed
+    /// nothing, so it may. Returns whether it does.
+    fn begin_again(&mut self, op: u64, stamp: &Stamp, cx: &mut Context<'_>) -> bool {
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return false };
+        let Phase::Write { basis, .. } = &operation.phase else { return false };
+        let is_outdated = basis.is_imposed && basis.generation < stamp.generation.number;
+        if !is_outdated || stamp.view != operation.view.id {
+            return false;
+        }
+        probe!("linearizable/read_again_after_purge");
+        let reading = Reading::new(Want::Value);
+        self.enter(op, Phase::Read(reading), cx);
+        self.ask_all(op, cx);
+        true
+    }
+
+    /// In the eventual mode a write has one phase, and the wall clock for a counter (CATS §6.4): it
+    /// exists to measure what atomicity costs.
+    pub(super) fn eventual_write(&mut self, ask: &Ask, cx: &Context<'_>) -> Option<Phase> {
+        if self.settings.mode != super::Mode::Eventual {
+            return None;
+        }
+        let n = u64::try_from(cx.wall.0).unwrap_or(0).clamp(1, COUNTER_MAX);
+        let ts = Ts { n, writer: cx.me, sequence: self.volatile.operations.next_id() };
+        let record = match ask {
+            Ask::Put(value) => Record::new(ts, Some(value)),
+            _ => Record::new(ts, None),
+        };
+        let basis = Basis { generation: u64::MAX, is_imposed: false };
+        Some(Phase::Write { record, basis, acks: Replies::default() })
+    }
+
     fn advance_write(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
-        let Phase::Write { record, acks } = &operation.phase else { return };
+        let Phase::Write { record, acks, .. } = &operation.phase else { return };
         let count = acks.counted(&operation.view, &self.volatile.crashes).count();
         if count < operation.view.majority() {
             return;

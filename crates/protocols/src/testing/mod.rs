@@ -20,7 +20,7 @@ pub(crate) mod world;
 use bytes::Bytes;
 use quorate_kernel::process::Process;
 use quorate_kernel::storage::Class;
-use quorate_kernel::view::View;
+use quorate_kernel::view::{Change, View, ViewId};
 use std::borrow::ToOwned;
 use std::string::String;
 use std::vec::Vec;
@@ -31,6 +31,9 @@ pub(crate) trait Scripted: Process {
     /// The engine before its start; `options` are the words of the `nodes` command that the world
     /// itself does not know.
     fn born(first_view: &View, options: &[&str]) -> Self;
+
+    /// What tells a member that this change was decided to follow a view.
+    fn decided(follows: ViewId, change: Change) -> Self::Message;
 
     /// The name of the message's variant.
     fn name(message: &Self::Message) -> &'static str;

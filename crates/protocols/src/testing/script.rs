@@ -11,7 +11,7 @@
 //! | `drop …`, `duplicate …` | the same messages are lost, or doubled |
 //! | `hold sync NODE`, `sync NODE` | the disk waits for `sync`; it syncs |
 //! | `crash NODE`, `restart NODE [forgot]` | the node stops; it starts again, maybe without its data |
-//! | `view NODE VERSION MEMBER…` | the node is told that this view was decided |
+//! | `view NODE VERSION MEMBER…` | a member of the view before is told that this one was decided |
 //! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
 //! | `show NODE FIELD…` | fields of its inspected state |
 
@@ -22,7 +22,6 @@ use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
 use std::borrow::ToOwned;
 use std::string::{String, ToString};
-use std::sync::Arc;
 use std::vec::Vec;
 use std::{format, mem};
 
@@ -48,12 +47,30 @@ pub(crate) fn run<P: Scripted>(text: &str) -> Done<String> {
             continue;
         }
         let words: Vec<&str> = line.split_whitespace().collect();
+        if world.is_none() {
+            command(&mut world, &words)?;
+            know_views(world.as_mut(), text)?;
+            continue;
+        }
         command(&mut world, &words).map_err(|why| format!("line {}: {line}: {why}", index + 1))?;
         for happened in world.iter_mut().flat_map(|world| mem::take(&mut world.log)) {
             out.push_str(&format!("> {happened}\n"));
         }
     }
     Ok(out)
+}
+
+/// Tells the world all views that the script names, so that it can tell of one before another.
+fn know_views<P: Scripted>(world: Option<&mut World<P>>, text: &str) -> Done {
+    let Some(world) = world else { return Ok(()) };
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["view", _, version, members @ ..] = &words[..] {
+            let members = members.iter().map(|word| number(word)).collect::<Done<Vec<_>>>()?;
+            world.know(&view(number(version)?, &members));
+        }
+    }
+    Ok(())
 }
 
 type Done<T = ()> = Result<T, String>;
@@ -96,7 +113,7 @@ fn command<P: Scripted>(world: &mut Option<World<P>>, words: &[&str]) -> Done {
         ["tick", time] => world.tick(span(time)?),
         ["view", node, version, members @ ..] => {
             let members = members.iter().map(|word| number(word)).collect::<Done<Vec<_>>>()?;
-            world.decide(number(node)?, &Arc::new(view(number(version)?, &members)));
+            world.decide(number(node)?, &view(number(version)?, &members));
         }
         ["show", node, fields @ ..] => {
             let id = number(node)?;

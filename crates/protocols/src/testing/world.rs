@@ -11,14 +11,13 @@ use quorate_kernel::process::{Context, Inspect, Recovery, Request};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time, WallTime};
-use quorate_kernel::view::{Range, View, ViewId};
+use quorate_kernel::view::{Change, Range, View, ViewId};
 use quorate_kernel::wire::Body;
 use std::borrow::ToOwned;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 use std::format;
 use std::string::{String, ToString};
-use std::sync::Arc;
 use std::vec::Vec;
 
 /// A message on its way.
@@ -63,6 +62,8 @@ pub(crate) struct World<P: Scripted> {
     /// Every request with its answer, by its number.
     pub answers: Vec<(Operation, Option<Outcome>)>,
     first_view: View,
+    /// The views that are decided one after the other, by version.
+    views: BTreeMap<u64, View>,
     options: Vec<String>,
 }
 
@@ -83,6 +84,19 @@ pub(crate) struct Setup {
 pub(crate) fn view(version: u64, members: &[u64]) -> View {
     let id = ViewId { group: GroupId(1), version };
     View::new(id, Range::ALL, members.iter().copied().map(NodeId).collect())
+}
+
+/// The change that makes one view of another.
+fn change(old: &View, new: &View) -> Change {
+    let lacking = |members: &[NodeId], other: &View| {
+        members.iter().copied().find(|node| other.index_of(*node).is_none())
+    };
+    match (lacking(old.members(), new), lacking(new.members(), old)) {
+        (Some(out), Some(into)) => Change::Replace { out, into },
+        (Some(out), None) => Change::Shrink { out },
+        (None, Some(into)) => Change::Grow { into },
+        (None, None) => panic!("the members stay the same"),
+    }
 }
 
 impl<P: Scripted> World<P> {
@@ -106,6 +120,7 @@ impl<P: Scripted> World<P> {
             timer_count: 0,
             log: Vec::new(),
             answers: Vec::new(),
+            views: BTreeMap::from([(1, first_view.clone())]),
             first_view,
             options: setup.options.clone(),
         };
@@ -186,9 +201,17 @@ impl<P: Scripted> World<P> {
         ticket
     }
 
-    /// A node is told that a view was decided.
-    pub fn decide(&mut self, id: u64, view: &Arc<View>) {
-        self.step(id, |process, cx| process.on_view(view, cx));
+    /// Says which views follow each other in this world.
+    pub fn know(&mut self, view: &View) {
+        self.views.insert(view.id.version, view.clone());
+    }
+
+    /// A member of the view before is told that a view was decided.
+    pub fn decide(&mut self, id: u64, view: &View) {
+        let old = self.views.get(&(view.id.version - 1)).expect("the view before is known").clone();
+        let message = P::decided(old.id, change(&old, view));
+        let me = self.node(id).me;
+        self.step(id, |process, cx| process.on_message(me, message, cx));
         self.settle();
     }
 

@@ -13,7 +13,6 @@ use quorate_kernel::view::View;
 use std::collections::BTreeSet;
 use std::format;
 use std::string::{String, ToString};
-use std::sync::Arc;
 use std::vec::Vec;
 
 /// What the operation did to the one key. Values are single bytes, and each put has its own.
@@ -94,7 +93,7 @@ struct Run {
     /// When each request was made, and when it was answered.
     times: Vec<(usize, Option<usize>)>,
     /// The views decided so far, and how many of them each node was told.
-    views: Vec<Arc<View>>,
+    views: Vec<View>,
     told: [usize; NODES as usize],
 }
 
@@ -107,9 +106,10 @@ impl Run {
         let setup = Setup { members: MEMBERS, spares: NODES - MEMBERS, is_memory, options };
         let views = match faults {
             Faults::Crashes | Faults::Forgetting => Vec::new(),
-            _ => VIEWS.map(|(version, members, _)| Arc::new(view(version, &members))).into(),
+            _ => VIEWS.map(|(version, members, _)| view(version, &members)).into(),
         };
-        let world = World::new(&setup);
+        let mut world = World::new(&setup);
+        views.iter().for_each(|view| world.know(view));
         Run { world, rng, faults, events: 0, times: Vec::new(), views, told: [0; NODES as usize] }
     }
 
@@ -197,7 +197,7 @@ impl Run {
     fn restart(&mut self, node: u64) {
         self.world.restart(node, self.is_forgetting());
         let version: usize = self.world.field(node, "view").parse().expect("a version");
-        self.told[node as usize - 1] = version - 1;
+        self.told[node as usize - 1] = version.saturating_sub(1);
     }
 
     /// A node is told of the next view. None is decided before the one who is new in the view

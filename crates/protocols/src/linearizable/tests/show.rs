@@ -1,18 +1,19 @@
 //! The engine's messages and writes in readable form. A timestamp reads `n@node.start#operation`.
 
-use super::super::keys::{Lost, Stored, client_key};
-use super::super::message::{Message, Stamp, Want};
+use super::super::group::{Generation, Record as GroupRecord, Standing, Status};
+use super::super::keys::{Slot, client_key, state_value};
+use super::super::message::{Beat, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{Record, Ts};
-use super::super::state::Status;
-use super::super::{Linearizable, Settings};
+use super::super::{Linearizable, Mode, Order, Pace, Settings};
 use crate::quorum::CrashVector;
+use crate::reconfigure;
 use crate::testing::world::incarnation;
 use crate::testing::{Scripted, word};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::storage::Class;
-use quorate_kernel::view::{View, ViewId};
+use quorate_kernel::view::{Change, View, ViewId};
 use std::borrow::ToOwned;
 use std::format;
 use std::string::{String, ToString};
@@ -21,10 +22,15 @@ use std::vec::Vec;
 impl Scripted for Linearizable {
     fn born(first_view: &View, options: &[&str]) -> Linearizable {
         let mut settings = Settings {
-            first_view: first_view.clone(),
+            first_views: Vec::from([first_view.clone()]),
+            replicas: first_view.members().len(),
+            order: Order::Hash,
+            mode: Mode::Atomic,
             value_bytes_max: 1000,
             digest_reads: false,
             ask_majority_first: false,
+            transfer_bytes_per_second: 0,
+            pace: Pace::default(),
         };
         for option in options {
             match *option {
@@ -36,6 +42,10 @@ impl Scripted for Linearizable {
         Linearizable::new(settings)
     }
 
+    fn decided(view: ViewId, change: Change) -> Message {
+        Message::Reconfigure(Vec::from([reconfigure::Message::P3A { view, change }]))
+    }
+
     fn name(message: &Message) -> &'static str {
         match message {
             Message::ReadA { .. } => "ReadA",
@@ -44,8 +54,23 @@ impl Scripted for Linearizable {
             Message::WriteB { .. } => "WriteB",
             Message::PageA { .. } => "PageA",
             Message::PageB { .. } => "PageB",
-            Message::RefillA { .. } => "RefillA",
-            Message::RefillB { .. } => "RefillB",
+            Message::ListA { .. } => "ListA",
+            Message::ListB { .. } => "ListB",
+            Message::FetchA { .. } => "FetchA",
+            Message::FetchB { .. } => "FetchB",
+            Message::LocateA { .. } => "LocateA",
+            Message::LocateB { .. } => "LocateB",
+            Message::Reconfigure(_) => "Reconfigure",
+            Message::Invite { .. } => "Invite",
+            Message::Learn { .. } => "Learn",
+            Message::Beats(_) => "Beats",
+            Message::DecisionsA { .. } => "DecisionsA",
+            Message::DecisionsB { .. } => "DecisionsB",
+            Message::FloorA { .. } => "FloorA",
+            Message::FloorB { .. } => "FloorB",
+            Message::TombsA { .. } => "TombsA",
+            Message::TombsB { .. } => "TombsB",
+            Message::DropA { .. } => "DropA",
         }
     }
 
@@ -62,8 +87,14 @@ impl Scripted for Linearizable {
             Message::ReadB { op, stamp, ts, live, record } => {
                 format!("op {op} {}: {}", show_stamp(stamp), show_answer(*ts, *live, record))
             }
-            Message::WriteA { op, view, key, record } => {
-                format!("op {op} {} {} = {}", version(*view), data_key(key), show_record(record))
+            Message::WriteA { op, view, basis, key, record } => {
+                let basis = match (basis.generation, basis.is_imposed) {
+                    (0, _) => String::new(),
+                    (number, true) => format!(" read in generation {number}"),
+                    (number, false) => format!(" above generation {number}"),
+                };
+                let (key, record) = (data_key(key), show_record(record));
+                format!("op {op} {} {key} = {record}{basis}", version(*view))
             }
             Message::WriteB { op, view, ok, stamp } => {
                 let verdict = if *ok { "ok" } else { "refused" };
@@ -75,33 +106,82 @@ impl Scripted for Linearizable {
             Message::PageB { op, stamp, next, page } => {
                 format!("op {op} {}: {}", show_stamp(stamp), show_page(page, *next))
             }
-            Message::RefillA { round, view, forgot, from } => {
-                let reason = if *forgot { "forgot" } else { "new" };
-                format!("round {round} {} {reason} from {from:x}", version(*view))
-            }
-            Message::RefillB { round, stamp, from, next, lost, page } => {
-                let (stamp, page) = (show_stamp(stamp), show_page(page, *next));
-                let lost = show_lost(lost);
-                format!("round {round} {stamp}{lost}: from {from:x} {page}")
-            }
+            other => show_rare(other),
         }
     }
 
     fn show_write(class: Class, key: &Bytes, value: Option<&Bytes>) -> String {
-        let value = value.expect("the engine deletes no key of the store");
         if class == Class::Data {
-            return format!("{} = {}", data_key(key), show_record(value));
+            let (slot, key) = key.split_at(4);
+            let (slot, key) = (slot[3], data_key(&Bytes::copy_from_slice(key)));
+            let value = value.map_or("nothing".to_owned(), show_record);
+            let slot = if slot == 1 { String::new() } else { format!(" in slot {slot}") };
+            return format!("{key} = {value}{slot}");
         }
-        let read = &value[1..];
-        let shown = match &key[..] {
-            b"view" => show_view(&postcard::from_bytes(read).expect("a view")),
-            b"status" => show_status(&postcard::from_bytes(read).expect("a status")),
-            b"crashes" => show_crashes(&postcard::from_bytes(read).expect("a crash vector")),
-            b"lost" => show_lost(&postcard::from_bytes::<Lost>(read).expect("a list").0),
+        let name = key.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let name = str::from_utf8(&key[..name.min(7)]).expect("names are words");
+        let name = if name.starts_with("group") { "group" } else { name };
+        let Some(value) = value else { return format!("state {name} is gone") };
+        let shown = match name {
+            "group" => show_group(&state_value(value)),
+            "decided" => format!("{:?}", state_value::<Change>(value)),
+            "crashes" => show_crashes(&state_value(value)),
+            "slot" => state_value::<Slot>(value).0.to_string(),
+            "garbage" => String::new(),
             other => panic!("no state {other:?}"),
         };
-        format!("state {} {}", word(key), shown.trim())
+        format!("state {name} {}", shown.trim())
     }
+}
+
+fn show_rare(message: &Message) -> String {
+    match message {
+        Message::ListA { round, since, forgot, from } => {
+            let reason = if *forgot { "forgot" } else { "new" };
+            format!("round {round} since {} {reason} from {from:x}", version(*since))
+        }
+        Message::ListB { round, stamp, is_source, from, next, lost, page, .. } => {
+            let (stamp, page) = (show_stamp(stamp), show_page(page, *next));
+            let (lost, source) = (show_lost(lost), if *is_source { "" } else { " no source" });
+            format!("round {round} {stamp}{source}{lost}: from {from:x} {page}")
+        }
+        Message::FetchA { page, .. } | Message::FetchB { page, .. } => show_page(page, None),
+        Message::Reconfigure(list) => format!("{list:?}"),
+        Message::Invite { next, old, .. } => {
+            format!("to {} after {}", show_view(next), show_view(old))
+        }
+        Message::Learn { view, .. } => show_view(view),
+        Message::Beats(list) => {
+            let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
+            list.iter().map(beat).collect::<Vec<_>>().join(", ")
+        }
+        Message::TombsB { from, next, page, .. } => {
+            format!("from {from:x} {}", show_page(page, *next))
+        }
+        Message::DropA { generation, page, .. } => {
+            format!("{generation:?} {}", show_page(page, None))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn show_group(record: &GroupRecord) -> String {
+    let status = match &record.status {
+        Status::Ready => "ready".to_owned(),
+        Status::Forgot => "forgot".to_owned(),
+        Status::Busy { sources, forgot, .. } => {
+            format!("busy({}{})", members(sources), if *forgot { " forgot" } else { "" })
+        }
+        Status::Learner { sources, is_done } => {
+            format!("learner({}{})", members(sources), if *is_done { " done" } else { "" })
+        }
+        Status::Retired { parts, .. } if parts.is_empty() => "retired".to_owned(),
+        Status::Retired { .. } => "split".to_owned(),
+    };
+    let lost = show_lost(&record.lost);
+    let owed = record.owed.iter().map(|owed| format!(" owes {}", owed.newcomer.0));
+    let owed: String = owed.collect();
+    format!("{} {status}{lost}{owed}", show_view(&record.view))
 }
 
 fn data_key(key: &Bytes) -> String {
@@ -139,19 +219,14 @@ fn show_answer(ts: Ts, live: bool, record: &Bytes) -> String {
     }
 }
 
-fn show_status(status: &Status) -> String {
-    match status {
-        Status::Ready => "ready".to_owned(),
-        Status::Busy { sources, forgot: false } => format!("busy({})", members(sources)),
-        Status::Busy { sources, forgot: true } => format!("busy({}) and forgot", members(sources)),
-        Status::Forgot => "forgot".to_owned(),
-    }
-}
-
 fn show_stamp(stamp: &Stamp) -> String {
     let mut shown = version(stamp.view);
-    if stamp.status != Status::Ready {
-        shown += &format!(" {}", show_status(&stamp.status));
+    if stamp.standing != Standing::Ready {
+        shown += &format!(" {}", format!("{:?}", stamp.standing).to_lowercase());
+    }
+    if stamp.generation != Generation::default() {
+        let Generation { number, floor } = stamp.generation;
+        shown += &format!(" generation {number} floor {floor}");
     }
     shown += &show_crashes(&stamp.crashes);
     if let Some(hint) = &stamp.hint {
@@ -180,10 +255,4 @@ fn show_page(page: &Bytes, next: Option<u64>) -> String {
     };
     let entries: String = page::entries(page.clone()).map(entry).collect();
     format!("{entries}{}", next.map_or("end".to_owned(), |next| format!("next {next:x}")))
-}
-
-#[test]
-fn state_is_shown_by_the_names_it_is_stored_under() {
-    let names = [View::KEY, Status::KEY, CrashVector::KEY, Lost::KEY];
-    assert_eq!(names, [&b"view"[..], b"status", b"crashes", b"lost"]);
 }

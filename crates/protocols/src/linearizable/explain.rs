@@ -1,0 +1,74 @@
+//! What happened to one operation, for an operator who asks (`explain`).
+
+use super::message::Stamp;
+use super::record::Head;
+use super::{Context, Linearizable};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::operation::{Explanation, Operation, Outcome, Step};
+use quorate_kernel::process::Request;
+use quorate_kernel::time::Time;
+use quorate_kernel::view::View;
+
+/// What was noted so far.
+#[derive(Debug)]
+pub(super) struct Trail {
+    began: Time,
+    steps: Vec<Step>,
+}
+
+impl Trail {
+    /// Notes a step.
+    pub fn note(&mut self, now: Time, member: Option<NodeId>, what: String) {
+        self.steps.push(Step { after: now - self.began, member, what });
+    }
+
+    /// Notes a member's answer to a read phase.
+    pub fn reply(&mut self, now: Time, member: NodeId, stamp: &Stamp, head: Head) {
+        let standing = format!("{:?}", stamp.standing).to_ascii_lowercase();
+        let (ts, live) = (head.ts, if head.live { "a value" } else { "no value" });
+        let what = format!(
+            "answers in view {}, {standing}: {live} at timestamp {}@{}#{}",
+            stamp.view.version, ts.n, ts.writer, ts.sequence
+        );
+        self.note(now, Some(member), what);
+    }
+
+    /// The answer to who asked.
+    pub fn explain(
+        mut self: Box<Self>,
+        view: &View,
+        data_key: Bytes,
+        outcome: Outcome,
+        cx: &Context<'_>,
+    ) -> Outcome {
+        let Outcome::Value(value) = outcome else { return outcome };
+        self.note(cx.now, None, String::from("done"));
+        Outcome::Explained(Box::new(Explanation {
+            value_bytes: value.map(|value| value.len()),
+            position: super::keys::position_of(&data_key),
+            coordinator: cx.me,
+            view: view.clone(),
+            steps: self.steps,
+        }))
+    }
+}
+
+impl Linearizable {
+    /// Serves a get and tells how.
+    pub(super) fn explain(
+        &mut self,
+        ticket: Ticket,
+        key: Bytes,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        let trail = Box::new(Trail { began: cx.now, steps: Vec::new() });
+        let request = Request { operation: Operation::Get { key }, deadline };
+        self.begin(ticket, request, Some(trail), cx);
+    }
+}

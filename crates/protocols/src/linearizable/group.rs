@@ -1,0 +1,229 @@
+//! One replication group as one node knows it: the record that survives a restart, and what a
+//! restart begins anew.
+
+use super::keys::Slot;
+use super::propose::Running;
+use super::transfer::Transfer;
+use crate::reconfigure::{Acceptor, InstallQueue};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::time::Time;
+use quorate_kernel::view::{View, ViewId};
+use serde::{Deserialize, Serialize};
+
+/// What this node is in a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Status {
+    /// A member whose data is complete.
+    Ready,
+    /// A new member: it must first hear from a majority of the members of the view before.
+    Busy {
+        /// The members of the view before.
+        sources: Vec<NodeId>,
+        /// The view that the sources must have installed before what they say counts.
+        since: ViewId,
+        /// Whether it also lost what it had acknowledged in the new view.
+        forgot: bool,
+    },
+    /// A member that lost what it had acknowledged and must first refill from the others.
+    Forgot,
+    /// No member yet: it copies the data before it is made one, so that little is left to do then.
+    Learner {
+        /// The members it copies from.
+        sources: Vec<NodeId>,
+        /// Whether it has everything that was there when it began.
+        is_done: bool,
+    },
+    /// It left the group, or the group was split. It keeps its data for those who may still need
+    /// it.
+    Retired {
+        /// Whether its data was complete.
+        was_ready: bool,
+        /// Whether it lost that data and must get it back first: two nodes that forget one after
+        /// the other must not leave a newcomer without its sources.
+        forgot: bool,
+        /// The parts, if the group was split.
+        parts: Vec<View>,
+    },
+}
+
+/// What a stamp says of its sender's part in the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Standing {
+    /// A member whose data is complete.
+    Ready,
+    /// A new member, or a learner, that still lacks data.
+    Busy,
+    /// A member that forgot.
+    Forgot,
+    /// No member.
+    Outside,
+    /// No member, and it has copied the data.
+    Learned,
+    /// The group has gone on in its two parts.
+    Split,
+}
+
+/// How far the removal of tombstones has come in a group ([`super::purge`]).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Generation {
+    /// Rises by one with each step: odd while a floor is announced, even when it is enforced.
+    pub number: u64,
+    /// Counters of new writes are above it.
+    pub floor: u64,
+}
+
+/// A newcomer that has not shown that it holds everything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owed {
+    /// Who.
+    pub newcomer: NodeId,
+    /// The view it is new in.
+    pub next: View,
+    /// The view before.
+    pub old: View,
+}
+
+/// What survives a restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The installed view.
+    pub view: View,
+    /// What this node is in it.
+    pub status: Status,
+    /// Where its data stands.
+    pub slot: Slot,
+    /// What it promised and accepted for the decision that follows the view.
+    pub acceptor: Acceptor,
+    /// The incarnations in which all members had forgot at one moment; empty if that never was.
+    pub lost: Vec<Incarnation>,
+    /// How far tombstones are removed.
+    pub generation: Generation,
+    /// Newcomers that this node must invite until they hold everything.
+    pub owed: Vec<Owed>,
+}
+
+/// What a peer last said of itself in this group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub version: u64,
+    pub standing: Standing,
+    pub generation: Generation,
+    pub at: Time,
+}
+
+/// A group.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub record: Record,
+    /// The installed view, shared.
+    pub view: Arc<View>,
+    /// The transfer that the status asks for.
+    pub transfer: Option<Transfer>,
+    /// Decisions that cannot be installed yet.
+    pub queue: InstallQueue,
+    /// The proposal that this node drives.
+    pub running: Option<Running>,
+    /// What peers said.
+    pub heard: BTreeMap<NodeId, Heard>,
+    /// Since when the ring has wished for something else than the view.
+    pub wished: Option<(quorate_kernel::view::Change, Time)>,
+    /// The highest version any reply of this start was stamped with.
+    pub stamped: u64,
+    /// Data moved by transfers of this start, for status and metrics.
+    pub moved: Moved,
+    /// When somebody last wanted this learner, or this node told owed newcomers.
+    pub touched: Time,
+    /// The removal of tombstones that this node drives.
+    pub purge: super::purge::Purge,
+}
+
+/// What transfers have moved.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    pub keys: u64,
+    pub bytes: u64,
+}
+
+impl Group {
+    pub fn new(record: Record) -> Group {
+        Group {
+            view: Arc::new(record.view.clone()),
+            record,
+            transfer: None,
+            queue: InstallQueue::default(),
+            running: None,
+            heard: BTreeMap::new(),
+            wished: None,
+            stamped: 0,
+            moved: Moved::default(),
+            touched: Time(0),
+            purge: super::purge::Purge::default(),
+        }
+    }
+
+    /// What a reply says of this node.
+    pub fn standing(&self) -> Standing {
+        match &self.record.status {
+            Status::Ready => Standing::Ready,
+            Status::Busy { .. } => Standing::Busy,
+            Status::Forgot => Standing::Forgot,
+            Status::Learner { is_done: true, .. } => Standing::Learned,
+            Status::Learner { .. } => Standing::Busy,
+            Status::Retired { parts, .. } if !parts.is_empty() => Standing::Split,
+            Status::Retired { .. } => Standing::Outside,
+        }
+    }
+
+    /// Whether this node's data in the group is complete, so that others may take it.
+    pub fn is_source(&self) -> bool {
+        matches!(self.record.status, Status::Ready | Status::Retired { was_ready: true, .. })
+    }
+
+    /// Whether this node is a member of the installed view, and the group was not split.
+    pub fn is_member(&self) -> bool {
+        matches!(self.record.status, Status::Ready | Status::Busy { .. } | Status::Forgot)
+    }
+
+    /// Whether its data may be shown to clients.
+    pub fn is_serving(&self) -> bool {
+        self.record.status == Status::Ready
+    }
+
+    /// The view that decides what is installed here: of a group that was split, its first part's.
+    pub fn installed(&self) -> &View {
+        match &self.record.status {
+            Status::Retired { parts, .. } => parts.first().unwrap_or(&self.record.view),
+            _ => &self.record.view,
+        }
+    }
+
+    /// What this node says of itself in the group.
+    pub fn beat(&self) -> super::message::Beat {
+        let (standing, generation) = (self.standing(), self.record.generation);
+        let asks = !self.is_member();
+        super::message::Beat { view: self.view.id, standing, generation, asks }
+    }
+
+    /// What must hold between two inputs.
+    pub fn check(&self, me: NodeId) {
+        assert_eq!(self.view.id, self.record.view.id, "the shared view is the installed one");
+        assert!(self.stamped <= self.view.id.version, "no stamp is ahead of its view (I1)");
+        if self.is_member() {
+            assert!(self.view.index_of(me).is_some(), "a member is in its view");
+        }
+        let is_moving = matches!(
+            self.record.status,
+            Status::Busy { .. }
+                | Status::Forgot
+                | Status::Learner { is_done: false, .. }
+                | Status::Retired { forgot: true, .. }
+        );
+        assert_eq!(self.transfer.is_some(), is_moving, "who lacks data, and nobody else, moves it");
+        self.record.acceptor.check();
+    }
+}

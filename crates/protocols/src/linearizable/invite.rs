@@ -1,0 +1,176 @@
+//! How a node becomes a member: it learns, is invited, and installs its first view.
+//!
+//! Each member of the old view that has installed the next one invites the newcomer (CATS: P4A). An
+//! invitation says that its sender has left the old view; the newcomer installs the next one when a
+//! majority of the old members have said so. So no proposer is needed for it, and until then the
+//! newcomer neither votes nor acknowledges: the old view's members may still complete operations
+//! there (CATS §4.1, Lemma 2 case 2).
+
+use super::group::{Generation, Status};
+use super::keys::{Slot, garbage_key};
+use super::message::Message;
+use super::{Context, Linearizable};
+use alloc::collections::{BTreeMap, BTreeSet};
+use bytes::Bytes;
+use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
+use quorate_kernel::limits::GROUPS_MAX;
+use quorate_kernel::probe;
+use quorate_kernel::view::{View, ViewId};
+
+/// Invitations that are not from a majority yet.
+#[derive(Debug, Default)]
+pub(super) struct Invitations(BTreeMap<GroupId, Invitation>);
+
+#[derive(Debug)]
+struct Invitation {
+    next: View,
+    from: BTreeSet<NodeId>,
+    generation: Generation,
+}
+
+impl Linearizable {
+    /// Invites the newcomers that this node owes an invitation.
+    pub(super) fn invite_owed(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group(view) else { return };
+        for owed in &group.record.owed {
+            let (next, old) = (owed.next.clone(), owed.old.clone());
+            let generation = group.record.generation;
+            let message = Message::Invite { next, old, generation };
+            // It rests on the installed view alone.
+            cx.fx.send_after_state(owed.newcomer, message);
+        }
+    }
+
+    /// A member of the old view says that it has left it.
+    pub(super) fn on_invite(
+        &mut self,
+        from: Incarnation,
+        (next, old): (View, View),
+        generation: Generation,
+        cx: &mut Context<'_>,
+    ) {
+        let is_for_me = next.index_of(cx.me.node).is_some() && old.index_of(cx.me.node).is_none();
+        if !is_for_me || old.index_of(from.node).is_none() {
+            return;
+        }
+        let known = self.group(next.id).map(|group| (group.view.id.version, group.is_member()));
+        if known.is_some_and(|(version, is_member)| version >= next.id.version && is_member) {
+            // It has been installed; who invites has not heard of it.
+            return self.tell_now(cx);
+        }
+        if let Some(group) = self.group(next.id)
+            && super::install::is_split(group)
+        {
+            return;
+        }
+        let invitations = &mut self.volatile.invitations.0;
+        if invitations.len() >= GROUPS_MAX {
+            invitations.clear();
+        }
+        let entry = invitations.entry(next.id.group).or_insert_with(|| Invitation {
+            next: next.clone(),
+            from: BTreeSet::new(),
+            generation,
+        });
+        if entry.next.id.version < next.id.version {
+            *entry = Invitation { next: next.clone(), from: BTreeSet::new(), generation };
+        } else if entry.next.id.version > next.id.version {
+            return;
+        }
+        entry.from.insert(from.node);
+        entry.generation = entry.generation.max(generation);
+        let needed =
+            if cfg!(quorate_mutant = "newcomer_before_majority") { 1 } else { old.majority() };
+        if entry.from.len() >= needed
+            && let Some(invitation) = invitations.remove(&next.id.group)
+        {
+            self.become_member(invitation, &old, cx);
+        }
+    }
+
+    fn become_member(&mut self, invitation: Invitation, old: &View, cx: &mut Context<'_>) {
+        let Invitation { next, generation, .. } = invitation;
+        probe!("linearizable/new_member");
+        let id = next.id;
+        let before = self.group(id).map(|group| group.record.clone());
+        // What was copied ahead is of use unless tombstones were removed since: it may hold what
+        // they had deleted. What an earlier membership left is of none.
+        let copied = before.as_ref().filter(|record| {
+            let is_learner = matches!(record.status, Status::Learner { .. });
+            is_learner && record.generation.number == generation.number
+        });
+        let slot = match copied {
+            Some(record) => record.slot,
+            None => {
+                if let Some(record) = &before {
+                    self.discard(record.slot, &record.view, cx);
+                }
+                self.fresh_slot(cx)
+            }
+        };
+        let (sources, since) = (old.members().to_vec(), id);
+        let status = Status::Busy { sources, since, forgot: false };
+        let mut record = Self::newborn(next, status, slot);
+        record.generation = generation;
+        self.take_up(record, cx);
+        if let Some(group) = self.group(id) {
+            let view = alloc::sync::Arc::clone(&group.view);
+            self.learn(&view, cx);
+        }
+        self.begin_transfer(id, cx);
+        self.tell_now(cx);
+    }
+
+    /// A proposer wants this node as a member, and that it copies the data first.
+    pub(super) fn on_learn(&mut self, view: View, generation: Generation, cx: &mut Context<'_>) {
+        if view.index_of(cx.me.node).is_some() || self.durable.groups.len() >= GROUPS_MAX {
+            return;
+        }
+        let id = view.id;
+        if let Some(group) = self.group(id) {
+            let is_stale = group.view.id.version < id.version;
+            match &group.record.status {
+                // What it copied of an older view is kept; what is newer comes with the membership.
+                Status::Learner { .. } if !is_stale || self.is_copy_of(id, &view) => {
+                    if let Some(group) = self.group_mut(id) {
+                        group.touched = cx.now;
+                    }
+                    return self.tell_now(cx);
+                }
+                // It still holds data for others.
+                Status::Retired { .. } | Status::Ready | Status::Busy { .. } | Status::Forgot => {
+                    return;
+                }
+                Status::Learner { .. } => {
+                    let record = group.record.clone();
+                    self.discard(record.slot, &record.view, cx);
+                }
+            }
+        }
+        probe!("linearizable/learner");
+        let slot = self.fresh_slot(cx);
+        let status = Status::Learner { sources: view.members().to_vec(), is_done: false };
+        let mut record = Self::newborn(view, status, slot);
+        record.generation = generation;
+        self.take_up(record, cx);
+        if let Some(group) = self.group_mut(id) {
+            group.touched = cx.now;
+        }
+        self.begin_transfer(id, cx);
+        self.tend_at(cx.now + self.settings.pace.tend, cx);
+    }
+
+    /// Whether what a learner copied is of a view that shares a majority of its members with this
+    /// one, so that it need not begin anew.
+    fn is_copy_of(&self, id: ViewId, view: &View) -> bool {
+        let Some(group) = self.group(id) else { return false };
+        let shared = group.view.members().iter().filter(|node| view.index_of(**node).is_some());
+        shared.count() >= view.majority()
+    }
+
+    /// Gives a slot's range up: it is emptied little by little, also after a restart.
+    pub(super) fn discard(&mut self, slot: Slot, view: &View, cx: &mut Context<'_>) {
+        cx.fx.put_state(garbage_key(slot, &view.range), Bytes::from_static(b"\x01"));
+        self.tend_at(cx.now + super::tend::SWEEP_AFTER, cx);
+    }
+}

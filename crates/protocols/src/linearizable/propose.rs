@@ -1,0 +1,292 @@
+//! Reconfiguration: the node that is closest to a range proposes what the ring asks for, and every
+//! member votes (CATS §4.1).
+//!
+//! One change of a group at a time: the next is not proposed before every member that is not
+//! suspected holds all data of the present view. Otherwise two replacements in a row could leave a
+//! group in which nobody does, although no majority was ever lost.
+
+use super::group::{Group, Heard, Standing};
+use super::message::Message;
+use super::timer::Timer;
+use super::{Context, Linearizable};
+use crate::placement;
+use crate::reconfigure::{self, Proposer, Rounds, Step, backoff};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::BEATS_MAX;
+use quorate_kernel::probe;
+use quorate_kernel::ring::Ring;
+use quorate_kernel::time::{Span, Time};
+use quorate_kernel::view::{Change, View, ViewId};
+
+/// How many groups one node moves at once.
+const MOVES_MAX: usize = 8;
+/// How recent a peer's word must be.
+const HEARD_WITHIN: Span = Span::secs(5);
+
+/// A proposal under way.
+#[derive(Debug)]
+pub(super) struct Running {
+    proposer: Proposer,
+    alarm: Time,
+    attempts: u32,
+}
+
+/// Messages of several groups, one frame for each node.
+#[derive(Default)]
+pub(super) struct Outbox(BTreeMap<NodeId, Vec<reconfigure::Message>>);
+
+impl Outbox {
+    fn push(&mut self, to: &[NodeId], message: reconfigure::Message) {
+        for node in to {
+            self.0.entry(*node).or_default().push(message);
+        }
+    }
+
+    /// A proposer's messages promise nothing of this node: what is decided rests on what a majority
+    /// holds.
+    fn send(self, cx: &mut Context<'_>) {
+        for (node, messages) in self.0 {
+            for part in messages.chunks(BEATS_MAX) {
+                cx.fx.send_early(node, Message::Reconfigure(part.to_vec()));
+            }
+        }
+    }
+}
+
+impl Linearizable {
+    /// Proposes what the ring asks for in every group that is this node's to change.
+    pub(super) fn propose_all(&mut self, cx: &mut Context<'_>) {
+        let Some(ring) = self.volatile.ring.clone() else { return };
+        let mut outbox = Outbox::default();
+        let moving = |group: &&Group| group.running.is_some();
+        let mut moves = self.durable.groups.values().filter(moving).count();
+        let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
+        for view in views {
+            if moves >= MOVES_MAX {
+                break;
+            }
+            moves += usize::from(self.propose(view, &ring, &mut outbox, cx));
+        }
+        outbox.send(cx);
+        self.arm_proposals(cx);
+    }
+
+    /// Proposes the next change of a group, if there is one and its time has come.
+    fn propose(
+        &mut self,
+        id: ViewId,
+        ring: &Ring,
+        outbox: &mut Outbox,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let (me, replicas) = (cx.me.node, self.settings.replicas);
+        let settle = self.settings.pace.settle;
+        let Some(group) = self.group_mut(id) else { return false };
+        if !group.is_serving() || group.running.is_some() {
+            return false;
+        }
+        let view = Arc::clone(&group.view);
+        let is_mine = placement::proposer(&view, ring) == Some(me);
+        let change = placement::next_change(&view, ring, replicas).filter(|_| is_mine);
+        let Some(change) = change else {
+            group.wished = None;
+            return false;
+        };
+        let since = match group.wished {
+            Some((wished, since)) if wished == change => since,
+            _ => cx.now,
+        };
+        group.wished = Some((change, since));
+        let is_forced = change.leaver().is_some_and(|node| ring.is_suspected(node));
+        // A suspicion may be wrong; moving data for a hiccup is dear.
+        let wait = if is_forced { settle } else { Span(settle.0 / 10) };
+        if cx.now < since + wait || !may_change(group, &view, ring, me, cx.now) {
+            return false;
+        }
+        if let Some(newcomer) = change.newcomer().filter(|_| !is_forced)
+            && !has_learned(group, newcomer, cx.now)
+        {
+            let (view, generation) = (View::clone(&view), group.record.generation);
+            // A wish promises nothing.
+            cx.fx.send_early(newcomer, Message::Learn { view, generation });
+            return false;
+        }
+        self.begin_proposal(id, change, outbox, cx)
+    }
+
+    fn begin_proposal(
+        &mut self,
+        id: ViewId,
+        change: Change,
+        outbox: &mut Outbox,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let me = cx.me;
+        let rounds = self.volatile.rounds.get_or_insert_with(|| Rounds::new(me));
+        let Some(group) = self.durable.groups.get_mut(&id.group) else { return false };
+        let Some((proposer, message)) = Proposer::begin(rounds, Arc::clone(&group.view), change)
+        else {
+            return false;
+        };
+        probe!("linearizable/proposed");
+        outbox.push(group.view.members(), message);
+        let alarm = cx.now + backoff(0, cx.rng);
+        group.running = Some(Running { proposer, alarm, attempts: 0 });
+        true
+    }
+
+    /// Repeats the questions of proposals whose wait is over.
+    pub(super) fn on_propose_timer(&mut self, cx: &mut Context<'_>) {
+        let mut outbox = Outbox::default();
+        let me = cx.me;
+        let rounds = self.volatile.rounds.get_or_insert_with(|| Rounds::new(me));
+        for group in self.durable.groups.values_mut() {
+            let Some(running) = &mut group.running else { continue };
+            if running.alarm <= cx.now {
+                running.attempts += 1;
+                running.alarm = cx.now + backoff(running.attempts, cx.rng);
+                let message = running.proposer.retry(rounds);
+                outbox.push(running.proposer.view().members(), message);
+            }
+        }
+        outbox.send(cx);
+        self.arm_proposals(cx);
+    }
+
+    fn arm_proposals(&self, cx: &mut Context<'_>) {
+        let running = self.durable.groups.values().filter_map(|group| group.running.as_ref());
+        if let Some(first) = running.map(|running| running.alarm).min() {
+            cx.fx.arm(Timer::Propose, first);
+        }
+    }
+
+    /// Reconfiguration messages of a peer; the answers to all of them leave in one frame, when all
+    /// promises among them are durable.
+    pub(super) fn on_reconfigure(
+        &mut self,
+        from: Incarnation,
+        messages: Vec<reconfigure::Message>,
+        cx: &mut Context<'_>,
+    ) {
+        let (mut replies, mut outbox) = (Vec::new(), Outbox::default());
+        for message in messages {
+            use reconfigure::Message as M;
+            match message {
+                M::P1A { .. } | M::P2A { .. } => replies.extend(self.vote(&message, cx)),
+                M::P3A { view, change } => {
+                    self.on_decided(from, view, change, cx);
+                    if let Some(group) = self.group(view) {
+                        let installed = group.installed().id;
+                        replies.push(M::P3B { view, installed });
+                    }
+                }
+                M::P1B(reply) => self.step(from, reply.view, &mut outbox, cx, |proposer| {
+                    proposer.on_promise(from, &reply)
+                }),
+                M::P2B(reply) => self.step(from, reply.view, &mut outbox, cx, |proposer| {
+                    proposer.on_accepted(from, &reply)
+                }),
+                M::P3B { view, installed } => self.step(from, view, &mut outbox, cx, |proposer| {
+                    proposer.on_installed(from, view, installed)
+                }),
+            }
+        }
+        if !replies.is_empty() {
+            // Votes rest on protocol state alone.
+            cx.fx.send_after_state(from, Message::Reconfigure(replies));
+        }
+        outbox.send(cx);
+        self.arm_proposals(cx);
+    }
+
+    /// A member votes, whether its data is complete or not.
+    fn vote(
+        &mut self,
+        message: &reconfigure::Message,
+        cx: &mut Context<'_>,
+    ) -> Option<reconfigure::Message> {
+        use reconfigure::Message as M;
+        let group = self.group_mut(message.view())?;
+        let installed = group.installed().clone();
+        installed.index_of(cx.me.node)?;
+        let acceptor = &mut group.record.acceptor;
+        let (reply, has_changed) = match *message {
+            M::P1A { view, ballot } => {
+                let (reply, has_changed) = acceptor.on_prepare(&installed, view, ballot);
+                (M::P1B(reply), has_changed)
+            }
+            M::P2A { view, ballot, change } => {
+                let (reply, has_changed) = acceptor.on_accept(&installed, view, ballot, change);
+                (M::P2B(reply), has_changed)
+            }
+            _ => return None,
+        };
+        if has_changed {
+            Self::persist(group, cx);
+        }
+        Some(reply)
+    }
+
+    /// The proposer of a group takes a reply.
+    fn step(
+        &mut self,
+        from: Incarnation,
+        view: ViewId,
+        outbox: &mut Outbox,
+        cx: &mut Context<'_>,
+        take: impl FnOnce(&mut Proposer) -> Step,
+    ) {
+        let Some(group) = self.group_mut(view) else { return };
+        let Some(running) = &mut group.running else { return };
+        let members: Vec<NodeId> = running.proposer.view().members().into();
+        match take(&mut running.proposer) {
+            Step::Nothing => {}
+            Step::Send(message) => {
+                running.alarm = cx.now + backoff(0, cx.rng);
+                outbox.push(&members, message);
+            }
+            Step::Decided(change) => {
+                running.alarm = cx.now + backoff(0, cx.rng);
+                outbox.push(&members, reconfigure::Message::P3A { view, change });
+            }
+            Step::Installed => group.running = None,
+            Step::Outpaced { .. } => {
+                group.running = None;
+                let view = group.view.id;
+                // A question promises nothing.
+                cx.fx.send_early(from, Message::DecisionsA { view });
+            }
+            Step::Refused { .. } => {
+                running.attempts += 1;
+                running.alarm = cx.now + backoff(running.attempts, cx.rng);
+            }
+        }
+    }
+}
+
+/// Whether every other member that is not suspected holds all data of the present view.
+fn may_change(group: &Group, view: &View, ring: &Ring, me: NodeId, now: Time) -> bool {
+    if !group.record.owed.iter().all(|owed| ring.is_suspected(owed.newcomer)) {
+        return false;
+    }
+    let mut others =
+        view.members().iter().filter(|node| **node != me && !ring.is_suspected(**node));
+    others.all(|node| {
+        recent(group, *node, now).is_some_and(|heard| {
+            heard.version == view.id.version && heard.standing == Standing::Ready
+        })
+    })
+}
+
+/// Whether a node has copied the data ahead, or says that it cannot.
+fn has_learned(group: &Group, newcomer: NodeId, now: Time) -> bool {
+    let heard = recent(group, newcomer, now);
+    heard.is_some_and(|heard| matches!(heard.standing, Standing::Learned | Standing::Outside))
+}
+
+fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
+    group.heard.get(&node).filter(|heard| now < heard.at + HEARD_WITHIN)
+}

@@ -1,0 +1,349 @@
+//! Removing tombstones. A deleted key leaves one, because a member that missed the delete still
+//! holds the value; when every member of the view holds the tombstone it may go. The paper says
+//! nothing of deletes.
+//!
+//! What could bring the value back is a write that was on its way before: a client's put that read
+//! a timestamp below the tombstone's, or a get that imposes what it read. So the member that is
+//! closest to the range leads all of them through two steps, each durable at every member before
+//! the next begins:
+//!
+//! ```text
+//! announce   generation 2k+1, floor F   new timestamps are above F, at and above every tombstone
+//! wait       far longer than any operation may take
+//! list       tombstones up to F; those that every member holds are kept in mind
+//! enforce    generation 2k+2            a put is stored only if it saw generation 2k+1, what a get
+//!                                       imposes only if it saw generation 2k+2
+//! drop       what was kept in mind, wherever it is still the newest
+//! ```
+//!
+//! A put that saw 2k+1 is above F. A get that saw 2k+2 at its whole quorum read members that held
+//! the tombstone already. Both are refused otherwise: the put's outcome is unknown to a client that
+//! has long given up, the get reads again. Clocks decide only when a step is tried. A change of the
+//! view, or a member that does not answer, ends the attempt; the next begins with another announce.
+
+use super::group::Generation;
+use super::keys::segments;
+use super::message::Message;
+use super::page;
+use super::record::{Head, Record};
+use super::replica::heads;
+use super::{Context, Linearizable, Mode};
+use crate::placement;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::{PURGE_KEYS_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::probe;
+use quorate_kernel::time::Time;
+use quorate_kernel::view::{Range, ViewId};
+
+/// Where an attempt stands.
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Idle,
+    /// Waiting for every member to be in this generation.
+    Raising { goal: Generation, reached: BTreeSet<NodeId>, found: BTreeMap<Bytes, Head> },
+    /// Waiting for operations from before the announcement to end.
+    Waiting { until: Time },
+    /// Collecting one page of each member.
+    Listing { from: u64, pages: BTreeMap<NodeId, Listed>, found: BTreeMap<Bytes, Head> },
+}
+
+#[derive(Debug)]
+struct Listed {
+    next: Option<u64>,
+    entries: BTreeMap<Bytes, Head>,
+}
+
+/// The removal of one group's tombstones, where this node leads it.
+#[derive(Debug)]
+pub(super) struct Purge {
+    stage: Stage,
+    /// Whether a tombstone may be there.
+    is_due: bool,
+    /// When the last attempt began.
+    began: Option<Time>,
+}
+
+impl Default for Purge {
+    fn default() -> Purge {
+        // What an earlier start left is not known.
+        Purge { stage: Stage::Idle, is_due: true, began: None }
+    }
+}
+
+impl Purge {
+    /// A tombstone was stored.
+    pub fn note_tombstone(&mut self) {
+        self.is_due = true;
+    }
+}
+
+impl Linearizable {
+    /// Goes on with the removal in a group; returns whether it must be looked after soon.
+    pub(super) fn tend_purge(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+        let pace = self.settings.pace;
+        let is_atomic = self.settings.mode == Mode::Atomic;
+        let ring = self.volatile.ring.clone();
+        let Some(group) = self.group_mut(view) else { return false };
+        let is_leader = match &ring {
+            Some(ring) => placement::proposer(&group.view, ring) == Some(cx.me.node),
+            None => false,
+        };
+        if !is_leader || !group.is_serving() || !is_atomic {
+            group.purge.stage = Stage::Idle;
+            return false;
+        }
+        match &group.purge.stage {
+            Stage::Idle => {
+                let began = *group.purge.began.get_or_insert(cx.now);
+                if group.purge.is_due && cx.now >= began + pace.purge {
+                    group.purge.began = Some(cx.now);
+                    group.purge.is_due = false;
+                    self.announce(view, cx);
+                }
+            }
+            Stage::Waiting { until } if cx.now >= *until => {
+                let first = segments(&group.view.range).next().map_or(0, |(first, _)| first);
+                let (from, pages, found) = (first, BTreeMap::new(), BTreeMap::new());
+                group.purge.stage = Stage::Listing { from, pages, found };
+                self.ask_purge(view, cx);
+            }
+            Stage::Waiting { .. } => {}
+            Stage::Raising { .. } | Stage::Listing { .. } => {
+                let began = *group.purge.began.get_or_insert(cx.now);
+                if cx.now >= began + pace.purge + pace.purge {
+                    // Somebody does not answer: try again another time.
+                    group.purge.stage = Stage::Idle;
+                    group.purge.is_due = true;
+                } else {
+                    self.ask_purge(view, cx);
+                }
+            }
+        }
+        false
+    }
+
+    /// Begins an attempt: the floor is the highest counter that any tombstone here has.
+    fn announce(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group(view) else { return };
+        let mut highest = None;
+        for (first, _) in segments(&group.view.range) {
+            let mut from = Some(first);
+            while let Some(at) = from {
+                let (page, next) = heads(group, at, SCAN_KEYS_MAX, |head| !head.live, cx);
+                let counters = page::entries(page).map(|(_, record)| record.head().ts.n);
+                highest = highest.max(counters.max());
+                from = next;
+            }
+        }
+        let Some(highest) = highest else { return };
+        let before = group.record.generation;
+        let goal = Generation { number: (before.number + 1) | 1, floor: before.floor.max(highest) };
+        self.raise(view, goal, BTreeMap::new(), cx);
+    }
+
+    fn raise(
+        &mut self,
+        view: ViewId,
+        goal: Generation,
+        found: BTreeMap<Bytes, Head>,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(group) = self.group_mut(view) {
+            group.purge.stage = Stage::Raising { goal, reached: BTreeSet::new(), found };
+        }
+        self.ask_purge(view, cx);
+    }
+
+    /// Asks the present stage's question of all members.
+    fn ask_purge(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group(view) else { return };
+        let message = match &group.purge.stage {
+            Stage::Raising { goal, .. } => Message::FloorA { view, generation: *goal },
+            Stage::Listing { from, .. } => Message::TombsA { view, from: *from },
+            Stage::Idle | Stage::Waiting { .. } => return,
+        };
+        // Questions promise nothing.
+        cx.fx.send_early(group.view.group(), message);
+    }
+
+    /// A member is led to a generation.
+    pub(super) fn on_floor(
+        &mut self,
+        from: Incarnation,
+        view: ViewId,
+        goal: Generation,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group_mut(view) else { return };
+        if group.view.id != view || !group.is_serving() {
+            return;
+        }
+        let before = group.record.generation;
+        let after = Generation {
+            number: before.number.max(goal.number),
+            floor: before.floor.max(goal.floor),
+        };
+        if after != before {
+            group.record.generation = after;
+            Self::persist(group, cx);
+        }
+        // It rests on the group's record, and on every tombstone that was stored before.
+        cx.fx.send(from, Message::FloorB { view, generation: after });
+    }
+
+    /// A member is in a generation.
+    pub(super) fn on_floor_reply(
+        &mut self,
+        from: Incarnation,
+        view: ViewId,
+        generation: Generation,
+        cx: &mut Context<'_>,
+    ) {
+        let until = cx.now + self.settings.pace.purge;
+        let Some(group) = self.group_mut(view) else { return };
+        let Stage::Raising { goal, reached, .. } = &mut group.purge.stage else { return };
+        if group.view.id != view || generation.number < goal.number {
+            return;
+        }
+        reached.insert(from.node);
+        if !group.view.members().iter().all(|node| reached.contains(node)) {
+            return;
+        }
+        let goal = *goal;
+        let Stage::Raising { found, .. } = core::mem::take(&mut group.purge.stage) else { return };
+        if goal.number % 2 == 1 {
+            group.purge.stage = Stage::Waiting { until };
+        } else {
+            self.drop_everywhere(view, goal, &found, cx);
+        }
+    }
+
+    /// A member is asked for its tombstones.
+    pub(super) fn on_tombs(
+        &mut self,
+        asker: Incarnation,
+        view: ViewId,
+        from: u64,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group(view) else { return };
+        let is_open = group.view.id == view && group.is_serving();
+        if !is_open || !group.view.range.contains(from) {
+            return;
+        }
+        let floor = group.record.generation.floor;
+        let is_meant = |head: Head| !head.live && head.ts.n <= floor;
+        let (page, next) = heads(group, from, SCAN_KEYS_MAX, is_meant, cx);
+        cx.fx.send(asker, Message::TombsB { view, from, next, page });
+    }
+
+    /// A member listed tombstones.
+    pub(super) fn on_tombs_reply(
+        &mut self,
+        member: Incarnation,
+        (view, begin, next): (ViewId, u64, Option<u64>),
+        entries: Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group_mut(view) else { return };
+        let Stage::Listing { from, pages, found } = &mut group.purge.stage else { return };
+        if group.view.id != view || begin != *from {
+            return;
+        }
+        let entries = page::entries(entries).map(|(key, record)| (key, record.head())).collect();
+        pages.insert(member.node, Listed { next, entries });
+        let members = group.view.members();
+        if !members.iter().all(|node| pages.contains_key(node)) {
+            return;
+        }
+        // What all of them list, up to where the shortest page ends.
+        let end = pages.values().filter_map(|page| page.next).min();
+        let mut pages = core::mem::take(pages).into_values();
+        let Some(first) = pages.next() else { return };
+        let rest: Vec<Listed> = pages.collect();
+        let is_before = |key: &Bytes| end.is_none_or(|end| super::keys::position_of(key) < end);
+        let is_everywhere = |(key, head): &(Bytes, Head)| {
+            is_before(key) && rest.iter().all(|page| page.entries.get(key) == Some(head))
+        };
+        found.extend(first.entries.into_iter().filter(is_everywhere));
+        let after = end.or_else(|| next_interval(&group.view.range, begin));
+        match after {
+            Some(after) if found.len() < PURGE_KEYS_MAX => {
+                *from = after;
+                self.ask_purge(view, cx);
+            }
+            _ => {
+                let found = core::mem::take(found);
+                self.enforce(view, found, after.is_some(), cx);
+            }
+        }
+    }
+
+    fn enforce(
+        &mut self,
+        view: ViewId,
+        found: BTreeMap<Bytes, Head>,
+        is_cut: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group_mut(view) else { return };
+        group.purge.is_due |= is_cut;
+        let Generation { number, floor } = group.record.generation;
+        if found.is_empty() {
+            group.purge.stage = Stage::Idle;
+            return;
+        }
+        self.raise(view, Generation { number: (number | 1) + 1, floor }, found, cx);
+    }
+
+    fn drop_everywhere(
+        &mut self,
+        view: ViewId,
+        generation: Generation,
+        found: &BTreeMap<Bytes, Head>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group(view) else { return };
+        let mut page = BytesMut::new();
+        for (key, head) in found {
+            page::push(&mut page, key, Record::of_head(*head).bytes());
+        }
+        // Every member was in the generation before this was said, and it can be said again.
+        let message = Message::DropA { view, generation, page: page.freeze() };
+        cx.fx.send_early(group.view.group(), message);
+    }
+
+    /// Every member held these tombstones before it came to this generation.
+    pub(super) fn on_drop(
+        &mut self,
+        (view, generation): (ViewId, Generation),
+        entries: Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group(view) else { return };
+        let slot = group.record.slot;
+        if group.view.id != view || group.record.generation.number < generation.number {
+            return;
+        }
+        for (key, record) in page::entries(entries) {
+            let (stored, head) = (slot.stored(&key), record.head());
+            if !head.live && self.newest(&stored, cx) == head {
+                probe!("linearizable/purged");
+                self.volatile.index.set(&stored, Head::default());
+                self.volatile.counters.purged += 1;
+                cx.fx.delete(stored);
+            }
+        }
+    }
+}
+
+/// Where the interval of a group's range begins that follows the one of a position.
+fn next_interval(range: &Range, position: u64) -> Option<u64> {
+    let mut intervals = segments(range);
+    intervals.find(|(first, last)| (*first..=*last).contains(&position));
+    intervals.next().map(|(first, _)| first)
+}

@@ -1,0 +1,161 @@
+//! Both ends of a transfer's questions: what a source answers, and what becomes of its lists.
+
+use super::group::{Group, Standing, Status};
+use super::keys::{Stored, position_of, state_bytes};
+use super::message::{Message, PAGE_BYTES, Stamp};
+use super::page;
+use super::record::Record;
+use super::replica::heads;
+use super::transfer::{Quorums, Transfer};
+use super::{Context, Linearizable};
+use crate::quorum::{CrashVector, refill_quorum};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::SCAN_KEYS_MAX;
+use quorate_kernel::probe;
+use quorate_kernel::storage::Class;
+use quorate_kernel::view::{View, ViewId};
+
+impl Linearizable {
+    /// Begins the transfer that a group's status asks for, if it asks for one.
+    pub(super) fn begin_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let me = cx.me.node;
+        let Some(group) = self.group_mut(view) else { return };
+        let others = |members: &[NodeId]| -> Vec<NodeId> {
+            members.iter().copied().filter(|node| *node != me).collect()
+        };
+        let of_the_view = || {
+            let others = others(group.view.members());
+            // In a group of one nobody else holds anything.
+            let needed = refill_quorum(&group.view).min(others.len());
+            (others, needed)
+        };
+        let majority_of = |members: &[NodeId]| (others(members), members.len() / 2 + 1);
+        let id = group.view.id;
+        let asked: Option<(ViewId, Quorums, bool)> = match &group.record.status {
+            Status::Ready
+            | Status::Retired { forgot: false, .. }
+            | Status::Learner { is_done: true, .. } => None,
+            Status::Retired { forgot: true, .. } => {
+                Some((id, vec![majority_of(group.view.members())], true))
+            }
+            Status::Learner { sources, .. } => Some((id, vec![majority_of(sources)], false)),
+            Status::Busy { sources, since, forgot: false } => {
+                Some((*since, vec![majority_of(sources)], false))
+            }
+            Status::Busy { sources, since, forgot: true } => {
+                Some((*since, vec![majority_of(sources), of_the_view()], true))
+            }
+            Status::Forgot => Some((id, vec![of_the_view()], true)),
+        };
+        // Rounds go on rising: an answer to an earlier transfer confirms nothing of this one.
+        let round = group.transfer.as_ref().map_or(1, |transfer| transfer.round + 1);
+        group.transfer = asked.map(|(since, quorums, forgot)| {
+            Transfer::new(round, since, &group.view.range, quorums, forgot)
+        });
+        self.go_on(view, cx);
+    }
+
+    /// Everything is here.
+    pub(super) fn end_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view) else { return };
+        probe!("linearizable/transferred");
+        group.transfer = None;
+        match &mut group.record.status {
+            Status::Learner { is_done, .. } => *is_done = true,
+            Status::Retired { was_ready, forgot, .. } => (*was_ready, *forgot) = (true, false),
+            status => *status = Status::Ready,
+        }
+        Self::persist(group, cx);
+        self.tell_now(cx);
+    }
+
+    /// A node that lacks data asks this one to list what it holds.
+    pub(super) fn on_list(
+        &mut self,
+        asker: Incarnation,
+        (round, since, forgot): (u64, ViewId, bool),
+        from: u64,
+        cx: &mut Context<'_>,
+    ) {
+        if forgot && self.durable.crashes.raise(asker.node, asker.start) {
+            probe!("linearizable/peer_forgot");
+            self.volatile.crashes.raise(asker.node, asker.start);
+            cx.fx.put_state(CrashVector::key(), state_bytes(&self.durable.crashes));
+        }
+        let stamp = self.stamp(since, from);
+        let group = self.group(since);
+        // Before this node has left the older view, something may still complete there.
+        let has_left = |group: &&Group| {
+            group.view.id.version >= since.version && group.view.range.contains(from)
+        };
+        let message = match group.filter(has_left) {
+            Some(group) => {
+                // The asker may know that what a source that forgot holds is all there is.
+                let (page, next) = heads(group, from, SCAN_KEYS_MAX, |_| true, cx);
+                let (is_source, lost) = (group.is_source(), group.record.lost.clone());
+                Message::ListB { round, since, stamp, is_source, from, next, lost, page }
+            }
+            None => {
+                let (page, next, lost) = (Bytes::new(), Some(from), Vec::new());
+                Message::ListB { round, since, stamp, is_source: false, from, next, lost, page }
+            }
+        };
+        cx.fx.send(asker, message);
+    }
+
+    /// A source listed what it holds.
+    pub(super) fn on_list_reply(
+        &mut self,
+        from: Incarnation,
+        (round, since, stamp): (u64, ViewId, &Stamp),
+        (is_source, lost): (bool, Vec<Incarnation>),
+        (begin, next, entries): (u64, Option<u64>, Bytes),
+        cx: &mut Context<'_>,
+    ) {
+        self.volatile.crashes.merge(&stamp.crashes);
+        if let Some(hint) = &stamp.hint {
+            self.learn(&Arc::new(View::clone(hint)), cx);
+        }
+        let Some((view, _)) = self.transfer_of(since) else { return };
+        self.on_told_of_loss(view, lost, cx);
+        if stamp.standing == Standing::Forgot {
+            self.on_source_forgot(view, from, round, cx);
+        }
+        let Some(group) = self.group_mut(view) else { return };
+        let is_last_left = group.record.lost.contains(&from);
+        let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
+        let counts = (is_source || is_last_left) && has_left;
+        let counts = counts || (cfg!(quorate_mutant = "data_from_anyone") && has_left);
+        if counts && let Some(transfer) = &mut group.transfer {
+            transfer.list(from.node, begin, next, entries);
+            self.go_on(view, cx);
+        }
+    }
+
+    /// A node that lacks data asks for records that this one listed.
+    pub(super) fn on_fetch(
+        &mut self,
+        asker: Incarnation,
+        (round, since): (u64, ViewId),
+        entries: Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group(since) else { return };
+        let mut page = BytesMut::new();
+        for (key, _) in page::entries(entries) {
+            if page.len() >= PAGE_BYTES {
+                break;
+            }
+            if group.view.range.contains(position_of(&key))
+                && let Some(record) = cx.table.get(Class::Data, &group.record.slot.stored(&key))
+            {
+                page::push(&mut page, &key, Record::stored(record).bytes());
+            }
+        }
+        cx.fx.send(asker, Message::FetchB { round, since, page: page.freeze() });
+    }
+}

@@ -1,0 +1,234 @@
+//! What is done now and then for every group: saying how it stands here, catching up, letting go of
+//! what nobody needs any more (CATS §5, Garbage Collector).
+
+use super::group::{Heard, Standing, Status};
+use super::keys::{
+    Slot, decided_key, each_state, garbage_key, garbage_of, group_key, position_of, segments,
+};
+use super::message::{Beat, Message};
+use super::timer::Timer;
+use super::{Context, Linearizable};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::{BEATS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::probe;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::{Span, Time};
+use quorate_kernel::view::{Range, ViewId};
+
+/// How long a slot that was given up is left alone before it is emptied, and between two pieces.
+pub(super) const SWEEP_AFTER: Span = Span::millis(50);
+/// After this a learner that nobody asks for gives up what it copied.
+const LEARNER_IDLE: Span = Span::secs(60);
+
+impl Linearizable {
+    /// Makes sure that the groups are tended at this time at the latest.
+    pub(super) fn tend_at(&mut self, at: Time, cx: &mut Context<'_>) {
+        if self.volatile.tend_at.is_none_or(|armed| at < armed) {
+            self.volatile.tend_at = Some(at);
+            cx.fx.arm(Timer::Tend, at);
+        }
+    }
+
+    /// Something has changed that others wait for: they are told on the next occasion.
+    pub(super) fn tell_now(&mut self, cx: &mut Context<'_>) {
+        self.volatile.told_at = None;
+        self.tend_at(cx.now, cx);
+    }
+
+    /// It is time to tend the groups.
+    pub(super) fn on_tend(&mut self, cx: &mut Context<'_>) {
+        self.volatile.tend_at = None;
+        let pace = self.settings.pace;
+        let is_due = self.volatile.told_at.is_none_or(|told| cx.now >= told + pace.beat);
+        if is_due {
+            self.volatile.told_at = Some(cx.now);
+            self.beat(cx);
+        }
+        let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
+        let mut is_busy = false;
+        for view in views {
+            is_busy |= self.tend_group(view, cx);
+        }
+        self.propose_all(cx);
+        let has_garbage = self.sweep(cx);
+        if has_garbage {
+            self.tend_at(cx.now + SWEEP_AFTER, cx);
+        }
+        if is_busy || self.volatile.ring.is_some() {
+            self.tend_at(cx.now + pace.tend, cx);
+        }
+    }
+
+    /// Tells everybody concerned how this node stands in its groups, one frame for each node.
+    fn beat(&mut self, cx: &mut Context<'_>) {
+        let mut beats: BTreeMap<NodeId, Vec<Beat>> = BTreeMap::new();
+        for group in self.durable.groups.values() {
+            if super::install::is_split(group) {
+                // Who still asks is answered.
+                continue;
+            }
+            let owed = group.record.owed.iter().map(|owed| owed.newcomer);
+            let to: BTreeSet<NodeId> = group.view.members().iter().copied().chain(owed).collect();
+            for node in to.into_iter().filter(|node| *node != cx.me.node) {
+                beats.entry(node).or_default().push(group.beat());
+            }
+        }
+        for (node, list) in beats {
+            for part in list.chunks(BEATS_MAX) {
+                // What a beat says is recorded as protocol state, and data before it.
+                cx.fx.send(node, Message::Beats(part.to_vec()));
+            }
+        }
+    }
+
+    /// How a peer stands in groups that both know.
+    pub(super) fn on_beats(&mut self, from: Incarnation, beats: Vec<Beat>, cx: &mut Context<'_>) {
+        let mut replies = Vec::new();
+        for beat in beats {
+            let Some(group) = self.group_mut(beat.view) else { continue };
+            let Beat { view, standing, generation, asks } = beat;
+            let heard = Heard { version: view.version, standing, generation, at: cx.now };
+            group.heard.insert(from.node, heard);
+            let (mine, installed) = (group.view.id, group.installed().id.version);
+            let is_learner = matches!(group.record.status, Status::Learner { .. });
+            if asks || super::install::is_split(group) && standing != Standing::Split {
+                // An answer asks nothing, or two could answer each other for ever.
+                replies.push(Beat { asks: false, ..group.beat() });
+            }
+            if view.version > installed && !is_learner {
+                // A question promises nothing.
+                cx.fx.send_early(from, Message::DecisionsA { view: mine });
+            } else if view.version < installed && standing != Standing::Learned {
+                self.on_decisions_asked(from, view, cx);
+            }
+        }
+        if !replies.is_empty() {
+            cx.fx.send(from, Message::Beats(replies));
+        }
+    }
+
+    /// Tends one group; returns whether it must be tended again soon.
+    fn tend_group(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+        self.forget_debts(view, cx);
+        let Some(group) = self.group(view) else { return false };
+        match &group.record.status {
+            Status::Retired { parts, .. } if parts.is_empty() => self.release(view, cx),
+            Status::Retired { .. } => self.release_after_split(view, cx),
+            Status::Learner { .. } => {
+                if cx.now >= group.touched + LEARNER_IDLE {
+                    self.let_go(view, cx);
+                }
+                true
+            }
+            _ => {
+                let is_owing = !group.record.owed.is_empty();
+                if is_owing {
+                    self.invite_owed(view, cx);
+                }
+                self.tend_purge(view, cx) || is_owing
+            }
+        }
+    }
+
+    /// Newcomers that hold everything are owed nothing more.
+    fn forget_debts(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view) else { return };
+        let before = group.record.owed.len();
+        let heard = &group.heard;
+        group.record.owed.retain(|owed| {
+            let word = heard.get(&owed.newcomer);
+            !word.is_some_and(|word| {
+                word.version >= owed.next.id.version
+                    && matches!(word.standing, Standing::Ready | Standing::Split)
+            })
+        });
+        if group.record.owed.len() != before {
+            Self::persist(group, cx);
+        }
+    }
+
+    /// A node that has left a group keeps its data until every member of the newest view it knows
+    /// holds everything: a newcomer may need it. Returns whether it still waits.
+    fn release(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+        let Some(group) = self.group(view) else { return false };
+        let is_settled = |node: &NodeId| {
+            group.heard.get(node).is_some_and(|heard| {
+                heard.version >= group.view.id.version
+                    && matches!(heard.standing, Standing::Ready | Standing::Split)
+            })
+        };
+        let is_free = group.view.members().iter().all(is_settled);
+        if is_free || cfg!(quorate_mutant = "release_at_once") {
+            probe!("linearizable/released");
+            self.let_go(view, cx);
+            return false;
+        }
+        true
+    }
+
+    /// A group that was split after this node had left it: the parts' members tell so.
+    fn release_after_split(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+        let Some(group) = self.group(view) else { return false };
+        let Status::Retired { parts, .. } = &group.record.status else { return false };
+        let has_part = parts.iter().any(|part| self.group(part.id).is_some());
+        if group.view.index_of(cx.me.node).is_some() || has_part {
+            // Its data is that of its parts. The record stays, for nodes that lag behind.
+            return false;
+        }
+        let has_moved = |node: &NodeId| {
+            let heard = group.heard.get(node);
+            heard.is_some_and(|heard| heard.standing == Standing::Split)
+        };
+        if group.view.members().iter().all(has_moved) {
+            self.let_go(view, cx);
+            return false;
+        }
+        let (members, beat) = (group.view.group().clone(), group.beat());
+        cx.fx.send(&members, Message::Beats(vec![beat]));
+        true
+    }
+
+    /// Forgets a group and gives its data up.
+    pub(super) fn let_go(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.durable.groups.remove(&view.group) else { return };
+        self.discard(group.record.slot, &group.record.view, cx);
+        cx.fx.delete_state(group_key(view.group));
+        let mut decided = Vec::new();
+        let prefix = decided_key(view.group, 0);
+        let prefix = prefix.slice(..prefix.len() - 8);
+        each_state(cx.table, &prefix, &mut |key, _| decided.push(Bytes::copy_from_slice(key)));
+        decided.into_iter().for_each(|key| cx.fx.delete_state(key));
+    }
+
+    /// Empties slots that were given up, a piece at a time. Returns whether something is left.
+    fn sweep(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut garbage: Vec<(Slot, Range)> = Vec::new();
+        each_state(cx.table, b"garbage", &mut |key, _| garbage.extend(garbage_of(key)));
+        let Some((slot, range)) = garbage.first().copied() else { return false };
+        let mut doomed = Vec::new();
+        for (first, last) in segments(&range) {
+            cx.table.scan(Class::Data, &slot.first_at(first), &mut |stored, _| {
+                let key = slot.data_key(stored);
+                let is_inside = key.is_some_and(|key| position_of(key) <= last);
+                if is_inside && doomed.len() < SWEEP_KEYS_MAX {
+                    doomed.push(Bytes::copy_from_slice(stored));
+                }
+                is_inside && doomed.len() < SWEEP_KEYS_MAX
+            });
+        }
+        let is_empty = doomed.is_empty();
+        for stored in doomed {
+            self.volatile.index.remove(&stored);
+            cx.fx.delete(stored);
+        }
+        if is_empty {
+            probe!("linearizable/swept");
+            cx.fx.delete_state(garbage_key(slot, &range));
+        }
+        !is_empty || garbage.len() > 1
+    }
+}
