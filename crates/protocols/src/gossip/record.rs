@@ -125,7 +125,8 @@ impl HostRecord {
 pub struct News {
     /// The record.
     pub record: Arc<HostRecord>,
-    /// Who suspects it.
+    /// Who suspects it. Only whether anybody does is merged and compared; of two names the one that
+    /// was heard first stays.
     pub suspected_by: Option<NodeId>,
 }
 
