@@ -70,9 +70,9 @@ fn asking_notifies_and_only_the_living_are_taken() {
     let answer = Answer { ask: ask(50, 60), predecessor, successors };
     node.on_answers(NodeId(60), core::slice::from_ref(&answer), |place| place.token != 55);
     assert_eq!(tokens(&node.pointers()[0]), [60, 70, 80]);
-    node.on_answers(NodeId(60), &[answer.clone()], |_| true);
+    node.on_answers(NodeId(60), core::slice::from_ref(&answer), |_| true);
     assert_eq!(tokens(&node.pointers()[0]), [55, 60, 70, 80]);
-    node.on_answers(NodeId(60), &[answer], |_| true);
+    node.on_answers(NodeId(60), core::slice::from_ref(&answer), |_| true);
     assert_eq!(tokens(&node.pointers()[0]), [55, 60, 70, 80], "only the first successor counts");
 }
 

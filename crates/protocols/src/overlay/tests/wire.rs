@@ -9,7 +9,7 @@ use crate::gossip::record::{HostRecord, Load, News, Order, Version};
 use crate::overlay::message::Message;
 use crate::ring::pointers::Place;
 use crate::ring::stabilize::{Answer, Ask};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use proptest::prelude::*;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
