@@ -1,8 +1,8 @@
 //! Many overlays and nothing else: what membership costs, and how fast it converges.
 //!
-//! It drives the protocol of the overlay's lane directly, without a node around it, so a thousand of
-//! them run many times faster than in real time. Messages stay values by default; `--encode` puts
-//! each through its bytes, as hosts do, to account for that too.
+//! It drives the protocol of the overlay's lane directly, without a node around it, so a thousand
+//! of them run many times faster than in real time. Messages stay values by default; `--encode`
+//! puts each through its bytes, as hosts do, to account for that too.
 
 use crate::delay::{Delay, Distribution};
 use bytes::{Bytes, BytesMut};
@@ -15,7 +15,6 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Body;
-use quorate_protocols::overlay::balance::founding_tokens;
 use quorate_protocols::overlay::message::Message;
 use quorate_protocols::overlay::timer::Timer;
 use quorate_protocols::overlay::{Overlay, Settings};
@@ -112,7 +111,14 @@ fn index(node: NodeId) -> u32 {
 impl World {
     fn new(args: &OverlayArgs) -> World {
         let count = args.nodes as usize;
-        let tokens = founding_tokens(count, args.tokens as usize);
+        let mut rng = Rng::new(args.seed);
+        // Drawn by chance, so that a host with several has several neighbours: the worst case.
+        let mut positions = || {
+            let mut tokens: Vec<u64> = (0..args.tokens).map(|_| rng.next()).collect();
+            tokens.sort_unstable();
+            tokens
+        };
+        let tokens: Vec<Vec<u64>> = (0..count).map(|_| positions()).collect();
         let who = |host: usize| Incarnation { node: node(host), start: Start(1) };
         let known: Vec<RingHost> = (0..count)
             .map(|host| RingHost {
@@ -125,7 +131,6 @@ impl World {
                 is_suspected: false,
             })
             .collect();
-        let mut rng = Rng::new(args.seed);
         let host = |index: usize| Host {
             me: who(index),
             overlay: Overlay::new(Settings {

@@ -1,8 +1,8 @@
 //! Cyclon: a random overlay (Voulgaris, Gavidia, van Steen, "Cyclon", 2005).
 //!
-//! Each node keeps a view of a few random neighbours. Once in a period it takes the oldest out of its
-//! view and exchanges some entries with it. A neighbour that does not answer is gone from the view
-//! already: that is all the failure handling there is.
+//! Each node keeps a view of a few random neighbours. Once in a period it takes the oldest out of
+//! its view and exchanges some entries with it. A neighbour that does not answer is gone from the
+//! view already: that is all the failure handling there is.
 //!
 //! ```text
 //! q = the oldest, removed;  q ◀── Shuffle(ℓ − 1 random others and self, aged 0)

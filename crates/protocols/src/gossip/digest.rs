@@ -60,15 +60,16 @@ impl Seen {
     }
 }
 
-/// Which buckets differ from a peer's, as bits. A peer with another number of buckets differs in all.
+/// Which buckets differ from a peer's, as bits. A peer with another number of buckets differs in
+/// all.
 #[must_use]
 pub fn differing(hosts: &Hosts, theirs: &[u64]) -> u64 {
     let differs = |place: &usize| theirs.get(*place) != Some(&hosts.sums()[*place]);
     (0..BUCKETS).filter(differs).fold(0, |mask, place| mask | 1 << place)
 }
 
-/// What was seen of the hosts in as many of the asked buckets as one message holds, and which buckets
-/// these are. It begins at a random one, so that each gets its turn.
+/// What was seen of the hosts in as many of the asked buckets as one message holds, and which
+/// buckets these are. It begins at a random one, so that each gets its turn.
 pub fn versions(hosts: &Hosts, mask: u64, rng: &mut Rng) -> (u64, Vec<Seen>) {
     let mut counts = [0; BUCKETS];
     hosts.iter().for_each(|news| counts[bucket(news.node())] += 1);

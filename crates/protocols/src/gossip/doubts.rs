@@ -1,10 +1,11 @@
 //! Suspicions heard of others, held back until the suspect could refute them.
 //!
-//! A node that heard that another is suspected does not believe it at once. The suspect hears it too,
-//! and if it lives it raises its version; that refutation is as fast as the rumour. So one observer
-//! behind a bad link does not make the whole cluster move data, and after a partition the two sides
-//! do not suspect each other's friends. A suspicion that was found by comparing digests is old news,
-//! perhaps from behind a healed partition: it waits longer, and the finder asks the suspect itself.
+//! A node that heard that another is suspected does not believe it at once. The suspect hears it
+//! too, and if it lives it raises its version; that refutation is as fast as the rumour. So one
+//! observer behind a bad link does not make the whole cluster move data, and after a partition the
+//! two sides do not suspect each other's friends. A suspicion that was found by comparing digests
+//! is old news, perhaps from behind a healed partition: it waits longer, and the finder asks the
+//! suspect itself.
 
 use super::record::{News, Version};
 use alloc::collections::BTreeMap;
@@ -32,8 +33,8 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// Notes a suspicion that shall be believed at `until`; returns whether it is new. The earlier of
-    /// two times holds.
+    /// Notes a suspicion that shall be believed at `until`; returns whether it is new. The earlier
+    /// of two times holds.
     pub fn note(&mut self, news: &News, until: Time) -> bool {
         let Some(by) = news.suspected_by else { return false };
         let doubt = Doubt { stamp: news.record.stamp(), by, until };

@@ -9,8 +9,9 @@
 //! | [`digest`] | finds, with one random peer at a time, what pushing missed |
 //! | [`doubts`] | suspicions of others, held back until the suspect could refute them |
 //!
-//! Each is a plain structure with methods; time and randomness are passed in. Gossip gives "everybody
-//! hears, probably"; it never gives an order, and nothing that must be right may rest on it.
+//! Each is a plain structure with methods; time and randomness are passed in. Gossip gives
+//! "everybody hears, probably"; it never gives an order, and nothing that must be right may rest on
+//! it.
 
 pub mod cyclon;
 pub mod digest;

@@ -1,10 +1,11 @@
 //! What is told of a host, and which of two tellings wins.
 //!
-//! News of a host is a product of three registers, each of which only moves forward, so that merging
-//! is commutative, associative and idempotent, in whatever order news arrives:
+//! News of a host is a product of three registers, each of which only moves forward, so that
+//! merging is commutative, associative and idempotent, in whatever order news arrives:
 //! - what the host says of itself, ordered by (start, version), which it alone raises;
 //! - how it stands, ordered by (left or not, order), which operators raise, at any host;
-//! - whether it is suspected in exactly that (start, version). The host refutes by raising its version.
+//! - whether it is suspected in exactly that (start, version). The host refutes by raising its
+//!   version.
 
 use alloc::sync::Arc;
 use quorate_kernel::error::WireError;

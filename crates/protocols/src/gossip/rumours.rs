@@ -1,7 +1,8 @@
 //! Epidemic dissemination: what is new is pushed for a few rounds to a few random peers.
 //!
 //! A rumour stays hot for ⌈log2 n⌉ + 2 rounds, so it reaches everybody with high probability; what
-//! it misses is found by comparing digests ([`super::digest`]). Nothing is sent while nothing is hot.
+//! it misses is found by comparing digests ([`super::digest`]). Nothing is sent while nothing is
+//! hot.
 
 use super::record::News;
 use alloc::collections::BTreeMap;
@@ -46,8 +47,8 @@ impl Rumours {
         self.hot.is_empty()
     }
 
-    /// One round: what to tell to each chosen peer. The youngest rumours go first; what finds no room
-    /// stays as hot as it is. `look` tells what is known of a host now.
+    /// One round: what to tell to each chosen peer. The youngest rumours go first; what finds no
+    /// room stays as hot as it is. `look` tells what is known of a host now.
     pub fn round(&mut self, look: impl Fn(NodeId) -> Option<News>) -> Vec<News> {
         let mut order: Vec<(Reverse<u32>, NodeId)> =
             self.hot.iter().map(|(node, left)| (Reverse(*left), *node)).collect();

@@ -231,8 +231,8 @@ fn a_younger_entry_and_a_newer_start_replace() {
     assert!(cyclon.view().contains(&peer(2, 1, 0)), "an older start is none");
 }
 
-/// Many nodes that begin in a chain end in a graph whose in-degrees are close together, and from which
-/// the dead are gone.
+/// Many nodes that begin in a chain end in a graph whose in-degrees are close together, and from
+/// which the dead are gone.
 #[test]
 fn shuffling_mixes_and_forgets_the_dead() {
     const NODES: u64 = 200;

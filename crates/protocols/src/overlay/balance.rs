@@ -74,8 +74,9 @@ fn share(own: u64, total: u64, hosts: u64, least: u64) -> Share {
     }
 }
 
-/// What a host should do about its own tokens, given all hosts that take part. Bytes count first, then
-/// operations. It never gives up its last token; called once a minute, it makes one change a minute.
+/// What a host should do about its own tokens, given all hosts that take part. Bytes count first,
+/// then operations. It never gives up its last token; called once a minute, it makes one change a
+/// minute.
 #[must_use]
 pub fn decide(own: &HostRecord, all: &[&HostRecord]) -> Option<TokenMove> {
     if own.standing != Standing::Up || own.tokens.is_empty() || all.len() < 2 {
@@ -141,9 +142,9 @@ fn smallest_own(host: &HostRecord, all: &[&HostRecord]) -> Option<u64> {
     host.tokens.iter().copied().min_by_key(|token| (width(*token, all), *token))
 }
 
-/// Positions for a host that joins: each takes the front of the widest range that is not its own, at
-/// most half of it and at most its part of a fair share, a little off by chance so that two hosts that
-/// join at once differ.
+/// Positions for a host that joins: each takes the front of the widest range that is not its own,
+/// at most half of it and at most its part of a fair share, a little off by chance so that two
+/// hosts that join at once differ.
 #[must_use]
 pub fn choose_tokens(ring: &Ring, count: usize, rng: &mut Rng) -> Vec<u64> {
     assert!(count <= TOKENS_PER_HOST_MAX, "tokens are bounded");

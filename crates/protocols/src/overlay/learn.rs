@@ -90,8 +90,8 @@ impl Overlay {
             known.record.stamp() > stamp
                 || (known.record.stamp() == stamp && known.suspected_by.is_some())
         });
-        // What is newer than all that was heard of its host, and was found by comparing, is of a host
-        // that this node had lost sight of.
+        // What is newer than all that was heard of its host, and was found by comparing, is of a
+        // host that this node had lost sight of.
         let is_unheard = known.is_none_or(|known| known.record.stamp() < stamp);
         if is_void || (is_unheard && origin == Origin::Pulled) {
             return;
@@ -113,8 +113,8 @@ impl Overlay {
     fn on_own_news(&mut self, news: &News, cx: &mut Context<'_>) {
         let own = Arc::clone(&self.state.own().record);
         if news.record.who.start > own.who.start {
-            // Another process runs with a copy of this node's directory. Its records stand above this
-            // one's everywhere else; here they change nothing.
+            // Another process runs with a copy of this node's directory. Its records stand above
+            // this one's everywhere else; here they change nothing.
             self.state.counters.clones += 1;
         }
         if news.record.rank() > own.rank() {

@@ -2,18 +2,18 @@
 //!
 //! It composes [`crate::gossip`], [`crate::detector`] and [`crate::ring`] as CATS does (C. Arad,
 //! T. M. Shafaat, S. Haridi, SICS T2012:04, Fig. 2), and tells the other lanes of its node what it
-//! believes: a [`Ring`](quorate_kernel::ring::Ring) of all hosts, their tokens, their standing and who
-//! is suspected.
+//! believes: a [`Ring`](quorate_kernel::ring::Ring) of all hosts, their tokens, their standing and
+//! who is suspected.
 //!
 //! # Promise
-//! Everybody hears of a join, a departure, a suspicion and an order, probably and soon; what two nodes
-//! believe becomes equal while they can talk. A host that has left never comes back. Nothing else:
-//! beliefs may be wrong at any time, and no quorum may rest on them (CATS §5).
+//! Everybody hears of a join, a departure, a suspicion and an order, probably and soon; what two
+//! nodes believe becomes equal while they can talk. A host that has left never comes back. Nothing
+//! else: beliefs may be wrong at any time, and no quorum may rest on them (CATS §5).
 //!
 //! # Roles
-//! Every host plays all of them: **member** (says who it is), **gossiper** (passes on what it hears),
-//! **observer** (pings its neighbours on the ring), and, when an operator asks it, the one who gives
-//! an order about another host.
+//! Every host plays all of them: **member** (says who it is), **gossiper** (passes on what it
+//! hears), **observer** (pings its neighbours on the ring), and, when an operator asks it, the one
+//! who gives an order about another host.
 //!
 //! ```text
 //! each 1 s      Shuffle ──▶ oldest neighbour           ◀── ShuffleReply
@@ -28,10 +28,11 @@
 //!
 //! # Invariants
 //! - What a host says of itself is ordered by (start, version), and it alone raises it.
-//! - Standing `Left` is above every other for its node id; a host that knows it has left says nothing
-//!   of itself again.
+//! - Standing `Left` is above every other for its node id; a host that knows it has left says
+//!   nothing of itself again.
 //! - A node never suspects itself: it refutes.
-//! - A suspicion of others is believed only after its suspect could refute ([`crate::gossip::doubts`]).
+//! - A suspicion of others is believed only after its suspect could refute
+//!   ([`crate::gossip::doubts`]).
 //! - An order is durable where it was given before anybody hears of it.
 //! - Every pointer on the ring is of a host that is known and was not suspected when it was taken.
 //!
@@ -41,8 +42,9 @@
 //! # Known limits
 //! - At most [`HOSTS_MAX`](quorate_kernel::limits::HOSTS_MAX) hosts are remembered, those that have
 //!   left included; marks of those are never dropped.
-//! - A `Pong` waits for what the lane has written, so a node whose storage is stuck falls silent once
-//!   the lane has something to write; a stuck storage that this lane does not use goes unnoticed.
+//! - A `Pong` waits for what the lane has written, so a node whose storage is stuck falls silent
+//!   once the lane has something to write; a stuck storage that this lane does not use goes
+//!   unnoticed.
 //! - A change of load is news: hosts whose load changes all the time keep rumours hot.
 
 pub mod balance;

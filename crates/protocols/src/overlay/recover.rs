@@ -11,8 +11,8 @@ use quorate_kernel::ring::{RingHost, Standing};
 use quorate_kernel::time::Span;
 
 impl Overlay {
-    /// Loads what was stored, adds what is configured, says that this start is there, and asks others
-    /// what it has missed.
+    /// Loads what was stored, adds what is configured, says that this start is there, and asks
+    /// others what it has missed.
     pub(super) fn recover(&mut self, cx: &mut Context<'_>) {
         self.state = State::new(cx.me, cx.now);
         let mut own = self.born(cx);

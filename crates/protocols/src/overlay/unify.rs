@@ -24,7 +24,8 @@ impl Overlay {
         let who = if !passive.is_empty() {
             passive[drawn(passive.len(), cx)]
         } else if !seeds.is_empty() && seeds.len() <= SUCCESSORS_MAX {
-            // With more of them than neighbours they are ordinary members, which gossip compares with.
+            // With more of them than neighbours they are ordinary members, which gossip compares
+            // with.
             let node = seeds[drawn(seeds.len(), cx)].who.node;
             let Some(record) = state.record(node) else { return };
             record.who
@@ -73,8 +74,8 @@ impl Overlay {
         self.pass_on(news, hops, cx);
     }
 
-    /// Passes a lookup on to the host that is closest before it on the ring; if that is this one, its
-    /// neighbourhood is told to the host.
+    /// Passes a lookup on to the host that is closest before it on the ring; if that is this one,
+    /// its neighbourhood is told to the host.
     fn pass_on(&mut self, news: News, hops: u8, cx: &mut Context<'_>) {
         let (Some(token), node) = (news.record.tokens.first().copied(), news.node()) else {
             return;

@@ -54,8 +54,8 @@ impl Pointers {
         &self.successors
     }
 
-    /// Takes in a token that lives, if that improves something; returns whether it did. Of two nodes
-    /// with one token the lower node id has it, everywhere alike.
+    /// Takes in a token that lives, if that improves something; returns whether it did. Of two
+    /// nodes with one token the lower node id has it, everywhere alike.
     pub fn consider(&mut self, place: Place) -> bool {
         let distance = self.distance(place.token);
         if distance == 0 {

@@ -1,8 +1,8 @@
 //! The pointers of all tokens of a node, and what nodes ask each other about them.
 //!
-//! Once in a period a node asks the first living successor of each own token for its neighbours. All
-//! questions to one node go in one message, so the cost follows the number of successors, not of
-//! hosts.
+//! Once in a period a node asks the first living successor of each own token for its neighbours.
+//! All questions to one node go in one message, so the cost follows the number of successors, not
+//! of hosts.
 
 use super::pointers::{Place, Pointers};
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -1,15 +1,16 @@
 //! One ring of two: after a partition each side takes the other for dead (Shafaat, Ghodsi, Haridi,
 //! "Dealing with network partitions in structured overlay networks", 2009).
 //!
-//! Once in a period a node pings one random host that it takes for dead, or a configured seed. If it
-//! answers in the incarnation that is known, and is no neighbour, the two compare all they know, and
-//! each suspect that lives refutes. News of the found host is then routed along the ring to its own
-//! neighbourhood (the paper's `mlookup`), and the neighbourhood tells it of itself (`trymerge`).
+//! Once in a period a node pings one random host that it takes for dead, or a configured seed. If
+//! it answers in the incarnation that is known, and is no neighbour, the two compare all they know,
+//! and each suspect that lives refutes. News of the found host is then routed along the ring to its
+//! own neighbourhood (the paper's `mlookup`), and the neighbourhood tells it of itself
+//! (`trymerge`).
 //!
-//! Departure: a step carries the host's record and taking it in is what improves pointers, so a step
-//! that comes twice or races with stabilization does nothing, and each node on the way hears of the
-//! host and spreads it: the paper's gossip variant. The passive list is every host that is known and
-//! suspected: the known hosts are stored, so two rings cannot forget each other.
+//! Departure: a step carries the host's record and taking it in is what improves pointers, so a
+//! step that comes twice or races with stabilization does nothing, and each node on the way hears
+//! of the host and spreads it: the paper's gossip variant. The passive list is every host that is
+//! known and suspected: the known hosts are stored, so two rings cannot forget each other.
 
 use super::pointers::Place;
 use quorate_kernel::ids::Incarnation;

@@ -51,8 +51,8 @@ fn peers() -> Vec<Peer> {
     vec![Peer { who: who(1, 2), age: 3, address: "a:1".into() }]
 }
 
-/// The number that a head begins with. Without a wildcard, so that a new variant must be added here,
-/// and to [`golden`].
+/// The number that a head begins with. Without a wildcard, so that a new variant must be added
+/// here, and to [`golden`].
 fn tag(message: &Message) -> u8 {
     match message {
         Message::Shuffle { .. } => 0,
