@@ -26,6 +26,8 @@ pub(super) enum Origin {
     Pulled,
     /// This node itself found it out.
     Own,
+    /// A suspicion that was held back, and passed on then, has waited long enough.
+    Waited,
 }
 
 impl Overlay {
@@ -42,11 +44,12 @@ impl Overlay {
     /// Takes in news of one host.
     pub(super) fn learn(&mut self, news: &News, origin: Origin, cx: &mut Context<'_>) {
         let node = news.node();
-        if node == cx.me.node && origin != Origin::Own {
+        let is_heard = matches!(origin, Origin::Pushed | Origin::Pulled);
+        if node == cx.me.node && is_heard {
             return self.on_own_news(news, cx);
         }
         let mut news = news.clone();
-        if origin != Origin::Own && news.suspected_by.is_some() {
+        if is_heard && news.suspected_by.is_some() {
             self.hold_back(&mut news, origin, cx);
         }
         let state = &mut self.state;
@@ -73,7 +76,12 @@ impl Overlay {
             self.on_left(&known, cx);
         }
         let is_catching_up = (cx.now - self.state.started_at) < CATCH_UP;
-        if origin != Origin::Pulled || !is_catching_up {
+        let is_told = match origin {
+            Origin::Pushed | Origin::Own => true,
+            Origin::Pulled => !is_catching_up,
+            Origin::Waited => false,
+        };
+        if is_told {
             self.heat(node, cx);
         }
         if is_newer && known.is_alive() {
@@ -112,9 +120,9 @@ impl Overlay {
     /// Others tell of this node itself: it takes orders, and refutes suspicions.
     fn on_own_news(&mut self, news: &News, cx: &mut Context<'_>) {
         let own = Arc::clone(&self.state.own().record);
-        if news.record.who.start > own.who.start {
-            // Another process runs with a copy of this node's directory. Its records stand above
-            // this one's everywhere else; here they change nothing.
+        if news.record.stamp() > own.stamp() {
+            // Another process runs with a copy of this node's directory. Its records stand above this
+            // one's everywhere else. To outbid it would begin a race without end, so it is counted.
             self.state.counters.clones += 1;
         }
         if news.record.rank() > own.rank() {
@@ -124,39 +132,35 @@ impl Overlay {
             self.store(cx.me.node, cx);
         }
         let is_suspected = news.suspected_by.is_some() && news.record.stamp() == own.stamp();
-        let is_ahead = news.record.who == own.who && news.record.version > own.version;
-        if (is_suspected || is_ahead) && !self.state.is_passive() {
+        if is_suspected && !self.state.is_passive() {
             self.state.counters.refutations += 1;
-            let version = news.record.version.max(own.version);
-            self.revise(version, |_| {}, cx);
+            self.revise(|_| {}, cx);
         }
     }
 
     /// Says something new of this node itself.
-    pub(super) fn revise(
-        &mut self,
-        above: Version,
-        change: impl FnOnce(&mut HostRecord),
-        cx: &mut Context<'_>,
-    ) {
+    pub(super) fn revise(&mut self, change: impl FnOnce(&mut HostRecord), cx: &mut Context<'_>) {
         assert!(!self.state.is_passive(), "who has left says nothing of itself");
         let mut record = HostRecord::clone(&self.state.own().record);
-        assert!(record.version <= above, "a version only rises");
-        record.version = Version(above.0 + 1);
+        record.version = Version(record.version.0 + 1);
         change(&mut record);
         self.learn(&News::of(record), Origin::Own, cx);
     }
 
-    /// This node suspects a host.
+    /// From now on a host is suspected here; `by` found it silent.
     pub(super) fn suspect(&mut self, who: Incarnation, by: NodeId, cx: &mut Context<'_>) {
         let Some(news) = self.state.hosts.suspicion(who.node, by) else { return };
         let is_current = news.record.who == who;
-        if is_current && who.node != cx.me.node && news.record.standing != Standing::Left {
-            self.state.counters.suspicions += 1;
-            self.learn(&news, Origin::Own, cx);
-            // The suspect should be the first to hear of it.
-            self.send(who.node, Message::News { news: Vec::from([news]) }, cx);
+        if !is_current || who.node == cx.me.node || news.record.standing == Standing::Left {
+            return;
         }
+        if by != cx.me.node {
+            return self.learn(&news, Origin::Waited, cx);
+        }
+        self.state.counters.suspicions += 1;
+        self.learn(&news, Origin::Own, cx);
+        // The suspect should be the first to hear of it.
+        self.send(who.node, Message::News { news: Vec::from([news]) }, cx);
     }
 
     fn on_ring_change(&mut self, before: Option<&News>, known: &News) {

@@ -84,9 +84,8 @@ impl Overlay {
             }
         }
         if !due.pings.is_empty() {
-            self.state.counters.pings_sent += due.pings.len() as u64;
             let nodes: Arc<[NodeId]> = due.pings.into();
-            self.send(&nodes, Message::Ping { sent: cx.now.0 }, cx);
+            self.ping(&nodes, cx);
         }
     }
 
@@ -142,14 +141,12 @@ impl Overlay {
     /// Tells how much this host has to do, if that has changed by more than an eighth.
     fn tell_load(&mut self, cx: &mut Context<'_>) {
         let (told, load) = (self.state.own().record.load, self.load);
-        let is_far = |told: u64, now: u64| told.abs_diff(now) > told / 8;
-        let operations = (u64::from(told.operations), u64::from(load.operations));
-        if is_far(told.keys, load.keys)
-            || is_far(told.bytes, load.bytes)
-            || is_far(operations.0, operations.1)
+        let is_far = |told: u64, now: u64, least: u64| told.abs_diff(now) > least.max(told / 8);
+        if is_far(told.keys, load.keys, 1000)
+            || is_far(told.bytes, load.bytes, 1 << 20)
+            || is_far(told.operations.into(), load.operations.into(), 50)
         {
-            let version = self.state.own().record.version;
-            self.revise(version, |record| record.load = load, cx);
+            self.revise(|record| record.load = load, cx);
         }
     }
 
@@ -160,7 +157,7 @@ impl Overlay {
             self.state.hosts.iter().filter(|news| Self::is_up(news)).map(|news| &*news.record);
         let Some(change) = balance::decide(&own, &all.collect::<Vec<_>>()) else { return };
         let tokens: Arc<[u64]> = change.apply(&own.tokens).into();
-        self.revise(own.version, |record| record.tokens = tokens, cx);
+        self.revise(|record| record.tokens = tokens, cx);
         self.store(cx.me.node, cx);
     }
 }

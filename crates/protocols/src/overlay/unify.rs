@@ -34,9 +34,8 @@ impl Overlay {
         };
         if who.node != cx.me.node {
             state.unification.ask(who, cx.now);
-            state.counters.pings_sent += 1;
             // To whichever start it is in: one that restarted answers too, and is told apart.
-            self.send(who.node, Message::Ping { sent: cx.now.0 }, cx);
+            self.ping(who.node, cx);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Joins, crashes, restarts and departures are heard of by all.
 
 use super::world::{World, node};
-use crate::gossip::record::News;
+use crate::gossip::record::{Load, News};
 use crate::overlay::message::Message;
 use quorate_kernel::ids::{Incarnation, Start};
 use quorate_kernel::operation::{Control, Outcome};
@@ -144,4 +144,32 @@ fn messages_of_a_node_do_not_depend_on_the_size_of_the_cluster() {
     };
     let (few, many) = (rate(30), rate(120));
     assert!(many * 10 <= few * 13 && few * 10 <= many * 13, "{few} against {many} in 30 s");
+}
+
+#[test]
+fn a_copy_of_the_directory_elsewhere_is_noticed_and_begins_no_race() {
+    let mut world = World::founded(10, 6);
+    let mut copy = world.overlay(3).state.own().record.as_ref().clone();
+    copy.version.0 += 5;
+    copy.address = "elsewhere:7000".into();
+    let message = Message::News { news: Vec::from([News::of(copy)]) };
+    world.inject(Incarnation { node: node(1), start: Start(1) }, 3, message);
+    world.run(Span::secs(10));
+    assert_eq!(world.overlay(3).state.counters.clones, 1);
+    assert_eq!(world.overlay(3).state.counters.refutations, 0);
+}
+
+#[test]
+fn a_load_is_told_in_steps() {
+    let mut world = World::founded(19, 6);
+    let load = |bytes| Load { keys: 5000, bytes, operations: 100 };
+    world.overlay_mut(2).set_load(load(100 << 20));
+    world.run(Span::secs(15));
+    let told = |world: &World, host: usize| {
+        world.overlay(host).state.record(node(2)).expect("it is known").load.bytes
+    };
+    assert!((0..6).all(|host| told(&world, host) == 100 << 20));
+    world.overlay_mut(2).set_load(load(110 << 20));
+    world.run(Span::secs(15));
+    assert!((0..6).all(|host| told(&world, host) == 100 << 20), "less than an eighth is no news");
 }

@@ -185,6 +185,10 @@ impl World {
         self.hosts[host].overlay.as_ref().expect("the host is up")
     }
 
+    pub fn overlay_mut(&mut self, host: usize) -> &mut Overlay {
+        self.hosts[host].overlay.as_mut().expect("the host is up")
+    }
+
     pub fn is_up(&self, host: usize) -> bool {
         self.hosts[host].overlay.is_some()
     }
