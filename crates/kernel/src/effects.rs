@@ -197,6 +197,11 @@ impl<P: Process + ?Sized> Effects<P> {
         self.list.push(Effect::Announce(note));
     }
 
+    /// Takes out the effects asked for so far, in order. For whoever drives a process on its own.
+    pub fn drain(&mut self) -> impl Iterator<Item = Effect<P::Message, P::Timer>> + '_ {
+        self.list.drain(..)
+    }
+
     /// The effects asked for so far, in order. For tests of a process on its own.
     #[must_use]
     pub fn as_slice(&self) -> &[Effect<P::Message, P::Timer>] {

@@ -58,11 +58,35 @@ pub const CLIENT_OPERATIONS_MAX: usize = 1024;
 pub const CLIENT_PENDING_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The most bytes of values one client has asked for but not yet taken, as far as can be foreseen.
 pub const CLIENT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The most hosts a node remembers, those that have left included; of more it learns nothing.
+pub const HOSTS_MAX: usize = 4096;
+/// The most positions one host has on the ring.
+pub const TOKENS_PER_HOST_MAX: usize = 64;
+/// The longest address of a host in bytes.
+pub const ADDRESS_BYTES_MAX: usize = 256;
+/// The longest name of a failure zone in bytes.
+pub const ZONE_BYTES_MAX: usize = 64;
+/// The most random neighbours a node keeps in its Cyclon view.
+pub const CYCLON_VIEW_MAX: usize = 20;
+/// About how many bytes of news of hosts go into one message.
+pub const NEWS_BYTES_MAX: usize = 32 * 1024;
+/// The most hosts that one message of anti-entropy lists or asks for.
+pub const HOSTS_LISTED_MAX: usize = 1024;
+/// The most messages of news that answer one question.
+pub const NEWS_MESSAGES_MAX: usize = 8;
+/// How many successors each token keeps.
+pub const SUCCESSORS_MAX: usize = 8;
+/// The most nodes that one node's failure detector watches.
+pub const WATCHED_MAX: usize = 10;
+/// How often a ring lookup may be passed on.
+pub const LOOKUP_HOPS_MAX: u8 = 16;
 /// The longest reply of one command in bytes.
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 
 const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
 const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize);
+const _: () = assert!(NEWS_BYTES_MAX + 8192 <= HEADER_BYTES_MAX);
+const _: () = assert!(HOSTS_LISTED_MAX * 48 <= HEADER_BYTES_MAX);
 const _: () = assert!(INLINE_BYTES_MAX >= KEY_BYTES_MAX);
 const _: () = assert!(CLIENT_READ_BYTES_MAX > CLIENT_QUEUE_BYTES_MAX);
 const _: () = assert!(REPLY_BYTES_MAX >= VALUE_BYTES_MAX);

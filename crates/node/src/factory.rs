@@ -4,7 +4,7 @@ use crate::catalog::{Engine, Keyspace};
 use alloc::boxed::Box;
 use quorate_kernel::lane::Lane;
 use quorate_kernel::storage::Durability;
-use quorate_protocols::linearizable;
+use quorate_protocols::{linearizable, overlay};
 
 /// The lane of a keyspace.
 #[must_use]
@@ -19,4 +19,10 @@ pub fn lane(keyspace: &Keyspace) -> Box<dyn Lane> {
             ask_majority_first: true,
         }),
     }
+}
+
+/// The overlay's lane, [`quorate_kernel::ids::LaneId::OVERLAY`] on every node.
+#[must_use]
+pub fn overlay(settings: overlay::Settings) -> Box<dyn Lane> {
+    overlay::lane(settings)
 }

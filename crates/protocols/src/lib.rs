@@ -6,6 +6,10 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`quorum`] | consistent quorums as pure functions |
+//! | [`gossip`] | random neighbours, and news of hosts that everybody hears |
+//! | [`detector`] | the ping failure detector |
+//! | [`ring`] | pointers to neighbours on the ring, and one ring again after a partition |
+//! | [`overlay`] | the lane that composes these: who is there, and who is suspected |
 //! | [`placement`] | which nodes should hold a range, and the next step there |
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
@@ -15,9 +19,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod detector;
+pub mod gossip;
 pub mod linearizable;
+pub mod overlay;
 pub mod placement;
 pub mod quorum;
 pub mod reconfigure;
+pub mod ring;
 #[cfg(test)]
 mod testing;

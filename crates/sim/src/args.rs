@@ -1,6 +1,7 @@
 //! What the command line of the simulator takes. The server's `quorate sim` takes the same.
 
-use clap::{Args, ValueEnum};
+use crate::overlay::OverlayArgs;
+use clap::{Args, Subcommand, ValueEnum};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +19,9 @@ pub enum Format {
 /// Runs simulated clusters under faults and judges what their clients saw.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SimArgs {
+    /// Something else than scenarios.
+    #[command(subcommand)]
+    pub command: Option<SimCommand>,
     /// Lists the scenarios and ends.
     #[arg(long)]
     pub list: bool,
@@ -62,6 +66,13 @@ pub struct SimArgs {
     /// Fails unless every mark of the simulator's list of rare paths was reached.
     #[arg(long)]
     pub require_probes: bool,
+}
+
+/// What the simulator does beside running scenarios.
+#[derive(Subcommand, Clone, Debug)]
+pub enum SimCommand {
+    /// Runs many overlays and nothing else, and tells what membership costs
+    Overlay(OverlayArgs),
 }
 
 /// Reads `A..B`.

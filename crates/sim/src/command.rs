@@ -1,12 +1,12 @@
 //! The command line: what `quorate-sim` and `quorate sim` do.
 
-use crate::args::{Format, SimArgs};
+use crate::args::{Format, SimArgs, SimCommand};
 use crate::prepared::Prepared;
 use crate::replay::Replay;
 use crate::run::Sweep;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::seed::{Report, Runner, Setup};
-use crate::{marks, shipped, shrink};
+use crate::{marks, overlay, shipped, shrink};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -42,6 +42,11 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 fn command(args: &SimArgs) -> Result<bool, ScenarioError> {
+    if let Some(SimCommand::Overlay(args)) = &args.command {
+        let report = overlay::run(args);
+        say(&report.to_string());
+        return Ok(report.is_converged());
+    }
     if args.list {
         list(args.format);
         return Ok(true);

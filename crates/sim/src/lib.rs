@@ -21,6 +21,7 @@
 //! | [`seed`] | runs one seed and judges it |
 //! | [`run`], [`summary`], [`marks`] | many seeds on all cores, and what they have done |
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
+//! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
 pub mod args;
@@ -35,6 +36,7 @@ pub mod marks;
 pub mod nemesis;
 pub mod net;
 pub mod oracle;
+pub mod overlay;
 pub mod prepared;
 pub mod queue;
 pub mod replay;

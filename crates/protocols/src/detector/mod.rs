@@ -1,0 +1,213 @@
+//! The ping failure detector: suspicions, possibly false, that end (Chandra and Toueg, 1996).
+//!
+//! Once in a period each watched node gets a ping that carries the time it was sent, and echoes it.
+//! A node is suspected when a ping has found no answer for longer than its time-out: a second, more
+//! if its round trips take long, more with each suspicion that turned out false. So under partial
+//! synchrony suspicions of a live node end.
+//!
+//! - An answer of a newer start says that the old incarnation is gone and the new one lives.
+//! - When the observer's own timer is late by more than a period it was the observer that stood
+//!   still: all time-outs begin anew instead of suspecting everybody.
+
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::WATCHED_MAX;
+use quorate_kernel::time::{Span, Time};
+
+/// The time between two pings of a node.
+pub const PERIOD: Span = Span::millis(500);
+/// The shortest time-out.
+pub const TIMEOUT_MIN: Span = Span::millis(1000);
+/// By how much a false suspicion lengthens the time-out of its suspect.
+pub const PENALTY: Span = Span::millis(500);
+/// How much a time-out can be lengthened.
+pub const PENALTY_MAX: Span = Span::secs(10);
+/// How long a suspect is still pinged after it is not to be watched any more.
+pub const SUSPECT_KEPT: Span = Span::secs(30);
+/// How many such suspects are kept.
+const SUSPECTS_MAX: usize = 2 * WATCHED_MAX;
+
+/// What is known of a watched node.
+#[derive(Clone, Debug)]
+struct Peer {
+    who: Incarnation,
+    /// When the newest answered ping was sent, or the watch began.
+    alive_at: Time,
+    /// Smoothed round trip and its mean deviation in nanoseconds (Jacobson), once measured.
+    round_trip: Option<(u64, u64)>,
+    penalty: Span,
+    suspected_at: Option<Time>,
+    is_watched: bool,
+}
+
+impl Peer {
+    fn new(who: Incarnation, now: Time) -> Peer {
+        let (round_trip, penalty) = (None, Span(0));
+        Peer { who, alive_at: now, round_trip, penalty, suspected_at: None, is_watched: true }
+    }
+
+    fn timeout(&self) -> Span {
+        let (mean, deviation) = self.round_trip.unwrap_or_default();
+        let adapted = Span(mean.saturating_add(4 * deviation));
+        Span(adapted.max(TIMEOUT_MIN).0 + self.penalty.0)
+    }
+
+    fn measure(&mut self, sample: u64) {
+        self.round_trip = Some(match self.round_trip {
+            None => (sample, sample / 2),
+            Some((mean, deviation)) => {
+                let error = mean.abs_diff(sample);
+                ((7 * mean + sample) / 8, (3 * deviation + error) / 4)
+            }
+        });
+        self.penalty = Span(self.penalty.0 - self.penalty.0 / 256);
+    }
+}
+
+/// What an answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing: it is of a node that is not watched, of an older start, or impossible.
+    Nothing,
+    /// The node lives, as was believed.
+    Alive,
+    /// The node lives though it was suspected.
+    Restored,
+    /// The node lives in this newer start; its older one is gone.
+    Restarted,
+}
+
+/// What is to be done when a period has passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// Whom to ping.
+    pub pings: Vec<NodeId>,
+    /// Who is suspected from now on.
+    pub suspects: Vec<Incarnation>,
+    /// Whether the observer itself stood still, so that nobody was judged.
+    pub is_late: bool,
+}
+
+/// The detector of one node.
+#[derive(Clone, Debug, Default)]
+pub struct Detector {
+    peers: BTreeMap<NodeId, Peer>,
+    ticked_at: Option<Time>,
+}
+
+impl Detector {
+    /// Sets whom to watch. Suspects that are not in the list are pinged for a while longer, so that
+    /// a false suspicion is found out.
+    pub fn watch(&mut self, nodes: impl Iterator<Item = Incarnation>, now: Time) {
+        self.peers.values_mut().for_each(|peer| peer.is_watched = false);
+        for who in nodes.take(WATCHED_MAX) {
+            let peer = self.peers.entry(who.node).or_insert_with(|| Peer::new(who, now));
+            if peer.who.start < who.start {
+                *peer = Peer::new(who, now);
+            } else if !peer.is_watched && peer.suspected_at.is_some() {
+                // It was believed again elsewhere: it gets its time-out anew.
+                peer.alive_at = now;
+            }
+            peer.is_watched = true;
+        }
+        self.peers.retain(|_, peer| peer.is_watched || peer.suspected_at.is_some());
+        while self.peers.len() > WATCHED_MAX + SUSPECTS_MAX {
+            let spare = self.peers.values().filter(|peer| !peer.is_watched);
+            let Some((_, node)) = spare.map(|peer| (peer.suspected_at, peer.who.node)).min() else {
+                break;
+            };
+            self.peers.remove(&node);
+        }
+    }
+
+    /// A period has passed.
+    pub fn tick(&mut self, now: Time) -> Due {
+        let since = self.ticked_at.map_or(PERIOD, |last| now - last);
+        self.ticked_at = Some(now);
+        let mut due = Due { is_late: since.0 > 2 * PERIOD.0, ..Due::default() };
+        if due.is_late {
+            self.peers.values_mut().for_each(|peer| peer.alive_at = now);
+        }
+        for peer in self.peers.values_mut() {
+            due.pings.push(peer.who.node);
+            let silence = now - peer.alive_at;
+            // The first ping without an answer left at most a period after the last with one.
+            if peer.suspected_at.is_none() && silence.0 >= PERIOD.0 + peer.timeout().0 {
+                peer.suspected_at = Some(now);
+                due.suspects.push(peer.who);
+            }
+        }
+        let is_kept = |peer: &Peer| {
+            peer.is_watched || peer.suspected_at.is_some_and(|at| now - at < SUSPECT_KEPT)
+        };
+        self.peers.retain(|_, peer| is_kept(peer));
+        due
+    }
+
+    /// A node echoes a ping that was sent at `sent`.
+    pub fn on_pong(&mut self, from: Incarnation, sent: Time, now: Time) -> Heard {
+        let Some(peer) = self.peers.get_mut(&from.node) else { return Heard::Nothing };
+        if sent > now || from.start < peer.who.start {
+            return Heard::Nothing;
+        }
+        if from.start > peer.who.start {
+            *peer = Peer { is_watched: peer.is_watched, ..Peer::new(from, now) };
+            return Heard::Restarted;
+        }
+        peer.alive_at = peer.alive_at.max(sent);
+        peer.measure((now - sent).0);
+        if peer.suspected_at.is_none() {
+            return Heard::Alive;
+        }
+        self.restore(from);
+        Heard::Restored
+    }
+
+    /// A node was suspected here and is known to live: its time-out grows.
+    pub fn restore(&mut self, who: Incarnation) {
+        if let Some(peer) = self.peers.get_mut(&who.node)
+            && peer.who == who
+            && peer.suspected_at.take().is_some()
+        {
+            peer.penalty = Span((peer.penalty.0 + PENALTY.0).min(PENALTY_MAX.0));
+        }
+    }
+
+    /// A suspect refuted: it is judged anew from now on.
+    pub fn on_refuted(&mut self, who: Incarnation, now: Time) {
+        if let Some(peer) = self.peers.get_mut(&who.node)
+            && peer.suspected_at.is_some()
+        {
+            peer.alive_at = now;
+        }
+        self.restore(who);
+    }
+
+    /// Whether this detector suspects a node.
+    #[must_use]
+    pub fn is_suspected(&self, node: NodeId) -> bool {
+        self.peers.get(&node).is_some_and(|peer| peer.suspected_at.is_some())
+    }
+
+    /// Who is watched.
+    #[must_use]
+    pub fn watched(&self) -> BTreeSet<NodeId> {
+        let watched = self.peers.values().filter(|peer| peer.is_watched);
+        watched.map(|peer| peer.who.node).collect()
+    }
+
+    /// The present time-out of a node.
+    #[must_use]
+    pub fn timeout(&self, node: NodeId) -> Option<Span> {
+        self.peers.get(&node).map(Peer::timeout)
+    }
+
+    /// Asserts what must hold between two calls.
+    pub fn check(&self) {
+        assert!(self.peers.len() <= WATCHED_MAX + SUSPECTS_MAX, "the watched are bounded");
+    }
+}

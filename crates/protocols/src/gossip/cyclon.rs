@@ -1,0 +1,164 @@
+//! Cyclon: a random overlay (Voulgaris, Gavidia, van Steen, "Cyclon", 2005).
+//!
+//! Each node keeps a view of a few random neighbours. Once in a period it takes the oldest out of
+//! its view and exchanges some entries with it. A neighbour that does not answer is gone from the
+//! view already: that is all the failure handling there is.
+//!
+//! ```text
+//! q = the oldest, removed;  q ◀── Shuffle(ℓ − 1 random others and self, aged 0)
+//!                           q ──▶ ShuffleReply(ℓ random entries)
+//! both: an entry of a known node is kept if it is younger; a new one takes a free place, or the
+//!       place of one that was given away; otherwise it is dropped
+//! ```
+//! Departures: an entry carries the incarnation, and a newer start replaces an older one whatever
+//! their ages; the requester is never in the answer it gets.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::CYCLON_VIEW_MAX;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::Span;
+use serde::{Deserialize, Serialize};
+
+/// How many entries are exchanged.
+pub const SHUFFLE: usize = 8;
+/// The time between two exchanges that a node begins.
+pub const PERIOD: Span = Span::secs(1);
+
+/// A neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Who it is.
+    pub who: Incarnation,
+    /// How many periods ago it spoke for itself.
+    pub age: u16,
+    /// Where it may be found.
+    pub address: Arc<str>,
+}
+
+/// The view of one node.
+#[derive(Clone, Debug)]
+pub struct Cyclon {
+    me: NodeId,
+    view: Vec<Peer>,
+    /// With whom an exchange is open, and what was given away in it.
+    open: Option<(NodeId, Vec<NodeId>)>,
+}
+
+impl Cyclon {
+    /// An empty view.
+    #[must_use]
+    pub fn new(me: NodeId) -> Cyclon {
+        Cyclon { me, view: Vec::with_capacity(CYCLON_VIEW_MAX), open: None }
+    }
+
+    /// The neighbours.
+    #[must_use]
+    pub fn view(&self) -> &[Peer] {
+        &self.view
+    }
+
+    /// Adds a neighbour if there is room: how a node joins, copying what it was told of.
+    pub fn seed(&mut self, peer: Peer) {
+        self.merge([peer], &mut Vec::new());
+    }
+
+    /// Drops a neighbour that has left for good.
+    pub fn forget(&mut self, node: NodeId) {
+        self.view.retain(|peer| peer.who.node != node);
+    }
+
+    /// A period has passed: whom to send what. `own` is the entry of this node itself.
+    pub fn begin(&mut self, own: Peer, rng: &mut Rng) -> Option<(NodeId, Vec<Peer>)> {
+        self.view.iter_mut().for_each(|peer| peer.age = peer.age.saturating_add(1));
+        let is_older = |place: &usize| (self.view[*place].age, self.view[*place].who.node);
+        let oldest = (0..self.view.len()).max_by_key(is_older)?;
+        let partner = self.view.swap_remove(oldest).who.node;
+        let mut given = self.random(SHUFFLE - 1, rng, |_| true);
+        let mut away: Vec<NodeId> = given.iter().map(|peer| peer.who.node).collect();
+        away.push(partner);
+        self.open = Some((partner, away));
+        given.push(own);
+        Some((partner, given))
+    }
+
+    /// A neighbour exchanges: what to answer.
+    pub fn on_shuffle(&mut self, from: NodeId, given: Vec<Peer>, rng: &mut Rng) -> Vec<Peer> {
+        let answer = self.random(SHUFFLE, rng, |peer| peer.who.node != from);
+        let mut away = answer.iter().map(|peer| peer.who.node).collect();
+        self.merge(given, &mut away);
+        answer
+    }
+
+    /// The answer of the neighbour with whom an exchange is open; any other is ignored.
+    pub fn on_reply(&mut self, from: NodeId, given: Vec<Peer>) {
+        if let Some((_, mut away)) = self.open.take_if(|(partner, _)| *partner == from) {
+            self.merge(given, &mut away);
+        }
+    }
+
+    /// Some random neighbours for which `is_good` holds.
+    pub fn sample(
+        &self,
+        count: usize,
+        rng: &mut Rng,
+        is_good: impl Fn(NodeId) -> bool,
+    ) -> Vec<NodeId> {
+        let chosen = self.random(count, rng, |peer| is_good(peer.who.node));
+        chosen.into_iter().map(|peer| peer.who.node).collect()
+    }
+
+    fn random(&self, count: usize, rng: &mut Rng, is_good: impl Fn(&Peer) -> bool) -> Vec<Peer> {
+        let mut places: [u8; CYCLON_VIEW_MAX] = core::array::from_fn(|place| place as u8);
+        let (mut chosen, mut left) = (Vec::with_capacity(count + 1), self.view.len());
+        while chosen.len() < count && left > 0 {
+            let drawn = rng.below(left as u64) as usize;
+            left -= 1;
+            let peer = &self.view[usize::from(places[drawn])];
+            places.swap(drawn, left);
+            if is_good(peer) {
+                chosen.push(peer.clone());
+            }
+        }
+        chosen
+    }
+
+    fn merge(&mut self, given: impl IntoIterator<Item = Peer>, away: &mut Vec<NodeId>) {
+        for peer in given {
+            if peer.who.node == self.me {
+                continue;
+            }
+            let known = self.view.iter_mut().find(|known| known.who.node == peer.who.node);
+            if let Some(known) = known {
+                let is_newer = peer.who.start > known.who.start;
+                let is_same = peer.who.start == known.who.start;
+                if is_newer || (is_same && peer.age < known.age) {
+                    *known = peer;
+                }
+            } else if self.view.len() < CYCLON_VIEW_MAX {
+                self.view.push(peer);
+            } else if let Some(place) = self.given_away(away) {
+                self.view[place] = peer;
+            }
+        }
+    }
+
+    /// The place of an entry that was given away and is still here.
+    fn given_away(&self, away: &mut Vec<NodeId>) -> Option<usize> {
+        loop {
+            let node = away.pop()?;
+            if let Some(place) = self.view.iter().position(|peer| peer.who.node == node) {
+                return Some(place);
+            }
+        }
+    }
+
+    /// Asserts what must hold between two calls.
+    pub fn check(&self) {
+        assert!(self.view.len() <= CYCLON_VIEW_MAX, "the view is bounded");
+        assert!(self.view.iter().all(|peer| peer.who.node != self.me), "nobody is his neighbour");
+    }
+}
+
+const _: () = assert!(CYCLON_VIEW_MAX < 256 && SHUFFLE <= CYCLON_VIEW_MAX);

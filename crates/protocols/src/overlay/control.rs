@@ -1,0 +1,101 @@
+//! An operator's orders about hosts, and what is wrong with those that are refused.
+
+use super::learn::Origin;
+use super::{Context, Overlay};
+use crate::gossip::record::{HostRecord, News};
+use alloc::format;
+use alloc::string::String;
+use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::ring::Standing;
+
+impl Overlay {
+    /// Takes an order or refuses it. One that is taken is durable before it is answered and before
+    /// anybody hears of it.
+    pub(super) fn order(&mut self, ticket: Ticket, control: &Control, cx: &mut Context<'_>) {
+        let wish = match control {
+            Control::Drain { node, undo: false } => self.may_drain(*node, Standing::Leaving),
+            Control::Drain { node, undo: true } => self.may_drain(*node, Standing::Up),
+            Control::Remove { node } => self.may_remove(*node),
+            Control::Explain { .. } => {
+                // Nothing was done, so nothing need be durable.
+                return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
+            }
+        };
+        match wish {
+            Ok((mut record, standing)) if record.standing != standing => {
+                let node = record.who.node;
+                record.order = record.order.next(cx.me.node);
+                record.standing = standing;
+                let news = News { suspected_by: None, ..News::of(record) };
+                self.learn(&news, Origin::Own, cx);
+                self.store(node, cx);
+                cx.fx.answer(ticket, Outcome::Noted);
+            }
+            // It stands so already. That may not be durable yet here, so the answer waits.
+            Ok((record, _)) => {
+                self.store(record.who.node, cx);
+                cx.fx.answer(ticket, Outcome::Noted);
+            }
+            Err(why) => {
+                // Nothing was done, so nothing need be durable.
+                cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Membership { why }));
+            }
+        }
+    }
+
+    fn known(&self, node: NodeId) -> Result<&News, String> {
+        self.state.hosts.get(node).ok_or_else(|| {
+            format!("host {node} is not known here; `quorate status` lists the hosts that are")
+        })
+    }
+
+    /// How many hosts besides this one take part and answer.
+    fn others_up(&self, node: NodeId) -> usize {
+        let is_counted = |news: &&News| news.node() != node && Self::is_up(news);
+        self.state.hosts.iter().filter(is_counted).count()
+    }
+
+    fn others_not_leaving(&self, node: NodeId) -> usize {
+        let is_counted = |news: &&News| news.node() != node && news.record.standing == Standing::Up;
+        self.state.hosts.iter().filter(is_counted).count()
+    }
+
+    fn may_drain(&self, node: NodeId, to: Standing) -> Result<(HostRecord, Standing), String> {
+        let news = self.known(node)?;
+        let (left, needed) = (self.others_not_leaving(node), self.settings.replicas_max);
+        if news.record.standing == Standing::Left {
+            return Err(format!(
+                "host {node} has left already, and a host that has left stays away"
+            ));
+        }
+        if to == Standing::Leaving && news.record.standing == Standing::Up && left < needed {
+            return Err(format!(
+                "draining {node} would leave {left} hosts for keyspaces of {needed} replicas; \
+                 add a host first"
+            ));
+        }
+        Ok((HostRecord::clone(&news.record), to))
+    }
+
+    fn may_remove(&self, node: NodeId) -> Result<(HostRecord, Standing), String> {
+        let news = self.known(node)?;
+        if news.record.standing == Standing::Left {
+            return Err(format!(
+                "host {node} has left already, and a host that has left stays away"
+            ));
+        }
+        if news.suspected_by.is_none() && news.record.standing != Standing::Leaving {
+            return Err(format!("host {node} answers; drain it first, or stop it"));
+        }
+        let (left, majority) = (self.others_up(node), self.settings.replicas_max / 2 + 1);
+        if left < majority {
+            return Err(format!(
+                "removing {node} would leave {left} hosts that answer, and a majority of {} \
+                 replicas needs {majority}; bring hosts back or add one first",
+                self.settings.replicas_max
+            ));
+        }
+        Ok((HostRecord::clone(&news.record), Standing::Left))
+    }
+}

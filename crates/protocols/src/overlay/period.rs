@@ -1,0 +1,165 @@
+//! What recurs: one timer, and everything counted in its periods.
+
+use super::message::Message;
+use super::timer::Timer;
+use super::{Context, Overlay, balance};
+use crate::detector::{self, Heard, SUSPECT_KEPT};
+use crate::ring::stabilize::{Answer, Ask, SUCCESSORS_WATCHED};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::time::Time;
+
+/// Compare with one random host: each 5 s.
+const COMPARE: u64 = 10;
+/// Look for another ring: each 10 s.
+const UNIFY: u64 = 20;
+/// Store what has changed, and tell of a changed load: each 5 s and 10 s.
+const STORE: u64 = 10;
+const LOAD: u64 = 20;
+/// Consider the balance of the ring: each minute.
+const BALANCE: u64 = 120;
+/// The most records stored in one period.
+const STORED_MAX: usize = 256;
+
+impl Overlay {
+    pub(super) fn on_period(&mut self, cx: &mut Context<'_>) {
+        if self.state.is_passive() {
+            return;
+        }
+        cx.fx.arm(Timer::Period, cx.now + detector::PERIOD);
+        self.state.periods += 1;
+        let periods = self.state.periods;
+        let is_turn = |every: u64, phase: u64| periods % every == phase;
+        self.observe(cx);
+        if !self.state.is_joined {
+            self.knock(cx);
+        }
+        if is_turn(2, 0) {
+            self.stabilize(cx);
+        } else {
+            self.shuffle(cx);
+        }
+        if is_turn(COMPARE, 1) {
+            self.compare(cx);
+        }
+        if is_turn(STORE, 2) {
+            self.store_dirty(cx);
+        }
+        if is_turn(UNIFY, 3) {
+            self.unify(cx);
+        }
+        if is_turn(LOAD, 4) {
+            self.tell_load(cx);
+        }
+        if is_turn(BALANCE, 5) && self.settings.balance {
+            self.rebalance(cx);
+        }
+    }
+
+    /// Pings the neighbours on the ring, and judges those that are silent.
+    fn observe(&mut self, cx: &mut Context<'_>) {
+        let state = &mut self.state;
+        if core::mem::take(&mut state.is_watch_old) {
+            let hosts = &state.hosts;
+            let nodes = state.ring.neighbours(SUCCESSORS_WATCHED);
+            let who = |node: NodeId| {
+                hosts.get(node).filter(|news| news.is_alive()).map(|news| news.record.who)
+            };
+            state.detector.watch(nodes.into_iter().filter_map(who), cx.now);
+        }
+        let due = state.detector.tick(cx.now);
+        if due.is_late {
+            state.counters.pauses += 1;
+            state.doubts.restart(cx.now);
+        }
+        for who in due.suspects {
+            self.suspect(who, cx.me.node, cx);
+        }
+        for (node, stamp, by) in self.state.doubts.due(cx.now) {
+            let Some(record) = self.state.record(node) else { continue };
+            if record.stamp() == stamp {
+                let who = record.who;
+                self.suspect(who, by, cx);
+            }
+        }
+        if !due.pings.is_empty() {
+            let nodes: Arc<[NodeId]> = due.pings.into();
+            self.ping(&nodes, cx);
+        }
+    }
+
+    pub(super) fn on_pong(&mut self, from: Incarnation, sent: Time, cx: &mut Context<'_>) {
+        let now = cx.now;
+        if self.state.unification.on_answer(from) {
+            self.begin_merging(from, cx);
+        }
+        match self.state.detector.on_pong(from, sent, now) {
+            Heard::Nothing | Heard::Alive => {}
+            Heard::Restored => {
+                // Only the suspect itself can say that it lives: it is told, and refutes.
+                self.tell_suspect(from, cx);
+            }
+            // The restarted host tells of itself; what is known until then is asked for.
+            Heard::Restarted => {
+                self.send(from, Message::Digest { sum: self.state.hosts.sum() }, cx);
+            }
+        }
+    }
+
+    /// Tells a suspect that it is one.
+    pub(super) fn tell_suspect(&mut self, to: Incarnation, cx: &mut Context<'_>) {
+        let known = self.state.hosts.get(to.node).cloned();
+        if let Some(news) = known.filter(|news| news.suspected_by.is_some()) {
+            self.send(to.node, Message::News { news: Vec::from([news]) }, cx);
+        }
+    }
+
+    fn stabilize(&mut self, cx: &mut Context<'_>) {
+        for (node, asks) in self.state.ring.asks() {
+            self.send(node, Message::Stabilize { asks }, cx);
+        }
+    }
+
+    pub(super) fn on_stabilize(&mut self, from: Incarnation, asks: &[Ask], cx: &mut Context<'_>) {
+        let (ring, hosts) = (&mut self.state.ring, &self.state.hosts);
+        let answers = ring.on_asks(from.node, asks, |place| Self::is_alive(hosts, place));
+        self.send(from, Message::Neighbours { answers }, cx);
+    }
+
+    pub(super) fn on_neighbours(&mut self, from: Incarnation, answers: &[Answer]) {
+        let (ring, hosts) = (&mut self.state.ring, &self.state.hosts);
+        ring.on_answers(from.node, answers, |place| Self::is_alive(hosts, place));
+    }
+
+    /// Stores what has changed since the last time.
+    fn store_dirty(&mut self, cx: &mut Context<'_>) {
+        let dirty: Vec<NodeId> = self.state.dirty.iter().copied().take(STORED_MAX).collect();
+        dirty.into_iter().for_each(|node| self.store(node, cx));
+    }
+
+    /// Tells how much this host has to do, if that has changed by more than an eighth.
+    fn tell_load(&mut self, cx: &mut Context<'_>) {
+        let (told, load) = (self.state.own().record.load, self.load);
+        let is_far = |told: u64, now: u64, least: u64| told.abs_diff(now) > least.max(told / 8);
+        if is_far(told.keys, load.keys, 1000)
+            || is_far(told.bytes, load.bytes, 1 << 20)
+            || is_far(told.operations.into(), load.operations.into(), 50)
+        {
+            self.revise(|record| record.load = load, cx);
+        }
+    }
+
+    /// Moves one of the own tokens if the load asks for it.
+    fn rebalance(&mut self, cx: &mut Context<'_>) {
+        let own = Arc::clone(&self.state.own().record);
+        let all =
+            self.state.hosts.iter().filter(|news| Self::is_up(news)).map(|news| &*news.record);
+        let Some(change) = balance::decide(&own, &all.collect::<Vec<_>>()) else { return };
+        let tokens: Arc<[u64]> = change.apply(&own.tokens).into();
+        self.revise(|record| record.tokens = tokens, cx);
+        self.store(cx.me.node, cx);
+    }
+}
+
+const _: () = assert!(SUSPECT_KEPT.0 > detector::PERIOD.0);

@@ -1,0 +1,26 @@
+//! The overlay's timers.
+
+/// What a deadline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// A period of the detector has passed; everything that recurs is counted in such periods.
+    Period,
+    /// The next round of rumours, while any is hot.
+    Rumours,
+    /// The ring that was held back may be announced.
+    Announce,
+}
+
+impl quorate_kernel::process::Timer for Timer {
+    fn code(self) -> u32 {
+        match self {
+            Timer::Period => 0,
+            Timer::Rumours => 1,
+            Timer::Announce => 2,
+        }
+    }
+
+    fn from_code(code: u32) -> Option<Timer> {
+        [Timer::Period, Timer::Rumours, Timer::Announce].get(code as usize).copied()
+    }
+}
