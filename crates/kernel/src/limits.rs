@@ -12,6 +12,10 @@ pub const HEADER_BYTES_MAX: usize = 64 * 1024 - 1;
 pub const FRAME_BYTES_MAX: usize = VALUE_BYTES_MAX + KEY_BYTES_MAX + HEADER_BYTES_MAX + 1024;
 /// The most members a replication group can have.
 pub const GROUP_MEMBERS_MAX: usize = 7;
+/// The most hosts a cluster can be born with. More may join.
+pub const FOUNDING_HOSTS_MAX: usize = 64;
+/// The most positions on the ring that one host takes when it is born or joins.
+pub const HOST_TOKENS_MAX: usize = 64;
 /// The most operations one lane coordinates at once; more are refused as overload.
 pub const OPERATIONS_MAX: usize = 65_536;
 /// The most keys of one page of a scan.

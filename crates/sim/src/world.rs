@@ -99,7 +99,7 @@ impl<'a> World<'a> {
             &members,
         )
         .expect("a scenario has 1 to 7 members, and drawn node ids are distinct");
-        let first_view = keyspace.first_view.clone();
+        let first_view = keyspace.first_views[0].clone();
         let mut net = stream(NET);
         let net = Net::new(
             &scenario.net,

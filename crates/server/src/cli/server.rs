@@ -202,8 +202,7 @@ fn peers(config: &Config, identity: &Identity) -> Result<Vec<Peer>, Failure> {
 
 fn shared(identity: &Identity, directory: &Directory, peers: &[Peer]) -> Shared {
     let keyspaces = identity.keyspaces.iter().map(|record| {
-        let members = record.members.clone();
-        KeyspaceCells::new(&record.name, &record.engine, record.durability, members)
+        KeyspaceCells::new(&record.name, &record.engine, record.durability, record.replicas)
     });
     let peers = peers.iter().map(|peer| PeerCells::new(peer.host, peer.node, &peer.address));
     let me = (identity.host, identity.node, directory.start());

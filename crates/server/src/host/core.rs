@@ -7,6 +7,7 @@ use super::links::Links;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts};
 use crate::metrics::{DoorAddresses, RejectReason, RoundKind, Shared};
+use crate::ring::founding;
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Waker};
@@ -20,11 +21,11 @@ use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::Frame;
-use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
+use quorate_node::catalog::Catalog;
 use quorate_node::host::Host;
 use quorate_node::node::{Node, lanes};
 use quorate_node::pump::{self, Input};
-use quorate_store::{Directory, Identity};
+use quorate_store::Directory;
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -97,7 +98,7 @@ impl Core {
         let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
         let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
         let identity = directory.identity().clone();
-        let catalog = catalog(&identity)?;
+        let catalog = founding::catalog(&identity)?;
         let clock = quorate_store::machine_clock();
         let opened = quorate_store::open(&directory, &options.store, clock)?;
         if let Some(cut) = &opened.cut {
@@ -393,17 +394,4 @@ fn wall() -> WallTime {
 fn sync_every(catalog: &Catalog) -> Option<Duration> {
     let every = catalog.keyspaces.iter().filter_map(|keyspace| keyspace.durability.every());
     every.min().map(|span| Duration::from_nanos(span.0))
-}
-
-/// The keyspaces the cluster was born with.
-fn catalog(identity: &Identity) -> Result<Catalog, CatalogError> {
-    let mut catalog = Catalog::default();
-    for record in &identity.keyspaces {
-        let engine = record.engine.parse()?;
-        let (lane, durability) = (record.lane, record.durability);
-        let keyspace =
-            Keyspace::on_one_group(&record.name, lane, engine, durability, &record.members)?;
-        catalog.add(keyspace.with_value_bytes_max(record.value_bytes_max as usize)?)?;
-    }
-    Ok(catalog)
 }

@@ -96,15 +96,16 @@ impl Hello {
 pub(super) fn settings_hash(identity: &Identity) -> u64 {
     let mut text = String::new();
     for keyspace in &identity.keyspaces {
-        let members: Vec<u64> = keyspace.members.iter().map(|node| node.0).collect();
         text += &format!(
-            "{}|{}|{}|{}|{}|{:?}|{:?}\n",
+            "{}|{}|{}|{}|{}|{}|{}|{}|{:?}\n",
             keyspace.name,
             keyspace.lane.0,
             keyspace.engine,
             keyspace.durability,
             keyspace.value_bytes_max,
-            members,
+            keyspace.replicas,
+            keyspace.order,
+            keyspace.mode,
             keyspace.settings
         );
     }

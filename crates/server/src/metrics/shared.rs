@@ -40,8 +40,8 @@ pub struct KeyspaceCells {
     pub engine: String,
     /// Its durability.
     pub durability: Durability,
-    /// The nodes of its first view.
-    pub members: Vec<NodeId>,
+    /// How many hosts hold each key; fewer while there are fewer hosts.
+    pub replicas: u8,
     ready: AtomicBool,
     /// The version of the view in force here.
     pub view_version: Gauge,
@@ -57,12 +57,7 @@ pub struct KeyspaceCells {
 impl KeyspaceCells {
     /// The cells of a keyspace that is not ready and has served nothing.
     #[must_use]
-    pub fn new(
-        name: &str,
-        engine: &str,
-        durability: Durability,
-        members: Vec<NodeId>,
-    ) -> KeyspaceCells {
+    pub fn new(name: &str, engine: &str, durability: Durability, replicas: u8) -> KeyspaceCells {
         let combinations = Kind::ALL.len() * Ending::ALL.len();
         KeyspaceCells {
             name: name.to_owned(),
@@ -75,7 +70,7 @@ impl KeyspaceCells {
             rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),
             fields: Mutex::new(Vec::new()),
-            members,
+            replicas,
         }
     }
 
@@ -304,17 +299,13 @@ impl Shared {
         self.changed.notified().await;
     }
 
-    /// How many members of a keyspace's first view are this host or connected to it, and how many
-    /// a majority of them needs.
+    /// How many hosts are this one or connected to it, and how many of them a majority of the
+    /// replicas of a key needs at least.
     #[must_use]
     pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
-        let here = usize::from(keyspace.members.contains(&self.node));
-        let up = self
-            .peers
-            .iter()
-            .filter(|peer| peer.is_up() && keyspace.members.contains(&peer.node))
-            .count();
-        (here + up, keyspace.members.len() / 2 + 1)
+        let up = self.peers.iter().filter(|peer| peer.is_up()).count();
+        let replicas = usize::from(keyspace.replicas).min(self.peers.len() + 1);
+        (up + 1, replicas / 2 + 1)
     }
 }
 
@@ -324,8 +315,7 @@ pub(crate) mod tests {
 
     /// Host 1 of three, with one keyspace of all three.
     pub(crate) fn sample() -> Shared {
-        let members = vec![NodeId(1), NodeId(2), NodeId(3)];
-        let keyspace = KeyspaceCells::new("default", "linearizable", Durability::Sync, members);
+        let keyspace = KeyspaceCells::new("default", "linearizable", Durability::Sync, 3);
         let peer = |host: u32| {
             PeerCells::new(host, NodeId(u64::from(host)), &format!("127.0.0.1:74{host}1"))
         };
