@@ -4,15 +4,15 @@ use super::exit::{Code, Failure};
 use super::output::Output;
 use crate::admin::{Admin, health};
 use crate::config::{Config, Environment, Loaded, Sources};
+use crate::host::PeerAddress;
 use crate::metrics::{KeyspaceCells, PeerCells, Shared};
 use crate::shutdown::Shutdown;
 use crate::{host, logging};
-use quorate_kernel::ids::NodeId;
-use quorate_store::{Directory, Identity};
+use quorate_store::{Directory, HostRecord, Identity};
 use rustix::process::{Pid, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{Write, stdout};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -148,7 +148,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         directory,
         resp: config.resp.bind,
         cluster: config.cluster.bind,
-        peers: peers.iter().map(|peer| (peer.node, peer.resolved)).collect(),
+        peers,
         request_timeout: config.limits.request_timeout.0,
         clients_max: config.resp.clients_max as usize,
         store: quorate_store::Options {
@@ -170,37 +170,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(result?)
 }
 
-struct Peer {
-    host: u32,
-    node: NodeId,
-    address: String,
-    resolved: SocketAddr,
-}
-
 /// The other hosts, where the configuration or else the identity says they are.
-fn peers(config: &Config, identity: &Identity) -> Result<Vec<Peer>, Failure> {
+fn peers(config: &Config, identity: &Identity) -> Result<Vec<PeerAddress>, Failure> {
     let given = &config.cluster.addresses.0;
     if !given.is_empty() && given.len() != identity.hosts.len() {
         let (given, hosts) = (given.len(), identity.hosts.len());
         let text = format!("cluster.addresses has {given} addresses for {hosts} hosts");
         return Err(Failure::new(Code::CheckFailed, text));
     }
-    let mut peers = Vec::new();
-    for (index, record) in identity.hosts.iter().enumerate() {
-        if record.node == identity.node {
-            continue;
-        }
-        let address = given.get(index).unwrap_or(&record.address).clone();
-        let resolved = address.to_socket_addrs().ok().and_then(|mut found| found.next());
-        let resolved = resolved.ok_or_else(|| {
-            Failure::failed(format!("host {}: no address is known for {address}", record.host))
-        })?;
-        peers.push(Peer { host: record.host, node: record.node, address, resolved });
-    }
-    Ok(peers)
+    let others = identity.hosts.iter().enumerate().filter(|(_, r)| r.node != identity.node);
+    let peer = |(index, record): (usize, &HostRecord)| PeerAddress {
+        host: record.host,
+        node: record.node,
+        address: given.get(index).unwrap_or(&record.address).clone(),
+    };
+    Ok(others.map(peer).collect())
 }
 
-fn shared(identity: &Identity, directory: &Directory, peers: &[Peer]) -> Shared {
+fn shared(identity: &Identity, directory: &Directory, peers: &[PeerAddress]) -> Shared {
     let keyspaces = identity.keyspaces.iter().map(|record| {
         KeyspaceCells::new(&record.name, &record.engine, record.durability, record.replicas)
     });

@@ -82,7 +82,9 @@ impl Host for Out<'_> {
         self.disk.commit(batch);
     }
 
-    fn ring(&mut self, _ring: &Arc<Ring>) {}
+    fn ring(&mut self, ring: &Arc<Ring>) {
+        self.links.set_ring(ring);
+    }
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
@@ -124,6 +126,7 @@ impl Core {
             from: me,
             to: me.node,
             settings: settings_hash(&identity),
+            run: seed,
         };
         let (port, clients_max) = (resp_at.port(), options.clients_max);
         let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
@@ -190,12 +193,21 @@ impl Core {
             self.take_inputs()?;
             self.turns()?;
             self.clients.flush(self.clock, &mut self.inputs);
+            self.tend_links();
             self.links.flush();
             if self.tended.elapsed() >= TEND_EVERY {
                 self.tend();
             }
         }
         Ok(())
+    }
+
+    fn tend_links(&mut self) {
+        let now = Instant::now();
+        if self.links.next_due().is_some_and(|due| due <= now) {
+            self.links.dial(now, self.poll.registry());
+            self.links.send_kept(now);
+        }
     }
 
     fn tick(&mut self) {
@@ -216,8 +228,8 @@ impl Core {
             let at = self.epoch + Duration::from_nanos(deadline.0);
             timeout = timeout.min(at.saturating_duration_since(Instant::now()));
         }
-        if let Some(dial) = self.links.next_dial() {
-            timeout = timeout.min(dial.saturating_duration_since(Instant::now()));
+        if let Some(due) = self.links.next_due() {
+            timeout = timeout.min(due.saturating_duration_since(Instant::now()));
         }
         // The poller counts in milliseconds and rounds a part of one up.
         timeout
@@ -315,7 +327,7 @@ impl Core {
         self.tended = now;
         self.shared.beat();
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
-        self.links.tend(now, self.poll.registry());
+        self.links.tend(now);
         self.clients.tend(self.clock.now);
         let mut all_ready = true;
         for (index, keyspace) in self.catalog.keyspaces.iter().enumerate() {

@@ -9,6 +9,8 @@
 //! | `core` | the loop |
 //! | `clients` | connections of RESP clients |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
+//! | `peers`, `names` | who the other hosts are, and where |
+//! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | one read, one write; what an event is about |
@@ -17,15 +19,20 @@ mod clients;
 mod core;
 mod disk;
 mod facts;
+mod faults;
 mod handshake;
 mod io;
 mod links;
+mod names;
+mod peers;
 mod token;
+
+pub use faults::Fault;
+pub use peers::PeerAddress;
 
 use crate::metrics::Shared;
 use crate::shutdown::Shutdown;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::NodeId;
 use quorate_store::{Directory, DirectoryError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,8 +47,8 @@ pub struct Options {
     pub resp: SocketAddr,
     /// Where the door for other hosts listens.
     pub cluster: SocketAddr,
-    /// The other hosts' nodes and where each is looked for, in the order of [`Shared::peers`].
-    pub peers: Vec<(NodeId, SocketAddr)>,
+    /// The other hosts, as far as the directory and the configuration know them.
+    pub peers: Vec<PeerAddress>,
     /// When an operation must have been answered.
     pub request_timeout: Duration,
     /// The most clients connected at once.

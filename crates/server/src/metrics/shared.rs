@@ -2,11 +2,12 @@
 
 use super::cell::{Counter, Gauge, Histogram};
 use super::labels::{Ending, Kind, RejectReason, RoundKind};
+use super::peer::PeerCells;
 use quorate_kernel::ids::{ClusterId, NodeId, Start};
 use quorate_kernel::storage::Durability;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -110,43 +111,6 @@ impl KeyspaceCells {
     }
 }
 
-/// The cells of one other host. Written by the core thread.
-#[derive(Debug)]
-pub struct PeerCells {
-    /// The host's number.
-    pub host: u32,
-    /// Its node.
-    pub node: NodeId,
-    /// Where it is looked for.
-    pub address: String,
-    up: AtomicBool,
-    /// Frames not sent because its queue was full or it was away.
-    pub frames_dropped: Counter,
-    /// Bytes that wait in its queue.
-    pub queued_bytes: Gauge,
-}
-
-impl PeerCells {
-    /// The cells of a peer that is not connected.
-    #[must_use]
-    pub fn new(host: u32, node: NodeId, address: &str) -> PeerCells {
-        PeerCells {
-            host,
-            node,
-            address: address.to_owned(),
-            up: AtomicBool::new(false),
-            frames_dropped: Counter::default(),
-            queued_bytes: Gauge::default(),
-        }
-    }
-
-    /// Whether it has completed a handshake and is connected.
-    #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.up.load(Ordering::Relaxed)
-    }
-}
-
 /// Everything a host tells the outside. One per process, shared by its threads.
 #[derive(Debug)]
 pub struct Shared {
@@ -162,8 +126,7 @@ pub struct Shared {
     pub began: Instant,
     /// One for each keyspace, in the order of the directory's identity.
     pub keyspaces: Vec<KeyspaceCells>,
-    /// One for each other host, in the order of their numbers.
-    pub peers: Vec<PeerCells>,
+    peers: Mutex<Arc<[Arc<PeerCells>]>>,
     /// Clients connected to the RESP door. Written by the core thread.
     pub clients: Gauge,
     /// Clients accepted since the start. Written by the core thread.
@@ -202,7 +165,7 @@ impl Shared {
             start,
             began: Instant::now(),
             keyspaces,
-            peers,
+            peers: Mutex::new(peers.into_iter().map(Arc::new).collect()),
             clients: Gauge::default(),
             clients_accepted: Counter::default(),
             unsynced_bytes: Gauge::default(),
@@ -281,12 +244,19 @@ impl Shared {
         self.change(&self.keyspaces[index].ready, ready);
     }
 
-    /// A peer came or went. Costs one load when nothing changed.
-    pub fn set_peer_up(&self, index: usize, up: bool) {
-        self.change(&self.peers[index].up, up);
+    /// One for each other host that is known, in the order of their numbers.
+    #[must_use]
+    pub fn peers(&self) -> Arc<[Arc<PeerCells>]> {
+        Arc::clone(&self.peers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn change(&self, cell: &AtomicBool, now: bool) {
+    /// Hosts were added or forgotten. Takes a lock; they rarely are.
+    pub fn set_peers(&self, peers: Vec<Arc<PeerCells>>) {
+        *self.peers.lock().unwrap_or_else(PoisonError::into_inner) = peers.into();
+        self.changed.notify_one();
+    }
+
+    pub(super) fn change(&self, cell: &AtomicBool, now: bool) {
         if cell.load(Ordering::Relaxed) != now {
             cell.store(now, Ordering::Release);
             self.changed.notify_one();
@@ -303,8 +273,9 @@ impl Shared {
     /// replicas of a key needs at least.
     #[must_use]
     pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
-        let up = self.peers.iter().filter(|peer| peer.is_up()).count();
-        let replicas = usize::from(keyspace.replicas).min(self.peers.len() + 1);
+        let peers = self.peers();
+        let up = peers.iter().filter(|peer| peer.is_up()).count();
+        let replicas = usize::from(keyspace.replicas).min(peers.len() + 1);
         (up + 1, replicas / 2 + 1)
     }
 }
@@ -331,9 +302,9 @@ pub(crate) mod tests {
     fn reach_counts_this_host_and_connected_members() {
         let shared = sample();
         assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
-        shared.set_peer_up(1, true);
+        shared.peers()[1].set_up(&shared, true);
         assert_eq!(shared.reach(&shared.keyspaces[0]), (2, 2));
-        shared.set_peer_up(1, false);
+        shared.peers()[1].set_up(&shared, false);
         assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
     }
 
