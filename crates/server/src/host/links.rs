@@ -7,7 +7,7 @@ use super::faults::{Fate, Faults};
 use super::handshake::{HELLO_BYTES, Hello, HelloError, VERSION_BYTES};
 use super::io::{self, Progress};
 use super::mark;
-use super::peers::{DIAL_AFTER_MAX, PeerAddress, Peers};
+use super::peers::{DIAL_AFTER_MAX, Peers};
 use super::token::{LINK, token};
 use crate::metrics::{RejectReason, Shared};
 use bytes::BytesMut;
@@ -15,7 +15,7 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rope::Rope;
 use quorate_kernel::wire::{Frame, frame_length};
 use quorate_node::pump::Input;
@@ -61,10 +61,15 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub fn new(hello: Hello, known: &[PeerAddress], shared: Arc<Shared>) -> Links {
+    pub fn new(
+        hello: Hello,
+        known: &[RingHost],
+        numbers: &[(NodeId, u32)],
+        shared: Arc<Shared>,
+    ) -> Links {
         Links {
             hello,
-            peers: Peers::new(hello.from.node, known, Arc::clone(&shared)),
+            peers: Peers::new(hello.from.node, known, numbers, Arc::clone(&shared)),
             links: Slab::new(),
             readable: Vec::new(),
             dirty: Vec::new(),

@@ -8,7 +8,7 @@ use super::handshake::{Hello, HelloError};
 use super::names::Names;
 use crate::metrics::{PeerCells, Shared};
 use quorate_kernel::ids::{NodeId, Start};
-use quorate_kernel::ring::{Ring, Standing};
+use quorate_kernel::ring::{Ring, RingHost, Standing};
 use slab::Slab;
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -23,17 +23,6 @@ pub(super) const DIAL_AFTER_MAX: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The most connected hosts of which the ring knows nothing.
 const UNLISTED_MAX: usize = 64;
-
-/// A host as the data directory has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerAddress {
-    /// Its number; 0 if it is not known.
-    pub host: u32,
-    /// Its node.
-    pub node: NodeId,
-    /// Where it is looked for.
-    pub address: String,
-}
 
 /// One other host.
 pub(super) struct Peer {
@@ -68,7 +57,12 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    pub fn new(me: NodeId, known: &[PeerAddress], shared: Arc<Shared>) -> Peers {
+    pub fn new(
+        me: NodeId,
+        known: &[RingHost],
+        numbers: &[(NodeId, u32)],
+        shared: Arc<Shared>,
+    ) -> Peers {
         let mut peers = Peers {
             me,
             peers: Slab::new(),
@@ -77,11 +71,12 @@ impl Peers {
             names: Names::default(),
             shared,
         };
-        for PeerAddress { host, node, address } in known {
-            let cells = Arc::new(PeerCells::new(*host, *node, address));
-            let index = peers.add(*node, cells);
+        for host in known.iter().filter(|host| host.who.node != me) {
+            let node = host.who.node;
+            let number = numbers.iter().find(|(other, _)| *other == node).map_or(0, |(_, n)| *n);
+            let index = peers.add(node, Arc::new(PeerCells::new(number, node, &host.address)));
             peers.peers[index].is_listed = true;
-            peers.look_for(index, address);
+            peers.look_for(index, &host.address);
         }
         peers.publish();
         peers
@@ -253,11 +248,10 @@ mod tests {
     use super::*;
     use crate::metrics::shared::tests::sample;
     use quorate_kernel::ids::{ClusterId, Incarnation};
-    use quorate_kernel::ring::RingHost;
 
     fn peers() -> Peers {
-        let known = PeerAddress { host: 2, node: NodeId(2), address: "127.0.0.1:2".to_owned() };
-        Peers::new(NodeId(1), &[known], Arc::new(sample()))
+        let known = ring(&[(2, "127.0.0.1:2", Standing::Up)]);
+        Peers::new(NodeId(1), known.hosts(), &[(NodeId(2), 2)], Arc::new(sample()))
     }
 
     fn hello(node: u64, start: u32, run: u64) -> Hello {
@@ -323,8 +317,8 @@ mod tests {
 
     #[test]
     fn a_host_with_a_lower_node_is_dialled_only_if_it_never_came() {
-        let known = PeerAddress { host: 1, node: NodeId(1), address: "127.0.0.1:1".to_owned() };
-        let mut peers = Peers::new(NodeId(5), &[known], Arc::new(sample()));
+        let known = ring(&[(1, "127.0.0.1:1", Standing::Up)]);
+        let mut peers = Peers::new(NodeId(5), known.hosts(), &[], Arc::new(sample()));
         let now = Instant::now();
         assert!(peers.due(now).is_empty(), "it is given time to dial");
         assert_eq!(peers.due(now + 2 * PATIENCE).len(), 1);
