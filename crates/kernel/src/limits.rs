@@ -30,6 +30,10 @@ pub const BEATS_MAX: usize = 1024;
 pub const DECISIONS_IN_MESSAGE_MAX: usize = 64;
 /// The most operations of one lane that wait until a replica of their key is known.
 pub const UNROUTED_MAX: usize = 4096;
+/// The most hosts a cluster can be born with. More may join.
+pub const FOUNDING_HOSTS_MAX: usize = 64;
+/// The most positions on the ring that one host takes when it is born or joins.
+pub const HOST_TOKENS_MAX: usize = 64;
 /// The most operations one lane coordinates at once; more are refused as overload.
 pub const OPERATIONS_MAX: usize = 65_536;
 /// The most keys of one page of a scan.

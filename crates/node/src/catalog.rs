@@ -1,4 +1,4 @@
-//! Keyspaces: what each is called, which lane serves it, what it promises, and its first view.
+//! Keyspaces: what each is called, which lane serves it, what it promises, and its first views.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,8 +6,10 @@ use core::fmt;
 use core::str::FromStr;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::limits::{GROUP_MEMBERS_MAX, VALUE_BYTES_DEFAULT, VALUE_BYTES_MAX};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::view::{Range, View, ViewId};
+use quorate_protocols::placement;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -38,6 +40,63 @@ impl FromStr for Engine {
     }
 }
 
+/// A setting of a keyspace that has one of two words.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident ($what:literal) {
+        $(#[$one_doc:meta])* $one:ident = $one_text:literal,
+        $(#[$other_doc:meta])* $other:ident = $other_text:literal,
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum $name {
+            $(#[$one_doc])* #[default] $one,
+            $(#[$other_doc])* $other,
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $name::$one => $one_text, $name::$other => $other_text })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = CatalogError;
+
+            fn from_str(text: &str) -> Result<$name, CatalogError> {
+                match text {
+                    $one_text => Ok($name::$one),
+                    $other_text => Ok($name::$other),
+                    _ => Err(CatalogError::Word {
+                        what: $what,
+                        found: String::from(text),
+                        allowed: concat!($one_text, " or ", $other_text),
+                    }),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// Where a keyspace's keys stand on the ring.
+    Order ("order") {
+        /// At their hash: even, whatever the keys are.
+        Hash = "hash",
+        /// In the order of their bytes, so that neighbours can be listed together.
+        Key = "key",
+    }
+}
+
+words! {
+    /// What an operation of a keyspace waits for.
+    Mode ("mode") {
+        /// A majority of the key's group: every key is an atomic register.
+        Atomic = "atomic",
+        /// One replica. Only for measuring what atomicity costs.
+        Eventual = "eventual",
+    }
+}
+
 /// A keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyspace {
@@ -51,8 +110,15 @@ pub struct Keyspace {
     pub durability: Durability,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
-    /// The view the cluster was born with.
-    pub first_view: View,
+    /// How many hosts hold each key; fewer while there are fewer hosts.
+    pub replicas: u8,
+    /// Where its keys stand on the ring.
+    pub order: Order,
+    /// What its operations wait for.
+    pub mode: Mode,
+    /// The views the cluster was born with, which cover the ring. Empty on a host that joined
+    /// later: it learns from the others which groups there are.
+    pub first_views: Vec<View>,
 }
 
 /// Why a catalog is refused. Nothing was changed.
@@ -79,6 +145,30 @@ pub enum CatalogError {
         /// The second one.
         name: String,
     },
+    /// A cluster is born with at least one host that has a token.
+    #[error("keyspace `{name}` has no host with a place on the ring to be born on")]
+    NoHosts {
+        /// The keyspace.
+        name: String,
+    },
+    /// The number of replicas is not one of those allowed.
+    #[error("keyspace `{name}`: {replicas} replicas were asked for; use 1, 3, 5 or 7")]
+    Replicas {
+        /// The keyspace.
+        name: String,
+        /// How many were asked for.
+        replicas: u8,
+    },
+    /// A setting has a word that it does not know.
+    #[error("unknown {what} `{found}`; use {allowed}")]
+    Word {
+        /// The setting.
+        what: &'static str,
+        /// The word found.
+        found: String,
+        /// The words it knows.
+        allowed: &'static str,
+    },
     /// A group can have 1 to 7 members.
     #[error("keyspace `{name}` has {members} members; a group has 1 to 7 distinct ones")]
     Members {
@@ -97,8 +187,63 @@ pub enum CatalogError {
     },
 }
 
+/// How many hosts hold each key of a keyspace that does not say.
+pub const REPLICAS_DEFAULT: u8 = 3;
+
 impl Keyspace {
-    /// A keyspace on one group of these nodes that serves the whole hash space.
+    /// A keyspace of a host that its cluster is born with: one group for each token of the
+    /// founding hosts.
+    ///
+    /// # Errors
+    /// The name or the number of replicas breaks a rule, or no founding host has a token.
+    pub fn founded(
+        name: &str,
+        lane: LaneId,
+        engine: Engine,
+        durability: Durability,
+        replicas: u8,
+        ring: &Ring,
+    ) -> Result<Keyspace, CatalogError> {
+        if ring.tokens().len() == 0 {
+            return Err(CatalogError::NoHosts { name: String::from(name) });
+        }
+        let mut keyspace = Keyspace::joined(name, lane, engine, durability, replicas)?;
+        keyspace.first_views = placement::first_views(ring, usize::from(replicas));
+        Ok(keyspace)
+    }
+
+    /// A keyspace of a host that joined its cluster later, and so has no first views.
+    ///
+    /// # Errors
+    /// The name or the number of replicas breaks a rule.
+    pub fn joined(
+        name: &str,
+        lane: LaneId,
+        engine: Engine,
+        durability: Durability,
+        replicas: u8,
+    ) -> Result<Keyspace, CatalogError> {
+        if !is_name(name) {
+            return Err(CatalogError::Name { name: String::from(name) });
+        }
+        if ![1, 3, 5, 7].contains(&replicas) {
+            return Err(CatalogError::Replicas { name: String::from(name), replicas });
+        }
+        Ok(Keyspace {
+            name: String::from(name),
+            lane,
+            engine,
+            durability,
+            value_bytes_max: VALUE_BYTES_DEFAULT,
+            replicas,
+            order: Order::default(),
+            mode: Mode::default(),
+            first_views: Vec::new(),
+        })
+    }
+
+    /// A keyspace on one group of these nodes that serves the whole hash space, for worlds that
+    /// have no ring.
     ///
     /// # Errors
     /// The name, the members or the limit break a rule.
@@ -115,13 +260,17 @@ impl Keyspace {
         if distinct.len() != members.len() || !(1..=GROUP_MEMBERS_MAX).contains(&members.len()) {
             return Err(CatalogError::Members { name: String::from(name), members: members.len() });
         }
-        if !is_name(name) {
-            return Err(CatalogError::Name { name: String::from(name) });
-        }
         let first_view = View::new(ViewId::default(), Range::ALL, distinct);
-        let name = String::from(name);
-        let value_bytes_max = VALUE_BYTES_DEFAULT;
-        Ok(Keyspace { name, lane, engine, durability, value_bytes_max, first_view })
+        let mut keyspace = Keyspace::joined(name, lane, engine, durability, REPLICAS_DEFAULT)?;
+        keyspace.replicas = members.len() as u8;
+        keyspace.first_views.push(first_view);
+        Ok(keyspace)
+    }
+
+    /// Sets where its keys stand on the ring, and what its operations wait for.
+    #[must_use]
+    pub fn with_order_and_mode(self, order: Order, mode: Mode) -> Keyspace {
+        Keyspace { order, mode, ..self }
     }
 
     /// Sets the longest value.
@@ -170,6 +319,9 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
+    use quorate_kernel::ids::{Incarnation, Start};
+    use quorate_kernel::ring::{RingHost, Standing};
 
     fn keyspace(name: &str, members: &[u64]) -> Result<Keyspace, CatalogError> {
         let members: Vec<NodeId> = members.iter().copied().map(NodeId).collect();
@@ -187,6 +339,44 @@ mod tests {
         }
         let limited = keyspace("k", &[1]).and_then(|k| k.with_value_bytes_max(0));
         assert!(matches!(limited, Err(CatalogError::ValueLimit { .. })));
+    }
+
+    #[test]
+    fn a_founded_keyspace_covers_the_ring_and_a_joined_one_waits_to_learn() {
+        let host = |node: u64| RingHost {
+            who: Incarnation { node: NodeId(node), start: Start(0) },
+            address: String::new(),
+            zone: String::new(),
+            tokens: Vec::from([node << 60]),
+            standing: Standing::Up,
+            is_suspected: false,
+        };
+        let ring = Ring::new(1, (1..=5).map(host).collect());
+        let found = |replicas, ring: &Ring| {
+            let (lane, engine) = (LaneId(1), Engine::Linearizable);
+            Keyspace::founded("k", lane, engine, Durability::Sync, replicas, ring)
+        };
+        let views = found(3, &ring).expect("valid").first_views;
+        assert_eq!(views.len(), 5);
+        assert!(views.iter().all(|view| view.members().len() == 3));
+        let wide = found(7, &ring).expect("valid");
+        assert!(wide.first_views.iter().all(|view| view.members().len() == 5), "all there are");
+        assert!(matches!(found(2, &ring), Err(CatalogError::Replicas { replicas: 2, .. })));
+        assert!(matches!(found(3, &Ring::default()), Err(CatalogError::NoHosts { .. })));
+        let joined = Keyspace::joined("k", LaneId(1), Engine::Linearizable, Durability::Sync, 3);
+        assert!(joined.expect("valid").first_views.is_empty());
+    }
+
+    #[test]
+    fn order_and_mode_read_what_they_print() {
+        for order in [Order::Hash, Order::Key] {
+            assert_eq!(order.to_string().parse(), Ok(order));
+        }
+        for mode in [Mode::Atomic, Mode::Eventual] {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+        let error = "sorted".parse::<Order>().expect_err("no order");
+        assert_eq!(error.to_string(), "unknown order `sorted`; use hash or key");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Three tables and a router. It matches on inputs and effects, never on messages.
 
 use crate::catalog::Catalog;
+use crate::factory::Pace;
 use crate::gate::{Gate, Held, Needs};
 use crate::host::Host;
 use crate::table::{LaneReader, LaneTable};
@@ -22,6 +23,7 @@ use quorate_kernel::storage::{Batch, Class, Durability, Durable, Reader, Write, 
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::view::View;
 use quorate_kernel::wire::{Body, Frame, Received};
+use quorate_protocols::overlay;
 
 /// One lane to be put on a node.
 pub struct LaneSpec {
@@ -445,13 +447,25 @@ impl Node {
     }
 }
 
-/// The lanes of a catalog, each in the condition the directory found it in.
-pub fn lanes(catalog: &Catalog, recovery: impl Fn(Durability) -> Recovery) -> Vec<LaneSpec> {
+/// The lanes of a node: the overlay, and those of a catalog, each in the condition the directory
+/// found it in.
+pub fn lanes(
+    overlay: overlay::Settings,
+    catalog: &Catalog,
+    pace: Pace,
+    recovery: impl Fn(Durability) -> Recovery,
+) -> Vec<LaneSpec> {
+    let overlay = LaneSpec {
+        lane: LaneId::OVERLAY,
+        durability: Durability::Sync,
+        recovery: recovery(Durability::Sync),
+        process: crate::factory::overlay_lane(overlay),
+    };
     let spec = |keyspace: &crate::catalog::Keyspace| LaneSpec {
         lane: keyspace.lane,
         durability: keyspace.durability,
         recovery: recovery(keyspace.durability),
-        process: crate::factory::lane(keyspace),
+        process: crate::factory::lane(keyspace, pace),
     };
-    catalog.keyspaces.iter().map(spec).collect()
+    core::iter::once(overlay).chain(catalog.keyspaces.iter().map(spec)).collect()
 }

@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line: what can be asked, and how it answers |
 //! | [`dev`] | a cluster on this machine in one command |
 //! | [`provision`] | the birth of a cluster: ids, keyspaces, one directory a host |
+//! | [`ring`] | where hosts stand on the ring, and how that is shown |
 //! | [`config`] | the configuration of a host |
 //! | [`host`] | one host: the core thread, its sockets and the disk thread |
 //! | [`metrics`] | what the threads of a host tell the outside |
@@ -20,4 +21,5 @@ pub mod host;
 pub mod logging;
 pub mod metrics;
 pub mod provision;
+pub mod ring;
 pub mod shutdown;

@@ -91,9 +91,13 @@ pub enum What {
         /// By how much.
         by_ms: i64,
     },
-    /// The process is killed and its directory wiped. It comes back as another node, which is a
-    /// member of no group.
+    /// The process is killed and its directory wiped. It comes back as another node, which joins.
     Wipe {
+        /// Which host.
+        host: HostIndex,
+    },
+    /// An operator drains a host, and takes it back after the duration.
+    Drain {
         /// Which host.
         host: HostIndex,
     },
@@ -109,6 +113,7 @@ impl What {
             | What::SlowDisk { host, .. }
             | What::FailSync { host }
             | What::ClockJump { host, .. }
+            | What::Drain { host }
             | What::Wipe { host } => *host < hosts,
             What::Power { hosts: list } | What::Partition { side: list } => {
                 list.iter().all(|host| *host < hosts)
@@ -153,6 +158,8 @@ pub enum Kind {
     ClockJump,
     /// [`What::Wipe`].
     Wipe,
+    /// [`What::Drain`].
+    Drain,
 }
 
 fn names(hosts: &[HostIndex]) -> String {
@@ -175,6 +182,7 @@ impl fmt::Display for What {
             What::FailSync { host } => write!(f, "fail a sync of n{}", host + 1),
             What::ClockJump { host, by_ms } => write!(f, "clock of n{} jumps {by_ms} ms", host + 1),
             What::Wipe { host } => write!(f, "wipe n{}", host + 1),
+            What::Drain { host } => write!(f, "drain n{}", host + 1),
         }
     }
 }

@@ -7,7 +7,6 @@ use crate::world::{Fate, World};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::storage::Durability;
-use quorate_node::pump::Input;
 use quorate_store::memory::Crash;
 
 impl World<'_> {
@@ -48,6 +47,7 @@ impl World<'_> {
                 self.hosts[host].is_sync_failing = true;
                 self.hosts[host].disk.store().fail_next_sync();
             }
+            What::Drain { host } => self.drain(host, false),
             What::SlowDisk { host, factor } => self.hosts[host].disk.slow_down(factor),
             What::ClockJump { host, by_ms } => self.hosts[host].clock.jump(by_ms),
             What::Delay { from, to } => self.net.hold_next(from, to, fault.for_us * 1000),
@@ -76,6 +76,7 @@ impl World<'_> {
                 }
             }
             What::FailSync { host } => self.end_failing_sync(host),
+            What::Drain { host } => self.drain(host, true),
             What::SlowDisk { host, .. } => self.hosts[host].disk.slow_down(1),
             What::ClockJump { .. } | What::Delay { .. } => {}
             What::Loss { ppm } => self.net.change_loss(-i64::from(ppm)),
@@ -105,7 +106,12 @@ impl World<'_> {
     /// Whether a fault makes sense now, and leaves a majority that has forgotten nothing. Without
     /// such a majority acknowledged data is gone, which no protocol can mend.
     fn may_begin(&self, what: &What) -> bool {
-        let is_down = |host: HostIndex| self.hosts[host].running == Running::Down;
+        let is_down = |host: HostIndex| {
+            self.hosts[host].running == Running::Down && self.hosts[host].has_joined
+        };
+        if self.targets(what).iter().any(|host| !self.hosts[*host].has_joined) {
+            return false;
+        }
         match what {
             What::Kill { host } => {
                 let is_memory = self.durability() == Durability::Memory;
@@ -125,6 +131,19 @@ impl World<'_> {
         }
     }
 
+    /// The hosts whose processes or directories a fault concerns.
+    fn targets(&self, what: &What) -> Vec<HostIndex> {
+        match what {
+            What::Kill { host }
+            | What::Pause { host }
+            | What::FailSync { host }
+            | What::Drain { host }
+            | What::Wipe { host } => vec![*host],
+            What::Power { hosts } => hosts.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether a loss of power takes everything that was ever written: all hosts at one moment, and
     /// nothing on their disks. That is what `memory` promises, so no judge may ask for it any more.
     fn is_blackout(&self, targets: &[HostIndex]) -> bool {
@@ -140,7 +159,6 @@ impl World<'_> {
     }
 
     fn may_forget(&self, targets: &[HostIndex]) -> bool {
-        let view = self.oracle.newest();
         let forgets = |host: &HostIndex| {
             let host_state = &self.hosts[*host];
             // A host whose next sync fails will have forgotten when it is back.
@@ -148,7 +166,8 @@ impl World<'_> {
             targets.contains(host) || host_state.has_forgotten || host_state.is_wiped || is_failing
         };
         let count = (0..self.hosts.len()).filter(forgets).count();
-        count <= view.members().len() - view.majority()
+        let replicas = usize::from(self.prepared.scenario.replicas());
+        count <= replicas - (replicas / 2 + 1)
     }
 
     fn take_down(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
@@ -213,24 +232,27 @@ impl World<'_> {
         self.phase("heal");
         self.trace.note(code);
         self.net.heal(&core);
-        let members = self.oracle.newest().clone();
-        let is_usable = |host: HostIndex| {
-            let state = &self.hosts[host];
-            core[host] && !state.is_wiped && members.index_of(state.node_id).is_some()
-        };
+        self.is_whole = core.iter().all(|is_in| *is_in);
+        // Who is drained shall be taken back.
+        for (index, fault) in self.plan.clone().iter().enumerate() {
+            if let What::Drain { host } = fault.what
+                && self.fates[index] == Fate::Active
+                && core[host]
+            {
+                self.drain(host, true);
+            }
+        }
+        let is_usable = |host: HostIndex| core[host] && self.hosts[host].has_joined;
         let usable: Vec<bool> = (0..self.hosts.len()).map(is_usable).collect();
         for host in (0..self.hosts.len()).filter(|host| core[*host]) {
             self.hosts[host].downs = 0;
             self.hosts[host].pauses = 0;
             self.hosts[host].disk.slow_down(1);
             self.end_failing_sync_for_good(host);
-            if self.hosts[host].running == Running::Down {
+            if self.hosts[host].running == Running::Down && self.hosts[host].has_joined {
                 self.start_host(host);
             }
             self.resume(host);
-            for view in self.oracle.take_all(host) {
-                self.arrive(host, Input::View(view));
-            }
         }
         self.workload.restrict(&usable, self.now, &mut self.queue, &mut self.trace);
     }
@@ -247,13 +269,14 @@ impl World<'_> {
     fn draw_core(&mut self) -> Vec<bool> {
         let mut core = vec![true; self.hosts.len()];
         let scenario = &self.prepared.scenario;
-        let may_shrink = self.durability() == Durability::Sync && scenario.spares == 0;
+        let is_fixed = scenario.spares == 0 && scenario.is_one_group();
+        let may_shrink = self.durability() == Durability::Sync && is_fixed;
         if !may_shrink || !self.rng.chance_ppm(scenario.liveness.core_ppm) {
             return core;
         }
         let mut intact: Vec<HostIndex> =
             (0..self.hosts.len()).filter(|host| !self.hosts[*host].is_wiped).collect();
-        let majority = self.oracle.newest().majority();
+        let majority = usize::from(scenario.replicas()) / 2 + 1;
         while intact.len() > majority {
             let left_out = intact.swap_remove(self.rng.below(intact.len() as u64) as usize);
             core[left_out] = false;

@@ -12,14 +12,14 @@ use quorate_kernel::process::{Inspect, Recovery};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durability};
-use quorate_kernel::time::Time;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::wire::Frame;
 use quorate_node::catalog::Catalog;
+use quorate_node::factory::{Pace, overlay};
 use quorate_node::host;
 use quorate_node::node::{LaneSpec, Node, lanes};
 use quorate_node::pump::{self, Input};
 use quorate_store::memory::Crash;
-use std::fmt::Display;
 use std::sync::Arc;
 
 /// The lane of the one keyspace.
@@ -27,6 +27,16 @@ pub const LANE: LaneId = LaneId(1);
 
 /// Replaces a lane by another one around it: how a test plants a bug.
 pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
+
+/// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
+/// things are tried.
+fn pace() -> Pace {
+    let mut pace = Pace::default();
+    pace.linearizable.settle = Span::millis(500);
+    pace.linearizable.beat = Span::millis(500);
+    pace.linearizable.purge = Span::millis(2500);
+    pace
+}
 
 /// Whether a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +122,8 @@ pub struct Host {
     pub is_sync_failing: bool,
     /// Whether a failed sync has stopped it.
     pub is_stopped_by_disk: bool,
+    /// Whether it takes part: a founder, or a spare that has joined.
+    pub has_joined: bool,
     /// How many faults keep it down.
     pub downs: u32,
     /// How many faults keep it paused.
@@ -140,6 +152,7 @@ impl Host {
             is_wiped: false,
             is_sync_failing: false,
             is_stopped_by_disk: false,
+            has_joined: true,
             downs: 0,
             pauses: 0,
             rng,
@@ -152,6 +165,7 @@ impl Host {
     /// The store failed.
     pub fn start(
         &mut self,
+        overlay: overlay::Settings,
         catalog: &Catalog,
         wrap: Option<Wrap>,
         around: &mut Surroundings<'_>,
@@ -168,9 +182,12 @@ impl Host {
         let recovery = |_: Durability| {
             if has_forgotten { Recovery::Forgot } else { Recovery::Intact }
         };
-        let mut specs = lanes(catalog, recovery);
+        let mut specs = lanes(overlay, catalog, pace(), recovery);
         if let Some(wrap) = wrap {
-            let wrapped = |spec: LaneSpec| LaneSpec { process: wrap(spec.process), ..spec };
+            let wrapped = |spec: LaneSpec| match spec.lane {
+                LANE => LaneSpec { process: wrap(spec.process), ..spec },
+                _ => spec,
+            };
             specs = specs.into_iter().map(wrapped).collect();
         }
         let me = Incarnation { node: self.node_id, start: self.start };
@@ -287,20 +304,11 @@ impl Host {
         self.node.as_ref().is_some_and(|node| node.is_ready(LANE))
     }
 
-    /// Which version of the group's view its node has installed. What it was told may still wait
-    /// for a turn.
-    pub fn installed(&self) -> Option<u64> {
-        struct Version(Option<u64>);
-        impl Inspect for Version {
-            fn field(&mut self, name: &'static str, value: &dyn Display) {
-                if name == "view" {
-                    self.0 = value.to_string().parse().ok();
-                }
-            }
+    /// Shows a lane's state.
+    pub fn inspect(&self, lane: LaneId, into: &mut dyn Inspect) {
+        if let Some(node) = &self.node {
+            node.inspect(lane, into);
         }
-        let mut version = Version(None);
-        self.node.as_ref()?.inspect(LANE, &mut version);
-        version.0
     }
 
     /// Notes that a host that had forgotten is whole again.

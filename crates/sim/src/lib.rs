@@ -14,7 +14,7 @@
 //! | [`delay`] | distributions of times |
 //! | [`fault`], [`nemesis`] | faults as data, and how a seed draws them |
 //! | [`faults`] | how they happen to the world |
-//! | [`oracle`] | decides views in place of the members' consensus |
+//! | [`membership`] | who takes part, and what must hold of all groups together |
 //! | [`workload`] | clients that record histories |
 //! | [`scenario`], [`shipped`], [`prepared`] | scenario files |
 //! | [`trace`] | one line for each event, and their hash |
@@ -33,9 +33,9 @@ pub mod fault;
 mod faults;
 pub mod host;
 pub mod marks;
+pub mod membership;
 pub mod nemesis;
 pub mod net;
-pub mod oracle;
 pub mod overlay;
 pub mod prepared;
 pub mod queue;

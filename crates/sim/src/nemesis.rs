@@ -109,12 +109,14 @@ fn draw_what(kind: Kind, scenario: &Scenario, rng: &mut Rng) -> What {
             What::ClockJump { host, by_ms: rng.between(0, 7_200_000) as i64 - 3_600_000 }
         }
         Kind::Wipe => What::Wipe { host },
+        Kind::Drain => What::Drain { host },
     }
 }
 
 /// A side of a partition: neither nobody nor everybody.
 fn draw_side(hosts: usize, rng: &mut Rng) -> Vec<HostIndex> {
-    let bits = rng.between(1, (1 << hosts) - 2);
+    let all = u64::MAX >> (64 - hosts);
+    let bits = rng.between(1, all - 1);
     (0..hosts).filter(|host| bits >> host & 1 == 1).collect()
 }
 

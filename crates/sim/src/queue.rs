@@ -69,15 +69,10 @@ pub enum Event {
     FaultBegins(usize),
     /// A fault of the plan ends.
     FaultEnds(usize),
-    /// The oracle decides a view, or tries again later.
-    Decide,
-    /// The oracle tells a host the next view it may not know.
-    View {
-        /// Which host.
-        host: HostIndex,
-        /// In which life.
-        life: u32,
-    },
+    /// A spare host joins.
+    Join(HostIndex),
+    /// The groups are looked at.
+    Look,
     /// All faults end.
     Heal,
     /// Clients begin the operations that must succeed.

@@ -2,7 +2,6 @@
 
 use crate::delay::Distribution;
 use crate::fault::{Fault, Kind};
-use quorate_kernel::limits::GROUP_MEMBERS_MAX;
 use quorate_kernel::storage::Durability;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The hosts a scenario can have at most.
-pub const HOSTS_MAX: usize = GROUP_MEMBERS_MAX + 2;
+pub const HOSTS_MAX: usize = 64;
 
 /// A scenario: a kind of world, what clients do in it, and what may go wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,13 +21,18 @@ pub struct Scenario {
     pub about: String,
     /// How many hosts there are.
     pub hosts: usize,
-    /// How many of them, the last ones, are not in the first view. The oracle of views replaces
-    /// members by them.
+    /// How many of them, the last ones, are no founders: they join while clients work.
     #[serde(default)]
     pub spares: usize,
-    /// Whether the first view stays, so that spares only coordinate what clients ask.
+    /// Whether spares have no token, so that they only coordinate what clients ask.
     #[serde(default)]
     pub keeps_view: bool,
+    /// How many hosts hold each key; all founders if it is not given.
+    #[serde(default)]
+    pub replicas: Option<u8>,
+    /// How many tokens each host has.
+    #[serde(default = "one_token")]
+    pub tokens: usize,
     /// The keyspace's level: `sync`, `periodic=50ms` or `memory`.
     pub durability: String,
     /// The longest time between an arrival and the turn that handles it, drawn for each seed; 0
@@ -210,12 +214,16 @@ pub struct LeastSection {
     pub time_ms: u64,
     /// The most operations of a hundred whose outcome is unknown.
     pub unknown_percent: u64,
-    /// The fewest views the oracle has decided.
+    /// The least version that some group must have come to.
     #[serde(default)]
     pub views: u64,
 }
 
 fn one() -> u64 {
+    1
+}
+
+fn one_token() -> usize {
     1
 }
 
@@ -318,19 +326,32 @@ impl Scenario {
         self.durability.parse().expect("a scenario's durability was checked when it was read")
     }
 
-    /// How many hosts are members of the first view.
+    /// How many hosts found the cluster.
     #[must_use]
     pub fn members(&self) -> usize {
         self.hosts - self.spares
+    }
+
+    /// How many hosts hold each key.
+    #[must_use]
+    pub fn replicas(&self) -> u8 {
+        self.replicas.unwrap_or(self.members() as u8)
+    }
+
+    /// Whether every host holds every key, so that any majority of them can serve.
+    #[must_use]
+    pub fn is_one_group(&self) -> bool {
+        self.members() == usize::from(self.replicas())
     }
 
     fn problem(&self) -> Option<&'static str> {
         let workload = &self.workload;
         let checks = [
             (self.durability.parse::<Durability>().is_ok(), "durability is no level"),
-            ((1..=HOSTS_MAX).contains(&self.hosts), "hosts must be 1 to 9"),
+            ((1..=HOSTS_MAX).contains(&self.hosts), "hosts must be 1 to 64"),
             (self.spares < self.hosts, "there must be more hosts than spares"),
-            (self.hosts - self.spares.min(self.hosts) <= GROUP_MEMBERS_MAX, "too many members"),
+            (matches!(self.replicas(), 1 | 3 | 5 | 7), "replicas must be 1, 3, 5 or 7"),
+            ((1..=64).contains(&self.tokens), "tokens must be 1 to 64"),
             (workload.clients > 0, "clients must be above 0"),
             (workload.keys > 0, "keys must be above 0"),
             (workload.get + workload.put > 0, "clients must get or put"),

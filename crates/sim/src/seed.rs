@@ -158,7 +158,7 @@ fn report(seed: u64, world: &World<'_>) -> Report {
         events: world.trace.events(),
         counts: world.workload.counts,
         faults: world.fates.iter().filter(is_applied).count() as u64,
-        views: world.oracle.decided(),
+        views: world.views,
         time: Time(world.now).0,
         idle: None,
         violation: world.violation.clone(),

@@ -1,10 +1,12 @@
 //! How the world lets its hosts work: inputs, turns, answers, disks and starts.
 
 use crate::host::{Host, LANE, Running, Surroundings};
+use crate::membership::NOBODY;
 use crate::queue::{Event, HostIndex};
 use crate::world::World;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::process::Request;
+use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use quorate_node::pump::Input;
 
@@ -64,6 +66,9 @@ impl World<'_> {
         while !self.answers.is_empty() || !self.workload.submissions.is_empty() {
             let mut answers = std::mem::take(&mut self.answers);
             for (ticket, outcome) in answers.drain(..) {
+                if ticket == NOBODY {
+                    continue;
+                }
                 let (queue, trace) = (&mut self.queue, &mut self.trace);
                 self.workload.on_answer(ticket, outcome, self.now, queue, trace);
             }
@@ -138,15 +143,16 @@ impl World<'_> {
 
     /// Starts a host's process.
     pub(crate) fn start_host(&mut self, host: HostIndex) {
-        let (catalog, wrap) = (std::mem::take(&mut self.catalog), self.wrap);
+        let (scenario, node, wrap) = (&self.prepared.scenario, self.hosts[host].node_id, self.wrap);
+        let catalog = self.founders.catalog(scenario, node);
+        // The choice of tokens is the host's, and the same each time it starts.
+        let mut rng = Rng::new(node.0);
+        let overlay = self.founders.overlay(scenario, node, host, &mut rng);
         let (target, mut around) = self.lend(host);
-        let result = target.start(&catalog, wrap, &mut around);
-        let life = target.life;
-        self.catalog = catalog;
+        let result = target.start(overlay, &catalog, wrap, &mut around);
         self.check_fatal(host, result);
         self.trace.line(self.now, format_args!("n{} starts", host + 1));
         self.workload.on_host_started(host);
-        self.oracle.on_host_started(host, life, self.now, &mut self.queue);
         self.hosts[host].settle();
         self.settle();
     }

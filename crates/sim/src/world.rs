@@ -3,9 +3,9 @@
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::fault::Fault;
-use crate::host::{Host, LANE, Running, Wrap};
+use crate::host::{Host, Wrap};
+use crate::membership::Founders;
 use crate::net::{Net, power_of_two};
-use crate::oracle::Oracle;
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex, Queue};
 use crate::trace::Trace;
@@ -14,7 +14,6 @@ use quorate_check::history::Recorder;
 use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::rng::Rng;
-use quorate_node::catalog::{Catalog, Engine, Keyspace};
 use quorate_node::pump::Input;
 
 /// More events than any scenario needs: a run that reaches it does not come to rest.
@@ -25,7 +24,7 @@ const NET: u64 = 2;
 const DISKS: u64 = 3;
 const CLOCKS: u64 = 4;
 const CLIENTS: u64 = 5;
-const VIEWS: u64 = 6;
+const JOINS: u64 = 6;
 const HEALING: u64 = 7;
 
 /// What a judge or the world itself found wrong.
@@ -58,7 +57,14 @@ pub struct World<'a> {
     pub(crate) hosts: Vec<Host>,
     pub(crate) net: Net,
     pub(crate) workload: Workload,
-    pub(crate) oracle: Oracle,
+    pub(crate) founders: Founders,
+    /// The highest version of any group seen.
+    pub(crate) views: u64,
+    /// Whether the faults ended for every host.
+    pub(crate) is_whole: bool,
+    /// Whether the clients have finished and the groups have come to rest.
+    pub(crate) is_at_rest: bool,
+    is_awaiting_rest: bool,
     pub(crate) trace: Trace,
     pub(crate) plan: Vec<Fault>,
     pub(crate) fates: Vec<Fate>,
@@ -67,7 +73,6 @@ pub struct World<'a> {
     pub(crate) violation: Option<Violation>,
     /// Where each node is believed to be; a wiped host is still asked for its old node.
     pub(crate) directory: Vec<(NodeId, HostIndex)>,
-    pub(crate) catalog: Catalog,
     pub(crate) wrap: Option<Wrap>,
     pub(crate) answers: Vec<(Ticket, Outcome)>,
     pub(crate) turn_delay: u64,
@@ -89,17 +94,7 @@ impl<'a> World<'a> {
         let mut nodes = stream(NODES);
         let directory: Vec<(NodeId, HostIndex)> =
             (0..scenario.hosts).map(|host| (NodeId(nodes.next()), host)).collect();
-        let members: Vec<NodeId> =
-            directory[..scenario.members()].iter().map(|(node, _)| *node).collect();
-        let keyspace = Keyspace::on_one_group(
-            "default",
-            LANE,
-            Engine::Linearizable,
-            scenario.durability(),
-            &members,
-        )
-        .expect("a scenario has 1 to 7 members, and drawn node ids are distinct");
-        let first_view = keyspace.first_view.clone();
+        let founders = Founders::new(scenario, &directory);
         let mut net = stream(NET);
         let net = Net::new(
             &scenario.net,
@@ -127,7 +122,11 @@ impl<'a> World<'a> {
             hosts: Vec::new(),
             net,
             workload,
-            oracle: Oracle::new(first_view, scenario.hosts, stream(VIEWS)),
+            founders,
+            views: 0,
+            is_whole: true,
+            is_at_rest: false,
+            is_awaiting_rest: false,
             trace,
             plan,
             fates,
@@ -135,7 +134,6 @@ impl<'a> World<'a> {
             is_healed: false,
             violation: None,
             directory,
-            catalog: Catalog { keyspaces: vec![keyspace] },
             wrap,
             answers: Vec::new(),
             turn_delay: 0,
@@ -160,14 +158,21 @@ impl<'a> World<'a> {
             let offset = within(&mut clocks, scenario.clock.skew_ms);
             let clock = Clock::new(0, drift, offset);
             let rng = disks.fork(1 << 32 | index as u64);
-            self.hosts.push(Host::new(index, node_id, disk, clock, rng));
+            let mut host = Host::new(index, node_id, disk, clock, rng);
+            host.has_joined = index < scenario.members() || scenario.keeps_view;
+            self.hosts.push(host);
         }
     }
 
     /// Runs until every client has finished, or something is wrong.
     pub fn run(&mut self) {
-        for host in 0..self.hosts.len() {
-            self.start_host(host);
+        let joined = |host: &HostIndex| self.hosts[*host].has_joined;
+        let (founders, spares): (Vec<_>, Vec<_>) = (0..self.hosts.len()).partition(joined);
+        founders.into_iter().for_each(|host| self.start_host(host));
+        let mut joins = self.rng.fork(JOINS);
+        let within = self.prepared.scenario.liveness.heal_ms * 500_000;
+        for host in spares {
+            self.queue.push(joins.below(within), Event::Join(host));
         }
         self.workload.start(&mut self.queue);
         for (index, fault) in self.plan.iter().enumerate() {
@@ -182,11 +187,12 @@ impl<'a> World<'a> {
         ] {
             self.queue.push(at_ms * 1_000_000, event);
         }
-        if self.prepared.scenario.spares > 0 && !self.prepared.scenario.keeps_view {
-            let at = self.oracle.next_decision(0);
-            self.queue.push(at, Event::Decide);
-        }
-        while self.violation.is_none() && self.workload.stage != Stage::Over {
+        while self.violation.is_none() && !self.is_at_rest {
+            if self.workload.stage == Stage::Over && !self.is_awaiting_rest {
+                self.is_awaiting_rest = true;
+                self.await_rest();
+                continue;
+            }
             let Some((time, event)) = self.queue.pop() else { break };
             assert!(time >= self.now, "time does not go back");
             self.now = time;
@@ -235,15 +241,24 @@ impl<'a> World<'a> {
             }
             Event::FaultBegins(index) => self.begin_fault(index),
             Event::FaultEnds(index) => self.end_fault(index),
-            Event::Decide => self.decide(),
-            Event::View { host, life } => self.at_host(host, life, 80, Self::view),
+            Event::Join(host) => {
+                self.trace.event(now, 80, host as u64);
+                self.join(host);
+            }
+            Event::Look => {
+                self.trace.event(now, 95, 0);
+                self.await_rest();
+            }
             Event::Heal => self.heal(),
             Event::Demand => {
                 self.phase("demand");
                 self.workload.demand(now, &mut self.queue);
             }
             Event::TooLate => {
-                let waiting = self.workload.waiting();
+                let waiting = match self.workload.stage {
+                    Stage::Over => "groups have not come to rest".to_owned(),
+                    _ => self.workload.waiting(),
+                };
                 let bound = self.prepared.scenario.liveness.bound_ms;
                 self.condemn("liveness", format!("not finished after {bound} ms: {waiting}"));
             }
@@ -271,35 +286,6 @@ impl<'a> World<'a> {
         self.trace.event(self.now, kind + host as u64, u64::from(life));
         if self.hosts[host].life == life {
             what(self, host);
-        }
-    }
-    fn decide(&mut self) {
-        self.trace.event(self.now, 95, 0);
-        if self.is_healed {
-            return;
-        }
-        let nodes: Vec<NodeId> = self.hosts.iter().map(|host| host.node_id).collect();
-        let newest = self.oracle.newest().id.version;
-        let is_ready = |host: &Host| host.is_ready() && host.installed() == Some(newest);
-        let ready: Vec<bool> = self.hosts.iter().map(is_ready).collect();
-        let lives: Vec<u32> = self.hosts.iter().map(|host| host.life).collect();
-        if self.oracle.decide(&nodes, &ready, self.now, &mut self.queue, &lives) {
-            let (id, count) = (self.oracle.newest().id.version, self.oracle.decided());
-            self.trace.line(self.now, format_args!("** view {id} decided, {count} so far"));
-        }
-        let at = self.oracle.next_decision(self.now);
-        self.queue.push(at, Event::Decide);
-    }
-
-    fn view(&mut self, host: HostIndex) {
-        if self.hosts[host].running == Running::Down {
-            return;
-        }
-        let life = self.hosts[host].life;
-        if let Some(view) = self.oracle.take(host, life, self.now, &mut self.queue) {
-            let number = host + 1;
-            self.trace.line(self.now, format_args!("n{number} learns view {}", view.id.version));
-            self.arrive(host, Input::View(view));
         }
     }
 }

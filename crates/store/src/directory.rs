@@ -14,23 +14,23 @@
 //! else in it says so.
 
 use crate::error::DirectoryError;
-use crate::files::{seal, sync_directory, unseal, write_atomically};
+use crate::files::{sync_directory, write_atomically};
 use crate::identity::Identity;
 use crate::mark::Mark;
+use crate::start::{START, StartText, boot, raise, read_start, start_text};
 use quorate_kernel::ids::{ClusterId, Incarnation, Start};
 use quorate_kernel::storage::Durability;
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// The layout this build writes, and the newest it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The layout this build writes, and the only one it reads. Format 1 had one fixed group for each
+/// keyspace and no places on a ring.
+pub const FORMAT_VERSION: u32 = 2;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";
 const IDENTITY: &str = "identity.toml";
-const START: &str = "start.toml";
 const MARK: &str = "mark";
 const DATABASE: &str = "db";
 const CUT: &str = "cut";
@@ -45,10 +45,19 @@ const FORMAT_TEXT: &str = "quorate data directory format ";
 /// [`DirectoryError::NotEmpty`] when something is there, [`DirectoryError::Io`] when the disk
 /// refuses; what an interrupted call leaves behind is taken over by the next one.
 pub fn create(path: &Path, identity: &Identity) -> Result<(), DirectoryError> {
-    if let Some(found) = occupant(path)? {
-        return Err(DirectoryError::NotEmpty { path: path.to_path_buf(), found });
-    }
+    check_empty(path)?;
     write_new(path, identity).map_err(DirectoryError::io("creating", path))
+}
+
+/// Checks that [`create`] would find an empty place, or none.
+///
+/// # Errors
+/// [`DirectoryError::NotEmpty`] when something is there. Nothing was changed.
+pub fn check_empty(path: &Path) -> Result<(), DirectoryError> {
+    match occupant(path)? {
+        Some(found) => Err(DirectoryError::NotEmpty { path: path.to_path_buf(), found }),
+        None => Ok(()),
+    }
 }
 
 /// Reads the identity of a directory that may be in use, without opening it.
@@ -75,21 +84,6 @@ pub struct Directory {
     identity: Identity,
     start: StartText,
     _lock: File,
-}
-
-/// The start counter and how the last start ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StartText {
-    /// How many times the directory was opened to serve.
-    starts: u32,
-    /// The boot of the machine during the newest start; empty when it cannot be known.
-    boot: String,
-    /// Whether the newest start ended with everything synced.
-    stopped_cleanly: bool,
-    /// Whether all that was ever handed to the operating system is still there. It stays false
-    /// over restarts until [`Directory::refilled`].
-    unsynced_survived: bool,
 }
 
 impl Directory {
@@ -212,22 +206,6 @@ impl Directory {
     }
 }
 
-/// The next start after the last one, on a machine of this boot.
-fn raise(last: &StartText, boot: &str) -> StartText {
-    let same_boot = !boot.is_empty() && boot == last.boot;
-    let kept = last.starts == 0 || last.stopped_cleanly || same_boot;
-    StartText {
-        starts: last.starts.checked_add(1).expect("a start a second lasts for 136 years"),
-        boot: boot.to_owned(),
-        stopped_cleanly: false,
-        unsynced_survived: last.unsynced_survived && kept,
-    }
-}
-
-fn start_text(start: &StartText) -> String {
-    seal(&toml::to_string(start).expect("strings, numbers and flags always have a TOML form"))
-}
-
 /// The name of something in the directory that `create` must not write over.
 fn occupant(path: &Path) -> Result<Option<String>, DirectoryError> {
     let entries = match fs::read_dir(path) {
@@ -262,13 +240,7 @@ fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
     fs::write(path.join(FORMAT), format!("{FORMAT_TEXT}{FORMAT_VERSION}\n"))?;
     File::open(path.join(FORMAT))?.sync_all()?;
     Mark::create(&path.join(MARK))?;
-    let start = StartText {
-        starts: 0,
-        boot: String::new(),
-        stopped_cleanly: false,
-        unsynced_survived: true,
-    };
-    write_atomically(&path.join(START), start_text(&start).as_bytes())?;
+    write_atomically(&path.join(START), start_text(&StartText::first()).as_bytes())?;
     write_atomically(&path.join(IDENTITY), identity.to_text().as_bytes())?;
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
@@ -294,6 +266,11 @@ fn check_format(path: &Path) -> Result<(), DirectoryError> {
             path: path.to_path_buf(),
             found,
             newest: FORMAT_VERSION,
+        }),
+        Some(found) if found >= 1 => Err(DirectoryError::OlderFormat {
+            path: path.to_path_buf(),
+            found,
+            oldest: FORMAT_VERSION,
         }),
         _ => Err(DirectoryError::damaged(&file, "it names no format version")),
     }
@@ -325,16 +302,6 @@ fn read_identity(path: &Path) -> Result<Identity, DirectoryError> {
     }
 }
 
-fn read_start(path: &Path) -> Result<StartText, DirectoryError> {
-    let file = path.join(START);
-    let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => DirectoryError::damaged(&file, "it is not text"),
-        _ => DirectoryError::io("reading", &file)(error),
-    })?;
-    let body = unseal(&text).map_err(|what| DirectoryError::damaged(&file, what))?;
-    toml::from_str(body).map_err(|error| DirectoryError::damaged(&file, error.message()))
-}
-
 fn lock(path: &Path) -> Result<File, DirectoryError> {
     let name = path.join(LOCK);
     let failed = || DirectoryError::io("locking", &name);
@@ -363,30 +330,4 @@ fn lock(path: &Path) -> Result<File, DirectoryError> {
 
 fn exists(path: &Path) -> Result<bool, DirectoryError> {
     path.try_exists().map_err(DirectoryError::io("reading", path))
-}
-
-/// The id of the machine's present boot, or nothing where the system does not tell.
-fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ended(boot: &str, stopped_cleanly: bool, unsynced_survived: bool) -> StartText {
-        StartText { starts: 4, boot: boot.to_owned(), stopped_cleanly, unsynced_survived }
-    }
-
-    #[test]
-    fn only_an_unclean_stop_of_the_machine_loses_what_was_not_synced() {
-        let survived = |last: &StartText, boot| raise(last, boot).unsynced_survived;
-        assert!(survived(&ended("a", false, true), "a"), "the process was killed");
-        assert!(survived(&ended("a", true, true), "b"), "the machine restarted after a stop");
-        assert!(!survived(&ended("a", false, true), "b"), "the machine lost power");
-        assert!(!survived(&ended("", false, true), ""), "nothing is known of the boot");
-        assert!(!survived(&ended("a", true, false), "a"), "it is remembered until refilled");
-        assert_eq!(raise(&ended("a", true, true), "a").starts, 5);
-        assert!(!raise(&ended("a", true, true), "a").stopped_cleanly);
-    }
 }

@@ -44,6 +44,19 @@ pub enum DirectoryError {
         /// The newest format this build knows.
         newest: u32,
     },
+    /// The directory was written by an older build, for clusters of one fixed group.
+    #[error(
+        "{path} has format {found}, this build reads formats from {oldest} on: start it with the \
+         build that wrote it, and copy its data to a new cluster"
+    )]
+    OlderFormat {
+        /// The directory.
+        path: PathBuf,
+        /// The format found.
+        found: u32,
+        /// The oldest format this build reads.
+        oldest: u32,
+    },
     /// The directory belongs to another cluster.
     #[error(
         "{path} belongs to cluster {found}, not to {expected}: point this host at its own \

@@ -1,7 +1,8 @@
-//! Who a data directory is: what `quorate init` writes once and nothing changes afterwards.
+//! Who a data directory is: what `quorate init`, or a join, writes once and nothing changes
+//! afterwards.
 
 use crate::files::{seal, unseal};
-use quorate_kernel::ids::{ClusterId, GroupId, LaneId, NodeId};
+use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::storage::Durability;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,13 +25,17 @@ pub struct Identity {
     pub cluster: ClusterId,
     /// The node that lives in it.
     pub node: NodeId,
-    /// Which of the hosts it is, from 1.
+    /// Which of the hosts it is, from 1: a name for people, never an identity.
     pub host: u32,
+    /// Whether the cluster was born with this directory. Only then do the first views follow from
+    /// `hosts`; a host that joined later learns which groups there are from the others.
+    pub is_founder: bool,
     /// The cluster's secret.
     pub secret: Secret,
-    /// The hosts the cluster was born with.
+    /// The hosts the cluster was born with; of a host that joined, those that the ring had then,
+    /// itself included.
     pub hosts: Vec<HostRecord>,
-    /// The keyspaces the cluster was born with.
+    /// The keyspaces of the cluster.
     pub keyspaces: Vec<KeyspaceRecord>,
 }
 
@@ -43,9 +48,13 @@ pub struct HostRecord {
     pub node: NodeId,
     /// Where it may be found: a hint, never an identity.
     pub address: String,
+    /// Its failure zone; empty if none is configured.
+    pub zone: String,
+    /// Its positions on the ring, ascending.
+    pub tokens: Vec<u64>,
 }
 
-/// One keyspace and the first view of its group.
+/// One keyspace. The words of its settings are those of the engines' catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyspaceRecord {
     /// Its name.
@@ -58,12 +67,12 @@ pub struct KeyspaceRecord {
     pub durability: Durability,
     /// The longest value it takes.
     pub value_bytes_max: u64,
-    /// Its replication group.
-    pub group: GroupId,
-    /// The version of its first view.
-    pub view_version: u64,
-    /// The members of its first view.
-    pub members: Vec<NodeId>,
+    /// How many hosts hold each key.
+    pub replicas: u8,
+    /// Where keys stand on the ring: `hash` or `key`.
+    pub order: String,
+    /// What an operation promises: `atomic` or `eventual`.
+    pub mode: String,
     /// What only its engine understands.
     pub settings: BTreeMap<String, String>,
 }
@@ -73,7 +82,7 @@ impl Identity {
     pub(crate) fn to_text(&self) -> String {
         let body = toml::to_string(&IdentityText::from(self))
             .expect("strings, numbers and tables always have a TOML form");
-        seal(&format!("# Written once by `quorate init`; a changed byte is refused.\n{body}"))
+        seal(&format!("# Written once, at birth or at a join; a changed byte is refused.\n{body}"))
     }
 
     /// Reads the identity file.
@@ -91,6 +100,7 @@ struct IdentityText {
     cluster: String,
     node: String,
     host: u32,
+    is_founder: bool,
     secret: String,
     hosts: Vec<HostText>,
     keyspaces: Vec<KeyspaceText>,
@@ -102,6 +112,8 @@ struct HostText {
     host: u32,
     node: String,
     address: String,
+    zone: String,
+    tokens: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -112,9 +124,9 @@ struct KeyspaceText {
     engine: String,
     durability: String,
     value_bytes_max: u64,
-    group: String,
-    view_version: u64,
-    members: Vec<String>,
+    replicas: u8,
+    order: String,
+    mode: String,
     #[serde(default)]
     settings: BTreeMap<String, String>,
 }
@@ -125,6 +137,7 @@ impl From<&Identity> for IdentityText {
             cluster: identity.cluster.to_string(),
             node: identity.node.to_string(),
             host: identity.host,
+            is_founder: identity.is_founder,
             secret: identity.secret.0.iter().map(|byte| format!("{byte:02x}")).collect(),
             hosts: identity.hosts.iter().map(HostText::from).collect(),
             keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
@@ -138,6 +151,8 @@ impl From<&HostRecord> for HostText {
             host: record.host,
             node: record.node.to_string(),
             address: record.address.clone(),
+            zone: record.zone.clone(),
+            tokens: record.tokens.iter().map(|token| format!("{token:016x}")).collect(),
         }
     }
 }
@@ -150,9 +165,9 @@ impl From<&KeyspaceRecord> for KeyspaceText {
             engine: record.engine.clone(),
             durability: record.durability.to_string(),
             value_bytes_max: record.value_bytes_max,
-            group: format!("{:016x}", record.group.0),
-            view_version: record.view_version,
-            members: record.members.iter().map(NodeId::to_string).collect(),
+            replicas: record.replicas,
+            order: record.order.clone(),
+            mode: record.mode.clone(),
             settings: record.settings.clone(),
         }
     }
@@ -168,6 +183,7 @@ impl TryFrom<IdentityText> for Identity {
             ),
             node: NodeId(word(&text.node, "node")?),
             host: text.host,
+            is_founder: text.is_founder,
             secret: secret(&text.secret)?,
             hosts: text.hosts.into_iter().map(HostRecord::try_from).collect::<Result<_, _>>()?,
             keyspaces: text
@@ -183,10 +199,13 @@ impl TryFrom<HostText> for HostRecord {
     type Error = String;
 
     fn try_from(text: HostText) -> Result<HostRecord, String> {
+        let tokens = text.tokens.iter().map(|token| word(token, "tokens"));
         Ok(HostRecord {
             host: text.host,
             node: NodeId(word(&text.node, "node")?),
             address: text.address,
+            zone: text.zone,
+            tokens: tokens.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -195,15 +214,14 @@ impl TryFrom<KeyspaceText> for KeyspaceRecord {
     type Error = String;
 
     fn try_from(text: KeyspaceText) -> Result<KeyspaceRecord, String> {
-        let members = text.members.iter().map(|member| word(member, "members").map(NodeId));
         Ok(KeyspaceRecord {
             lane: LaneId(text.lane),
             engine: text.engine,
             durability: text.durability.parse().map_err(str::to_owned)?,
             value_bytes_max: text.value_bytes_max,
-            group: GroupId(word(&text.group, "group")?),
-            view_version: text.view_version,
-            members: members.collect::<Result<_, _>>()?,
+            replicas: text.replicas,
+            order: text.order,
+            mode: text.mode,
             settings: text.settings,
             name: text.name,
         })
@@ -240,17 +258,24 @@ mod tests {
             cluster: ClusterId(u128::MAX / 3),
             node,
             host: 2,
+            is_founder: true,
             secret: Secret([0xa7; 32]),
-            hosts: vec![HostRecord { host: 2, node, address: "127.0.0.1:7001".to_owned() }],
+            hosts: vec![HostRecord {
+                host: 2,
+                node,
+                address: "127.0.0.1:7001".to_owned(),
+                zone: "a".to_owned(),
+                tokens: vec![7, u64::MAX],
+            }],
             keyspaces: vec![KeyspaceRecord {
                 name: "default".to_owned(),
                 lane: LaneId(3),
                 engine: "linearizable".to_owned(),
                 durability: Durability::Periodic { every_ms: 20 },
                 value_bytes_max: 16 << 20,
-                group: GroupId(1),
-                view_version: 1,
-                members: vec![node, NodeId(7)],
+                replicas: 5,
+                order: "hash".to_owned(),
+                mode: "atomic".to_owned(),
                 settings: BTreeMap::from([("index".to_owned(), "on".to_owned())]),
             }],
         };

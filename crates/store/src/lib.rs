@@ -38,8 +38,9 @@ pub mod log;
 mod mark;
 pub mod memory;
 mod recovery;
+mod start;
 
-pub use directory::{Directory, create, identity_of};
+pub use directory::{Directory, check_empty, create, identity_of};
 pub use error::DirectoryError;
 pub use fjall_store::{FjallLog, FjallReader, Opened, Options, Stats, open};
 pub use identity::{HostRecord, Identity, KeyspaceRecord, Secret};

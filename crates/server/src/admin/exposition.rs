@@ -133,7 +133,8 @@ impl Cells {
     }
 
     fn peers(&self, out: &mut Out<'_, '_>) -> fmt::Result {
-        let peers: Vec<_> = self.0.peers.iter().map(|peer| (peer.host.to_string(), peer)).collect();
+        let peers: Vec<_> =
+            self.0.peers().iter().map(|peer| (peer.label(), Arc::clone(peer))).collect();
         out.gauges("peer_up", "Whether the other host is connected", |each| {
             peers
                 .iter()
@@ -230,8 +231,8 @@ mod tests {
         let shared = Arc::new(sample());
         shared.clients.set(7);
         shared.reject(RejectReason::Frame);
-        shared.set_peer_up(1, true);
-        shared.peers[0].frames_dropped.add(3);
+        shared.peers()[1].set_up(&shared, true);
+        shared.peers()[0].frames_dropped.add(3);
         shared.syncs.observe(Duration::from_micros(80));
         let keyspace = &shared.keyspaces[0];
         keyspace.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));

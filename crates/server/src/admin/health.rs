@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(ready(), Some(false));
         shared.set_keyspace_ready(0, true);
         assert_eq!(ready(), Some(false));
-        shared.set_peer_up(0, true);
+        shared.peers()[0].set_up(&shared, true);
         assert_eq!(ready(), Some(true));
         assert!(is_ready(&shared));
         shared.stopping();
@@ -207,7 +207,7 @@ mod tests {
         let shared = sample();
         open(&shared);
         shared.set_keyspace_ready(0, true);
-        shared.set_peer_up(0, true);
+        shared.peers()[0].set_up(&shared, true);
         assert_eq!(ask(Probe::Ready, &[("keyspace", "default")], &shared).0, Some(true));
         let (passed, text) = ask(Probe::Ready, &[("keyspace", "other")], &shared);
         assert_eq!((passed, text.as_str()), (None, "no keyspace other\n"));

@@ -1,32 +1,49 @@
 //! The HTTP door: health, metrics and status, for operators and their tools.
 //!
-//! It runs on a thread of its own with a runtime of its own and only reads [`Shared`], so that a
-//! slow or hostile client here never costs an operation anything, and health can be asked while
-//! the core thread is stuck: that is when it matters.
+//! It runs on a thread of its own with a runtime of its own, so that a slow or hostile client here
+//! never costs an operation anything. Health, metrics and status only read [`Shared`] and can be
+//! asked while the core thread is stuck: that is when it matters. What only the core thread knows
+//! is asked of it through a queue.
 //!
 //! | module | what it answers |
 //! |---|---|
 //! | [`health`] | `/livez`, `/readyz`, `/healthz`, `/startupz` |
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
+//! | `operate` | `/ring`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
 
 pub mod exposition;
 pub mod health;
+mod operate;
 pub mod status;
 
+use crate::host::Questions;
 use crate::metrics::Shared;
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use health::{Probe, Question};
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// What the door answers from.
+pub struct Door {
+    /// What the host tells the outside.
+    pub shared: Arc<Shared>,
+    /// Where the core thread is asked.
+    pub questions: Arc<Questions>,
+    /// When a lane must have answered.
+    pub timeout: Duration,
+    /// Whether frames may be dropped and delayed on purpose.
+    pub takes_faults: bool,
+}
 
 /// The HTTP door while it is open. Closed when dropped.
 pub struct Admin {
@@ -42,7 +59,7 @@ impl Admin {
     /// The listener or the thread cannot be had; nothing was started.
     pub fn open(
         bind: SocketAddr,
-        shared: Arc<Shared>,
+        door: Door,
         beside: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<Admin> {
         let listener = TcpListener::bind(bind)?;
@@ -53,7 +70,7 @@ impl Admin {
         let serve = async move {
             tokio::spawn(beside);
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let server = axum::serve(listener, router(shared)).into_future();
+            let server = axum::serve(listener, router(Arc::new(door))).into_future();
             tokio::select! {
                 result = server => result,
                 _ = stopped => Ok(()),
@@ -85,10 +102,10 @@ impl Drop for Admin {
     }
 }
 
-fn router(shared: Arc<Shared>) -> Router {
+fn router(door: Arc<Door>) -> Router {
     let health = |probe: Probe| {
-        get(move |State(shared): State<Arc<Shared>>, Query(pairs): Query<Vec<(String, String)>>| {
-            let answer = health::answer(probe, &Question::of(pairs), &shared);
+        get(move |State(door): State<Arc<Door>>, Query(pairs): Query<Vec<(String, String)>>| {
+            let answer = health::answer(probe, &Question::of(pairs), &door.shared);
             let status = match answer.is_passed {
                 Some(true) => StatusCode::OK,
                 Some(false) => StatusCode::SERVICE_UNAVAILABLE,
@@ -104,16 +121,21 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/startupz", health(Probe::Started))
         .route("/metrics", get(metrics))
         .route("/status", get(status_json))
-        .with_state(shared)
+        .route("/ring", get(operate::ring))
+        .route("/explain", get(operate::explain))
+        .route("/control/drain", post(operate::drain))
+        .route("/control/remove", post(operate::remove))
+        .route("/dev/faults", post(operate::faults))
+        .with_state(door)
 }
 
-async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+async fn metrics(State(door): State<Arc<Door>>) -> Response {
     const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, TEXT)], exposition::render(shared)).into_response()
+    ([(header::CONTENT_TYPE, TEXT)], exposition::render(Arc::clone(&door.shared))).into_response()
 }
 
-async fn status_json(State(shared): State<Arc<Shared>>) -> Response {
-    let body = format!("{}\n", status::of(&shared));
+async fn status_json(State(door): State<Arc<Door>>) -> Response {
+    let body = format!("{}\n", status::of(&door.shared));
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
@@ -122,13 +144,20 @@ mod tests {
     use super::*;
     use crate::cli::http;
     use crate::metrics::shared::tests::sample;
-    use std::time::Duration;
 
     #[test]
     fn every_path_answers_over_a_socket() {
         let shared = Arc::new(sample());
         let any = "127.0.0.1:0".parse().expect("an address");
-        let admin = Admin::open(any, Arc::clone(&shared), async {}).expect("a free port");
+        let (questions, inbox) = crate::host::questions();
+        drop(inbox);
+        let door = Door {
+            shared: Arc::clone(&shared),
+            questions,
+            timeout: Duration::from_secs(5),
+            takes_faults: false,
+        };
+        let admin = Admin::open(any, door, async {}).expect("a free port");
         let ask = |path: &str| {
             http::get(&admin.address().to_string(), path, Duration::from_secs(10)).expect("answer")
         };
@@ -141,6 +170,9 @@ mod tests {
         let status: serde_json::Value =
             serde_json::from_str(&ask("/status").body).expect("valid JSON");
         assert_eq!(status["host"], 1);
+        assert_eq!(ask("/ring").status, 503, "there is no core thread");
+        assert_eq!(ask("/explain").status, 400);
+        assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
         let address = admin.address();
         drop(admin);
         assert!(std::net::TcpStream::connect(address).is_err(), "the door is closed");

@@ -27,7 +27,7 @@ pub fn of(shared: &Shared) -> Value {
         "clients": shared.clients.get(),
         "unsynced_bytes": shared.unsynced_bytes.get(),
         "keyspaces": shared.keyspaces.iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
-        "peers": shared.peers.iter().map(peer).collect::<Vec<_>>(),
+        "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
     })
 }
 
@@ -56,8 +56,9 @@ fn peer(cells: &PeerCells) -> Value {
     json!({
         "host": cells.host,
         "node": cells.node.to_string(),
-        "address": cells.address,
+        "address": cells.address(),
         "up": cells.is_up(),
+        "trouble": cells.trouble(),
         "frames_dropped": cells.frames_dropped.get(),
     })
 }
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn a_starting_host_shows_no_doors_and_is_not_ready() {
         let shared = sample();
-        shared.set_peer_up(0, true);
+        shared.peers()[0].set_up(&shared, true);
         shared.keyspaces[0].show(vec![("operations", String::from("3"))]);
         let status = of(&shared);
         assert_eq!(status["cluster"], "000000000000000000000000000000c1");

@@ -25,10 +25,18 @@ pub struct Args {
     /// How durable data is before it is acknowledged: sync, periodic=50ms or memory
     #[arg(long, default_value = "sync", value_name = "LEVEL")]
     durability: Durability,
-    /// A keyspace, once for each: NAME=ENGINE[,durability=LEVEL][,value=SIZE]; if none is given,
-    /// default=linearizable
+    /// A keyspace, once for each: NAME=ENGINE[,replicas=1|3|5|7][,durability=LEVEL][,value=SIZE]
+    /// [,order=hash|key][,mode=atomic|eventual]; if none is given, default=linearizable
     #[arg(long = "keyspace", value_name = "SPEC")]
     keyspaces: Vec<KeyspaceSpec>,
+    /// The failure zone of a host, once for each in the order of the hosts, or not at all; the
+    /// replicas of a key are kept in different zones where there are enough
+    #[arg(long = "zone", value_name = "NAME")]
+    zones: Vec<String>,
+    /// How many places on the ring each host has: more spread the load more evenly, and cost more
+    /// groups
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    tokens: usize,
     #[command(flatten)]
     format: Output,
 }
@@ -43,14 +51,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if keyspaces.is_empty() {
         keyspaces.push(KeyspaceSpec::standard());
     }
-    let plan =
-        Plan { hosts: hosts.collect::<Result<_, _>>()?, keyspaces, durability: args.durability };
+    let plan = Plan {
+        hosts: hosts.collect::<Result<_, _>>()?,
+        zones: args.zones.clone(),
+        tokens: args.tokens,
+        keyspaces,
+        durability: args.durability,
+    };
     let identity = provision::write(&plan, &args.output)?;
     let directories: Vec<(u32, PathBuf)> = identity
         .hosts
         .iter()
         .map(|record| (record.host, provision::host_directory(&args.output, record.host)))
         .collect();
+    let secret = args.output.join(provision::secret::FILE_NAME);
     if args.format.is_json() {
         let hosts: Vec<_> = directories
             .iter()
@@ -65,7 +79,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 })
             })
             .collect();
-        let object = json!({ "cluster": identity.cluster.to_string(), "hosts": hosts });
+        let object = json!({
+            "cluster": identity.cluster.to_string(),
+            "secret_file": secret,
+            "hosts": hosts,
+        });
         writeln!(stdout(), "{object}")?;
         return Ok(());
     }
@@ -81,8 +99,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let first = directories[0].1.display();
     write!(
         stdout(),
-        "Cluster {} was written:\n\n{table}\nStart each host with: quorate server --data {first}\n",
-        identity.cluster
+        "Cluster {} was written:\n\n{table}\nStart each host with: quorate server --data {first}\n\
+         Hosts that join later need {}; keep it as you keep a password.\n",
+        identity.cluster,
+        secret.display(),
     )?;
     Ok(())
 }

@@ -2,17 +2,18 @@
 
 use super::exit::{Code, Failure};
 use super::output::Output;
-use crate::admin::{Admin, health};
+use crate::admin::{Admin, Door, health};
 use crate::config::{Config, Environment, Loaded, Sources};
-use crate::metrics::{KeyspaceCells, PeerCells, Shared};
+use crate::metrics::{KeyspaceCells, Shared};
+use crate::ring::founding::ring_hosts;
 use crate::shutdown::Shutdown;
 use crate::{host, logging};
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ring::RingHost;
 use quorate_store::{Directory, Identity};
 use rustix::process::{Pid, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{Write, stdout};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -124,8 +125,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let directory = Directory::open(&config.node.data, None)?;
     let identity = directory.identity();
     logging::set_node(&identity.node.to_string());
-    let peers = peers(&config, identity)?;
-    let shared = Arc::new(shared(identity, &directory, &peers));
+    let hosts = hosts(&config, identity)?;
+    let shared = Arc::new(shared(identity, &directory));
     let shutdown = Arc::new(Shutdown::default());
     let (host, data) = (identity.host, std::path::absolute(directory.path())?);
     let start = directory.start().0;
@@ -140,7 +141,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             () = stop_on_signal(&asked) => {}
         }
     };
-    let admin = Admin::open(config.http.bind, Arc::clone(&shared), beside).map_err(|error| {
+    let (questions, inbox) = host::questions();
+    let door = Door {
+        shared: Arc::clone(&shared),
+        questions,
+        timeout: config.limits.request_timeout.0,
+        takes_faults: config.dev.faults,
+    };
+    let admin = Admin::open(config.http.bind, door, beside).map_err(|error| {
         Failure::failed(format!("the http door cannot listen on {}: {error}", config.http.bind))
     })?;
     bound.set(admin.address()).expect("the address is set once");
@@ -148,7 +156,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         directory,
         resp: config.resp.bind,
         cluster: config.cluster.bind,
-        peers: peers.iter().map(|peer| (peer.node, peer.resolved)).collect(),
+        hosts,
+        questions: inbox,
         request_timeout: config.limits.request_timeout.0,
         clients_max: config.resp.clients_max as usize,
         store: quorate_store::Options {
@@ -170,44 +179,27 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(result?)
 }
 
-struct Peer {
-    host: u32,
-    node: NodeId,
-    address: String,
-    resolved: SocketAddr,
-}
-
-/// The other hosts, where the configuration or else the identity says they are.
-fn peers(config: &Config, identity: &Identity) -> Result<Vec<Peer>, Failure> {
+/// The hosts of the directory, where the configuration or else the identity says they are.
+fn hosts(config: &Config, identity: &Identity) -> Result<Vec<RingHost>, Failure> {
     let given = &config.cluster.addresses.0;
     if !given.is_empty() && given.len() != identity.hosts.len() {
         let (given, hosts) = (given.len(), identity.hosts.len());
         let text = format!("cluster.addresses has {given} addresses for {hosts} hosts");
         return Err(Failure::new(Code::CheckFailed, text));
     }
-    let mut peers = Vec::new();
-    for (index, record) in identity.hosts.iter().enumerate() {
-        if record.node == identity.node {
-            continue;
-        }
-        let address = given.get(index).unwrap_or(&record.address).clone();
-        let resolved = address.to_socket_addrs().ok().and_then(|mut found| found.next());
-        let resolved = resolved.ok_or_else(|| {
-            Failure::failed(format!("host {}: no address is known for {address}", record.host))
-        })?;
-        peers.push(Peer { host: record.host, node: record.node, address, resolved });
+    let mut hosts = ring_hosts(&identity.hosts);
+    for (host, address) in hosts.iter_mut().zip(given) {
+        host.address.clone_from(address);
     }
-    Ok(peers)
+    Ok(hosts)
 }
 
-fn shared(identity: &Identity, directory: &Directory, peers: &[Peer]) -> Shared {
+fn shared(identity: &Identity, directory: &Directory) -> Shared {
     let keyspaces = identity.keyspaces.iter().map(|record| {
-        let members = record.members.clone();
-        KeyspaceCells::new(&record.name, &record.engine, record.durability, members)
+        KeyspaceCells::new(&record.name, &record.engine, record.durability, record.replicas)
     });
-    let peers = peers.iter().map(|peer| PeerCells::new(peer.host, peer.node, &peer.address));
     let me = (identity.host, identity.node, directory.start());
-    Shared::new(identity.cluster, me, keyspaces.collect(), peers.collect())
+    Shared::new(identity.cluster, me, keyspaces.collect(), Vec::new())
 }
 
 /// Has the operating system end this process when its parent ends, however that happens. A host of

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_a_host_says_is_shown_beside_a_host_that_is_away() {
         let shared = sample();
-        shared.set_peer_up(0, true);
+        shared.peers()[0].set_up(&shared, true);
         let mut status = admin::status::of(&shared);
         status["http"] = Value::from("127.0.0.1:7412");
         let away = json!({ "http": "127.0.0.1:7422", "error": "connection refused" });

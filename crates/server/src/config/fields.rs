@@ -40,6 +40,7 @@ pub const SECTIONS: &[(&str, &str)] = &[
     ("store", "The store in the data directory."),
     ("limits", "Bounds."),
     ("log", "Log lines, on standard error."),
+    ("dev", "What only clusters on one machine want; `quorate dev` sets it."),
 ];
 
 /// Every setting, grouped by section in the order of [`SECTIONS`].
@@ -153,6 +154,13 @@ pub const FIELDS: &[Field] = &[
               otherwise.",
         set: |config, text| assign(&mut config.log.format, text),
         show: |config| config.log.format.to_string(),
+    },
+    Field {
+        path: "dev.faults",
+        shape: Shape::Flag,
+        doc: "Whether `quorate dev ctl` may have this host drop and delay frames.",
+        set: |config, text| assign(&mut config.dev.faults, text),
+        show: |config| config.dev.faults.to_string(),
     },
 ];
 

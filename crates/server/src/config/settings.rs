@@ -23,6 +23,8 @@ pub struct Config {
     pub limits: Limits,
     /// The log.
     pub log: Log,
+    /// What only clusters on one machine want.
+    pub dev: Dev,
 }
 
 /// The host itself.
@@ -91,6 +93,13 @@ pub struct Log {
     pub format: LogFormat,
 }
 
+/// What only clusters on one machine want.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dev {
+    /// Whether frames to other hosts may be dropped and delayed on purpose.
+    pub faults: bool,
+}
+
 const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }
@@ -119,6 +128,7 @@ impl Default for Config {
             },
             limits: Limits { request_timeout: Length(Duration::from_secs(5)) },
             log: Log { level: LogLevel::Info, format: LogFormat::Auto },
+            dev: Dev { faults: false },
         }
     }
 }

@@ -28,6 +28,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub const PORT_BASE: u16 = 7400;
 /// How many hosts a new cluster has.
 pub const HOSTS: u32 = 3;
+/// How many hosts a new cluster has at most.
+pub const HOSTS_MAX: u32 = 32;
 /// How long a stopping host may take to finish what is in hand and sync.
 const STOP_MAX: Duration = Duration::from_secs(60);
 
@@ -40,8 +42,9 @@ pub struct Args {
     /// Where the hosts keep their data, in host-1, host-2 and so on
     #[arg(long, default_value = "quorate-data", value_name = "DIR")]
     pub data: PathBuf,
-    /// How many hosts a new cluster has: 3 to 7 [default: 3]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(3..=7), value_name = "COUNT")]
+    /// How many hosts a new cluster has: 1 to 32 [default: 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(HOSTS_MAX)))]
+    #[arg(value_name = "COUNT")]
     pub hosts: Option<u32>,
     /// Host i has port PORT + 10 i + 1 for other hosts, + 2 for HTTP, + 3 for RESP
     /// [default: 7400]
@@ -51,6 +54,9 @@ pub struct Args {
     /// memory [default: sync]
     #[arg(long, value_name = "LEVEL")]
     pub durability: Option<Durability>,
+    /// How many places on the ring each host of a new cluster has [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub tokens: Option<usize>,
     /// A setting for every host
     #[arg(long = "set", value_name = "SECTION.NAME=VALUE")]
     pub set: Vec<String>,

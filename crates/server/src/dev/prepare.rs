@@ -1,6 +1,6 @@
 //! The directories of a cluster on this machine, made or found again, and its ports.
 
-use super::{Args, HOSTS, PORT_BASE};
+use super::{Args, HOSTS, HOSTS_MAX, PORT_BASE};
 use crate::cli::exit::{Code, Failure};
 use crate::config::{Environment, Loaded, Sources};
 use crate::provision::{self, Doors, KeyspaceSpec, Plan, host_directory};
@@ -35,8 +35,7 @@ pub fn prepare(args: &Args) -> Result<Prepared, Failure> {
 }
 
 fn has_hosts(data: &Path) -> bool {
-    (1..=quorate_kernel::limits::GROUP_MEMBERS_MAX)
-        .any(|number| host_directory(data, number as u32).exists())
+    (1..=HOSTS_MAX).any(|number| host_directory(data, number).exists())
 }
 
 fn doors(port_base: u16, count: u32) -> Result<Vec<Doors>, Failure> {
@@ -49,6 +48,8 @@ fn make(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
     check_ports(&hosts)?;
     let plan = Plan {
         hosts,
+        zones: Vec::new(),
+        tokens: args.tokens.unwrap_or(1),
         keyspaces: vec![KeyspaceSpec::standard()],
         durability: args.durability.unwrap_or_default(),
     };
@@ -178,6 +179,7 @@ mod tests {
             hosts: None,
             port_base: Some(port_base),
             durability: None,
+            tokens: None,
             set: Vec::new(),
             output: Output { format: Format::Text },
         }

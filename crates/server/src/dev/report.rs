@@ -27,7 +27,7 @@ pub fn text(prepared: &Prepared, lines: &[ReadyLine]) -> String {
         })
         .collect();
     let table = columns("  ", &["HOST", "PROCESS", "RESP", "HTTP", "CLUSTER", "DATA"], &rows);
-    let [first, second, last] = [&lines[0], &lines[1], &lines[lines.len() - 1]];
+    let [first, second, last] = [&lines[0], &lines[1 % lines.len()], &lines[lines.len() - 1]];
     let port = |line: &ReadyLine| line.resp.port();
     let names: Vec<&str> =
         prepared.identity.keyspaces.iter().map(|keyspace| keyspace.name.as_str()).collect();
@@ -82,6 +82,8 @@ mod tests {
         let hosts = (1..=3).map(|number| Doors::on_this_machine(7400, number));
         let plan = Plan {
             hosts: hosts.collect::<Result<_, _>>().expect("ports in range"),
+            zones: Vec::new(),
+            tokens: 1,
             keyspaces: vec![KeyspaceSpec::standard()],
             durability: Durability::Memory,
         };

@@ -1,31 +1,33 @@
 //! The core thread: drain what has arrived, run one turn, write once per peer and client.
 
 use super::clients::Clients;
+use super::desk::{Desk, Sight};
 use super::disk::{self, Disk};
 use super::handshake::{Hello, settings_hash};
 use super::links::Links;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
-use super::{HostError, Options, facts};
-use crate::metrics::{DoorAddresses, RejectReason, RoundKind, Shared};
+use super::{HostError, Options, facts, show};
+use crate::metrics::{DoorAddresses, RejectReason, Shared};
+use crate::ring::founding;
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Waker};
 use quorate_doors::resp::Clock;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::process::{Inspect, Recovery};
+use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Durability};
-use quorate_kernel::time::{Time, WallTime};
+use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Frame;
-use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
+use quorate_node::catalog::Catalog;
+use quorate_node::factory::{Pace, overlay};
 use quorate_node::host::Host;
-use quorate_node::node::{Node, lanes};
+use quorate_node::node::{LaneSpec, Node, lanes};
 use quorate_node::pump::{self, Input};
-use quorate_store::{Directory, Identity};
-use std::fmt::Display;
+use quorate_store::{Directory, HostRecord};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -47,6 +49,7 @@ pub(super) struct Core {
     cluster: TcpListener,
     clients: Clients,
     links: Links,
+    desk: Desk,
     node: Node,
     disk: Disk,
     directory: Directory,
@@ -64,6 +67,7 @@ pub(super) struct Core {
 /// What a turn lets out.
 struct Out<'a> {
     links: &'a mut Links,
+    desk: &'a mut Desk,
     answers: &'a mut Vec<(Ticket, Outcome)>,
     disk: &'a Disk,
 }
@@ -81,7 +85,10 @@ impl Host for Out<'_> {
         self.disk.commit(batch);
     }
 
-    fn ring(&mut self, _ring: &Arc<Ring>) {}
+    fn ring(&mut self, ring: &Arc<Ring>) {
+        self.links.set_ring(ring);
+        self.desk.set_ring(ring);
+    }
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
@@ -97,7 +104,7 @@ impl Core {
         let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
         let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
         let identity = directory.identity().clone();
-        let catalog = catalog(&identity)?;
+        let catalog = founding::catalog(&identity)?;
         let clock = quorate_store::machine_clock();
         let opened = quorate_store::open(&directory, &options.store, clock)?;
         if let Some(cut) = &opened.cut {
@@ -111,24 +118,32 @@ impl Core {
         let wake_disk = Arc::clone(&waker);
         let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
             .map_err(system("the disk thread"))?;
-        let recovery = |durability: Durability| match directory.remembers(durability) {
-            true => Recovery::Intact,
-            false => Recovery::Forgot,
-        };
-        let lanes = lanes(&catalog, recovery);
         let me = directory.incarnation();
+        let overlay = overlay_of(&catalog, &options.hosts, me.node, cluster_at);
+        let lanes = lanes_of(overlay, &catalog, &directory);
         let node = Node::new(me, seed, recovered, Box::new(reader), lanes);
         let hello = Hello {
             cluster: identity.cluster,
             from: me,
             to: me.node,
             settings: settings_hash(&identity),
+            run: seed,
         };
         let (port, clients_max) = (resp_at.port(), options.clients_max);
         let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
         let timeout = options.request_timeout;
+        let number = |record: &HostRecord| (record.node, record.host);
+        let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
         let clients = Clients::new(Arc::new(door), Arc::clone(&shared), clients_max, timeout, seed);
-        let links = Links::new(hello, &options.peers, Arc::clone(&shared));
+        let links = Links::new(hello, &options.hosts, &numbers, Arc::clone(&shared));
+        let waker_on_question = Arc::clone(&waker);
+        let desk = Desk::new(
+            options.questions,
+            Ring::new(0, options.hosts.clone()),
+            numbers.clone(),
+            Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
+            move || drop(waker_on_question.wake()),
+        );
         let waker_on_stop = waker;
         shutdown.on_request(move || drop(waker_on_stop.wake()));
         shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
@@ -138,6 +153,7 @@ impl Core {
             cluster,
             clients,
             links,
+            desk,
             node,
             disk,
             directory,
@@ -172,8 +188,8 @@ impl Core {
 
     fn serve(&mut self) -> Result<(), HostError> {
         let mut events = Events::with_capacity(1024);
-        let Core { node, links, answers, disk, .. } = self;
-        node.start(&mut Out { links, answers, disk });
+        let Core { node, links, desk, answers, disk, .. } = self;
+        node.start(&mut Out { links, desk, answers, disk });
         self.turns()?;
         self.tend();
         while !self.is_done() {
@@ -189,12 +205,21 @@ impl Core {
             self.take_inputs()?;
             self.turns()?;
             self.clients.flush(self.clock, &mut self.inputs);
+            self.tend_links();
             self.links.flush();
             if self.tended.elapsed() >= TEND_EVERY {
                 self.tend();
             }
         }
         Ok(())
+    }
+
+    fn tend_links(&mut self) {
+        let now = Instant::now();
+        if self.links.next_due().is_some_and(|due| due <= now) {
+            self.links.dial(now, self.poll.registry());
+            self.links.send_kept(now);
+        }
     }
 
     fn tick(&mut self) {
@@ -215,8 +240,8 @@ impl Core {
             let at = self.epoch + Duration::from_nanos(deadline.0);
             timeout = timeout.min(at.saturating_duration_since(Instant::now()));
         }
-        if let Some(dial) = self.links.next_dial() {
-            timeout = timeout.min(dial.saturating_duration_since(Instant::now()));
+        if let Some(due) = self.links.next_due() {
+            timeout = timeout.min(due.saturating_duration_since(Instant::now()));
         }
         // The poller counts in milliseconds and rounds a part of one up.
         timeout
@@ -286,6 +311,8 @@ impl Core {
         if let Some(durable) = self.disk.progress()? {
             self.inputs.push(Input::Durable(durable));
         }
+        let Core { node, catalog, links, clock, inputs, .. } = self;
+        self.desk.take(&mut Sight { node, catalog, links, clock: *clock, inputs });
         self.links.read(&mut self.inputs);
         if self.may_read_clients() {
             self.clients.read(self.clock, &mut self.inputs);
@@ -295,11 +322,13 @@ impl Core {
 
     fn turns(&mut self) -> Result<(), Fatal> {
         for _ in 0..TURNS_MAX {
-            let Core { node, links, answers, disk, inputs, clock, .. } = self;
-            let mut out = Out { links, answers, disk };
+            let Core { node, links, desk, answers, disk, inputs, clock, .. } = self;
+            let mut out = Out { links, desk, answers, disk };
             pump::turn(node, clock.now, clock.wall, inputs, &mut out)?;
             for (ticket, outcome) in self.answers.drain(..) {
-                self.clients.complete(ticket, outcome, self.clock, &mut self.inputs);
+                if let Some(outcome) = self.desk.complete(ticket, outcome) {
+                    self.clients.complete(ticket, outcome, self.clock, &mut self.inputs);
+                }
             }
             if self.inputs.is_empty() {
                 break;
@@ -314,14 +343,14 @@ impl Core {
         self.tended = now;
         self.shared.beat();
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
-        self.links.tend(now, self.poll.registry());
+        self.links.tend(now);
         self.clients.tend(self.clock.now);
         let mut all_ready = true;
         for (index, keyspace) in self.catalog.keyspaces.iter().enumerate() {
             let is_ready = self.node.is_ready(keyspace.lane);
             all_ready &= is_ready;
             self.shared.set_keyspace_ready(index, is_ready);
-            show(&self.node, keyspace.lane, &self.shared, index);
+            show::keyspace(&self.node, keyspace.lane, &self.shared, index);
         }
         let progress = self.node.progress();
         let is_refilled = all_ready && progress.synced == progress.written;
@@ -344,33 +373,6 @@ impl Core {
     }
 }
 
-/// Shows an engine's state to metrics and `/status`.
-fn show(node: &Node, lane: LaneId, shared: &Shared, index: usize) {
-    struct Fields(Vec<(&'static str, String)>);
-    impl Inspect for Fields {
-        fn field(&mut self, name: &'static str, value: &dyn Display) {
-            self.0.push((name, value.to_string()));
-        }
-    }
-    let mut fields = Fields(Vec::new());
-    node.inspect(lane, &mut fields);
-    let cells = &shared.keyspaces[index];
-    for (name, value) in &fields.0 {
-        let Ok(number) = value.parse() else { continue };
-        match *name {
-            "view" => cells.view_version.set(number),
-            "members" => cells.view_members.set(number),
-            "reads_in_one_round" => cells.rounds(RoundKind::Read).set(number),
-            "write_backs" => cells.rounds(RoundKind::WriteBack).set(number),
-            "writes" => cells.rounds(RoundKind::Write).set(number),
-            "queries" => cells.rounds(RoundKind::Query).set(number),
-            "pages" => cells.rounds(RoundKind::Scan).set(number),
-            _ => {}
-        }
-    }
-    cells.show(fields.0);
-}
-
 fn listen(
     poll: &Poll,
     door: &'static str,
@@ -389,21 +391,35 @@ fn wall() -> WallTime {
     WallTime(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// The lanes of this host's node, each in the condition in which the directory found it.
+fn lanes_of(overlay: overlay::Settings, catalog: &Catalog, directory: &Directory) -> Vec<LaneSpec> {
+    lanes(overlay, catalog, Pace::default(), |durability| match directory.remembers(durability) {
+        true => Recovery::Intact,
+        false => Recovery::Forgot,
+    })
+}
+
+/// What the overlay begins with: this host as the directory has it, and the hosts it names.
+fn overlay_of(
+    catalog: &Catalog,
+    hosts: &[RingHost],
+    me: NodeId,
+    cluster: SocketAddr,
+) -> overlay::Settings {
+    let mine = hosts.iter().find(|host| host.who.node == me);
+    let replicas = catalog.keyspaces.iter().map(|keyspace| usize::from(keyspace.replicas));
+    overlay::Settings {
+        address: mine.map_or_else(|| cluster.to_string(), |host| host.address.clone()),
+        zone: mine.map_or_else(String::new, |host| host.zone.clone()),
+        tokens: mine.map_or_else(Vec::new, |host| host.tokens.clone()),
+        hosts: hosts.to_vec(),
+        replicas_max: replicas.max().unwrap_or(1),
+        balance: false,
+    }
+}
+
 /// The shortest sync interval of the periodic keyspaces.
 fn sync_every(catalog: &Catalog) -> Option<Duration> {
     let every = catalog.keyspaces.iter().filter_map(|keyspace| keyspace.durability.every());
     every.min().map(|span| Duration::from_nanos(span.0))
-}
-
-/// The keyspaces the cluster was born with.
-fn catalog(identity: &Identity) -> Result<Catalog, CatalogError> {
-    let mut catalog = Catalog::default();
-    for record in &identity.keyspaces {
-        let engine = record.engine.parse()?;
-        let (lane, durability) = (record.lane, record.durability);
-        let keyspace =
-            Keyspace::on_one_group(&record.name, lane, engine, durability, &record.members)?;
-        catalog.add(keyspace.with_value_bytes_max(record.value_bytes_max as usize)?)?;
-    }
-    Ok(catalog)
 }

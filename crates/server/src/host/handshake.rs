@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! magic "QRTE" | version u8 | cluster u128 | node u64 | start u32 | for node u64 | settings u64
+//!     | run u64
 //! ```
 //! All integers are little-endian. `settings` is a hash of what both must agree on of every
-//! keyspace. A host that disagrees says so in its log and closes.
+//! keyspace. `run` is drawn anew by each process: the same node and start with another run is the
+//! same identity in two places. A host that disagrees says so in its log and closes.
 
 use quorate_kernel::ids::{ClusterId, Incarnation, NodeId, Start};
 use quorate_kernel::wire::VERSION;
@@ -14,7 +16,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: [u8; 4] = *b"QRTE";
 /// How long a hello is.
-pub(super) const HELLO_BYTES: usize = 49;
+pub(super) const HELLO_BYTES: usize = 57;
+/// How much of a hello says which version it is of.
+pub(super) const VERSION_BYTES: usize = 5;
 
 /// What a host says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,7 @@ pub(super) struct Hello {
     pub from: Incarnation,
     pub to: NodeId,
     pub settings: u64,
+    pub run: u64,
 }
 
 /// Why a peer is turned away. Nothing it sent was used.
@@ -36,12 +41,40 @@ pub(super) enum HelloError {
     Cluster { found: ClusterId, expected: ClusterId },
     #[error("it looks for node {wanted}, this host has node {here}: an address is wrong")]
     Target { wanted: NodeId, here: NodeId },
-    #[error("its node {node} is none of this cluster's other nodes")]
-    Stranger { node: NodeId },
+    #[error("too many hosts are connected that the ring does not know; node {node} must wait")]
+    Crowd { node: NodeId },
+    #[error(
+        "node {node} was removed from the cluster; give its directory a new node id with \
+         `quorate rejoin`, and join again"
+    )]
+    Left { node: NodeId },
+    #[error(
+        "node {node} runs in two places with start {start}: its directory was copied; stop one of \
+         the two hosts, and join it as a new one"
+    )]
+    Twin { node: NodeId, start: u32 },
+    #[error("it shows this host's own node {node}: its directory is a copy; stop one of the two")]
+    Itself { node: NodeId },
     #[error("node {node} shows start {found} after {seen}: its directory was copied or put back")]
     Start { node: NodeId, found: u32, seen: u32 },
     #[error("its keyspaces are set differently from this host's")]
     Settings,
+}
+
+impl HelloError {
+    /// The node that was claimed, where that is what is wrong.
+    pub fn node(&self) -> Option<NodeId> {
+        match self {
+            HelloError::Start { node, .. } | HelloError::Twin { node, .. } => Some(*node),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody must act: data may be in two places.
+    pub fn is_grave(&self) -> bool {
+        use HelloError::{Itself, Start, Twin};
+        matches!(self, Start { .. } | Twin { .. } | Itself { .. })
+    }
 }
 
 impl Hello {
@@ -54,16 +87,25 @@ impl Hello {
         bytes[29..33].copy_from_slice(&self.from.start.0.to_le_bytes());
         bytes[33..41].copy_from_slice(&self.to.0.to_le_bytes());
         bytes[41..49].copy_from_slice(&self.settings.to_le_bytes());
+        bytes[49..57].copy_from_slice(&self.run.to_le_bytes());
         bytes
     }
 
-    pub fn from_bytes(bytes: &[u8; HELLO_BYTES]) -> Result<Hello, HelloError> {
-        if bytes[0..4] != MAGIC {
+    /// Whether the first bytes are of this version of the protocol. They are looked at before the
+    /// rest is awaited: another version may say less.
+    pub fn check_version(bytes: &[u8]) -> Result<(), HelloError> {
+        let length = bytes.len().min(MAGIC.len());
+        if bytes[..length] != MAGIC[..length] {
             return Err(HelloError::Magic);
         }
-        if bytes[4] != VERSION {
-            return Err(HelloError::Version { found: bytes[4] });
+        match bytes.get(4) {
+            Some(&found) if found != VERSION => Err(HelloError::Version { found }),
+            _ => Ok(()),
         }
+    }
+
+    pub fn from_bytes(bytes: &[u8; HELLO_BYTES]) -> Result<Hello, HelloError> {
+        Hello::check_version(bytes)?;
         let u64_at = |at: usize| {
             u64::from_le_bytes(*bytes[at..].first_chunk().expect("the offsets lie in the hello"))
         };
@@ -74,6 +116,7 @@ impl Hello {
             from: Incarnation { node: NodeId(u64_at(21)), start: Start(start) },
             to: NodeId(u64_at(33)),
             settings: u64_at(41),
+            run: u64_at(49),
         })
     }
 
@@ -81,6 +124,9 @@ impl Hello {
     pub fn check(&self, other: &Hello) -> Result<(), HelloError> {
         if other.cluster != self.cluster {
             return Err(HelloError::Cluster { found: other.cluster, expected: self.cluster });
+        }
+        if other.from.node == self.from.node {
+            return Err(HelloError::Itself { node: self.from.node });
         }
         if other.to != self.from.node {
             return Err(HelloError::Target { wanted: other.to, here: self.from.node });
@@ -96,15 +142,16 @@ impl Hello {
 pub(super) fn settings_hash(identity: &Identity) -> u64 {
     let mut text = String::new();
     for keyspace in &identity.keyspaces {
-        let members: Vec<u64> = keyspace.members.iter().map(|node| node.0).collect();
         text += &format!(
-            "{}|{}|{}|{}|{}|{:?}|{:?}\n",
+            "{}|{}|{}|{}|{}|{}|{}|{}|{:?}\n",
             keyspace.name,
             keyspace.lane.0,
             keyspace.engine,
             keyspace.durability,
             keyspace.value_bytes_max,
-            members,
+            keyspace.replicas,
+            keyspace.order,
+            keyspace.mode,
             keyspace.settings
         );
     }
@@ -121,6 +168,7 @@ mod tests {
             from: Incarnation { node: NodeId(3), start: Start(9) },
             to: NodeId(4),
             settings: 5,
+            run: 11,
         }
     }
 
@@ -133,6 +181,8 @@ mod tests {
         let mut bytes = hello().to_bytes();
         bytes[4] = 99;
         assert_eq!(Hello::from_bytes(&bytes), Err(HelloError::Version { found: 99 }));
+        let first = Hello::check_version(&bytes[..VERSION_BYTES]);
+        assert_eq!(first, Err(HelloError::Version { found: 99 }));
     }
 
     #[test]
@@ -143,6 +193,8 @@ mod tests {
         assert!(matches!(here.check(&foreign), Err(HelloError::Cluster { .. })));
         let lost = Hello { to: NodeId(8), ..hello() };
         assert!(matches!(here.check(&lost), Err(HelloError::Target { .. })));
+        let copy = Hello { from: here.from, ..hello() };
+        assert!(matches!(here.check(&copy), Err(HelloError::Itself { .. })));
         let other = Hello { settings: 6, ..hello() };
         assert_eq!(here.check(&other), Err(HelloError::Settings));
     }

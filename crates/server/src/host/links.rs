@@ -3,21 +3,23 @@
 //! The node with the lower id dials, the other accepts; a newer connection replaces an older one.
 //! What waits for a peer is bounded: a peer that does not read loses frames, and protocols repeat.
 
-use super::handshake::{HELLO_BYTES, Hello, HelloError};
+use super::faults::{Fate, Faults};
+use super::handshake::{HELLO_BYTES, Hello, HelloError, VERSION_BYTES};
 use super::io::{self, Progress};
 use super::mark;
+use super::peers::{DIAL_AFTER_MAX, Peers};
 use super::token::{LINK, token};
 use crate::metrics::{RejectReason, Shared};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
-use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
+use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rope::Rope;
 use quorate_kernel::wire::{Frame, frame_length};
 use quorate_node::pump::Input;
 use slab::Slab;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,26 +29,10 @@ const READ_BYTES: usize = 256 * 1024;
 const READ_BYTES_MIN: usize = 16 * 1024;
 /// The most reads from one peer in one turn.
 const READS_MAX: usize = 8;
-/// How long after a lost connection it is dialled again, at first and at most.
-const DIAL_AFTER: Duration = Duration::from_millis(20);
-const DIAL_AFTER_MAX: Duration = Duration::from_secs(1);
 /// How long a new connection may take to say hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// The most accepted connections that have not said hello.
 const STRANGERS_MAX: usize = 64;
-
-/// One other host.
-struct Peer {
-    node: NodeId,
-    address: SocketAddr,
-    link: Option<usize>,
-    highest: Start,
-    dial_at: Instant,
-    dial_after: Duration,
-    dropped: u64,
-    /// The last complaint about it, so that each is logged once.
-    complaint: Option<HelloError>,
-}
 
 /// One connection.
 struct Link {
@@ -66,45 +52,89 @@ struct Link {
 /// All connections to other hosts.
 pub(super) struct Links {
     hello: Hello,
-    peers: Vec<Peer>,
+    peers: Peers,
     links: Slab<Link>,
     readable: Vec<usize>,
     dirty: Vec<usize>,
+    faults: Faults,
     shared: Arc<Shared>,
 }
 
 impl Links {
-    pub fn new(hello: Hello, peers: &[(NodeId, SocketAddr)], shared: Arc<Shared>) -> Links {
-        let peer = |&(node, address): &(NodeId, SocketAddr)| Peer {
-            node,
-            address,
-            link: None,
-            highest: Start(0),
-            dial_at: Instant::now(),
-            dial_after: DIAL_AFTER,
-            dropped: 0,
-            complaint: None,
-        };
-        let peers = peers.iter().map(peer).collect();
-        let (links, readable, dirty) = (Slab::new(), Vec::new(), Vec::new());
-        Links { hello, peers, links, readable, dirty, shared }
+    pub fn new(
+        hello: Hello,
+        known: &[RingHost],
+        numbers: &[(NodeId, u32)],
+        shared: Arc<Shared>,
+    ) -> Links {
+        Links {
+            hello,
+            peers: Peers::new(hello.from.node, known, numbers, Arc::clone(&shared)),
+            links: Slab::new(),
+            readable: Vec::new(),
+            dirty: Vec::new(),
+            faults: Faults::default(),
+            shared,
+        }
+    }
+
+    /// Follows the ring: connects to who came, looks for who moved, parts with who has left.
+    pub fn set_ring(&mut self, ring: &Ring) {
+        for index in self.peers.set_ring(ring) {
+            let link = self.peers.get(index).and_then(|peer| peer.link);
+            match link {
+                Some(key) => self.close(key),
+                None => self.peers.forget(index),
+            }
+        }
+    }
+
+    /// The faults in force.
+    pub fn faults(&mut self) -> &mut Faults {
+        &mut self.faults
     }
 
     /// Queues a frame for its target; drops it if the target is away or does not read.
     pub fn send(&mut self, frame: &Frame) {
-        let target = frame.target.node;
-        let Some(index) = self.peers.iter().position(|peer| peer.node == target) else { return };
-        let peer = &mut self.peers[index];
-        let link = peer.link.and_then(|key| Some((key, self.links.get_mut(key)?)));
-        let room = |link: &Link| {
-            link.out.is_empty() || link.out.len() + frame.body.frame_bytes() <= PEER_QUEUE_BYTES_MAX
-        };
-        match link.filter(|(_, link)| link.is_up && room(link)) {
+        let fate = if self.faults.is_calm() { Fate::Sent } else { self.faults.judge(frame) };
+        match fate {
+            Fate::Sent => self.queue(frame.target.node, frame.body.frame_bytes(), |out| {
+                frame.write(out);
+            }),
+            Fate::Dropped => self.count_dropped(frame.target.node),
+            Fate::Kept => {}
+        }
+    }
+
+    /// Sends the frames that were kept back on purpose until now.
+    pub fn send_kept(&mut self, now: Instant) {
+        if self.faults.is_calm() {
+            return;
+        }
+        for (node, bytes) in self.faults.due(now) {
+            self.queue(node, bytes.len(), |out| out.push(bytes));
+        }
+    }
+
+    fn queue(&mut self, node: NodeId, bytes: usize, write: impl FnOnce(&mut Rope)) {
+        let Some(index) = self.peers.find(node) else { return };
+        let key = self.peers.get(index).and_then(|peer| peer.link);
+        let link = key.and_then(|key| Some((key, self.links.get_mut(key)?)));
+        let has_room =
+            |link: &Link| link.out.is_empty() || link.out.len() + bytes <= PEER_QUEUE_BYTES_MAX;
+        match link.filter(|(_, link)| link.is_up && has_room(link)) {
             Some((key, link)) => {
-                frame.write(&mut link.out);
+                write(&mut link.out);
                 mark(&mut link.is_dirty, &mut self.dirty, key);
             }
-            None => peer.dropped += 1,
+            None => self.count_dropped(node),
+        }
+    }
+
+    fn count_dropped(&mut self, node: NodeId) {
+        let index = self.peers.find(node);
+        if let Some(peer) = index.and_then(|index| self.peers.get_mut(index)) {
+            peer.dropped += 1;
         }
     }
 
@@ -118,37 +148,39 @@ impl Links {
         self.add(stream, None, registry);
     }
 
-    /// Dials the peers that this host dials and that are away; closes what never said hello.
-    pub fn tend(&mut self, now: Instant, registry: &Registry) {
-        for index in 0..self.peers.len() {
-            let peer = &mut self.peers[index];
-            let is_mine = self.hello.from.node < peer.node;
-            if !is_mine || peer.link.is_some() || now < peer.dial_at {
-                continue;
-            }
+    /// Dials the peers whose time has come.
+    pub fn dial(&mut self, now: Instant, registry: &Registry) {
+        for index in self.peers.due(now) {
+            let Some(peer) = self.peers.get_mut(index) else { continue };
             peer.dial_at = now + peer.dial_after;
             peer.dial_after = (peer.dial_after * 2).min(DIAL_AFTER_MAX);
-            if let Ok(stream) = TcpStream::connect(peer.address) {
+            let Some(address) = peer.resolved else { continue };
+            if let Ok(stream) = TcpStream::connect(address) {
                 let key = self.add(stream, Some(index), registry);
-                self.peers[index].link = key;
+                if let Some(peer) = self.peers.get_mut(index) {
+                    peer.link = key;
+                }
             }
         }
+    }
+
+    /// Closes what never said hello, and counts what waits.
+    pub fn tend(&mut self, now: Instant) {
+        self.peers.take_names();
         let is_late = |link: &Link| !link.is_up && now > link.began + HELLO_WITHIN;
         let late: Vec<usize> =
             self.links.iter().filter(|(_, link)| is_late(link)).map(|(key, _)| key).collect();
         late.into_iter().for_each(|key| self.close(key));
-        for (index, peer) in self.peers.iter().enumerate() {
-            let cells = &self.shared.peers[index];
-            cells.frames_dropped.set(peer.dropped);
+        for peer in self.peers.iter() {
+            peer.cells.frames_dropped.set(peer.dropped);
             let link = peer.link.and_then(|key| self.links.get(key));
-            cells.queued_bytes.set(link.map_or(0, |link| link.out.len() as u64));
+            peer.cells.queued_bytes.set(link.map_or(0, |link| link.out.len() as u64));
         }
     }
 
-    /// When the next peer must be dialled.
-    pub fn next_dial(&self) -> Option<Instant> {
-        let is_mine = |peer: &&Peer| self.hello.from.node < peer.node && peer.link.is_none();
-        self.peers.iter().filter(is_mine).map(|peer| peer.dial_at).min()
+    /// When something must be done though nothing arrives.
+    pub fn next_due(&self) -> Option<Instant> {
+        [self.peers.next_dial(), self.faults.next_due()].into_iter().flatten().min()
     }
 
     fn add(
@@ -175,8 +207,8 @@ impl Links {
         // Without it small frames wait for the acknowledgement of the ones before.
         link.stream.set_nodelay(true).ok();
         // Who accepted learns from the hello which node to greet.
-        if let Some(peer) = peer {
-            let hello = Hello { to: self.peers[peer].node, ..self.hello };
+        if let Some(peer) = peer.and_then(|index| self.peers.get(index)) {
+            let hello = Hello { to: peer.node, ..self.hello };
             link.out.push_slice(&hello.to_bytes());
         }
         entry.insert(link);
@@ -241,6 +273,8 @@ impl Links {
     fn cut(&mut self, key: usize, inputs: &mut Vec<Input>) -> Result<(), Loss> {
         let Some(link) = self.links.get_mut(key) else { return Ok(()) };
         if !link.is_up {
+            let first = link.input.len().min(VERSION_BYTES);
+            Hello::check_version(&link.input[..first]).map_err(Loss::Refused)?;
             if link.input.len() < HELLO_BYTES {
                 return Ok(());
             }
@@ -263,17 +297,10 @@ impl Links {
     fn greet(&mut self, key: usize, hello: &Hello) -> Result<(), HelloError> {
         self.hello.check(hello)?;
         let node = hello.from.node;
-        let known = self.peers.iter().position(|peer| peer.node == node);
-        let index = known.ok_or(HelloError::Stranger { node })?;
-        let peer = &mut self.peers[index];
-        if hello.from.start < peer.highest {
-            let (found, seen) = (hello.from.start.0, peer.highest.0);
-            return Err(HelloError::Start { node, found, seen });
-        }
-        peer.highest = hello.from.start;
-        peer.dial_after = DIAL_AFTER;
-        peer.complaint = None;
+        let index = self.peers.greet(hello)?;
+        let Some(peer) = self.peers.get_mut(index) else { return Ok(()) };
         let replaced = peer.link.replace(key).filter(|old| *old != key);
+        peer.cells.set_up(&self.shared, true);
         let link = &mut self.links[key];
         if link.peer.is_none() {
             let reply = Hello { to: node, ..self.hello };
@@ -285,7 +312,6 @@ impl Links {
         if let Some(old) = replaced {
             self.links.try_remove(old);
         }
-        self.shared.set_peer_up(index, true);
         tracing::info!(event = "peer_up", peer = %node, start = hello.from.start.0);
         Ok(())
     }
@@ -307,7 +333,8 @@ impl Links {
             Loss::Closed => {}
             Loss::Garbage => {
                 self.shared.reject(RejectReason::Frame);
-                let peer = peer.map(|index| self.peers[index].node.to_string());
+                let peer = peer.and_then(|index| self.peers.get(index));
+                let peer = peer.map(|peer| peer.node.to_string());
                 tracing::warn!(
                     event = "peer_garbage",
                     peer,
@@ -321,32 +348,40 @@ impl Links {
 
     fn complain(&mut self, peer: Option<usize>, error: &HelloError) {
         self.shared.reject(RejectReason::Handshake);
+        // Who was dialled is known; who connected is known by what it claims to be.
+        let claimed = error.node().and_then(|node| self.peers.find(node));
+        let peer = peer.or(claimed).and_then(|index| self.peers.get_mut(index));
         let address = match peer {
-            Some(index) => {
-                let peer = &mut self.peers[index];
+            Some(peer) => {
                 if peer.complaint.as_ref() == Some(error) {
                     return;
                 }
                 peer.complaint = Some(error.clone());
-                peer.address.to_string()
+                peer.cells.set_trouble(&error.to_string());
+                peer.cells.address()
             }
             None => "a connection to this host".to_owned(),
         };
-        tracing::warn!(event = "peer_refused", %address, reason = %error);
+        if error.is_grave() {
+            tracing::error!(event = "peer_refused", %address, reason = %error);
+        } else {
+            tracing::warn!(event = "peer_refused", %address, reason = %error);
+        }
     }
 
     fn close(&mut self, key: usize) {
         let Some(link) = self.links.try_remove(key) else { return };
         let Some(index) = link.peer else { return };
-        let peer = &mut self.peers[index];
-        if peer.link == Some(key) {
-            peer.link = None;
-            peer.dial_at = Instant::now() + peer.dial_after;
-            self.shared.set_peer_up(index, false);
-            if link.is_up {
-                tracing::info!(event = "peer_down", peer = %peer.node);
-            }
+        let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.link == Some(key)) else {
+            return;
+        };
+        peer.link = None;
+        peer.dial_at = Instant::now() + peer.dial_after;
+        peer.cells.set_up(&self.shared, false);
+        if link.is_up {
+            tracing::info!(event = "peer_down", peer = %peer.node);
         }
+        self.peers.forget(index);
     }
 }
 

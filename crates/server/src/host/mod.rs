@@ -9,23 +9,34 @@
 //! | `core` | the loop |
 //! | `clients` | connections of RESP clients |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
+//! | `peers`, `names` | who the other hosts are, and where |
+//! | `desk`, `show` | what operators ask, and what lanes show |
+//! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | one read, one write; what an event is about |
 
 mod clients;
 mod core;
+mod desk;
 mod disk;
 mod facts;
+mod faults;
 mod handshake;
 mod io;
 mod links;
+mod names;
+mod peers;
+mod show;
 mod token;
+
+pub use desk::{Inbox, Question, Questions, Reply, questions};
+pub use faults::Fault;
 
 use crate::metrics::Shared;
 use crate::shutdown::Shutdown;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ring::RingHost;
 use quorate_store::{Directory, DirectoryError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,8 +51,11 @@ pub struct Options {
     pub resp: SocketAddr,
     /// Where the door for other hosts listens.
     pub cluster: SocketAddr,
-    /// The other hosts' nodes and where each is looked for, in the order of [`Shared::peers`].
-    pub peers: Vec<(NodeId, SocketAddr)>,
+    /// The hosts that the directory names, this one included, each where the configuration or else
+    /// the directory says it is.
+    pub hosts: Vec<RingHost>,
+    /// What operators ask.
+    pub questions: Inbox,
     /// When an operation must have been answered.
     pub request_timeout: Duration,
     /// The most clients connected at once.

@@ -2,11 +2,12 @@
 
 use super::cell::{Counter, Gauge, Histogram};
 use super::labels::{Ending, Kind, RejectReason, RoundKind};
+use super::peer::PeerCells;
 use quorate_kernel::ids::{ClusterId, NodeId, Start};
 use quorate_kernel::storage::Durability;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -40,8 +41,8 @@ pub struct KeyspaceCells {
     pub engine: String,
     /// Its durability.
     pub durability: Durability,
-    /// The nodes of its first view.
-    pub members: Vec<NodeId>,
+    /// How many hosts hold each key; fewer while there are fewer hosts.
+    pub replicas: u8,
     ready: AtomicBool,
     /// The version of the view in force here.
     pub view_version: Gauge,
@@ -57,12 +58,7 @@ pub struct KeyspaceCells {
 impl KeyspaceCells {
     /// The cells of a keyspace that is not ready and has served nothing.
     #[must_use]
-    pub fn new(
-        name: &str,
-        engine: &str,
-        durability: Durability,
-        members: Vec<NodeId>,
-    ) -> KeyspaceCells {
+    pub fn new(name: &str, engine: &str, durability: Durability, replicas: u8) -> KeyspaceCells {
         let combinations = Kind::ALL.len() * Ending::ALL.len();
         KeyspaceCells {
             name: name.to_owned(),
@@ -75,7 +71,7 @@ impl KeyspaceCells {
             rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),
             fields: Mutex::new(Vec::new()),
-            members,
+            replicas,
         }
     }
 
@@ -115,43 +111,6 @@ impl KeyspaceCells {
     }
 }
 
-/// The cells of one other host. Written by the core thread.
-#[derive(Debug)]
-pub struct PeerCells {
-    /// The host's number.
-    pub host: u32,
-    /// Its node.
-    pub node: NodeId,
-    /// Where it is looked for.
-    pub address: String,
-    up: AtomicBool,
-    /// Frames not sent because its queue was full or it was away.
-    pub frames_dropped: Counter,
-    /// Bytes that wait in its queue.
-    pub queued_bytes: Gauge,
-}
-
-impl PeerCells {
-    /// The cells of a peer that is not connected.
-    #[must_use]
-    pub fn new(host: u32, node: NodeId, address: &str) -> PeerCells {
-        PeerCells {
-            host,
-            node,
-            address: address.to_owned(),
-            up: AtomicBool::new(false),
-            frames_dropped: Counter::default(),
-            queued_bytes: Gauge::default(),
-        }
-    }
-
-    /// Whether it has completed a handshake and is connected.
-    #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.up.load(Ordering::Relaxed)
-    }
-}
-
 /// Everything a host tells the outside. One per process, shared by its threads.
 #[derive(Debug)]
 pub struct Shared {
@@ -167,8 +126,7 @@ pub struct Shared {
     pub began: Instant,
     /// One for each keyspace, in the order of the directory's identity.
     pub keyspaces: Vec<KeyspaceCells>,
-    /// One for each other host, in the order of their numbers.
-    pub peers: Vec<PeerCells>,
+    peers: Mutex<Arc<[Arc<PeerCells>]>>,
     /// Clients connected to the RESP door. Written by the core thread.
     pub clients: Gauge,
     /// Clients accepted since the start. Written by the core thread.
@@ -207,7 +165,7 @@ impl Shared {
             start,
             began: Instant::now(),
             keyspaces,
-            peers,
+            peers: Mutex::new(peers.into_iter().map(Arc::new).collect()),
             clients: Gauge::default(),
             clients_accepted: Counter::default(),
             unsynced_bytes: Gauge::default(),
@@ -286,12 +244,19 @@ impl Shared {
         self.change(&self.keyspaces[index].ready, ready);
     }
 
-    /// A peer came or went. Costs one load when nothing changed.
-    pub fn set_peer_up(&self, index: usize, up: bool) {
-        self.change(&self.peers[index].up, up);
+    /// One for each other host that is known, in the order of their numbers.
+    #[must_use]
+    pub fn peers(&self) -> Arc<[Arc<PeerCells>]> {
+        Arc::clone(&self.peers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn change(&self, cell: &AtomicBool, now: bool) {
+    /// Hosts were added or forgotten. Takes a lock; they rarely are.
+    pub fn set_peers(&self, peers: Vec<Arc<PeerCells>>) {
+        *self.peers.lock().unwrap_or_else(PoisonError::into_inner) = peers.into();
+        self.changed.notify_one();
+    }
+
+    pub(super) fn change(&self, cell: &AtomicBool, now: bool) {
         if cell.load(Ordering::Relaxed) != now {
             cell.store(now, Ordering::Release);
             self.changed.notify_one();
@@ -304,17 +269,14 @@ impl Shared {
         self.changed.notified().await;
     }
 
-    /// How many members of a keyspace's first view are this host or connected to it, and how many
-    /// a majority of them needs.
+    /// How many hosts are this one or connected to it, and how many of them a majority of the
+    /// replicas of a key needs at least.
     #[must_use]
     pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
-        let here = usize::from(keyspace.members.contains(&self.node));
-        let up = self
-            .peers
-            .iter()
-            .filter(|peer| peer.is_up() && keyspace.members.contains(&peer.node))
-            .count();
-        (here + up, keyspace.members.len() / 2 + 1)
+        let peers = self.peers();
+        let up = peers.iter().filter(|peer| peer.is_up()).count();
+        let replicas = usize::from(keyspace.replicas).min(peers.len() + 1);
+        (up + 1, replicas / 2 + 1)
     }
 }
 
@@ -324,8 +286,7 @@ pub(crate) mod tests {
 
     /// Host 1 of three, with one keyspace of all three.
     pub(crate) fn sample() -> Shared {
-        let members = vec![NodeId(1), NodeId(2), NodeId(3)];
-        let keyspace = KeyspaceCells::new("default", "linearizable", Durability::Sync, members);
+        let keyspace = KeyspaceCells::new("default", "linearizable", Durability::Sync, 3);
         let peer = |host: u32| {
             PeerCells::new(host, NodeId(u64::from(host)), &format!("127.0.0.1:74{host}1"))
         };
@@ -341,9 +302,9 @@ pub(crate) mod tests {
     fn reach_counts_this_host_and_connected_members() {
         let shared = sample();
         assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
-        shared.set_peer_up(1, true);
+        shared.peers()[1].set_up(&shared, true);
         assert_eq!(shared.reach(&shared.keyspaces[0]), (2, 2));
-        shared.set_peer_up(1, false);
+        shared.peers()[1].set_up(&shared, false);
         assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
     }
 

@@ -1,6 +1,6 @@
 //! Why a cluster was not written.
 
-use quorate_kernel::limits::GROUP_MEMBERS_MAX;
+use quorate_kernel::limits::{FOUNDING_HOSTS_MAX, HOST_TOKENS_MAX};
 use quorate_node::catalog::CatalogError;
 use quorate_store::DirectoryError;
 use std::path::PathBuf;
@@ -9,11 +9,28 @@ use thiserror::Error;
 /// Why a cluster was not written.
 #[derive(Debug, Error)]
 pub enum ProvisionError {
-    /// One group holds all hosts until there is a ring. Nothing was written.
-    #[error("{count} hosts were asked for; a cluster has 1 to {GROUP_MEMBERS_MAX} for now")]
+    /// A cluster begins small and grows. Nothing was written.
+    #[error(
+        "{count} hosts were asked for; a cluster is born with 1 to {FOUNDING_HOSTS_MAX}, and more \
+         can join it later"
+    )]
     HostCount {
         /// How many were asked for.
         count: usize,
+    },
+    /// A host needs a place on the ring, and not too many. Nothing was written.
+    #[error("{count} tokens for each host were asked for; a host has 1 to {HOST_TOKENS_MAX}")]
+    TokenCount {
+        /// How many were asked for.
+        count: usize,
+    },
+    /// Zones and hosts go together. Nothing was written.
+    #[error("{zones} zones were given for {hosts} hosts; give one for each host, or none")]
+    ZoneCount {
+        /// How many zones were given.
+        zones: usize,
+        /// How many hosts were asked for.
+        hosts: usize,
     },
     /// An address cannot be a host's. Nothing was written.
     #[error("{address}: {message}")]

@@ -2,67 +2,29 @@
 
 use super::doors::{Doors, write_addresses};
 use super::error::ProvisionError;
-use crate::config::values::Size;
+use super::keyspace::KeyspaceSpec;
+use super::secret;
+use crate::ring::{founding, tokens};
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
-use quorate_kernel::limits::GROUP_MEMBERS_MAX;
+use quorate_kernel::limits::{FOUNDING_HOSTS_MAX, HOST_TOKENS_MAX};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
-use quorate_node::catalog::{Catalog, CatalogError, Engine, Keyspace};
+use quorate_node::catalog::Catalog;
 use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 /// Lanes below this one are kept for what every node has, such as the membership.
 const LANE_FIRST: u32 = 16;
-
-/// A keyspace to be born with the cluster: `NAME=ENGINE[,durability=LEVEL][,value=SIZE]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyspaceSpec {
-    /// Its name.
-    pub name: String,
-    /// Its engine.
-    pub engine: Engine,
-    /// Its durability; that of the cluster if not given.
-    pub durability: Option<Durability>,
-    /// Its longest value; the default if not given.
-    pub value: Option<Size>,
-}
-
-impl KeyspaceSpec {
-    /// The keyspace of a cluster that was asked for none.
-    #[must_use]
-    pub fn standard() -> KeyspaceSpec {
-        let name = String::from("default");
-        KeyspaceSpec { name, engine: Engine::Linearizable, durability: None, value: None }
-    }
-}
-
-impl FromStr for KeyspaceSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<KeyspaceSpec, String> {
-        const EXPECTED: &str = "expected NAME=ENGINE[,durability=LEVEL][,value=SIZE]";
-        let mut parts = text.split(',');
-        let (name, engine) = parts.next().and_then(|part| part.split_once('=')).ok_or(EXPECTED)?;
-        let engine = engine.parse().map_err(|error: CatalogError| error.to_string())?;
-        let mut spec =
-            KeyspaceSpec { name: name.to_owned(), engine, durability: None, value: None };
-        for part in parts {
-            match part.split_once('=') {
-                Some(("durability", level)) => spec.durability = Some(level.parse()?),
-                Some(("value", size)) => spec.value = Some(size.parse()?),
-                _ => return Err(String::from(EXPECTED)),
-            }
-        }
-        Ok(spec)
-    }
-}
 
 /// A cluster to be born.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The doors of each host, in the order of their numbers.
     pub hosts: Vec<Doors>,
+    /// The failure zone of each host; none at all if there are no zones.
+    pub zones: Vec<String>,
+    /// How many places on the ring each host has.
+    pub tokens: usize,
     /// The keyspaces.
     pub keyspaces: Vec<KeyspaceSpec>,
     /// The durability of keyspaces that do not say.
@@ -75,13 +37,19 @@ pub fn host_directory(output: &Path, number: u32) -> PathBuf {
     output.join(format!("host-{number}"))
 }
 
-/// Writes the directories `host-1` and so on, and answers the first host's identity. The first host
-/// comes last: where its directory is whole, all are.
+/// Writes the directories `host-1` and so on beside the cluster's secret, and answers the first
+/// host's identity. The first host comes last: where its directory is whole, all are.
 ///
 /// # Errors
 /// See [`ProvisionError`].
 pub fn write(plan: &Plan, output: &Path) -> Result<Identity, ProvisionError> {
     let mut identity = draw(plan)?;
+    // Before anything is written: a second cluster must not take the place of the first one's
+    // secret.
+    for record in &identity.hosts {
+        quorate_store::check_empty(&host_directory(output, record.host))?;
+    }
+    secret::write(output, &identity.secret)?;
     for (record, doors) in identity.hosts.clone().iter().zip(&plan.hosts).rev() {
         (identity.host, identity.node) = (record.host, record.node);
         let directory = host_directory(output, record.host);
@@ -91,11 +59,41 @@ pub fn write(plan: &Plan, output: &Path) -> Result<Identity, ProvisionError> {
     Ok(identity)
 }
 
-/// Draws a cluster's ids and lays out its keyspaces.
+/// Draws a cluster's ids and lays out its ring and keyspaces.
 fn draw(plan: &Plan) -> Result<Identity, ProvisionError> {
+    check(plan)?;
     let count = plan.hosts.len();
-    if !(1..=GROUP_MEMBERS_MAX).contains(&count) {
+    let hosts = plan.hosts.iter().enumerate().map(|(index, doors)| {
+        Ok(HostRecord {
+            host: u32::try_from(index + 1).expect("founding hosts are few"),
+            node: NodeId(u64::from_be_bytes(random()?)),
+            address: doors.cluster.clone(),
+            zone: plan.zones.get(index).cloned().unwrap_or_default(),
+            tokens: tokens::founding(index, count, plan.tokens),
+        })
+    });
+    let hosts = hosts.collect::<Result<Vec<_>, ProvisionError>>()?;
+    Ok(Identity {
+        cluster: ClusterId(u128::from_be_bytes(random()?)),
+        node: hosts[0].node,
+        host: 1,
+        is_founder: true,
+        secret: Secret(random()?),
+        keyspaces: keyspaces(plan, &Ring::new(0, founding::ring_hosts(&hosts)))?,
+        hosts,
+    })
+}
+
+fn check(plan: &Plan) -> Result<(), ProvisionError> {
+    let (count, zones) = (plan.hosts.len(), plan.zones.len());
+    if !(1..=FOUNDING_HOSTS_MAX).contains(&count) {
         return Err(ProvisionError::HostCount { count });
+    }
+    if !(1..=HOST_TOKENS_MAX).contains(&plan.tokens) {
+        return Err(ProvisionError::TokenCount { count: plan.tokens });
+    }
+    if ![0, count].contains(&zones) {
+        return Err(ProvisionError::ZoneCount { zones, hosts: count });
     }
     for (index, doors) in plan.hosts.iter().enumerate() {
         if plan.hosts[..index].iter().any(|other| other.cluster == doors.cluster) {
@@ -103,50 +101,19 @@ fn draw(plan: &Plan) -> Result<Identity, ProvisionError> {
             return Err(ProvisionError::Address { address: doors.cluster.clone(), message });
         }
     }
-    let hosts = (1..).zip(&plan.hosts).map(|(host, doors)| {
-        let node = NodeId(u64::from_be_bytes(random()?));
-        Ok(HostRecord { host, node, address: doors.cluster.clone() })
-    });
-    let hosts = hosts.collect::<Result<Vec<_>, ProvisionError>>()?;
-    let members: Vec<NodeId> = hosts.iter().map(|record| record.node).collect();
-    Ok(Identity {
-        cluster: ClusterId(u128::from_be_bytes(random()?)),
-        node: hosts[0].node,
-        host: 1,
-        secret: Secret(random()?),
-        keyspaces: keyspaces(plan, &members)?,
-        hosts,
-    })
+    Ok(())
 }
 
-fn keyspaces(plan: &Plan, members: &[NodeId]) -> Result<Vec<KeyspaceRecord>, ProvisionError> {
+fn keyspaces(plan: &Plan, ring: &Ring) -> Result<Vec<KeyspaceRecord>, ProvisionError> {
     let mut catalog = Catalog::default();
     for (lane, spec) in (LANE_FIRST..).map(LaneId).zip(&plan.keyspaces) {
-        let durability = spec.durability.unwrap_or(plan.durability);
-        let mut keyspace =
-            Keyspace::on_one_group(&spec.name, lane, spec.engine, durability, members)?;
-        if let Some(Size(bytes)) = spec.value {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            keyspace = keyspace.with_value_bytes_max(bytes)?;
-        }
-        catalog.add(keyspace)?;
+        catalog.add(spec.founded(lane, plan.durability, ring)?)?;
     }
-    let record = |keyspace: Keyspace| KeyspaceRecord {
-        name: keyspace.name,
-        lane: keyspace.lane,
-        engine: keyspace.engine.to_string(),
-        durability: keyspace.durability,
-        value_bytes_max: keyspace.value_bytes_max as u64,
-        group: keyspace.first_view.id.group,
-        view_version: keyspace.first_view.id.version,
-        members: keyspace.first_view.members().to_vec(),
-        settings: BTreeMap::new(),
-    };
-    Ok(catalog.keyspaces.into_iter().map(record).collect())
+    Ok(catalog.keyspaces.iter().map(founding::record).collect())
 }
 
 /// Bytes from the operating system's generator: ids must differ between machines and runs.
-fn random<const N: usize>() -> Result<[u8; N], ProvisionError> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], ProvisionError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| ProvisionError::Random(error.to_string()))?;
     Ok(bytes)
@@ -160,6 +127,8 @@ mod tests {
         let doors = |number| Doors::on_this_machine(7400, number).expect("free ports");
         Plan {
             hosts: (1..=hosts).map(doors).collect(),
+            zones: Vec::new(),
+            tokens: 1,
             keyspaces: vec![KeyspaceSpec::standard()],
             durability: Durability::Sync,
         }
@@ -178,11 +147,17 @@ mod tests {
             assert_eq!(identity.node, first.hosts[index].node);
             assert_eq!((identity.cluster, &identity.hosts), (first.cluster, &first.hosts));
             assert_eq!(identity.keyspaces, first.keyspaces);
-            assert_eq!(identity.keyspaces[0].members.len(), 3);
+            assert!(identity.is_founder && identity.hosts[index].tokens.len() == 1);
+            let catalog = founding::catalog(&identity).expect("it was checked when written");
+            assert_eq!(catalog.keyspaces[0].first_views.len(), 3, "one group for each token");
             assert_eq!(identity.hosts[index].address, doors.cluster);
         }
+        let secret = secret::read(&output.path().join(secret::FILE_NAME));
+        assert_eq!(secret.ok(), Some(first.secret));
         let again = write(&plan, output.path());
         assert!(matches!(again, Err(ProvisionError::Directory(_))), "nothing is written over");
+        let kept = secret::read(&output.path().join(secret::FILE_NAME));
+        assert_eq!(kept.ok(), Some(first.secret), "nor is the secret");
     }
 
     #[test]
@@ -190,7 +165,11 @@ mod tests {
         let output = tempfile::tempdir().expect("a temporary directory");
         let refused = |plan: &Plan| write(plan, output.path()).expect_err("refused");
         assert!(matches!(refused(&plan(0)), ProvisionError::HostCount { count: 0 }));
-        assert!(matches!(refused(&plan(8)), ProvisionError::HostCount { count: 8 }));
+        assert!(matches!(refused(&plan(65)), ProvisionError::HostCount { count: 65 }));
+        let nowhere = Plan { tokens: 0, ..plan(1) };
+        assert!(matches!(refused(&nowhere), ProvisionError::TokenCount { count: 0 }));
+        let zoned = Plan { zones: vec![String::from("a")], ..plan(2) };
+        assert!(matches!(refused(&zoned), ProvisionError::ZoneCount { zones: 1, hosts: 2 }));
         let mut twice = plan(2);
         twice.hosts[1] = twice.hosts[0].clone();
         assert!(matches!(refused(&twice), ProvisionError::Address { .. }));
@@ -199,18 +178,5 @@ mod tests {
         assert!(matches!(refused(&doubled), ProvisionError::Catalog(_)));
         let left = std::fs::read_dir(output.path()).expect("it is there").count();
         assert_eq!(left, 0, "nothing was written");
-    }
-
-    #[test]
-    fn keyspaces_are_described_in_one_word() {
-        let spec: KeyspaceSpec =
-            "cache=linearizable,durability=periodic=20ms,value=1MiB".parse().expect("valid");
-        assert_eq!(spec.name, "cache");
-        assert_eq!(spec.durability, Some(Durability::Periodic { every_ms: 20 }));
-        assert_eq!(spec.value, Some(Size(1 << 20)));
-        assert_eq!("default=linearizable".parse(), Ok(KeyspaceSpec::standard()));
-        for bad in ["", "x", "x=fast", "x=linearizable,ttl=1", "x=linearizable,value=huge"] {
-            assert!(bad.parse::<KeyspaceSpec>().is_err(), "{bad}");
-        }
     }
 }

@@ -11,7 +11,7 @@ fn help_is_for_the_asking_and_nonsense_is_a_usage_error() {
     let typo = quorate(&["statsu"]);
     assert_eq!(typo.code, 2);
     assert!(typo.err.contains("status"), "{typo:?}");
-    assert_eq!(quorate(&["dev", "--hosts", "2"]).code, 2);
+    assert_eq!(quorate(&["dev", "--hosts", "33"]).code, 2);
     assert_eq!(quorate(&["dev", "--durability", "always"]).code, 2);
     assert_eq!(quorate(&["get"]).code, 2);
 }

@@ -11,8 +11,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// The first bytes between hosts: magic, version, cluster, node, start, for node, settings.
-const HELLO_BYTES: usize = 49;
+/// The first bytes between hosts: magic, version, cluster, node, start, for node, settings,
+/// run.
+const HELLO_BYTES: usize = 57;
+/// The start that a false host shows: above that of the host in whose place it is.
+const FAKE_START: u32 = 2;
 const HANDSHAKES: &str = "quorate_rejected_total{reason=\"handshake\"}";
 const FRAMES: &str = "quorate_rejected_total{reason=\"frame\"}";
 
@@ -55,7 +58,7 @@ fn dialled(listener: &TcpListener) -> (TcpStream, [u8; HELLO_BYTES]) {
 fn answer(hello: &[u8; HELLO_BYTES]) -> [u8; HELLO_BYTES] {
     let mut answer = *hello;
     answer[21..29].copy_from_slice(&hello[33..41]);
-    answer[29..33].copy_from_slice(&1_u32.to_le_bytes());
+    answer[29..33].copy_from_slice(&FAKE_START.to_le_bytes());
     answer[33..41].copy_from_slice(&hello[21..29]);
     answer
 }
@@ -97,6 +100,10 @@ fn a_peer_that_sends_garbage_is_turned_away_and_counted() {
             now >= frames + 3
         });
     });
+    // Its next start is the false one's, so it is turned away until it has one that is higher.
+    cluster.launch(away);
+    until("its start is raised", || cluster.said(away).contains("host_starting"));
+    cluster.kill(&[away]);
     cluster.restart(away);
     beside_bystanders(&cluster.doors(), || {});
     for host in 1..=3 {

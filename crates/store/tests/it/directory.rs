@@ -152,8 +152,11 @@ fn a_newer_format_is_refused() {
     let place = new_directory();
     fs::write(place.path().join("format"), "quorate data directory format 7\n").expect("written");
     let (error, text) = refused(place.path(), None);
-    assert!(matches!(error, DirectoryError::NewerFormat { found: 7, newest: 1, .. }));
-    assert!(text.contains("format 7") && text.contains("up to 1"), "{text}");
+    assert!(matches!(error, DirectoryError::NewerFormat { found: 7, newest: 2, .. }));
+    assert!(text.contains("format 7") && text.contains("up to 2"), "{text}");
+    fs::write(place.path().join("format"), "quorate data directory format 1\n").expect("written");
+    let (error, text) = refused(place.path(), None);
+    assert!(matches!(error, DirectoryError::OlderFormat { found: 1, .. }), "{text}");
     fs::write(place.path().join("format"), "what\n").expect("written");
     assert!(matches!(refused(place.path(), None).0, DirectoryError::Damaged { .. }));
 }

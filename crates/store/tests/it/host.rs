@@ -1,7 +1,7 @@
 //! Data directories and batches for the tests.
 
 use bytes::Bytes;
-use quorate_kernel::ids::{ClusterId, GroupId, LaneId, Lsn, NodeId};
+use quorate_kernel::ids::{ClusterId, LaneId, Lsn, NodeId};
 use quorate_kernel::storage::{Batch, Class, Durability, Reader, Write, store_key};
 use quorate_kernel::time::{Span, Time};
 use quorate_store::{
@@ -19,11 +19,14 @@ pub fn identity() -> Identity {
         cluster: ClusterId(0xc1),
         node: NodeId(0xfedc_ba98_7654_3210),
         host: 1,
+        is_founder: true,
         secret: Secret([7; 32]),
         hosts: vec![HostRecord {
             host: 1,
             node: NodeId(0xfedc_ba98_7654_3210),
             address: "127.0.0.1:7001".to_owned(),
+            zone: String::new(),
+            tokens: vec![u64::MAX],
         }],
         keyspaces: vec![KeyspaceRecord {
             name: "default".to_owned(),
@@ -31,9 +34,9 @@ pub fn identity() -> Identity {
             engine: "linearizable".to_owned(),
             durability: Durability::Sync,
             value_bytes_max: 1 << 24,
-            group: GroupId(1),
-            view_version: 1,
-            members: vec![NodeId(0xfedc_ba98_7654_3210)],
+            replicas: 1,
+            order: "hash".to_owned(),
+            mode: "atomic".to_owned(),
             settings: BTreeMap::new(),
         }],
     }

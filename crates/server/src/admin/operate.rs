@@ -1,0 +1,181 @@
+//! What operators ask of the running host: the ring, drains and removals, how a read was served.
+//!
+//! Each is answered by the core thread, within a time; what a lane refuses becomes a status.
+
+use super::Door;
+use crate::host::{Fault, Question, Reply};
+use crate::ring::report;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Refusal;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much longer than the lanes may take the door waits for the core thread.
+const GRACE: Duration = Duration::from_secs(1);
+/// The longest delay that frames can be given on purpose.
+const DELAY_MAX: Duration = Duration::from_secs(60);
+
+/// The parameters of a request, decoded.
+pub(super) type Pairs = Query<Vec<(String, String)>>;
+
+fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
+    pairs.0.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str())
+}
+
+/// JSON with a status.
+pub(super) fn answer(status: StatusCode, body: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
+}
+
+/// A failure with a status and a reason.
+pub(super) fn failure(status: StatusCode, why: impl Into<String>) -> Response {
+    answer(status, &json!({ "error": why.into() }))
+}
+
+/// Asks the core thread; a response that says so if it does not answer.
+pub(super) async fn ask(door: &Door, question: Question) -> Result<Reply, Response> {
+    let within = door.timeout + GRACE;
+    match tokio::time::timeout(within, door.questions.ask(question)).await {
+        Ok(Some(Reply::Refused(refusal))) => Err(failure(status_of(&refusal), refusal.to_string())),
+        Ok(Some(Reply::Unknown(what))) => Err(failure(StatusCode::NOT_FOUND, what)),
+        Ok(Some(reply)) => Ok(reply),
+        Ok(None) => Err(failure(StatusCode::SERVICE_UNAVAILABLE, "the host is stopping")),
+        Err(_) => {
+            let text = format!("the host did not answer within {} s", within.as_secs());
+            Err(failure(StatusCode::GATEWAY_TIMEOUT, text))
+        }
+    }
+}
+
+fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal {
+        Refusal::Membership { .. } => StatusCode::CONFLICT,
+        Refusal::TooLarge { .. } => StatusCode::BAD_REQUEST,
+        Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        Refusal::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Refusal::NoQuorum { .. }
+        | Refusal::Minority { .. }
+        | Refusal::NoRoute
+        | Refusal::Overloaded
+        | Refusal::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// `GET /ring`.
+pub(super) async fn ring(State(door): State<Arc<Door>>) -> Response {
+    match ask(&door, Question::Ring).await {
+        Ok(Reply::Ring(report)) => answer(StatusCode::OK, &report.json()),
+        Ok(_) => unexpected(),
+        Err(response) => response,
+    }
+}
+
+/// `GET /explain?keyspace=..&key=..`, or `key_hex=..` for keys that are no text.
+pub(super) async fn explain(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let key = match (parameter(&pairs, "key"), parameter(&pairs, "key_hex")) {
+        (Some(key), None) => Some(Bytes::copy_from_slice(key.as_bytes())),
+        (None, Some(hex)) => unhex(hex).map(Bytes::from),
+        _ => None,
+    };
+    let Some(key) = key else {
+        let text = "give the key as key=.. or, in hexadecimal, as key_hex=..";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    let named = parameter(&pairs, "keyspace").map(str::to_owned);
+    let first = || door.shared.keyspaces.first().map(|keyspace| keyspace.name.clone());
+    let keyspace = named.or_else(first).unwrap_or_default();
+    match ask(&door, Question::Explain { keyspace, key }).await {
+        Ok(Reply::Explained(explanation)) => {
+            answer(StatusCode::OK, &report::explanation(&explanation))
+        }
+        Ok(_) => unexpected(),
+        Err(response) => response,
+    }
+}
+
+/// `POST /control/drain?node=..[&undo=true]`.
+pub(super) async fn drain(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let undo = match parameter(&pairs, "undo") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return failure(StatusCode::BAD_REQUEST, "undo is true or false"),
+    };
+    control(&door, &pairs, |host| Question::Drain { host, undo }).await
+}
+
+/// `POST /control/remove?node=..`.
+pub(super) async fn remove(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    control(&door, &pairs, |host| Question::Remove { host }).await
+}
+
+async fn control(door: &Door, pairs: &Pairs, question: impl Fn(String) -> Question) -> Response {
+    let Some(host) = parameter(pairs, "node") else {
+        let text = "say which host: node=NODE, its node id, address or number";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    match ask(door, question(host.to_owned())).await {
+        Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
+        Err(response) => response,
+    }
+}
+
+/// `POST /dev/faults?NODE=cut|MILLISECONDS`: the faults that frames to other hosts meet from now
+/// on, each by its node id; without parameters there are none.
+pub(super) async fn faults(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if !door.takes_faults {
+        let text = "this host takes no faults; only hosts of `quorate dev` do";
+        return failure(StatusCode::FORBIDDEN, text);
+    }
+    let table: Option<BTreeMap<NodeId, Fault>> =
+        pairs.0.iter().map(|(node, fault)| Some((node_id(node)?, parse_fault(fault)?))).collect();
+    let Some(table) = table else {
+        let text = "each fault is NODE=cut or NODE=MILLISECONDS, up to 60000";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    match ask(&door, Question::Faults(table)).await {
+        Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
+        Err(response) => response,
+    }
+}
+
+fn node_id(text: &str) -> Option<NodeId> {
+    u64::from_str_radix(text, 16).ok().map(NodeId)
+}
+
+fn parse_fault(text: &str) -> Option<Fault> {
+    if text == "cut" {
+        return Some(Fault { is_cut: true, delay: Duration::ZERO });
+    }
+    let delay = Duration::from_millis(text.parse().ok()?);
+    (delay <= DELAY_MAX).then_some(Fault { is_cut: false, delay })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.is_ascii() && text.len().is_multiple_of(2);
+    let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).ok();
+    digits.then(|| (0..text.len()).step_by(2).map(byte).collect())?
+}
+
+fn unexpected() -> Response {
+    failure(StatusCode::INTERNAL_SERVER_ERROR, "the host answered another question")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_and_keys_are_read_or_refused() {
+        assert_eq!(parse_fault("cut").map(|fault| fault.is_cut), Some(true));
+        assert_eq!(parse_fault("50").map(|fault| fault.delay), Some(Duration::from_millis(50)));
+        assert!(parse_fault("60001").is_none() && parse_fault("-1").is_none());
+        assert_eq!(unhex("00ff"), Some(vec![0, 255]));
+        assert_eq!((unhex("0"), unhex("zz"), unhex("é1")), (None, None, None));
+    }
+}

@@ -1,0 +1,328 @@
+//! The other hosts: who is known, where each is looked for, and whether it may connect.
+//!
+//! At first they are those of the data directory; from then on they follow the ring. A host that
+//! says hello and is not known yet is taken in all the same: it may be joining, and what it says of
+//! itself arrives by gossip. If the ring never hears of it, it is forgotten when it disconnects.
+
+use super::handshake::{Hello, HelloError};
+use super::names::Names;
+use crate::metrics::{PeerCells, Shared};
+use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::ring::{Ring, RingHost, Standing};
+use slab::Slab;
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long after a lost connection it is dialled again, at first and at most.
+pub(super) const DIAL_AFTER: Duration = Duration::from_millis(20);
+pub(super) const DIAL_AFTER_MAX: Duration = Duration::from_secs(1);
+/// How long a host waits for one that should dial it and never has. That one may not know of it
+/// yet, as none does of a host that joins.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The most connected hosts of which the ring knows nothing.
+const UNLISTED_MAX: usize = 64;
+
+/// One other host.
+pub(super) struct Peer {
+    pub node: NodeId,
+    address: String,
+    /// Where the address leads; none until its name was looked up.
+    pub resolved: Option<SocketAddr>,
+    pub link: Option<usize>,
+    highest: Start,
+    /// Which process showed the highest start.
+    run: u64,
+    pub dial_at: Instant,
+    pub dial_after: Duration,
+    pub dropped: u64,
+    /// The last complaint about it, so that each is logged once.
+    pub complaint: Option<HelloError>,
+    pub cells: Arc<PeerCells>,
+    /// Whether the directory or the ring names it.
+    is_listed: bool,
+}
+
+/// All other hosts.
+pub(super) struct Peers {
+    me: NodeId,
+    peers: Slab<Peer>,
+    /// Where each node is in `peers`, in the order of nodes.
+    places: Vec<(NodeId, usize)>,
+    /// Nodes that have left for good.
+    left: HashSet<NodeId>,
+    names: Names,
+    shared: Arc<Shared>,
+}
+
+impl Peers {
+    pub fn new(
+        me: NodeId,
+        known: &[RingHost],
+        numbers: &[(NodeId, u32)],
+        shared: Arc<Shared>,
+    ) -> Peers {
+        let mut peers = Peers {
+            me,
+            peers: Slab::new(),
+            places: Vec::new(),
+            left: HashSet::new(),
+            names: Names::default(),
+            shared,
+        };
+        for host in known.iter().filter(|host| host.who.node != me) {
+            let node = host.who.node;
+            let number = numbers.iter().find(|(other, _)| *other == node).map_or(0, |(_, n)| *n);
+            let index = peers.add(node, Arc::new(PeerCells::new(number, node, &host.address)));
+            peers.peers[index].is_listed = true;
+            peers.look_for(index, &host.address);
+        }
+        peers.publish();
+        peers
+    }
+
+    /// Where a node is among the peers.
+    pub fn find(&self, node: NodeId) -> Option<usize> {
+        let place = self.places.binary_search_by_key(&node, |(node, _)| *node).ok()?;
+        Some(self.places[place].1)
+    }
+
+    pub fn get(&self, index: usize) -> Option<&Peer> {
+        self.peers.get(index)
+    }
+
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut Peer> {
+        self.peers.get_mut(index)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.iter().map(|(_, peer)| peer)
+    }
+
+    fn add(&mut self, node: NodeId, cells: Arc<PeerCells>) -> usize {
+        // Of two hosts the one with the lower node dials, so that there is one connection.
+        let patience = if self.me < node { Duration::ZERO } else { PATIENCE };
+        let index = self.peers.insert(Peer {
+            node,
+            address: String::new(),
+            resolved: None,
+            link: None,
+            highest: Start(0),
+            run: 0,
+            dial_at: Instant::now() + patience,
+            dial_after: DIAL_AFTER,
+            dropped: 0,
+            complaint: None,
+            cells,
+            is_listed: false,
+        });
+        let place = self.places.partition_point(|(other, _)| *other < node);
+        self.places.insert(place, (node, index));
+        index
+    }
+
+    /// Looks for a peer at an address from now on.
+    fn look_for(&mut self, index: usize, address: &str) {
+        let peer = &mut self.peers[index];
+        if peer.address == address || address.is_empty() {
+            return;
+        }
+        address.clone_into(&mut peer.address);
+        peer.cells.set_address(address);
+        match address.parse() {
+            Ok(resolved) => peer.resolved = Some(resolved),
+            // The old place stays until the new one was looked up.
+            Err(_) => self.names.ask(peer.node, address),
+        }
+    }
+
+    /// Takes the names that were looked up since.
+    pub fn take_names(&mut self) {
+        while let Some((node, resolved)) = self.names.answer() {
+            if let Some(index) = self.find(node) {
+                self.peers[index].resolved = Some(resolved);
+            }
+        }
+    }
+
+    /// Follows the ring: adds who came, moves who moved. Answers who has left, and is forgotten by
+    /// [`Peers::forget`] once its connection is closed.
+    pub fn set_ring(&mut self, ring: &Ring) -> Vec<usize> {
+        let mut gone = Vec::new();
+        let before = self.places.len();
+        let me = self.me;
+        for host in ring.hosts().iter().filter(|host| host.who.node != me) {
+            let node = host.who.node;
+            let found = self.find(node);
+            if host.standing == Standing::Left {
+                self.left.insert(node);
+                gone.extend(found);
+                continue;
+            }
+            let index = found.unwrap_or_else(|| {
+                self.add(node, Arc::new(PeerCells::new(0, node, &host.address)))
+            });
+            self.peers[index].is_listed = true;
+            self.look_for(index, &host.address);
+        }
+        if self.places.len() != before {
+            self.publish();
+        }
+        gone
+    }
+
+    /// Whether a host that said hello may connect; its place among the peers.
+    pub fn greet(&mut self, hello: &Hello) -> Result<usize, HelloError> {
+        let node = hello.from.node;
+        if self.left.contains(&node) {
+            return Err(HelloError::Left { node });
+        }
+        let index = match self.find(node) {
+            Some(index) => index,
+            None => self.take_in(node)?,
+        };
+        let peer = &mut self.peers[index];
+        if hello.from.start < peer.highest {
+            let (found, seen) = (hello.from.start.0, peer.highest.0);
+            return Err(HelloError::Start { node, found, seen });
+        }
+        if hello.from.start == peer.highest && hello.run != peer.run {
+            return Err(HelloError::Twin { node, start: hello.from.start.0 });
+        }
+        (peer.highest, peer.run) = (hello.from.start, hello.run);
+        peer.dial_after = DIAL_AFTER;
+        peer.complaint = None;
+        peer.cells.set_trouble("");
+        Ok(index)
+    }
+
+    fn take_in(&mut self, node: NodeId) -> Result<usize, HelloError> {
+        let unlisted = self.iter().filter(|peer| !peer.is_listed).count();
+        if unlisted >= UNLISTED_MAX {
+            return Err(HelloError::Crowd { node });
+        }
+        let index = self.add(node, Arc::new(PeerCells::new(0, node, "")));
+        self.publish();
+        Ok(index)
+    }
+
+    /// Forgets a peer that the ring does not name, or no longer.
+    pub fn forget(&mut self, index: usize) {
+        let Some(peer) = self.peers.get(index) else { return };
+        if !peer.is_listed || self.left.contains(&peer.node) {
+            let node = self.peers.remove(index).node;
+            self.places.retain(|(other, _)| *other != node);
+            self.publish();
+        }
+    }
+
+    /// Whether this host dials a peer now or later, rather than wait to be dialled.
+    fn is_dialled(&self, peer: &Peer) -> bool {
+        let is_mine = self.me < peer.node || peer.highest == Start(0);
+        is_mine && peer.link.is_none() && peer.resolved.is_some()
+    }
+
+    /// The peers that must be dialled now.
+    pub fn due(&self, now: Instant) -> Vec<usize> {
+        let is_due = |peer: &Peer| self.is_dialled(peer) && peer.dial_at <= now;
+        self.peers.iter().filter_map(|(index, peer)| is_due(peer).then_some(index)).collect()
+    }
+
+    /// When the next peer must be dialled.
+    pub fn next_dial(&self) -> Option<Instant> {
+        self.iter().filter(|peer| self.is_dialled(peer)).map(|peer| peer.dial_at).min()
+    }
+
+    /// Shows the outside who is known.
+    fn publish(&self) {
+        let mut cells: Vec<_> = self.iter().map(|peer| Arc::clone(&peer.cells)).collect();
+        // Numbered hosts first, as people know them.
+        cells.sort_by_key(|cells| (cells.host == 0, cells.host, cells.node));
+        self.shared.set_peers(cells);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::shared::tests::sample;
+    use quorate_kernel::ids::{ClusterId, Incarnation};
+
+    fn peers() -> Peers {
+        let known = ring(&[(2, "127.0.0.1:2", Standing::Up)]);
+        Peers::new(NodeId(1), known.hosts(), &[(NodeId(2), 2)], Arc::new(sample()))
+    }
+
+    fn hello(node: u64, start: u32, run: u64) -> Hello {
+        let from = Incarnation { node: NodeId(node), start: Start(start) };
+        Hello { cluster: ClusterId(0xc1), from, to: NodeId(1), settings: 0, run }
+    }
+
+    fn ring(hosts: &[(u64, &str, Standing)]) -> Ring {
+        let host = |&(node, address, standing): &(u64, &str, Standing)| RingHost {
+            who: Incarnation { node: NodeId(node), start: Start(1) },
+            address: address.to_owned(),
+            zone: String::new(),
+            tokens: vec![node],
+            standing,
+            is_suspected: false,
+        };
+        Ring::new(1, hosts.iter().map(host).collect())
+    }
+
+    #[test]
+    fn peers_follow_the_ring() {
+        let mut peers = peers();
+        let up = Standing::Up;
+        let of = [(1, "127.0.0.1:1", up), (2, "127.0.0.1:20", up), (3, "127.0.0.1:3", up)];
+        assert!(peers.set_ring(&ring(&of)).is_empty());
+        let at = |peers: &Peers, node| {
+            let index = peers.find(NodeId(node))?;
+            peers.get(index).and_then(|peer| peer.resolved).map(|address| address.port())
+        };
+        assert_eq!((at(&peers, 1), at(&peers, 2), at(&peers, 3)), (None, Some(20), Some(3)));
+        let gone = peers.set_ring(&ring(&[(2, "127.0.0.1:20", Standing::Left)]));
+        assert_eq!(gone, [peers.find(NodeId(2)).expect("it was known")]);
+        gone.into_iter().for_each(|index| peers.forget(index));
+        assert_eq!(at(&peers, 2), None);
+        assert_eq!(peers.greet(&hello(2, 9, 1)), Err(HelloError::Left { node: NodeId(2) }));
+        assert_eq!(peers.shared.peers().len(), 1, "the outside sees the same");
+    }
+
+    #[test]
+    fn a_stranger_is_taken_in_and_forgotten_unless_the_ring_names_it() {
+        let mut peers = peers();
+        let stranger = peers.greet(&hello(7, 1, 1)).expect("it may be joining");
+        peers.forget(stranger);
+        assert_eq!(peers.find(NodeId(7)), None);
+        let stranger = peers.greet(&hello(7, 1, 1)).expect("it may be joining");
+        peers.set_ring(&ring(&[(7, "127.0.0.1:7", Standing::Up)]));
+        peers.forget(stranger);
+        assert_eq!(peers.find(NodeId(7)), Some(stranger));
+    }
+
+    #[test]
+    fn one_identity_in_two_places_is_noticed() {
+        let mut peers = peers();
+        let node = NodeId(2);
+        assert!(peers.greet(&hello(2, 5, 50)).is_ok());
+        assert!(peers.greet(&hello(2, 5, 50)).is_ok(), "it may connect again");
+        let twin = peers.greet(&hello(2, 5, 51));
+        assert_eq!(twin, Err(HelloError::Twin { node, start: 5 }));
+        let older = peers.greet(&hello(2, 4, 49));
+        assert_eq!(older, Err(HelloError::Start { node, found: 4, seen: 5 }));
+        assert!(peers.greet(&hello(2, 6, 60)).is_ok(), "it was started again");
+    }
+
+    #[test]
+    fn a_host_with_a_lower_node_is_dialled_only_if_it_never_came() {
+        let known = ring(&[(1, "127.0.0.1:1", Standing::Up)]);
+        let mut peers = Peers::new(NodeId(5), known.hosts(), &[], Arc::new(sample()));
+        let now = Instant::now();
+        assert!(peers.due(now).is_empty(), "it is given time to dial");
+        assert_eq!(peers.due(now + 2 * PATIENCE).len(), 1);
+        assert!(peers.greet(&hello(1, 1, 1)).is_ok());
+        assert!(peers.due(now + 2 * PATIENCE).is_empty());
+    }
+}

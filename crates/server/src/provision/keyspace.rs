@@ -1,0 +1,125 @@
+//! A keyspace that is to be born with its cluster, in one word.
+
+use crate::config::values::Size;
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::ring::Ring;
+use quorate_kernel::storage::Durability;
+use quorate_node::catalog::{CatalogError, Engine, Keyspace, Mode, Order, REPLICAS_DEFAULT};
+use std::str::FromStr;
+
+/// What a keyspace is written as.
+pub const FORM: &str = "NAME=ENGINE[,replicas=1|3|5|7][,durability=LEVEL][,value=SIZE]\
+                        [,order=hash|key][,mode=atomic|eventual]";
+
+/// A keyspace to be born with the cluster, written as [`FORM`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyspaceSpec {
+    /// Its name.
+    pub name: String,
+    /// Its engine.
+    pub engine: Engine,
+    /// Its durability; that of the cluster if not given.
+    pub durability: Option<Durability>,
+    /// Its longest value; the default if not given.
+    pub value: Option<Size>,
+    /// How many hosts hold each key.
+    pub replicas: u8,
+    /// Where its keys stand on the ring.
+    pub order: Order,
+    /// What its operations wait for.
+    pub mode: Mode,
+}
+
+impl KeyspaceSpec {
+    /// The keyspace of a cluster that was asked for none.
+    #[must_use]
+    pub fn standard() -> KeyspaceSpec {
+        KeyspaceSpec::new("default", Engine::Linearizable)
+    }
+
+    fn new(name: &str, engine: Engine) -> KeyspaceSpec {
+        KeyspaceSpec {
+            name: name.to_owned(),
+            engine,
+            durability: None,
+            value: None,
+            replicas: REPLICAS_DEFAULT,
+            order: Order::default(),
+            mode: Mode::default(),
+        }
+    }
+
+    /// The keyspace born on this ring; `durability` is that of the cluster.
+    ///
+    /// # Errors
+    /// It breaks a rule of the catalog.
+    pub fn founded(
+        &self,
+        lane: LaneId,
+        durability: Durability,
+        ring: &Ring,
+    ) -> Result<Keyspace, CatalogError> {
+        let (name, replicas) = (&self.name, self.replicas);
+        let durability = self.durability.unwrap_or(durability);
+        let mut keyspace = Keyspace::founded(name, lane, self.engine, durability, replicas, ring)?;
+        if let Some(Size(bytes)) = self.value {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            keyspace = keyspace.with_value_bytes_max(bytes)?;
+        }
+        Ok(keyspace.with_order_and_mode(self.order, self.mode))
+    }
+}
+
+impl FromStr for KeyspaceSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KeyspaceSpec, String> {
+        let expected = || format!("expected {FORM}");
+        let word = |error: CatalogError| error.to_string();
+        let mut parts = text.split(',');
+        let (name, engine) =
+            parts.next().and_then(|part| part.split_once('=')).ok_or_else(expected)?;
+        let mut spec = KeyspaceSpec::new(name, engine.parse().map_err(word)?);
+        for part in parts {
+            match part.split_once('=') {
+                Some(("durability", level)) => spec.durability = Some(level.parse()?),
+                Some(("value", size)) => spec.value = Some(size.parse()?),
+                Some(("order", order)) => spec.order = order.parse().map_err(word)?,
+                Some(("mode", mode)) => spec.mode = mode.parse().map_err(word)?,
+                Some(("replicas", count)) => {
+                    spec.replicas = count.parse().map_err(|_| expected())?;
+                }
+                _ => return Err(expected()),
+            }
+        }
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keyspaces_are_described_in_one_word() {
+        let spec: KeyspaceSpec =
+            "cache=linearizable,durability=periodic=20ms,value=1MiB,replicas=5,order=key"
+                .parse()
+                .expect("valid");
+        assert_eq!(spec.name, "cache");
+        assert_eq!(spec.durability, Some(Durability::Periodic { every_ms: 20 }));
+        assert_eq!(spec.value, Some(Size(1 << 20)));
+        assert_eq!((spec.replicas, spec.order, spec.mode), (5, Order::Key, Mode::Atomic));
+        assert_eq!("default=linearizable".parse(), Ok(KeyspaceSpec::standard()));
+        for bad in [
+            "",
+            "x",
+            "x=fast",
+            "x=linearizable,ttl=1",
+            "x=linearizable,order=up",
+            "x=linearizable,value=huge",
+        ] {
+            assert!(bad.parse::<KeyspaceSpec>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The ring and the keyspaces of a data directory, as the cluster was born or joined.
+
+use quorate_kernel::ids::{Incarnation, Start};
+use quorate_kernel::ring::{Ring, RingHost, Standing};
+use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
+use quorate_store::{HostRecord, Identity, KeyspaceRecord};
+use std::collections::BTreeMap;
+
+/// The hosts of an identity as the ring has them. Nothing is known of their starts.
+#[must_use]
+pub fn ring_hosts(records: &[HostRecord]) -> Vec<RingHost> {
+    let host = |record: &HostRecord| RingHost {
+        who: Incarnation { node: record.node, start: Start(0) },
+        address: record.address.clone(),
+        zone: record.zone.clone(),
+        tokens: record.tokens.clone(),
+        standing: Standing::Up,
+        is_suspected: false,
+    };
+    records.iter().map(host).collect()
+}
+
+/// The keyspaces of an identity.
+///
+/// # Errors
+/// A record breaks a rule of this build, or names an engine that it does not have.
+pub fn catalog(identity: &Identity) -> Result<Catalog, CatalogError> {
+    let ring = identity.is_founder.then(|| Ring::new(0, ring_hosts(&identity.hosts)));
+    let mut catalog = Catalog::default();
+    for record in &identity.keyspaces {
+        catalog.add(keyspace(record, ring.as_ref())?)?;
+    }
+    Ok(catalog)
+}
+
+/// A keyspace of a record: born on this ring, or joined.
+fn keyspace(record: &KeyspaceRecord, ring: Option<&Ring>) -> Result<Keyspace, CatalogError> {
+    let (name, lane, engine) = (&record.name, record.lane, record.engine.parse()?);
+    let (durability, replicas) = (record.durability, record.replicas);
+    let keyspace = match ring {
+        Some(ring) => Keyspace::founded(name, lane, engine, durability, replicas, ring)?,
+        None => Keyspace::joined(name, lane, engine, durability, replicas)?,
+    };
+    let bytes = usize::try_from(record.value_bytes_max).unwrap_or(usize::MAX);
+    let keyspace = keyspace.with_value_bytes_max(bytes)?;
+    Ok(keyspace.with_order_and_mode(record.order.parse()?, record.mode.parse()?))
+}
+
+/// The record of a keyspace.
+#[must_use]
+pub fn record(keyspace: &Keyspace) -> KeyspaceRecord {
+    KeyspaceRecord {
+        name: keyspace.name.clone(),
+        lane: keyspace.lane,
+        engine: keyspace.engine.to_string(),
+        durability: keyspace.durability,
+        value_bytes_max: keyspace.value_bytes_max as u64,
+        replicas: keyspace.replicas,
+        order: keyspace.order.to_string(),
+        mode: keyspace.mode.to_string(),
+        settings: BTreeMap::new(),
+    }
+}

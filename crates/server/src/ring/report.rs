@@ -1,0 +1,214 @@
+//! What one host says of the ring: its hosts, and the groups that it knows.
+
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Explanation;
+use quorate_kernel::ring::{Ring, RingHost, Standing};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// One row that a lane shows of a table, cell by cell.
+pub type Row = Vec<(&'static str, String)>;
+
+/// Cells that are numbers to a reader but names to a program.
+const NAMES: [&str; 4] = ["group", "low", "high", "members"];
+
+/// What one host says of the ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The node that says so.
+    pub me: NodeId,
+    /// What it believes of the ring.
+    pub ring: Arc<Ring>,
+    /// The hosts that have numbers.
+    pub numbers: Vec<(NodeId, u32)>,
+    /// Its keyspaces.
+    pub keyspaces: Vec<KeyspaceReport>,
+}
+
+/// What one host says of a keyspace.
+///
+/// Each row of `groups` has the cells `group`, `low`, `high` (16 hexadecimal digits), `version`,
+/// `members` (node ids with commas between), `status`, `role` and whatever else the engine shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyspaceReport {
+    /// Its name.
+    pub name: String,
+    /// How many hosts hold each key.
+    pub replicas: u8,
+    /// Where its keys stand on the ring.
+    pub order: String,
+    /// What its operations wait for.
+    pub mode: String,
+    /// The groups that this host knows.
+    pub groups: Vec<Row>,
+}
+
+/// The word for how a host stands.
+#[must_use]
+pub fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Up => "up",
+        Standing::Leaving => "leaving",
+        Standing::Left => "left",
+    }
+}
+
+/// A cell of a row; empty if there is none of this name.
+#[must_use]
+pub fn cell<'a>(row: &'a Row, name: &str) -> &'a str {
+    row.iter().find(|(other, _)| *other == name).map_or("", |(_, text)| text.as_str())
+}
+
+impl Report {
+    /// The number of a host, if it has one.
+    #[must_use]
+    pub fn number(&self, node: NodeId) -> Option<u32> {
+        self.numbers.iter().find(|(other, _)| *other == node).map(|(_, number)| *number)
+    }
+
+    /// What a host is called where names are short: its number, or the end of its node id.
+    #[must_use]
+    pub fn label(&self, node: NodeId) -> String {
+        match self.number(node) {
+            Some(number) => number.to_string(),
+            None => format!("…{}", &node.to_string()[12..]),
+        }
+    }
+
+    /// The report as JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let hosts: Vec<Value> = self.ring.hosts().iter().map(|host| self.host(host)).collect();
+        let keyspace = |keyspace: &KeyspaceReport| {
+            let groups: Vec<Value> = keyspace.groups.iter().map(row).collect();
+            json!({
+                "name": keyspace.name,
+                "replicas": keyspace.replicas,
+                "order": keyspace.order,
+                "mode": keyspace.mode,
+                "groups": groups,
+            })
+        };
+        json!({
+            "node": self.me.to_string(),
+            "version": self.ring.version,
+            "hosts": hosts,
+            "keyspaces": self.keyspaces.iter().map(keyspace).collect::<Vec<_>>(),
+        })
+    }
+
+    fn host(&self, host: &RingHost) -> Value {
+        let tokens: Vec<String> = host.tokens.iter().map(|token| format!("{token:016x}")).collect();
+        json!({
+            "host": self.number(host.who.node),
+            "node": host.who.node.to_string(),
+            "start": host.who.start.0,
+            "address": host.address,
+            "zone": host.zone,
+            "tokens": tokens,
+            "standing": standing(host.standing),
+            "suspected": host.is_suspected,
+        })
+    }
+}
+
+fn row(row: &Row) -> Value {
+    let value = |name: &str, text: &str| match text.parse::<u64>() {
+        Ok(number) if !NAMES.contains(&name) => Value::from(number),
+        _ if name == "members" => text.split(',').filter(|member| !member.is_empty()).collect(),
+        _ => Value::from(text),
+    };
+    let cells = row.iter().map(|(name, text)| ((*name).to_owned(), value(name, text)));
+    Value::Object(cells.collect::<Map<_, _>>())
+}
+
+/// How a read was served, as JSON.
+#[must_use]
+pub fn explanation(explanation: &Explanation) -> Value {
+    let view = &explanation.view;
+    let steps: Vec<Value> = explanation
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "after_us": step.after.0 / 1_000,
+                "member": step.member.map(|member| member.to_string()),
+                "what": step.what,
+            })
+        })
+        .collect();
+    json!({
+        "value_bytes": explanation.value_bytes,
+        "position": format!("{:016x}", explanation.position),
+        "coordinator": {
+            "node": explanation.coordinator.node.to_string(),
+            "start": explanation.coordinator.start.0,
+        },
+        "view": {
+            "group": format!("{:016x}", view.id.group.0),
+            "version": view.id.version,
+            "low": format!("{:016x}", view.range.low),
+            "high": format!("{:016x}", view.range.high),
+            "members": view.members().iter().map(|node| node.to_string()).collect::<Vec<_>>(),
+        },
+        "steps": steps,
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use quorate_kernel::ids::{Incarnation, Start};
+
+    /// Three hosts with a token each, of which the second is suspected and the third leaves, and
+    /// their three groups.
+    pub(crate) fn sample() -> Report {
+        let quarter = 1_u64 << 62;
+        let host = |number: u64| RingHost {
+            who: Incarnation { node: NodeId(number), start: Start(1) },
+            address: format!("127.0.0.1:74{number}1"),
+            zone: String::new(),
+            tokens: vec![number * quarter],
+            standing: if number == 3 { Standing::Leaving } else { Standing::Up },
+            is_suspected: number == 2,
+        };
+        let group = |number: u64, status: &str| -> Row {
+            let low = if number == 1 { 3 } else { number - 1 } * quarter;
+            vec![
+                ("group", format!("{number:016x}")),
+                ("low", format!("{low:016x}")),
+                ("high", format!("{:016x}", number * quarter)),
+                ("version", String::from("4")),
+                ("members", [1, 2, 3].map(|node| NodeId(node).to_string()).join(",")),
+                ("status", status.to_owned()),
+                ("role", String::from("member")),
+            ]
+        };
+        Report {
+            me: NodeId(1),
+            ring: Arc::new(Ring::new(9, (1..=3).map(host).collect())),
+            numbers: vec![(NodeId(1), 1), (NodeId(2), 2)],
+            keyspaces: vec![KeyspaceReport {
+                name: String::from("default"),
+                replicas: 3,
+                order: String::from("hash"),
+                mode: String::from("atomic"),
+                groups: vec![group(1, "ready"), group(2, "busy"), group(3, "ready")],
+            }],
+        }
+    }
+
+    #[test]
+    fn ids_stay_texts_and_counts_become_numbers() {
+        let json = sample().json();
+        assert_eq!(json["version"], 9);
+        assert_eq!(json["hosts"][1]["suspected"], true);
+        assert_eq!(json["hosts"][2]["standing"], "leaving");
+        assert_eq!(json["hosts"][2]["host"], Value::Null);
+        let group = &json["keyspaces"][0]["groups"][0];
+        assert_eq!(group["version"], 4);
+        assert_eq!(group["low"], "c000000000000000");
+        assert_eq!(group["members"][2], "0000000000000003");
+        assert_eq!(sample().label(NodeId(3)), "…0003");
+    }
+}
