@@ -121,8 +121,9 @@ impl Overlay {
     fn on_own_news(&mut self, news: &News, cx: &mut Context<'_>) {
         let own = Arc::clone(&self.state.own().record);
         if news.record.stamp() > own.stamp() {
-            // Another process runs with a copy of this node's directory. Its records stand above this
-            // one's everywhere else. To outbid it would begin a race without end, so it is counted.
+            // Another process runs with a copy of this node's directory. Its records stand above
+            // this one's everywhere else. To outbid it would begin a race without end, so it is
+            // counted.
             self.state.counters.clones += 1;
         }
         if news.record.rank() > own.rank() {

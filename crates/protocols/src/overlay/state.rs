@@ -124,8 +124,8 @@ impl Overlay {
         cx.fx.send(to, message);
     }
 
-    /// Pings. A question promises nothing, so it leaves at once: held back by a slow disk of its own,
-    /// an observer would suspect others for it.
+    /// Pings. A question promises nothing, so it leaves at once: held back by a slow disk of its
+    /// own, an observer would suspect others for it.
     pub(super) fn ping(&mut self, to: impl Into<Recipients>, cx: &mut Context<'_>) {
         let to = to.into();
         self.state.counters.messages_sent += count(&to);

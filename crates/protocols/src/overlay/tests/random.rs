@@ -5,6 +5,7 @@ use quorate_kernel::operation::Control;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
+use std::vec::Vec;
 
 fn disturb(world: &mut World, rng: &mut Rng) {
     let host = rng.below(world.len() as u64) as usize;
@@ -66,8 +67,7 @@ fn when_faults_end_everybody_believes_the_truth() {
         world.loss_ppm = 0;
         world.cut.clear();
         world.partition(|_| 0);
-        let down =
-            (0..world.len()).filter(|host| !world.is_up(*host)).collect::<std::vec::Vec<_>>();
+        let down: Vec<usize> = (0..world.len()).filter(|host| !world.is_up(*host)).collect();
         down.into_iter().for_each(|host| world.start(host));
         let took = world.until(Span::secs(120), is_agreed);
         assert!(took.is_some_and(|took| took.0 <= Span::secs(60).0), "seed {seed}: {took:?}");
