@@ -10,6 +10,8 @@ mod dev;
 mod disks;
 mod faults;
 mod init;
+mod join;
 mod load;
 mod peers;
+mod ring;
 mod run;
