@@ -6,6 +6,7 @@ mod check;
 mod client;
 mod cluster;
 mod config;
+mod ctl;
 mod dev;
 mod disks;
 mod faults;
