@@ -35,8 +35,10 @@ const MARK: &str = "mark";
 const DATABASE: &str = "db";
 const CUT: &str = "cut";
 /// What `init` writes before the identity. A directory with nothing else is as good as empty.
-const BEFORE_IDENTITY: [&str; 7] =
-    [LOCK, FORMAT, START, MARK, DATABASE, "start.new", "identity.new"];
+const BEFORE_IDENTITY: [&str; 8] =
+    [LOCK, FORMAT, START, MARK, DATABASE, "start.new", "identity.new", SETTINGS];
+/// The settings of the host, which its operator may put there before anything else.
+const SETTINGS: &str = "quorate.toml";
 const FORMAT_TEXT: &str = "quorate data directory format ";
 
 /// Writes the data directory of a new node, synced.

@@ -73,9 +73,9 @@ pub enum DirectoryError {
     /// A part of a directory that was in use is gone.
     #[error(
         "{path} was wiped in part: its {missing} is gone, so this node may have forgotten what it \
-         promised. Nothing was changed; restore the directory as it was. Only an explicit command \
-         may give this host a new node id, to rejoin by state transfer, and never a majority of a \
-         group at once"
+         promised. Nothing was changed; restore the directory as it was. Only \
+         `quorate rejoin` may give this host a new node id, to join again by state transfer, and \
+         never a majority of a group at once"
     )]
     Wiped {
         /// The directory.
@@ -86,7 +86,7 @@ pub enum DirectoryError {
     /// A file does not hold what was written to it.
     #[error(
         "{path} is damaged: {what}. Nothing was changed; keep the directory and restore the file \
-         as it was. Only an explicit command may give this host a new node id, to rejoin by state \
+         as it was. Only `quorate rejoin` may give this host a new node id, to join again by state \
          transfer, and never a majority of a group at once"
     )]
     Damaged {
@@ -98,9 +98,9 @@ pub enum DirectoryError {
     /// Batches that were synced, so perhaps acknowledged, are not there any more.
     #[error(
         "{path} has lost writes: batches up to {synced} were synced, only those up to {recovered} \
-         are there ({} missing): {what}. Keep the directory as it is. Only an explicit command may \
-         give this host a new node id, to rejoin by state transfer, and never a majority of a \
-         group at once",
+         are there ({} missing): {what}. Keep the directory as it is. Only `quorate rejoin` \
+         may give this host a new node id, to join again by state transfer, and never a majority \
+         of a group at once",
         synced.saturating_sub(*recovered)
     )]
     WritesMissing {

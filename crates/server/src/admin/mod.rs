@@ -10,12 +10,16 @@
 //! | [`health`] | `/livez`, `/readyz`, `/healthz`, `/startupz` |
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
-//! | `operate` | `/ring`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
+//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
+//! | `join` | `/join` |
 
 pub mod exposition;
 pub mod health;
+mod join;
 mod operate;
 pub mod status;
+
+pub use join::SECRET_HEADER;
 
 use crate::host::Questions;
 use crate::metrics::Shared;
@@ -25,6 +29,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use health::{Probe, Question};
+use quorate_store::Identity;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -37,6 +42,8 @@ use tokio::sync::oneshot;
 pub struct Door {
     /// What the host tells the outside.
     pub shared: Arc<Shared>,
+    /// Who the host is, and what its cluster's secret is.
+    pub identity: Identity,
     /// Where the core thread is asked.
     pub questions: Arc<Questions>,
     /// When a lane must have answered.
@@ -122,9 +129,11 @@ fn router(door: Arc<Door>) -> Router {
         .route("/metrics", get(metrics))
         .route("/status", get(status_json))
         .route("/ring", get(operate::ring))
+        .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))
+        .route("/join", post(join::join))
         .route("/dev/faults", post(operate::faults))
         .with_state(door)
 }
@@ -144,6 +153,22 @@ mod tests {
     use super::*;
     use crate::cli::http;
     use crate::metrics::shared::tests::sample;
+    use crate::provision::secret;
+    use quorate_kernel::ids::{ClusterId, NodeId};
+    use quorate_kernel::wire::VERSION;
+    use quorate_store::Secret;
+
+    fn identity() -> Identity {
+        Identity {
+            cluster: ClusterId(0xc1),
+            node: NodeId(1),
+            host: 1,
+            is_founder: true,
+            secret: Secret([7; 32]),
+            hosts: Vec::new(),
+            keyspaces: Vec::new(),
+        }
+    }
 
     #[test]
     fn every_path_answers_over_a_socket() {
@@ -153,6 +178,7 @@ mod tests {
         drop(inbox);
         let door = Door {
             shared: Arc::clone(&shared),
+            identity: identity(),
             questions,
             timeout: Duration::from_secs(5),
             takes_faults: false,
@@ -173,6 +199,17 @@ mod tests {
         assert_eq!(ask("/ring").status, 503, "there is no core thread");
         assert_eq!(ask("/explain").status, 400);
         assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
+        let join = |bytes: [u8; 32], protocol: u8| {
+            let (address, path) =
+                (admin.address().to_string(), format!("/join?protocol={protocol}"));
+            let secret = secret::text(&Secret(bytes));
+            let headers = [(SECRET_HEADER, secret.as_str())];
+            let within = Duration::from_secs(10);
+            http::request("POST", &address, &path, &headers, within).expect("answer").status
+        };
+        assert_eq!(join([8; 32], VERSION), 403, "another cluster's secret");
+        assert_eq!(join([7; 32], VERSION + 1), 409, "another protocol");
+        assert_eq!(join([7; 32], VERSION), 503, "there is no core thread");
         let address = admin.address();
         drop(admin);
         assert!(std::net::TcpStream::connect(address).is_err(), "the door is closed");

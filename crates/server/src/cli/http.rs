@@ -1,4 +1,4 @@
-//! One GET over one connection: all that the command line needs of HTTP.
+//! One request over one connection: all that the command line needs of HTTP.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -36,10 +36,36 @@ pub fn connect(address: &str, within: Duration) -> io::Result<TcpStream> {
 /// # Errors
 /// The connection failed, the time was up, or the answer is no HTTP.
 pub fn get(address: &str, path: &str, within: Duration) -> io::Result<Answer> {
+    request("GET", address, path, &[], within)
+}
+
+/// Has something done.
+///
+/// # Errors
+/// As [`get`]; what was asked for may have been done.
+pub fn post(address: &str, path: &str, within: Duration) -> io::Result<Answer> {
+    request("POST", address, path, &[], within)
+}
+
+/// Sends a request without a body.
+///
+/// # Errors
+/// As [`get`] and [`post`].
+pub fn request(
+    method: &str,
+    address: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    within: Duration,
+) -> io::Result<Answer> {
     let deadline = Instant::now() + within;
     let mut stream = connect(address, within)?;
     stream.set_write_timeout(Some(within))?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let more: String = headers.iter().map(|(name, text)| format!("{name}: {text}\r\n")).collect();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\
+         Connection: close\r\n{more}\r\n"
+    );
     stream.write_all(request.as_bytes())?;
     let mut bytes = Vec::new();
     let mut piece = [0; 16 * 1024];
@@ -59,6 +85,27 @@ pub fn get(address: &str, path: &str, within: Duration) -> io::Result<Answer> {
     }
 }
 
+/// Why a host refused, in its own words.
+#[must_use]
+pub fn error_of(answer: &Answer) -> String {
+    let body: serde_json::Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    match body["error"].as_str() {
+        Some(error) => error.to_owned(),
+        None => format!("status {}", answer.status),
+    }
+}
+
+/// A text as a part of a query: whatever is not a plain letter or digit becomes a percent code.
+#[must_use]
+pub fn encoded(bytes: &[u8]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let part = |&byte: &u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    bytes.iter().map(part).collect()
+}
+
 /// Reads an answer that ends with the connection. Chunks are not understood: the doors that are
 /// asked send none for what is asked.
 fn parse(bytes: &[u8]) -> Option<Answer> {
@@ -75,6 +122,11 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queries_carry_any_text() {
+        assert_eq!(encoded("a b/ü&~".as_bytes()), "a%20b%2F%C3%BC%26~");
+    }
 
     #[test]
     fn whole_answers_are_read_and_torn_ones_refused() {

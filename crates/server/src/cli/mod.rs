@@ -5,12 +5,15 @@
 //! | [`exit`] | exit codes, and how a command fails |
 //! | [`output`] | `--format`, tables, and bytes that may be no text |
 //! | [`client`] | one connection to a RESP door |
-//! | [`http`] | one GET |
+//! | [`http`] | one request over HTTP |
 //! | [`data`] | `get`, `put`, `del`, `scan` |
 //! | [`status`] | `status` |
+//! | [`ring`], [`explain`] | `ring`, `explain` |
+//! | [`membership`], [`rejoin`] | `drain`, `remove`, `rejoin` |
 //! | [`init`] | `init` |
 //! | [`check`] | `check` |
 //! | [`server`] | `server` |
+//! | [`join`] | `server --join` |
 //! | [`config`] | `config check`, `config show`, `config reference` |
 //! | [`meta`] | `completion`, `version`, `exit-codes` |
 
@@ -19,10 +22,15 @@ pub mod client;
 pub mod config;
 pub mod data;
 pub mod exit;
+pub mod explain;
 pub mod http;
 pub mod init;
+pub mod join;
+pub mod membership;
 pub mod meta;
 pub mod output;
+pub mod rejoin;
+pub mod ring;
 pub mod server;
 pub mod status;
 
@@ -60,6 +68,16 @@ enum Command {
     Scan(data::ScanArgs),
     /// Show how hosts are
     Status(status::Args),
+    /// Show the ring: who stands where, and which groups hold which ranges
+    Ring(ring::Args),
+    /// Show how one operation was served
+    Explain(explain::Args),
+    /// Have a host hand over all it holds
+    Drain(membership::DrainArgs),
+    /// Count a host as gone for good
+    Remove(membership::RemoveArgs),
+    /// Put a refused data directory aside, so that its host can join as a new one
+    Rejoin(rejoin::Args),
     /// Measure a server that speaks RESP: this one or any other
     #[command(after_help = "Example: quorate bench --endpoints 127.0.0.1:7413,127.0.0.1:7423 \
                             --workload a --duration 10s")]
@@ -92,6 +110,11 @@ pub fn run() -> ExitCode {
         Command::Del(args) => data::del(&args),
         Command::Scan(args) => data::scan(&args),
         Command::Status(args) => status::run(&args),
+        Command::Ring(args) => ring::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Drain(args) => membership::drain(&args),
+        Command::Remove(args) => membership::remove(&args),
+        Command::Rejoin(args) => rejoin::run(&args),
         Command::Bench(bench) => return bench.main(),
         Command::Sim(args) => return quorate_sim::command::main(&args),
         Command::Check(args) => check::run(&args),

@@ -1,6 +1,7 @@
 //! `server`: one host, from its data directory.
 
 use super::exit::{Code, Failure};
+use super::join;
 use super::output::Output;
 use crate::admin::{Admin, Door, health};
 use crate::config::{Config, Environment, Loaded, Sources};
@@ -22,10 +23,16 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "When the host is ready it prints its addresses as one line. SIGTERM and \
                         SIGINT stop it.\nThe settings in quorate.toml in the data directory are \
-                        read first.\n\nExample: quorate server --data quorate-data/host-2")]
+                        read first.\n\nA host joins a running cluster with --join and \
+                        the cluster's secret:\n  \
+                        quorate server --data host-4 --cluster 10.0.0.4:7411 \
+                        --join 10.0.0.1:7412 --secret-file cluster.secret\n\n\
+                        Example: quorate server --data quorate-data/host-2")]
 pub struct Args {
     #[command(flatten)]
     settings: Settings,
+    #[command(flatten)]
+    join: join::JoinArgs,
     #[command(flatten)]
     output: Output,
     /// The process to end with
@@ -122,6 +129,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let config = loaded.config;
     logging::start(config.log.level, config.log.format);
     raise_file_limit();
+    join::prepare(&args.join, &config)?;
     let directory = Directory::open(&config.node.data, None)?;
     let identity = directory.identity();
     logging::set_node(&identity.node.to_string());
@@ -144,6 +152,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (questions, inbox) = host::questions();
     let door = Door {
         shared: Arc::clone(&shared),
+        identity: identity.clone(),
         questions,
         timeout: config.limits.request_timeout.0,
         takes_faults: config.dev.faults,

@@ -3,6 +3,7 @@
 use super::exit::{Code, Failure};
 use super::http;
 use super::output::{Output, columns};
+use super::ring;
 use crate::config::values::Length;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -50,6 +51,12 @@ fn ask(address: &str, args: &Args) -> Result<Value, String> {
     let mut status: Value = serde_json::from_str(&answer.body)
         .map_err(|_| String::from("the answer is no status; is this an HTTP door?"))?;
     status["http"] = Value::from(address);
+    // A host whose core thread is stuck says how it is all the same.
+    if let Ok(ring) = http::get(address, "/ring", args.timeout.0)
+        && ring.status == 200
+    {
+        status["ring"] = serde_json::from_str(&ring.body).unwrap_or_default();
+    }
     Ok(status)
 }
 
@@ -89,7 +96,25 @@ fn text(hosts: &[Value]) -> String {
         text.push('\n');
         text.push_str(&columns("", &head, &keyspaces));
     }
+    // Each believes its own; they agree soon after a change.
+    if let Some(host) = hosts.iter().find(|host| host["ring"].is_object()) {
+        text.push_str(&format!("\nThe ring, as host {} sees it:\n", word(&host["host"])));
+        text.push_str(&ring::text(&host["ring"]));
+    }
+    for host in hosts {
+        text.push_str(&troubles(host));
+    }
     text
+}
+
+/// Hosts that were turned away, and why: somebody must look at them.
+fn troubles(host: &Value) -> String {
+    let peers = host["peers"].as_array().into_iter().flatten();
+    let trouble = |peer: &Value| {
+        let why = peer["trouble"].as_str().filter(|why| !why.is_empty())?;
+        Some(format!("\nhost {} turns away {}: {why}\n", host["host"], peer["address"]))
+    };
+    peers.filter_map(trouble).collect()
 }
 
 fn host_row(host: &Value, word: impl Fn(&Value) -> String) -> Vec<String> {
@@ -115,6 +140,7 @@ mod tests {
     use super::*;
     use crate::admin;
     use crate::metrics::shared::tests::sample;
+    use crate::ring::report;
 
     #[test]
     fn what_a_host_says_is_shown_beside_a_host_that_is_away() {
@@ -122,6 +148,8 @@ mod tests {
         shared.peers()[0].set_up(&shared, true);
         let mut status = admin::status::of(&shared);
         status["http"] = Value::from("127.0.0.1:7412");
+        status["ring"] = report::tests::sample().json();
+        status["peers"][1]["trouble"] = Value::from("it is a copy");
         let away = json!({ "http": "127.0.0.1:7422", "error": "connection refused" });
         let text = text(&[status, away]);
         let lines: Vec<Vec<&str>> =
@@ -129,5 +157,7 @@ mod tests {
         assert_eq!(lines[1][..7], ["1", "127.0.0.1:7412", "starting", "false", "4", "0", "1/2"]);
         assert_eq!(lines[2][..3], ["?", "127.0.0.1:7422", "unreachable:"]);
         assert_eq!(lines[5][..4], ["1", "default", "linearizable", "sync"]);
+        assert!(text.contains("\nThe ring, as host 1 sees it:\nHOST"), "{text}");
+        assert!(text.contains("turns away \"127.0.0.1:7431\": it is a copy"), "{text}");
     }
 }

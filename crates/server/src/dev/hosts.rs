@@ -4,6 +4,7 @@ use super::prepare::Prepared;
 use crate::cli::exit::Failure;
 use crate::cli::server::ReadyLine;
 use crate::provision::host_directory;
+use quorate_kernel::ids::NodeId;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -37,9 +38,14 @@ pub enum Event {
 /// The hosts of a cluster as processes.
 pub struct Hosts {
     data: PathBuf,
+    settings: Vec<String>,
+    /// The hosts there are, whether they run or not, each with its node once that is known.
+    known: BTreeMap<u32, Option<NodeId>>,
     running: BTreeMap<u32, u32>,
+    lines: BTreeMap<u32, ReadyLine>,
     failed: Vec<String>,
     events: mpsc::Receiver<Event>,
+    sender: mpsc::Sender<Event>,
     stop: watch::Sender<bool>,
 }
 
@@ -50,19 +56,90 @@ impl Hosts {
     /// A process cannot be started; those that were end with this one.
     pub fn start(prepared: &Prepared, settings: &[String]) -> Result<Hosts, Failure> {
         let (sender, events) = mpsc::channel(64);
-        let (stop, stopping) = watch::channel(false);
-        let data = prepared.data.clone();
-        let mut running = BTreeMap::new();
-        for record in &prepared.identity.hosts {
-            let number = record.host;
-            let child = spawn(&data, number, settings).map_err(|error| {
-                Failure::failed(format!("host {number} cannot be started: {error}"))
-            })?;
-            let pid = child.id().expect("a child that was not awaited has an id");
-            running.insert(number, pid);
-            tokio::spawn(attend(number, pid, child, sender.clone(), stopping.clone()));
+        let (stop, _) = watch::channel(false);
+        let mut hosts = Hosts {
+            data: prepared.data.clone(),
+            settings: settings.to_vec(),
+            known: BTreeMap::new(),
+            running: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            failed: Vec::new(),
+            events,
+            sender,
+            stop,
+        };
+        for number in &prepared.numbers {
+            hosts.launch(*number, &[], None).map_err(Failure::failed)?;
         }
-        Ok(Hosts { data, running, failed: Vec::new(), events, stop })
+        Ok(hosts)
+    }
+
+    /// Starts one host, with more flags than all have, and the cluster's secret if it is to join.
+    ///
+    /// # Errors
+    /// Its process cannot be started.
+    pub fn launch(
+        &mut self,
+        number: u32,
+        more: &[(&str, String)],
+        secret: Option<&str>,
+    ) -> Result<(), String> {
+        let child = spawn(&self.data, number, &self.settings, more, secret)
+            .map_err(|error| format!("host {number} cannot be started: {error}"))?;
+        let pid = child.id().expect("a child that was not awaited has an id");
+        self.known.entry(number).or_default();
+        self.running.insert(number, pid);
+        let (sender, stopping) = (self.sender.clone(), self.stop.subscribe());
+        tokio::spawn(attend(number, pid, child, sender, stopping));
+        Ok(())
+    }
+
+    /// The numbers of all hosts, ascending.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<u32> {
+        self.known.keys().copied().collect()
+    }
+
+    /// The node of a host, if it ever was ready.
+    #[must_use]
+    pub fn node(&self, number: u32) -> Option<NodeId> {
+        self.known.get(&number).copied().flatten()
+    }
+
+    /// Whether a host runs.
+    #[must_use]
+    pub fn is_running(&self, number: u32) -> bool {
+        self.running.contains_key(&number)
+    }
+
+    /// Where a host is that runs and was ready.
+    #[must_use]
+    pub fn line(&self, number: u32) -> Option<&ReadyLine> {
+        self.lines.get(&number)
+    }
+
+    /// What a host's log says last.
+    #[must_use]
+    pub fn last_words(&self, number: u32) -> String {
+        let log = log_path(&self.data, number);
+        format!("its log {} ends:\n{}", log.display(), tail(&log).unwrap_or_default())
+    }
+
+    /// Sends a signal to a host.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn signal(&self, number: u32, signal: Signal) -> Result<(), String> {
+        let Some(pid) = self.running.get(&number) else {
+            return Err(format!("host {number} does not run; there are {:?}", self.numbers()));
+        };
+        let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
+        let sent = pid.map(|pid| kill_process(pid, signal));
+        match sent {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(format!("host {number}: {error}")),
+            None => Err(format!("host {number} has no process")),
+        }
     }
 
     /// The directory of a host.
@@ -77,12 +154,18 @@ impl Hosts {
         self.running.iter().map(|(number, pid)| format!("host {number} (process {pid})")).collect()
     }
 
-    /// Waits for the next event; for ever when every host has ended.
+    /// Waits for the next event; for ever if none comes.
     pub async fn next(&mut self) -> Event {
         match self.events.recv().await {
             Some(event) => {
+                if let Event::Ready(line) = &event {
+                    self.lines.insert(line.host, line.clone());
+                    let identity = quorate_store::identity_of(&line.data).ok();
+                    self.known.insert(line.host, identity.map(|identity| identity.node));
+                }
                 if let Event::Ended { number, how, .. } = &event {
                     self.running.remove(number);
+                    self.lines.remove(number);
                     if !is_stop(how) {
                         self.failed.push(format!("host {number} ended with {how}"));
                     }
@@ -106,12 +189,9 @@ impl Hosts {
                     lines.insert(line.host, line);
                 }
                 Event::Ended { number, how, .. } => {
-                    let log = log_path(&self.data, number);
-                    let tail = tail(&log).unwrap_or_default();
                     return Err(Failure::failed(format!(
-                        "host {number} ended with {how} before it was ready; its log {} ends:\n\
-                         {tail}",
-                        log.display()
+                        "host {number} ended with {how} before it was ready; {}",
+                        self.last_words(number)
                     )));
                 }
             }
@@ -145,7 +225,13 @@ pub fn log_path(data: &Path, number: u32) -> PathBuf {
     data.join(format!("host-{number}.log"))
 }
 
-fn spawn(data: &Path, number: u32, settings: &[String]) -> std::io::Result<Child> {
+fn spawn(
+    data: &Path,
+    number: u32,
+    settings: &[String],
+    more: &[(&str, String)],
+    secret: Option<&str>,
+) -> std::io::Result<Child> {
     let log = OpenOptions::new().create(true).append(true).open(log_path(data, number))?;
     let mut command = Command::new(std::env::current_exe()?);
     command
@@ -154,7 +240,10 @@ fn spawn(data: &Path, number: u32, settings: &[String]) -> std::io::Result<Child
         .arg(host_directory(data, number))
         .args(["--format", "json"])
         .args(["--exit-with", &std::process::id().to_string()])
+        .args(["--set", "dev.faults=true"])
         .args(settings.iter().flat_map(|setting| ["--set", setting]))
+        .args(more.iter().flat_map(|(flag, text)| [*flag, text.as_str()]))
+        .envs(secret.map(|secret| ("QUORATE_CLUSTER_SECRET", secret)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)

@@ -2,17 +2,22 @@
 //!
 //! The hosts are `server` processes of this executable in process groups of their own, so that
 //! Ctrl-C reaches `dev` alone and a script can kill, stop or restart one host like an operator
-//! would. `dev` starts each host once and stops it once; it never restarts one.
+//! would. `dev` never restarts a host on its own; `dev ctl` has it do so, and more.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`prepare`] | the directories, made or found again, and free ports |
 //! | [`hosts`] | the processes: started, awaited, stopped |
+//! | [`ctl`], [`steer`] | `dev ctl`: orders to a running cluster, and how they are carried out |
+//! | [`cuts`] | what frames between hosts meet on purpose |
 //! | [`report`] | what is printed when the cluster is ready |
 
+pub mod ctl;
+pub mod cuts;
 pub mod hosts;
 pub mod prepare;
 pub mod report;
+pub mod steer;
 
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output::Output;
@@ -22,6 +27,7 @@ use quorate_kernel::storage::Durability;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::time::Duration;
+use steer::Steering;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The port from which those of a new cluster are counted.
@@ -38,7 +44,11 @@ const STOP_MAX: Duration = Duration::from_secs(60);
 #[command(after_help = "Started again on the same directory, the cluster has its data.\n\
                         With --format json the first line printed says where the hosts are.\n\n\
                         Example: quorate dev --hosts 5 --durability memory --data /tmp/quorate")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    /// What else than to start a cluster
+    #[command(subcommand)]
+    pub command: Option<Command>,
     /// Where the hosts keep their data, in host-1, host-2 and so on
     #[arg(long, default_value = "quorate-data", value_name = "DIR")]
     pub data: PathBuf,
@@ -65,11 +75,21 @@ pub struct Args {
     pub output: Output,
 }
 
+/// What `dev` can do beside starting a cluster.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Steer a running cluster: add, kill, freeze, part and heal hosts
+    Ctl(ctl::CtlArgs),
+}
+
 /// Runs `dev`, until it is told to stop.
 ///
 /// # Errors
 /// The cluster could not start, or a host did not stop as it should.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(Command::Ctl(args)) = &args.command {
+        return ctl::run(args);
+    }
     let prepared = prepare::prepare(args)?;
     // The hosts end with the thread that started them, so all of this stays on the main thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -92,7 +112,8 @@ async fn drive(args: &Args, prepared: &Prepared) -> Result<(), Failure> {
             };
             let shown = stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush());
             if shown.is_ok() {
-                watch(&mut hosts, &mut signals).await;
+                let mut steering = Steering::open(&prepared.data);
+                watch(&mut hosts, &mut steering, &mut signals).await;
             }
             stop(&mut hosts, &mut signals).await?;
             Ok(shown?)
@@ -106,15 +127,19 @@ async fn drive(args: &Args, prepared: &Prepared) -> Result<(), Failure> {
     }
 }
 
-/// Waits for a signal, and says when a host ends on its own.
-async fn watch(hosts: &mut Hosts, signals: &mut Signals) {
+/// Waits for a signal, says when a host ends, and carries out orders.
+async fn watch(hosts: &mut Hosts, steering: &mut Steering, signals: &mut Signals) {
     loop {
         tokio::select! {
             () = signals.next() => return,
             event = hosts.next() => if let Event::Ended { number, pid, how } = event {
                 let again = report::start_again(&hosts.directory(number));
                 eprintln!("host {number} (process {pid}) ended: {how}; to start it again: {again}");
-            }
+            },
+            stream = steering.accept() => tokio::select! {
+                () = signals.next() => return,
+                () = steering.serve(stream, hosts) => {}
+            },
         }
     }
 }

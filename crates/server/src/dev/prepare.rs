@@ -2,7 +2,7 @@
 
 use super::{Args, HOSTS, HOSTS_MAX, PORT_BASE};
 use crate::cli::exit::{Code, Failure};
-use crate::config::{Environment, Loaded, Sources};
+use crate::config::{Config, Environment, Loaded, Sources};
 use crate::provision::{self, Doors, KeyspaceSpec, Plan, host_directory};
 use quorate_kernel::storage::Durability;
 use quorate_store::Identity;
@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub struct Prepared {
     /// The cluster, as its first host's directory has it.
     pub identity: Identity,
+    /// The numbers of the hosts, those that joined later included.
+    pub numbers: Vec<u32>,
     /// Where the hosts' directories are.
     pub data: PathBuf,
     /// The doors of each host, in the order of their numbers.
@@ -54,7 +56,8 @@ fn make(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
         durability: args.durability.unwrap_or_default(),
     };
     let identity = provision::write(&plan, &data)?;
-    Ok(Prepared { identity, data, doors: plan.hosts, is_new: true })
+    let numbers = identity.hosts.iter().map(|record| record.host).collect();
+    Ok(Prepared { identity, numbers, data, doors: plan.hosts, is_new: true })
 }
 
 fn find(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
@@ -79,11 +82,45 @@ fn find(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
             )));
         }
     }
-    let doors = match args.port_base {
-        Some(port_base) => readdress(&data, &identity, port_base)?,
-        None => found_doors(&data, &identity)?,
+    let joined = joined(&data, &identity)?;
+    let mut doors = match args.port_base {
+        Some(port_base) if joined.is_empty() => readdress(&data, &identity, port_base)?,
+        _ => found_doors(&data, &identity)?,
     };
-    Ok(Prepared { identity, data, doors, is_new: false })
+    if args.port_base.is_some() && !joined.is_empty() {
+        let text = "the ports of a cluster that hosts have joined cannot be moved; leave \
+                    --port-base out";
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let founders = identity.hosts.iter().map(|record| record.host);
+    let numbers = founders.chain(joined.iter().map(|(number, _)| *number)).collect();
+    doors.extend(joined.into_iter().map(|(_, doors)| doors));
+    Ok(Prepared { identity, numbers, data, doors, is_new: false })
+}
+
+/// The hosts that joined the cluster after it was made, with their doors.
+fn joined(data: &Path, identity: &Identity) -> Result<Vec<(u32, Doors)>, Failure> {
+    let mut joined = Vec::new();
+    let is_founder = |number: &u32| identity.hosts.iter().any(|record| record.host == *number);
+    for number in (1..=HOSTS_MAX).filter(|number| !is_founder(number)) {
+        let directory = host_directory(data, number);
+        let Ok(found) = quorate_store::identity_of(&directory) else { continue };
+        if found.cluster != identity.cluster {
+            continue;
+        }
+        quorate_store::directory::check_unused(&directory)?;
+        let own = found.hosts.iter().find(|record| record.node == found.node);
+        let address = own.map_or("", |record| record.address.as_str());
+        joined.push((number, provision::doors_of(&config_of(&directory)?, address)));
+    }
+    Ok(joined)
+}
+
+fn config_of(directory: &Path) -> Result<Config, Failure> {
+    let path = directory.display().to_string();
+    let flags = vec![("--data", String::from("node.data"), path)];
+    let environment = Environment::of_process();
+    Ok(Loaded::read(&Sources { flags, environment, ..Sources::default() })?.config)
 }
 
 fn refuse_if_differs<T: PartialEq + ToString>(
@@ -130,10 +167,7 @@ fn found_doors(data: &Path, identity: &Identity) -> Result<Vec<Doors>, Failure> 
         if !directory.join(crate::config::load::FILE_NAME).exists() {
             provision::write_addresses(&directory, &Doors::at(&record.address)?, None)?;
         }
-        let path = directory.display().to_string();
-        let flags = vec![("--data", String::from("node.data"), path)];
-        let environment = Environment::of_process();
-        let config = Loaded::read(&Sources { flags, environment, ..Sources::default() })?.config;
+        let config = config_of(&directory)?;
         let address = config.cluster.addresses.0.get(index).unwrap_or(&record.address).clone();
         doors.push(provision::doors_of(&config, &address));
     }
@@ -175,6 +209,7 @@ mod tests {
     /// Ports of this test alone, below those the system gives out on its own.
     fn args(data: &Path, port_base: u16) -> Args {
         Args {
+            command: None,
             data: data.to_owned(),
             hosts: None,
             port_base: Some(port_base),

@@ -88,7 +88,13 @@ mod tests {
             durability: Durability::Memory,
         };
         let identity = write(&plan, place).expect("an empty place");
-        Prepared { identity, data: place.to_owned(), doors: plan.hosts, is_new: true }
+        Prepared {
+            identity,
+            numbers: vec![1, 2, 3],
+            data: place.to_owned(),
+            doors: plan.hosts,
+            is_new: true,
+        }
     }
 
     fn lines(prepared: &Prepared) -> Vec<ReadyLine> {

@@ -6,7 +6,7 @@ use super::disk::{self, Disk};
 use super::handshake::{Hello, settings_hash};
 use super::links::Links;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
-use super::{HostError, Options, facts, show};
+use super::{HostError, Options, facts, lanes, show};
 use crate::metrics::{DoorAddresses, RejectReason, Shared};
 use crate::ring::founding;
 use crate::shutdown::Shutdown;
@@ -17,15 +17,13 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
-use quorate_kernel::storage::{Batch, Durability};
+use quorate_kernel::storage::Batch;
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Frame;
 use quorate_node::catalog::Catalog;
-use quorate_node::factory::{Pace, overlay};
 use quorate_node::host::Host;
-use quorate_node::node::{LaneSpec, Node, lanes};
+use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
 use quorate_store::{Directory, HostRecord};
 use std::io::ErrorKind;
@@ -113,14 +111,13 @@ impl Core {
         let seed = getrandom::u64()
             .map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))?;
         let settings =
-            disk::Settings { sync_every: sync_every(&catalog), shared: Arc::clone(&shared) };
+            disk::Settings { sync_every: lanes::sync_every(&catalog), shared: Arc::clone(&shared) };
         let (reader, recovered) = (opened.reader.clone(), opened.recovered);
         let wake_disk = Arc::clone(&waker);
         let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
             .map_err(system("the disk thread"))?;
+        let lanes = lanes::of(&catalog, &directory, &options.hosts, cluster_at);
         let me = directory.incarnation();
-        let overlay = overlay_of(&catalog, &options.hosts, me.node, cluster_at);
-        let lanes = lanes_of(overlay, &catalog, &directory);
         let node = Node::new(me, seed, recovered, Box::new(reader), lanes);
         let hello = Hello {
             cluster: identity.cluster,
@@ -389,37 +386,4 @@ fn listen(
 fn wall() -> WallTime {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     WallTime(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// The lanes of this host's node, each in the condition in which the directory found it.
-fn lanes_of(overlay: overlay::Settings, catalog: &Catalog, directory: &Directory) -> Vec<LaneSpec> {
-    lanes(overlay, catalog, Pace::default(), |durability| match directory.remembers(durability) {
-        true => Recovery::Intact,
-        false => Recovery::Forgot,
-    })
-}
-
-/// What the overlay begins with: this host as the directory has it, and the hosts it names.
-fn overlay_of(
-    catalog: &Catalog,
-    hosts: &[RingHost],
-    me: NodeId,
-    cluster: SocketAddr,
-) -> overlay::Settings {
-    let mine = hosts.iter().find(|host| host.who.node == me);
-    let replicas = catalog.keyspaces.iter().map(|keyspace| usize::from(keyspace.replicas));
-    overlay::Settings {
-        address: mine.map_or_else(|| cluster.to_string(), |host| host.address.clone()),
-        zone: mine.map_or_else(String::new, |host| host.zone.clone()),
-        tokens: mine.map_or_else(Vec::new, |host| host.tokens.clone()),
-        hosts: hosts.to_vec(),
-        replicas_max: replicas.max().unwrap_or(1),
-        balance: false,
-    }
-}
-
-/// The shortest sync interval of the periodic keyspaces.
-fn sync_every(catalog: &Catalog) -> Option<Duration> {
-    let every = catalog.keyspaces.iter().filter_map(|keyspace| keyspace.durability.every());
-    every.min().map(|span| Duration::from_nanos(span.0))
 }

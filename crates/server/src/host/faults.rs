@@ -64,7 +64,9 @@ impl Faults {
         let bytes = frame.to_bytes();
         self.kept_bytes += bytes.len();
         let queue = self.kept.entry(node).or_default();
-        queue.push_back((Instant::now() + fault.delay, bytes));
+        let at = Instant::now() + fault.delay;
+        let at = queue.back().map_or(at, |(last, _)| at.max(*last));
+        queue.push_back((at, bytes));
         Fate::Kept
     }
 

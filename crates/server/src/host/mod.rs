@@ -13,6 +13,7 @@
 //! | `desk`, `show` | what operators ask, and what lanes show |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
+//! | `lanes` | the lanes of the node |
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | one read, one write; what an event is about |
 
@@ -24,6 +25,7 @@ mod facts;
 mod faults;
 mod handshake;
 mod io;
+mod lanes;
 mod links;
 mod names;
 mod peers;

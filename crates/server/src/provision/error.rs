@@ -40,6 +40,12 @@ pub enum ProvisionError {
         /// What is wrong with it.
         message: String,
     },
+    /// A seed's invitation makes no sense. Nothing was written.
+    #[error("the seed's invitation makes no sense: {what} cannot be read")]
+    Invitation {
+        /// What of it.
+        what: String,
+    },
     /// A keyspace breaks a rule. Nothing was written.
     #[error(transparent)]
     Catalog(#[from] CatalogError),

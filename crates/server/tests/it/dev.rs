@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 const SOON: Duration = Duration::from_secs(30);
 
 /// A running `dev`; killed, hosts and all, when a test fails.
-struct Dev {
+pub struct Dev {
     process: Child,
-    cluster: Value,
+    pub cluster: Value,
 }
 
 impl Dev {
     /// Starts a cluster and waits for the line that says where its hosts are.
-    fn start(data: &Path, more: &[&str]) -> Dev {
+    pub fn start(data: &Path, more: &[&str]) -> Dev {
         let data = data.display().to_string();
         let mut args = vec!["dev", "--data", &data, "--format", "json"];
         args.extend(more);
@@ -40,7 +40,7 @@ impl Dev {
         Dev { process, cluster }
     }
 
-    fn door(&self, host: usize, door: &str) -> String {
+    pub fn door(&self, host: usize, door: &str) -> String {
         self.cluster["hosts"][host - 1][door].as_str().expect("an address").to_owned()
     }
 
@@ -62,7 +62,7 @@ impl Dev {
         (self.process.wait().expect("it ends").code(), said)
     }
 
-    fn stop(self) -> (Option<i32>, String) {
+    pub fn stop(self) -> (Option<i32>, String) {
         self.signal(Signal::INT);
         self.ended()
     }
@@ -76,7 +76,7 @@ impl Drop for Dev {
     }
 }
 
-fn on(endpoint: &str, args: &[&str]) -> crate::run::Said {
+pub fn on(endpoint: &str, args: &[&str]) -> crate::run::Said {
     let mut all = args.to_vec();
     all.extend(["--endpoint", endpoint]);
     quorate(&all)
@@ -91,7 +91,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn is_closed(address: &str) -> bool {
+pub fn is_closed(address: &str) -> bool {
     TcpStream::connect(address).is_err()
 }
 

@@ -1,0 +1,180 @@
+//! `drain` and `remove`: take a host out of the cluster, and wait until nothing rests on it.
+
+use super::exit::{Code, Failure};
+use super::http;
+use crate::config::values::Length;
+use serde_json::Value;
+use std::io::{Write, stderr, stdout};
+use std::time::{Duration, Instant};
+
+/// How often the ring is looked at while a command waits.
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// What both commands need.
+#[derive(Debug, clap::Args)]
+pub struct Target {
+    /// The host: its node id, the address of its cluster door, or its number
+    host: String,
+    /// The HTTP doors of hosts to ask; the first takes the order, and all say which groups they
+    /// know
+    #[arg(long, env = "QUORATE_HTTP", value_delimiter = ',', default_value = "127.0.0.1:7412")]
+    #[arg(value_name = "ADDRESS")]
+    http: Vec<String>,
+    /// Do not wait until no group has the host as a member
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait; what was begun goes on afterwards
+    #[arg(long, default_value = "10m", value_name = "TIME")]
+    timeout: Length,
+}
+
+/// The arguments of `drain`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A drained host holds nothing, and can be stopped and removed. No key has \
+                        fewer replicas at any time, as long as there are hosts to take them.\n\n\
+                        Example: quorate drain 127.0.0.1:7431")]
+pub struct DrainArgs {
+    #[command(flatten)]
+    target: Target,
+    /// Have the host take part again
+    #[arg(long)]
+    undo: bool,
+}
+
+/// The arguments of `remove`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "For a host that is gone for good: its node id never comes back. Drain one \
+                        that still runs first.\n\n\
+                        Example: quorate remove 00f3a90b8c1d2e4f"
+)]
+pub struct RemoveArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Runs `drain`.
+///
+/// # Errors
+/// The cluster refuses, does not answer, or is not done in time.
+pub fn drain(args: &DrainArgs) -> Result<(), Failure> {
+    let node = find(&args.target)?;
+    order(&args.target, &format!("/control/drain?node={node}&undo={}", args.undo))?;
+    if args.undo {
+        writeln!(stdout(), "node {node} takes part again")?;
+        return Ok(());
+    }
+    finish(&args.target, &node, "drained; it can be stopped and removed")
+}
+
+/// Runs `remove`.
+///
+/// # Errors
+/// The cluster refuses, does not answer, or is not done in time.
+pub fn remove(args: &RemoveArgs) -> Result<(), Failure> {
+    let node = find(&args.target)?;
+    order(&args.target, &format!("/control/remove?node={node}"))?;
+    finish(&args.target, &node, "removed")
+}
+
+fn ring(address: &str) -> Result<Value, Failure> {
+    let answer = http::get(address, "/ring", Duration::from_secs(10))
+        .map_err(|error| Failure::of_connection(address, &error))?;
+    if answer.status != 200 {
+        return Err(Failure::failed(format!("{address}: {}", http::error_of(&answer))));
+    }
+    serde_json::from_str(&answer.body)
+        .map_err(|_| Failure::failed(format!("{address}: the answer is no ring")))
+}
+
+/// The node id of the host that is meant: the order must not depend on an address that moves.
+fn find(target: &Target) -> Result<String, Failure> {
+    let address = &target.http[0];
+    let ring = ring(address)?;
+    let hosts = ring["hosts"].as_array().map_or(&[][..], Vec::as_slice);
+    let host = target.host.as_str();
+    let number: Option<u64> = host.parse().ok();
+    let is_meant = |known: &&Value| {
+        known["node"] == host
+            || known["address"] == host
+            || (number.is_some() && known["host"].as_u64() == number)
+    };
+    match hosts.iter().find(is_meant).and_then(|known| known["node"].as_str()) {
+        Some(node) => Ok(node.to_owned()),
+        None => {
+            let known: Vec<&str> =
+                hosts.iter().filter_map(|known| known["address"].as_str()).collect();
+            let text = format!("no host {host}; the ring has {}", known.join(", "));
+            Err(Failure::new(Code::NotFound, text))
+        }
+    }
+}
+
+fn order(target: &Target, path: &str) -> Result<(), Failure> {
+    let address = &target.http[0];
+    let answer = http::post(address, path, Duration::from_secs(30))
+        .map_err(|error| Failure::of_connection(address, &error))?;
+    match answer.status {
+        200 => Ok(()),
+        503 | 504 => Err(Failure::new(Code::NoQuorum, http::error_of(&answer))),
+        _ => Err(Failure::failed(http::error_of(&answer))),
+    }
+}
+
+/// Waits until no group has the node as a member, and tells how far it has come.
+fn finish(target: &Target, node: &str, done: &str) -> Result<(), Failure> {
+    if target.no_wait {
+        writeln!(stdout(), "noted; node {node} is on its way out")?;
+        return Ok(());
+    }
+    let deadline = Instant::now() + target.timeout.0;
+    let mut last = None;
+    loop {
+        let mut left = 0;
+        for address in &target.http {
+            left += groups_of(&ring(address)?, node);
+        }
+        if left == 0 {
+            writeln!(stdout(), "node {node} is {done}")?;
+            return Ok(());
+        }
+        if last != Some(left) {
+            writeln!(stderr(), "node {node} is a member of {left} groups")?;
+            last = Some(left);
+        }
+        if Instant::now() >= deadline {
+            let text = format!(
+                "node {node} is still a member of {left} groups after {}; it goes on, see \
+                 `quorate status`",
+                target.timeout
+            );
+            return Err(Failure::new(Code::Timeout, text));
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
+/// How many groups that a host knows have the node as a member.
+fn groups_of(ring: &Value, node: &str) -> usize {
+    let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
+    let groups = keyspaces.flat_map(|keyspace| keyspace["groups"].as_array().into_iter().flatten());
+    let is_member = |group: &&Value| {
+        group["members"].as_array().is_some_and(|members| members.iter().any(|m| m == node))
+    };
+    groups.filter(is_member).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::report::tests::sample;
+    use quorate_kernel::ids::NodeId;
+
+    #[test]
+    fn a_node_is_counted_where_it_is_a_member() {
+        let ring = sample().json();
+        assert_eq!(groups_of(&ring, &NodeId(3).to_string()), 3);
+        assert_eq!(groups_of(&ring, &NodeId(4).to_string()), 0);
+        assert_eq!(groups_of(&Value::Null, "x"), 0);
+    }
+}

@@ -1,0 +1,218 @@
+//! What a host that joins is told by one of the cluster, and the identity that it makes of it.
+
+use super::error::ProvisionError;
+use super::plan::random;
+use crate::ring::tokens;
+use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use quorate_kernel::ring::Standing;
+use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a host that joins is told. Ids and positions are hexadecimal: not every reader of JSON
+/// takes whole numbers of 64 bits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invitation {
+    /// The cluster.
+    pub cluster: String,
+    /// The version of the protocol between hosts.
+    pub protocol: u8,
+    /// A number for the newcomer that no other host has, as far as is known.
+    pub number: u32,
+    /// The hosts on the ring.
+    pub hosts: Vec<InvitingHost>,
+    /// The keyspaces.
+    pub keyspaces: Vec<InvitingKeyspace>,
+}
+
+/// A host on the ring.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvitingHost {
+    /// Its number; 0 if it is not known.
+    pub host: u32,
+    /// Its node.
+    pub node: String,
+    /// Where it was last heard of.
+    pub address: String,
+    /// Its failure zone.
+    pub zone: String,
+    /// Its places on the ring.
+    pub tokens: Vec<String>,
+}
+
+/// A keyspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of `KeyspaceRecord`")]
+pub struct InvitingKeyspace {
+    pub name: String,
+    pub lane: u32,
+    pub engine: String,
+    pub durability: String,
+    pub value_bytes_max: u64,
+    pub replicas: u8,
+    pub order: String,
+    pub mode: String,
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What a newcomer says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newcomer {
+    /// Its number, if it was given one.
+    pub number: Option<u32>,
+    /// Where the others find it.
+    pub address: String,
+    /// Its failure zone.
+    pub zone: String,
+    /// How many places on the ring it takes.
+    pub tokens: usize,
+}
+
+impl Invitation {
+    /// The invitation to a cluster whose ring looks like this.
+    #[must_use]
+    pub fn of(identity: &Identity, report: &crate::ring::Report, protocol: u8) -> Invitation {
+        let hosts = report.ring.hosts();
+        let is_there = |host: &&quorate_kernel::ring::RingHost| host.standing != Standing::Left;
+        let inviting = |host: &quorate_kernel::ring::RingHost| InvitingHost {
+            host: report.number(host.who.node).unwrap_or(0),
+            node: host.who.node.to_string(),
+            address: host.address.clone(),
+            zone: host.zone.clone(),
+            tokens: host.tokens.iter().map(|token| format!("{token:016x}")).collect(),
+        };
+        let highest = report.numbers.iter().map(|(_, number)| *number).max().unwrap_or(0);
+        let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX - 1);
+        Invitation {
+            cluster: identity.cluster.to_string(),
+            protocol,
+            // Hosts that left keep theirs.
+            number: highest.max(count) + 1,
+            hosts: hosts.iter().filter(is_there).map(inviting).collect(),
+            keyspaces: identity.keyspaces.iter().map(InvitingKeyspace::from).collect(),
+        }
+    }
+
+    /// The identity of a newcomer, with a node id drawn now and places in the largest gaps.
+    ///
+    /// # Errors
+    /// The invitation makes no sense, or the system gives no random bytes.
+    pub fn accept(&self, newcomer: &Newcomer, secret: Secret) -> Result<Identity, ProvisionError> {
+        let refused = |what: &str| ProvisionError::Invitation { what: what.to_owned() };
+        let hosts = self.hosts.iter().map(InvitingHost::record);
+        let hosts = hosts.collect::<Option<Vec<_>>>().ok_or_else(|| refused("a host"))?;
+        let keyspaces = self.keyspaces.iter().map(InvitingKeyspace::record);
+        let keyspaces = keyspaces.collect::<Option<Vec<_>>>().ok_or_else(|| refused("keyspace"))?;
+        let cluster =
+            u128::from_str_radix(&self.cluster, 16).map_err(|_| refused("its cluster"))?;
+        let taken: Vec<u64> = hosts.iter().flat_map(|host| host.tokens.clone()).collect();
+        let record = HostRecord {
+            host: newcomer.number.unwrap_or(self.number),
+            node: NodeId(u64::from_be_bytes(random()?)),
+            address: newcomer.address.clone(),
+            zone: newcomer.zone.clone(),
+            tokens: tokens::bisecting(&taken, newcomer.tokens),
+        };
+        let (host, node) = (record.host, record.node);
+        let hosts = hosts.into_iter().chain([record]).collect();
+        let cluster = ClusterId(cluster);
+        Ok(Identity { cluster, node, host, is_founder: false, secret, hosts, keyspaces })
+    }
+}
+
+impl InvitingHost {
+    fn record(&self) -> Option<HostRecord> {
+        let word = |text: &String| u64::from_str_radix(text, 16).ok();
+        Some(HostRecord {
+            host: self.host,
+            node: NodeId(word(&self.node)?),
+            address: self.address.clone(),
+            zone: self.zone.clone(),
+            tokens: self.tokens.iter().map(word).collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl From<&KeyspaceRecord> for InvitingKeyspace {
+    fn from(record: &KeyspaceRecord) -> InvitingKeyspace {
+        InvitingKeyspace {
+            name: record.name.clone(),
+            lane: record.lane.0,
+            engine: record.engine.clone(),
+            durability: record.durability.to_string(),
+            value_bytes_max: record.value_bytes_max,
+            replicas: record.replicas,
+            order: record.order.clone(),
+            mode: record.mode.clone(),
+            settings: record.settings.clone(),
+        }
+    }
+}
+
+impl InvitingKeyspace {
+    fn record(&self) -> Option<KeyspaceRecord> {
+        Some(KeyspaceRecord {
+            name: self.name.clone(),
+            lane: LaneId(self.lane),
+            engine: self.engine.clone(),
+            durability: self.durability.parse().ok()?,
+            value_bytes_max: self.value_bytes_max,
+            replicas: self.replicas,
+            order: self.order.clone(),
+            mode: self.mode.clone(),
+            settings: self.settings.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provision::{Doors, KeyspaceSpec, Plan, write};
+    use crate::ring::{Report, founding};
+    use quorate_kernel::ring::Ring;
+    use quorate_kernel::storage::Durability;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_newcomer_learns_what_the_cluster_knows_and_stands_in_a_gap() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let doors = |number| Doors::on_this_machine(7400, number).expect("ports in range");
+        let plan = Plan {
+            hosts: vec![doors(1), doors(2)],
+            zones: Vec::new(),
+            tokens: 1,
+            keyspaces: vec![KeyspaceSpec::standard()],
+            durability: Durability::Sync,
+        };
+        let seed = write(&plan, place.path()).expect("an empty place");
+        let mut hosts = founding::ring_hosts(&seed.hosts);
+        hosts[1].standing = Standing::Left;
+        let report = Report {
+            me: seed.node,
+            ring: Arc::new(Ring::new(1, hosts)),
+            numbers: seed.hosts.iter().map(|record| (record.node, record.host)).collect(),
+            keyspaces: Vec::new(),
+        };
+        let invitation = Invitation::of(&seed, &report, 1);
+        let text = serde_json::to_string(&invitation).expect("texts and numbers");
+        assert_eq!(serde_json::from_str::<Invitation>(&text).expect("its own form"), invitation);
+        let newcomer = Newcomer {
+            number: None,
+            address: String::from("127.0.0.1:7431"),
+            zone: String::from("a"),
+            tokens: 2,
+        };
+        let joined = invitation.accept(&newcomer, seed.secret).expect("a good invitation");
+        assert!(!joined.is_founder && joined.cluster == seed.cluster && joined.host == 3);
+        assert_eq!(joined.keyspaces, seed.keyspaces);
+        assert_eq!(joined.hosts.len(), 2, "who has left is not looked for");
+        let own = &joined.hosts[1];
+        assert_eq!((own.node, own.tokens.len()), (joined.node, 2));
+        let catalog = founding::catalog(&joined).expect("the same keyspaces");
+        assert!(catalog.keyspaces[0].first_views.is_empty());
+        let broken = Invitation { cluster: String::from("x"), ..invitation };
+        let error = broken.accept(&newcomer, seed.secret);
+        assert!(matches!(error, Err(ProvisionError::Invitation { .. })));
+    }
+}

@@ -1,0 +1,96 @@
+//! Joining a running cluster, and what is refused on the way.
+
+use crate::cluster::Cluster;
+use crate::run::{Said, quorate};
+use std::fs;
+use std::path::Path;
+
+/// Runs a host that is to join, and fails before it serves.
+fn join(data: &Path, seed: &str, more: &[&str]) -> Said {
+    let data = data.display().to_string();
+    let mut args = vec!["server", "--data", &data, "--join", seed, "--cluster", "127.0.0.1:19991"];
+    args.extend(["--http", "127.0.0.1:19992", "--resp", "127.0.0.1:19993"]);
+    args.extend(more);
+    quorate(&args)
+}
+
+fn secret(cluster: &Cluster) -> String {
+    cluster.place().join("data/cluster.secret").display().to_string()
+}
+
+#[test]
+fn a_host_must_show_the_secret_of_the_cluster_that_it_joins() {
+    let cluster = Cluster::start(19700, "memory");
+    let data = cluster.place().join("joiner");
+    let (seed, wrong) = (cluster.http(1), cluster.place().join("wrong"));
+    let said = join(&data, &seed, &[]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("--secret-file") && said.err.contains("cluster.secret"), "{said:?}");
+    fs::write(&wrong, "0".repeat(64)).expect("a file");
+    let wrong = wrong.display().to_string();
+    let said = join(&data, &seed, &["--secret-file", &wrong]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("not the secret of cluster"), "{said:?}");
+    fs::write(&wrong, "nonsense").expect("a file");
+    let said = join(&data, &seed, &["--secret-file", &wrong]);
+    assert!(said.err.contains("64 hexadecimal digits"), "{said:?}");
+    assert!(!data.exists(), "nothing was written");
+}
+
+#[test]
+fn seeds_that_are_none_are_told_apart() {
+    let cluster = Cluster::start(19740, "memory");
+    let data = cluster.place().join("joiner");
+    let secret = secret(&cluster);
+    let show = ["--secret-file", secret.as_str()];
+    let said = join(&data, &cluster.cluster(1), &show);
+    assert!(said.err.contains("is no HTTP door"), "{said:?}");
+    let said = join(&data, "nowhere", &show);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("HOST:PORT"), "{said:?}");
+    let said = join(&data, "127.0.0.1:1", &show);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("the seed 127.0.0.1:1 did not answer within 10 s"), "{said:?}");
+    let taken = ["--address", &cluster.cluster(2), "--secret-file", &secret];
+    let said = join(&data, &cluster.http(1), &taken);
+    assert!(said.err.contains("is the address of node"), "{said:?}");
+    let several = ["--tokens", "65", "--secret-file", &secret];
+    assert_eq!(join(&data, &cluster.http(1), &several).code, 2);
+    assert!(!data.exists(), "nothing was written");
+}
+
+#[test]
+fn a_directory_joins_no_other_cluster() {
+    let cluster = Cluster::start(19780, "memory");
+    let other = Cluster::create(19820, "memory");
+    let said = join(other.data(1), &cluster.http(1), &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("belongs to cluster"), "{said:?}");
+    assert!(said.err.contains("the seed 127.0.0.1:19792 to cluster"), "{said:?}");
+    fs::remove_file(other.data(2).join("identity.toml")).expect("it was there");
+    fs::write(other.data(2).join("db/file"), "x").expect("a file");
+    let said = join(other.data(2), &cluster.http(1), &[]);
+    assert_eq!(said.code, 9, "{said:?}");
+    assert!(said.err.contains("wiped") && said.err.contains("quorate rejoin"), "{said:?}");
+}
+
+#[test]
+fn a_refused_directory_is_put_aside_and_a_good_one_is_not() {
+    let cluster = Cluster::create(19860, "sync");
+    let data = cluster.data(2).to_owned();
+    let place = data.display().to_string();
+    let said = quorate(&["rejoin", "--data", &place]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("nothing is wrong with it"), "{said:?}");
+    fs::remove_file(data.join("mark")).expect("it was there");
+    let said = quorate(&["rejoin", "--data", &place]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("its mark is gone") && said.out.contains("--join"), "{said:?}");
+    assert!(data.join("quorate.toml").exists() && !data.join("identity.toml").exists());
+    let aside = data.with_file_name("host-2.refused-1");
+    assert!(aside.join("identity.toml").exists(), "the old one is kept");
+    let said = quorate(&["rejoin", "--data", &cluster.data(3).display().to_string(), "--force"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = quorate(&["rejoin", "--data", &place]);
+    assert_eq!(said.code, 1, "an empty directory was never refused: {said:?}");
+}
