@@ -1,7 +1,8 @@
 //! The engine as a process: the one match on inputs.
 
 use super::coordinator::Phase;
-use super::group::Group;
+use super::group::{Group, Status};
+use super::install::is_split;
 use super::message::Message;
 use super::record::Head;
 use super::replica::remembers;
@@ -30,8 +31,17 @@ impl Linearizable {
     fn inspect_group(&self, group: &Group, into: &mut dyn Inspect) {
         let view = &group.view;
         let members: Vec<String> = view.members().iter().map(NodeId::to_string).collect();
-        let percent = group.transfer.as_ref().map_or(100, |t| t.percent(&view.range));
-        let proposes = group.running.is_some();
+        let role = match (&group.record.status, &group.running, group.wished) {
+            (Status::Learner { .. }, ..) => "learner",
+            (Status::Retired { .. }, ..) => "source",
+            (_, Some(_), _) => "proposer",
+            (_, None, Some(_)) => "planner",
+            (_, None, None) => "member",
+        };
+        let moving = match &group.transfer {
+            Some(transfer) => format!("{} %", transfer.percent(&view.range)),
+            None => String::from("-"),
+        };
         into.row(
             "groups",
             &[
@@ -39,10 +49,10 @@ impl Linearizable {
                 ("low", &format!("{:016x}", view.range.low)),
                 ("high", &format!("{:016x}", view.range.high)),
                 ("version", &view.id.version),
-                ("members", &members.join(" ")),
-                ("standing", &format!("{:?}", group.standing()).to_ascii_lowercase()),
-                ("proposes", &proposes),
-                ("moved_percent", &percent),
+                ("members", &members.join(",")),
+                ("status", &format!("{:?}", group.standing()).to_ascii_lowercase()),
+                ("role", &role),
+                ("moving", &moving),
                 ("moved_keys", &group.moved.keys),
                 ("moved_bytes", &group.moved.bytes),
             ],
@@ -189,7 +199,8 @@ impl Process for Linearizable {
         into.field("moved_keys", &counters.moved_keys);
         into.field("moved_bytes", &counters.moved_bytes);
         into.field("tombstones_purged", &counters.purged);
-        for group in self.durable.groups.values() {
+        // A group that was split goes on in its parts.
+        for group in self.durable.groups.values().filter(|group| !is_split(group)) {
             self.inspect_group(group, into);
         }
     }
