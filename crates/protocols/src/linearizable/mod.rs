@@ -1,4 +1,4 @@
-//! Engine `linearizable`: every key an atomic register.
+//! Engine `linearizable`: every key an atomic register on a self-organizing ring.
 //!
 //! From C. Arad, T. M. Shafaat, S. Haridi, "CATS: Linearizability and Partition Tolerance in
 //! Scalable and Self-Organizing Key-Value Stores" (SICS T2012:04), called CATS below.
@@ -6,14 +6,16 @@
 //! # Promise
 //! A get returns the value of the last completed put, or of one that is under way; once it has
 //! returned a value, no later get returns an older one. Operations end while a majority of the
-//! key's group can be reached. A write is acknowledged when a majority holds it as durably as the
-//! keyspace promises. A timed-out write may take effect once, at any later time, or never.
+//! key's group can be reached, also while hosts join, leave and fail. A write is acknowledged when
+//! a majority holds it as durably as the keyspace promises. A timed-out write may take effect once,
+//! at any later time, or never.
 //!
 //! # Roles
-//! **Coordinator**: any node, for the clients that ask it. **Member**: a node of the group's view;
-//! it stores records and answers, stamping each reply with its view. A reply counts only if its
-//! sender is a member of that view and all counted replies carry the same one: a consistent quorum
-//! (CATS §4).
+//! **Coordinator**: any node, for the clients that ask it. **Member**: a node of a group's view; it
+//! stores the records of the group's range and answers, stamping each reply with its view. A reply
+//! counts only if its sender is a member of that view and all counted replies carry the same one: a
+//! consistent quorum (CATS §4). **Proposer**: the member closest to the range; it walks the group
+//! towards what the ring asks for. **Newcomer**, **learner**, **source**: see below.
 //!
 //! ```text
 //! put   coordinator ── ReadA(counter) ──▶ members     phase 1: highest timestamp of a quorum
@@ -24,31 +26,52 @@
 //! get   coordinator ── ReadA(value) ────▶ members     done when a majority holds the highest
 //!                   ◀── ReadB(record) ───             timestamp; otherwise the record is imposed
 //!                  [── WriteA, WriteB ──▶]            with the put's phase 2
+//!
+//! view  proposer    ── Learn ───────────▶ newcomer    copy first (unless a member is suspected)
+//!                   ── P1A, P2A ────────▶ members     consensus of the old view on the next
+//!                   ── P3A ─────────────▶ members     install it: from now on they answer for it
+//!       old members ── Invite ──────────▶ newcomer    it installs when a majority has left
+//!       newcomer    ── ListA, FetchA ───▶ sources     old members list, the newest is fetched
+//!       newcomer    ── Beats(ready) ────▶ members
 //! ```
 //!
 //! # Invariants
-//! - Replies of one node are stamped with rising views (I1, asserted in `stamp`).
+//! - Replies of one node in one group are stamped with rising views (I1, asserted in `stamp`).
+//! - At most one change follows a view (I2; [`crate::reconfigure`], and the install queue).
+//! - A newcomer installs its view only when a majority of the old members have left theirs, and
+//!   says that it is ready only when a majority of them has listed everything to it (I3).
 //! - The timestamp of a key at a member never goes back (I6, `store`).
 //! - All replies counted in one phase carry the same view and come from its members (I7, `accept`).
+//! - Ranges of one node's memberships are disjoint (I8, `check_ranges`).
 //! - What a reply shows to a client, or acknowledges, is durable at its sender before it leaves
 //!   (the gate; `send_after_key`). Only the timestamp for a put's first phase may leave earlier.
 //! - A member whose data is incomplete answers reads with "not yet", never with data.
 //! - A write that moves to a newer view repeats the same record and never reads again.
+//! - Data of an earlier membership is never taken for data of a later one: each has a slot.
 //!
 //! # Departures from the paper
 //! - Timestamps carry the writer's start and operation number, not the coordinator's id alone.
 //! - A write's reply echoes the view it is for and says whether it acknowledges: Algorithm 5 line 7
 //!   answers alike in both cases, and a refusal could pass for an acknowledgement after a retry.
 //! - Acknowledgements are kept by sender; sets of values would merge equal answers.
-//! - Views are compared by version, not by members; a removed member's reply never counts.
+//! - Views are compared by version, not by members; a removed member's reply never counts. A split
+//!   goes on with the parent's version, so versions only rise along the history of a position.
 //! - A get is done when a *majority* holds the highest timestamp, not only when all of the first
 //!   quorum do, and members that hold it count as acknowledged when it is imposed.
 //! - Phase 1 may ask a majority before it asks everybody ([`Settings::ask_majority_first`]).
-//! - Members may forget (`memory`, `periodic`): see [`refill`] and [`crate::quorum`].
+//! - Members may forget (`memory`, `periodic`): see [`amnesia`] and [`crate::quorum`].
+//! - The closest *member* proposes, not the node that the ring makes responsible: a newcomer that
+//!   is responsible has no view to propose for (`propose`).
+//! - Old members invite the newcomer themselves; Algorithm 1 lets the coordinator do it, who may be
+//!   dead by then (`invite`).
+//! - A newcomer copies the data before it is made a member, so that the group is short of a replica
+//!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
+//! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
 //!
 //! # Known limits
-//! One group serves the whole keyspace; tombstones are kept; a register has no compare-and-set, so
-//! counters and the like need another engine.
+//! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
+//! boundary. A member more than 64 views behind cannot catch up and must join anew. A register has
+//! no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
 pub(crate) mod coordinator;
