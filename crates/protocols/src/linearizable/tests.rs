@@ -5,18 +5,20 @@
 //! |---|---|
 //! | [`any`] | any message that a correct peer can send |
 //! | [`show`] | messages and writes in readable form |
+//! | [`golden`] | one message of every variant, with its bytes |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`random`] | random schedules, judged by trying every order of the operations |
 //! | [`pages`] | the pages of the manual that name layouts |
 
-// mod any;
+mod any;
 mod crashes;
-// mod pages;
+mod golden;
+mod pages;
 mod random;
 mod show;
 mod traps;
-// mod wire;
+mod wire;
 
 use super::Linearizable;
 use crate::testing::run_scripts;

@@ -4,7 +4,7 @@
 use super::disk::Disk;
 use super::{Scripted, word};
 use bytes::BytesMut;
-use quorate_kernel::effects::{Effect, Effects, Recipients, Release};
+use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::{Context, Inspect, Recovery, Request};
@@ -330,7 +330,7 @@ impl<P: Scripted> World<P> {
             Effect::Disarm { timer } => {
                 self.node(id).timers.retain(|(_, _, armed)| armed != timer);
             }
-            Effect::Announce(note) => self.log.push(format!("{id}: announces {note:?}")),
+            Effect::Announce(note) => self.log.push(format!("{id}: {}", show_note(note))),
         }
     }
 
@@ -380,6 +380,17 @@ fn flights<P: Scripted>(from: Incarnation, to: &Recipients, message: &P::Message
 /// `node.start` without leading zeros.
 pub(crate) fn incarnation(who: Incarnation) -> String {
     format!("{}.{}", who.node.0, who.start.0)
+}
+
+fn show_note(note: &Note) -> String {
+    match note {
+        Note::ViewInstalled(view) => {
+            let members: Vec<String> =
+                view.members().iter().map(|node| node.0.to_string()).collect();
+            format!("announces v{}({})", view.id.version, members.join(" "))
+        }
+        other => format!("announces {other:?}"),
+    }
 }
 
 fn show_operation(operation: &Operation) -> String {

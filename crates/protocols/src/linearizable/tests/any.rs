@@ -1,28 +1,35 @@
 //! Any message that a correct peer can send.
 
-use super::super::keys::data_key;
-use super::super::message::{Message, Stamp, Want};
+use super::super::group::{Generation, Standing};
+use super::super::keys::Order;
+use super::super::message::{Basis, Beat, Message, Stamp, Want};
 use super::super::page;
-use super::super::record::{Record, Ts};
-use super::super::state::Status;
+use super::super::record::{COUNTER_MAX, Record, Ts};
 use crate::quorum::CrashVector;
+use crate::reconfigure::{self, Ballot};
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
-use quorate_kernel::view::{Range, View, ViewId};
+use quorate_kernel::view::{Change, Range, View, ViewId};
 use std::boxed::Box;
-use std::collections::BTreeSet;
 use std::vec::Vec;
 
+fn any_standing() -> impl Strategy<Value = Standing> {
+    prop_oneof![
+        Just(Standing::Ready),
+        Just(Standing::Busy),
+        Just(Standing::Forgot),
+        Just(Standing::Outside),
+        Just(Standing::Learned),
+        Just(Standing::Split),
+    ]
+}
+
+fn any_generation() -> impl Strategy<Value = Generation> {
+    (any::<u64>(), 0..=COUNTER_MAX).prop_map(|(number, floor)| Generation { number, floor })
+}
+
 fn any_stamp() -> impl Strategy<Value = Stamp> {
-    let nodes = || proptest::collection::btree_set(any::<u64>(), 1..=7);
-    let node_ids = |nodes: BTreeSet<u64>| nodes.into_iter().map(NodeId).collect::<Vec<_>>();
-    let status = prop_oneof![
-        Just(Status::Ready),
-        Just(Status::Forgot),
-        (nodes(), any::<bool>())
-            .prop_map(move |(nodes, forgot)| Status::Busy { sources: node_ids(nodes), forgot }),
-    ];
     let crashes = proptest::collection::vec((any::<u64>(), any::<u32>()), 0..5).prop_map(|list| {
         let mut crashes = CrashVector::default();
         for (node, start) in list {
@@ -30,21 +37,27 @@ fn any_stamp() -> impl Strategy<Value = Stamp> {
         }
         crashes
     });
-    let hint = proptest::option::of((any_view_id(), any::<(u64, u64)>(), nodes()).prop_map(
-        move |(id, (low, high), nodes)| {
-            Box::new(View::new(id, Range { low, high }, node_ids(nodes)))
+    let hint = proptest::option::of(any_view().prop_map(Box::new));
+    (any_view_id(), any_standing(), any_generation(), crashes, hint).prop_map(
+        |(view, standing, generation, crashes, hint)| Stamp {
+            view,
+            standing,
+            generation,
+            crashes,
+            hint,
         },
-    ));
-    (any_view_id(), status, crashes, hint).prop_map(|(view, status, crashes, hint)| Stamp {
-        view,
-        status,
-        crashes,
-        hint,
-    })
+    )
 }
 
 fn any_view_id() -> impl Strategy<Value = ViewId> {
     any::<(u64, u64)>().prop_map(|(group, version)| ViewId { group: GroupId(group), version })
+}
+
+fn any_view() -> impl Strategy<Value = View> {
+    let nodes = proptest::collection::btree_set(any::<u64>(), 1..=7);
+    (any_view_id(), any::<(u64, u64)>(), nodes).prop_map(|(id, (low, high), nodes)| {
+        View::new(id, Range { low, high }, nodes.into_iter().map(NodeId).collect())
+    })
 }
 
 fn any_who() -> impl Strategy<Value = Incarnation> {
@@ -52,16 +65,60 @@ fn any_who() -> impl Strategy<Value = Incarnation> {
         .prop_map(|(node, start)| Incarnation { node: NodeId(node), start: Start(start) })
 }
 
+fn any_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        any::<(u64, u64)>()
+            .prop_map(|(out, into)| Change::Replace { out: NodeId(out), into: NodeId(into) }),
+        any::<u64>().prop_map(|into| Change::Grow { into: NodeId(into) }),
+        any::<u64>().prop_map(|out| Change::Shrink { out: NodeId(out) }),
+        any::<u64>().prop_map(|at| Change::Split { at }),
+    ]
+}
+
+fn any_reconfiguration() -> impl Strategy<Value = reconfigure::Message> {
+    use reconfigure::{Accepted, Message as M, Promise};
+    let ballot =
+        || (1u64..1 << 48, any_who()).prop_map(|(round, proposer)| Ballot { round, proposer });
+    let ids = || (any_view_id(), any_view_id());
+    prop_oneof![
+        (any_view_id(), ballot()).prop_map(|(view, ballot)| M::P1A { view, ballot }),
+        (any_view_id(), ballot(), proptest::option::of(any_change())).prop_map(
+            |(view, ballot, change)| {
+                let accepted = change.map(|change| (ballot, change));
+                M::P1B(Promise {
+                    view,
+                    ballot,
+                    ok: true,
+                    installed: view,
+                    promised: ballot,
+                    accepted,
+                })
+            }
+        ),
+        (any_view_id(), ballot(), any_change()).prop_map(|(view, ballot, change)| M::P2A {
+            view,
+            ballot,
+            change
+        }),
+        (ids(), ballot(), ballot()).prop_map(|((view, installed), ballot, promised)| {
+            M::P2B(Accepted { view, ballot, ok: false, installed, promised })
+        }),
+        (any_view_id(), any_change()).prop_map(|(view, change)| M::P3A { view, change }),
+        ids().prop_map(|(view, installed)| M::P3B { view, installed }),
+    ]
+}
+
 fn any_ts() -> impl Strategy<Value = Ts> {
     (any::<u64>(), any_who(), any::<u64>()).prop_map(|(n, writer, sequence)| Ts {
-        n: n % (1 << 62) + 1,
+        n: n % COUNTER_MAX + 1,
         writer,
         sequence,
     })
 }
 
 fn any_key() -> impl Strategy<Value = Bytes> {
-    any::<Vec<u8>>().prop_map(|key| data_key(&key))
+    let order = prop_oneof![Just(Order::Hash), Just(Order::Key)];
+    (order, any::<Vec<u8>>()).prop_map(|(order, key)| order.data_key(&key))
 }
 
 fn any_record() -> impl Strategy<Value = Bytes> {
@@ -79,7 +136,13 @@ fn any_page() -> impl Strategy<Value = Bytes> {
 
 /// Any message.
 pub(super) fn any_message() -> impl Strategy<Value = Message> {
+    prop_oneof![of_operations(), of_transfers(), of_groups(), of_purges()]
+}
+
+fn of_operations() -> impl Strategy<Value = Message> {
     let want = prop_oneof![Just(Want::Value), Just(Want::Digest), Just(Want::Counter)];
+    let basis =
+        any::<(u64, bool)>().prop_map(|(generation, is_imposed)| Basis { generation, is_imposed });
     let maybe_record = prop_oneof![Just(Bytes::new()), any_record()];
     prop_oneof![
         (any::<u64>(), any_view_id(), want, any_key())
@@ -87,30 +150,86 @@ pub(super) fn any_message() -> impl Strategy<Value = Message> {
         (any::<u64>(), any_stamp(), any_ts(), any::<bool>(), maybe_record).prop_map(
             |(op, stamp, ts, live, record)| Message::ReadB { op, stamp, ts, live, record }
         ),
-        (any::<u64>(), any_view_id(), any_key(), any_record())
-            .prop_map(|(op, view, key, record)| Message::WriteA { op, view, key, record }),
+        (any::<u64>(), any_view_id(), basis, any_key(), any_record()).prop_map(
+            |(op, view, basis, key, record)| Message::WriteA { op, view, basis, key, record }
+        ),
         (any::<u64>(), any_view_id(), any::<bool>(), any_stamp())
             .prop_map(|(op, view, ok, stamp)| Message::WriteB { op, view, ok, stamp }),
         (any::<u64>(), any_view_id(), any::<u64>(), any::<u32>())
             .prop_map(|(op, view, from, limit)| Message::PageA { op, view, from, limit }),
         (any::<u64>(), any_stamp(), any::<Option<u64>>(), any_page())
             .prop_map(|(op, stamp, next, page)| Message::PageB { op, stamp, next, page }),
-        (any::<u64>(), any_view_id(), any::<bool>(), any::<u64>())
-            .prop_map(|(round, view, forgot, from)| Message::RefillA { round, view, forgot, from }),
-        (
-            any::<u64>(),
-            any_stamp(),
-            any::<(u64, Option<u64>)>(),
-            proptest::collection::vec(any_who(), 0..7),
-            any_page()
-        )
-            .prop_map(|(round, stamp, (from, next), lost, page)| Message::RefillB {
+    ]
+}
+
+fn of_transfers() -> impl Strategy<Value = Message> {
+    let lost = proptest::collection::vec(any_who(), 0..7);
+    let asked = || (any::<u64>(), any_view_id());
+    let list = (any::<(bool, u64, Option<u64>)>(), lost, any_page());
+    prop_oneof![
+        (asked(), any::<bool>(), any::<u64>()).prop_map(|((round, since), forgot, from)| {
+            Message::ListA { round, since, forgot, from }
+        }),
+        (asked(), any_stamp(), list).prop_map(
+            |((round, since), stamp, ((is_source, from, next), lost, page))| Message::ListB {
                 round,
+                since,
                 stamp,
+                is_source,
                 from,
                 next,
                 lost,
                 page
-            }),
+            }
+        ),
+        (asked(), any_page()).prop_map(|((round, since), page)| Message::FetchA {
+            round,
+            since,
+            page
+        }),
+        (asked(), any_page()).prop_map(|((round, since), page)| Message::FetchB {
+            round,
+            since,
+            page
+        }),
+    ]
+}
+
+fn of_groups() -> impl Strategy<Value = Message> {
+    let beat = (any_view_id(), any_standing(), any_generation(), any::<bool>())
+        .prop_map(|(view, standing, generation, asks)| Beat { view, standing, generation, asks });
+    let into = any::<u64>().prop_map(NodeId);
+    prop_oneof![
+        any::<u64>().prop_map(|position| Message::LocateA { position }),
+        any_view().prop_map(|view| Message::LocateB { view }),
+        proptest::collection::vec(any_reconfiguration(), 0..4).prop_map(Message::Reconfigure),
+        (any_view(), into, any_generation()).prop_filter_map(
+            "a view that something follows",
+            |(mut old, into, generation)| {
+                old.id.version >>= 1;
+                let [next] = <[View; 1]>::try_from(old.after(&Change::Grow { into })?).ok()?;
+                Some(Message::Invite { next, old, generation })
+            }
+        ),
+        (any_view(), any_generation())
+            .prop_map(|(view, generation)| Message::Learn { view, generation }),
+        proptest::collection::vec(beat, 0..4).prop_map(Message::Beats),
+        any_view_id().prop_map(|view| Message::DecisionsA { view }),
+        (any_view_id(), proptest::collection::vec(any_change(), 0..4))
+            .prop_map(|(view, changes)| Message::DecisionsB { view, changes }),
+    ]
+}
+
+fn of_purges() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        (any_view_id(), any_generation())
+            .prop_map(|(view, generation)| Message::FloorA { view, generation }),
+        (any_view_id(), any_generation())
+            .prop_map(|(view, generation)| Message::FloorB { view, generation }),
+        (any_view_id(), any::<u64>()).prop_map(|(view, from)| Message::TombsA { view, from }),
+        (any_view_id(), any::<(u64, Option<u64>)>(), any_page())
+            .prop_map(|(view, (from, next), page)| Message::TombsB { view, from, next, page }),
+        (any_view_id(), any_generation(), any_page())
+            .prop_map(|(view, generation, page)| Message::DropA { view, generation, page }),
     ]
 }

@@ -75,14 +75,15 @@ fn a_removed_member_that_forgot_is_no_source() {
          crash 3
          restart 3 forgot
          drop all
-         view 4 2 1 2 4
-         deliver RefillA 4->1
-         deliver RefillA 4->3
-         deliver RefillB
+         tick 250ms
+         deliver Invite 1->4
+         deliver Invite 2->4
+         deliver ListA 4->1
+         deliver ListA 4->3
+         deliver ListB
          show 4 ready
          # last 4: ready false
-         deliver RefillA
-         deliver RefillB
+         deliver all
          given get 4 k
          # told get k: value a",
     );
@@ -145,8 +146,8 @@ fn an_acknowledgement_from_before_the_member_forgot_does_not_count() {
          deliver WriteB 1->4
          crash 1
          restart 1 forgot
-         deliver RefillA
-         deliver RefillB
+         deliver ListA
+         deliver ListB
          show 1 ready
          # last 1: ready true
          deliver WriteA 4->2
@@ -178,22 +179,22 @@ fn a_write_acknowledged_after_everything_was_lost_is_kept() {
          restart 1 forgot
          restart 2 forgot
          restart 3 forgot
-         drop RefillA 1->2
-         drop RefillA 1->3
-         drop RefillA 2->1
-         drop RefillA 2->3
-         deliver RefillA
-         deliver RefillB
-         deliver RefillA
-         deliver RefillB
-         deliver RefillA
-         deliver RefillB
+         drop ListA 1->2
+         drop ListA 1->3
+         drop ListA 2->1
+         drop ListA 2->3
+         deliver ListA
+         deliver ListB
+         deliver ListA
+         deliver ListB
+         deliver ListA
+         deliver ListB
          show 3 ready
          # last 3: ready true
          deliver WriteA 4->2
          deliver WriteB 2->4
          # told put k a: written
-         tick 200ms
+         tick 400ms
          deliver all
          show 1 ready
          # last 1: ready true
@@ -223,10 +224,10 @@ fn everything_is_lost_only_if_all_had_forgot_at_once() {
         lines += &format!(
             "crash {node}
              restart {node} forgot
-             tick 200ms
-             deliver RefillA 1->{node}
-             deliver RefillB {node}->1
-             drop RefillA 1->
+             tick 400ms
+             deliver ListA 1->{node}
+             deliver ListB {node}->1
+             drop ListA 1->
              deliver all
              show {node} ready
              # last {node}: ready true\n"
@@ -236,7 +237,7 @@ fn everything_is_lost_only_if_all_had_forgot_at_once() {
         &(lines
             + "show 1 ready
                # last 1: ready false
-               tick 200ms
+               tick 400ms
                deliver all
                show 1 ready
                # last 1: ready true

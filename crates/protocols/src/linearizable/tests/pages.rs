@@ -1,39 +1,90 @@
 //! Stored values have their bytes, and `docs/wire.md` and `docs/disk.md` show what the code does.
 
-use super::super::keys::{Lost, Stored};
-use super::super::record::{Record, Ts};
-use super::super::state::Status;
-use super::wire::{frame, golden, hex, unhex, view_id, who};
+use super::super::group::{Owed, Record as GroupRecord, Status};
+use super::super::keys::{Slot, Stored, state_bytes, state_value};
+use super::super::record::Record;
+use super::golden::{generation, golden, next_view, ts, view, who};
+use super::wire::{frame, hex, unhex};
 use crate::quorum::CrashVector;
-use crate::testing::disk::Disk;
+use crate::reconfigure::{Acceptor, Ballot};
 use quorate_kernel::ids::{NodeId, Start};
-use quorate_kernel::storage::Class;
-use quorate_kernel::view::{Range, View};
+use quorate_kernel::view::Change;
 use std::borrow::ToOwned;
 use std::string::String;
 use std::vec::Vec;
 use std::{env, format, fs};
 
-/// Every kind of stored value, with its bytes in hexadecimal digits.
-fn stored() -> Vec<(&'static str, Vec<u8>, &'static str)> {
-    let view = View::new(view_id(), Range::ALL, Vec::from([NodeId(1), NodeId(2), NodeId(300)]));
-    let busy = Status::Busy { sources: Vec::from([NodeId(1), NodeId(2)]), forgot: true };
-    let mut crashes = CrashVector::default();
-    crashes.raise(NodeId(2), Start(5));
-    let lost = Lost(Vec::from([who(1, 2), who(2, 2)]));
-    let ts = Ts { n: 300, writer: who(2, 4), sequence: 9 };
-    let record = |value| Record::new(ts, value).bytes().to_vec();
+/// Records of groups, one in each status.
+fn groups() -> Vec<(&'static str, GroupRecord, &'static str)> {
+    let nodes = || Vec::from([NodeId(1), NodeId(300)]);
+    let of = |status| GroupRecord {
+        view: next_view(),
+        status,
+        slot: Slot(5),
+        acceptor: Acceptor::default(),
+        lost: Vec::new(),
+        generation: generation(),
+        owed: Vec::new(),
+    };
+    let mut full = of(Status::Ready);
+    let next = next_view();
+    let change = Change::Shrink { out: NodeId(2) };
+    let ballot = Ballot { round: 7, proposer: who(1, 2) };
+    full.acceptor.on_accept(&next, next.id, ballot, change);
+    full.lost = Vec::from([who(1, 2), who(2, 2)]);
+    full.owed = Vec::from([Owed { newcomer: NodeId(2), next: next.clone(), old: view() }]);
+    let since = next.id;
+    let parts = next.after(&Change::Split { at: 8 }).expect("it fits");
     Vec::from([
         (
-            "`view`",
-            view.to_bytes().to_vec(),
-            "010103ffffffffffffffffff01ffffffffffffffffff01030102ac02",
+            "`group`: ready",
+            full,
+            "01010407090202ac020005070102010701020202020102020204ac020102010407090202ac02010307090201ac02",
         ),
-        ("`status`: ready", Status::Ready.to_bytes().to_vec(), "0100"),
-        ("`status`: busy", busy.to_bytes().to_vec(), "010102010201"),
-        ("`status`: forgot", Status::Forgot.to_bytes().to_vec(), "0102"),
-        ("`crashes`", crashes.to_bytes().to_vec(), "01010205"),
-        ("`lost`", lost.to_bytes().to_vec(), "010201020202"),
+        (
+            "`group`: busy",
+            of(Status::Busy { sources: nodes(), since, forgot: true }),
+            "01010407090202ac02010201ac0201040105000000000004ac0200",
+        ),
+        ("`group`: forgot", of(Status::Forgot), "01010407090202ac020205000000000004ac0200"),
+        (
+            "`group`: learner",
+            of(Status::Learner { sources: nodes(), is_done: true }),
+            "01010407090202ac02030201ac020105000000000004ac0200",
+        ),
+        (
+            "`group`: retired",
+            of(Status::Retired { was_ready: true, forgot: false, parts: Vec::new() }),
+            "01010407090202ac020401000005000000000004ac0200",
+        ),
+        (
+            "`group`: split",
+            of(Status::Retired { was_ready: true, forgot: false, parts }),
+            "01010407090202ac020401000286b98588be93efe63f0507080202ac02a0e8f4ac92e6e993050508090202ac0205000000000004ac0200",
+        ),
+    ])
+}
+
+fn change() -> Change {
+    Change::Replace { out: NodeId(1), into: NodeId(2) }
+}
+
+fn crashes() -> CrashVector {
+    let mut crashes = CrashVector::default();
+    crashes.raise(NodeId(2), Start(5));
+    crashes
+}
+
+/// Every kind of stored value, with its bytes in hexadecimal digits.
+fn stored() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let record = |value| Record::new(ts(), value).bytes().to_vec();
+    let groups = groups().into_iter();
+    let mut list: Vec<_> =
+        groups.map(|(what, group, bytes)| (what, state_bytes(&group).to_vec(), bytes)).collect();
+    list.extend([
+        ("`decided`", state_bytes(&change()).to_vec(), "01000102"),
+        ("`slot`", state_bytes(&Slot(5)).to_vec(), "0105"),
+        ("`crashes`", state_bytes(&crashes()).to_vec(), "01010205"),
         (
             "record: value `v`",
             record(Some(b"v")),
@@ -44,7 +95,8 @@ fn stored() -> Vec<(&'static str, Vec<u8>, &'static str)> {
             record(None),
             "10000000000000012c0000000000000002000000040000000000000009",
         ),
-    ])
+    ]);
+    list
 }
 
 #[test]
@@ -59,30 +111,24 @@ fn every_stored_value_has_its_bytes() {
 
 #[test]
 fn what_was_stored_is_read_back() {
-    fn read<T: Stored>(bytes: &str) -> T {
-        let mut disk = Disk::new(false);
-        disk.write(Class::State, &T::key(), Some(&unhex(bytes).into()));
-        T::load(&disk).expect("the value is there")
+    for (what, group, bytes) in groups() {
+        assert_eq!(state_value::<GroupRecord>(&unhex(bytes)), group, "{what}");
     }
-    let values = stored();
-    let again = [
-        read::<View>(values[0].2).to_bytes(),
-        read::<Status>(values[1].2).to_bytes(),
-        read::<Status>(values[2].2).to_bytes(),
-        read::<Status>(values[3].2).to_bytes(),
-        read::<CrashVector>(values[4].2).to_bytes(),
-        read::<Lost>(values[5].2).to_bytes(),
-        Record::stored(unhex(values[6].2).into()).bytes().clone(),
-        Record::stored(unhex(values[7].2).into()).bytes().clone(),
-    ];
-    assert!(again.iter().zip(&values).all(|(again, (_, value, _))| again == value));
-    assert_eq!(again.len(), values.len());
+    for (what, _, bytes) in stored().into_iter().skip(groups().len()) {
+        let bytes = unhex(bytes);
+        match what {
+            "`decided`" => assert_eq!(state_value::<Change>(&bytes), change()),
+            "`slot`" => assert_eq!(state_value::<Slot>(&bytes), Slot(5)),
+            "`crashes`" => assert_eq!(state_value::<CrashVector>(&bytes), crashes()),
+            _ => assert_eq!(Record::stored(bytes.clone().into()).bytes(), &bytes, "{what}"),
+        }
+    }
 }
 
 #[test]
 fn the_page_on_the_wire_shows_every_message() {
     let golden = golden();
-    let row = |one: &super::wire::Golden| {
+    let row = |one: &super::golden::Golden| {
         let [head, first, second] = one.bytes;
         let piece = |digits: &str| {
             if digits.is_empty() { "–".to_owned() } else { format!("`{digits}`") }
@@ -91,8 +137,8 @@ fn the_page_on_the_wire_shows_every_message() {
         format!("| {} | {pieces} |\n", one.name())
     };
     let rows: String = golden.iter().map(row).collect();
-    let refill = golden.iter().find(|one| one.name() == "RefillA").expect("one of each");
-    let text = hex(&frame(&refill.message));
+    let list = golden.iter().find(|one| one.name() == "ListA").expect("one of each");
+    let text = hex(&frame(&list.message));
     let page = Page::read("wire.md")
         .with("frame", &format!("```text\n{text}\n```\n"))
         .with("linearizable", &format!("| message | bytes |\n|---|---|\n{rows}"));
@@ -109,8 +155,9 @@ fn the_page_on_the_disk_shows_every_value() {
     let rows: String = stored().into_iter().map(row).collect();
     let page =
         Page::read("disk.md").with("linearizable", &format!("| what | bytes |\n|---|---|\n{rows}"));
-    for key in [View::KEY, Status::KEY, CrashVector::KEY, Lost::KEY] {
-        let row = format!("\n| `{}` |", str::from_utf8(key).expect("a name"));
+    let named = [Slot::KEY, CrashVector::KEY].map(|key| str::from_utf8(key).expect("a name"));
+    for key in named.into_iter().chain(["group", "decided", "garbage"]) {
+        let row = format!("\n| `{key}`");
         assert!(page.text.contains(&row), "the page has no row {row}");
     }
     page.finish();

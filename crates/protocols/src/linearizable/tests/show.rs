@@ -7,7 +7,7 @@ use super::super::page;
 use super::super::record::{Record, Ts};
 use super::super::{Linearizable, Mode, Order, Pace, Settings};
 use crate::quorum::CrashVector;
-use crate::reconfigure;
+use crate::reconfigure::{self, Ballot};
 use crate::testing::world::incarnation;
 use crate::testing::{Scripted, word};
 use bytes::Bytes;
@@ -124,7 +124,7 @@ impl Scripted for Linearizable {
         let Some(value) = value else { return format!("state {name} is gone") };
         let shown = match name {
             "group" => show_group(&state_value(value)),
-            "decided" => format!("{:?}", state_value::<Change>(value)),
+            "decided" => show_change(state_value(value)),
             "crashes" => show_crashes(&state_value(value)),
             "slot" => state_value::<Slot>(value).0.to_string(),
             "garbage" => String::new(),
@@ -146,11 +146,24 @@ fn show_rare(message: &Message) -> String {
             format!("round {round} {stamp}{source}{lost}: from {from:x} {page}")
         }
         Message::FetchA { page, .. } | Message::FetchB { page, .. } => show_page(page, None),
-        Message::Reconfigure(list) => format!("{list:?}"),
+        Message::Reconfigure(list) => {
+            list.iter().map(show_reconfiguration).collect::<Vec<_>>().join(", ")
+        }
         Message::Invite { next, old, .. } => {
             format!("to {} after {}", show_view(next), show_view(old))
         }
         Message::Learn { view, .. } => show_view(view),
+        Message::LocateA { position } => format!("{position:x}"),
+        Message::LocateB { view } => show_view(view),
+        Message::DecisionsA { view } => format!("after {}", version(*view)),
+        Message::DecisionsB { view, changes } => {
+            let changes: Vec<String> = changes.iter().map(|change| show_change(*change)).collect();
+            format!("after {}: {}", version(*view), changes.join(", "))
+        }
+        Message::FloorA { view, generation } | Message::FloorB { view, generation } => {
+            format!("{} {}", version(*view), show_generation(*generation))
+        }
+        Message::TombsA { view, from } => format!("{} from {from:x}", version(*view)),
         Message::Beats(list) => {
             let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
             list.iter().map(beat).collect::<Vec<_>>().join(", ")
@@ -159,10 +172,52 @@ fn show_rare(message: &Message) -> String {
             format!("from {from:x} {}", show_page(page, *next))
         }
         Message::DropA { generation, page, .. } => {
-            format!("{generation:?} {}", show_page(page, None))
+            format!("{}: {}", show_generation(*generation), show_page(page, None))
         }
-        other => format!("{other:?}"),
+        other => unreachable!("{other:?} is shown above"),
     }
+}
+
+fn show_reconfiguration(message: &reconfigure::Message) -> String {
+    use reconfigure::Message as M;
+    let follows = version(message.view());
+    let ballot = |ballot: Ballot| format!("{}@{}", ballot.round, incarnation(ballot.proposer));
+    let verdict = |ok| if ok { "ok" } else { "refused" };
+    match *message {
+        M::P1A { ballot: asked, .. } => format!("P1A after {follows} ballot {}", ballot(asked)),
+        M::P1B(reply) => {
+            let accepted = reply
+                .accepted
+                .map(|(of, change)| format!(" accepted {} {}", ballot(of), show_change(change)));
+            let accepted = accepted.unwrap_or_default();
+            format!(
+                "P1B after {follows} ballot {} {}{accepted}",
+                ballot(reply.ballot),
+                verdict(reply.ok)
+            )
+        }
+        M::P2A { ballot: asked, change, .. } => {
+            format!("P2A after {follows} ballot {} {}", ballot(asked), show_change(change))
+        }
+        M::P2B(reply) => {
+            format!("P2B after {follows} ballot {} {}", ballot(reply.ballot), verdict(reply.ok))
+        }
+        M::P3A { change, .. } => format!("P3A after {follows} {}", show_change(change)),
+        M::P3B { installed, .. } => format!("P3B after {follows} installed {}", version(installed)),
+    }
+}
+
+fn show_change(change: Change) -> String {
+    match change {
+        Change::Replace { out, into } => format!("replace {} by {}", out.0, into.0),
+        Change::Grow { into } => format!("grow by {}", into.0),
+        Change::Shrink { out } => format!("shrink by {}", out.0),
+        Change::Split { at } => format!("split at {at:x}"),
+    }
+}
+
+fn show_generation(generation: Generation) -> String {
+    format!("generation {} floor {}", generation.number, generation.floor)
 }
 
 fn show_group(record: &GroupRecord) -> String {
@@ -181,7 +236,11 @@ fn show_group(record: &GroupRecord) -> String {
     let lost = show_lost(&record.lost);
     let owed = record.owed.iter().map(|owed| format!(" owes {}", owed.newcomer.0));
     let owed: String = owed.collect();
-    format!("{} {status}{lost}{owed}", show_view(&record.view))
+    let generation = match record.generation {
+        Generation { number: 0, .. } => String::new(),
+        generation => format!(" {}", show_generation(generation)),
+    };
+    format!("{} {status}{lost}{owed}{generation}", show_view(&record.view))
 }
 
 fn data_key(key: &Bytes) -> String {
@@ -225,8 +284,7 @@ fn show_stamp(stamp: &Stamp) -> String {
         shown += &format!(" {}", format!("{:?}", stamp.standing).to_lowercase());
     }
     if stamp.generation != Generation::default() {
-        let Generation { number, floor } = stamp.generation;
-        shown += &format!(" generation {number} floor {floor}");
+        shown += &format!(" {}", show_generation(stamp.generation));
     }
     shown += &show_crashes(&stamp.crashes);
     if let Some(hint) = &stamp.hint {

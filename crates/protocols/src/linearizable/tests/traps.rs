@@ -76,7 +76,7 @@ fn a_removed_member_is_no_part_of_a_quorum() {
 #[test]
 fn a_put_that_moves_to_a_new_view_writes_the_same_record() {
     schedule(
-        "nodes 3 spare 1
+        "nodes 3 spare 2
          put 4 k a
          deliver ReadA
          deliver ReadB
@@ -87,9 +87,10 @@ fn a_put_that_moves_to_a_new_view_writes_the_same_record() {
          # told get k: value a
          given put 2 k b
          # told put k b: written
-         view 1 2 1 2 3
-         view 2 2 1 2 3
-         view 3 2 1 2 3
+         view 1 2 2 3 5
+         view 2 2 2 3 5
+         view 3 2 2 3 5
+         deliver all
          tick 20ms
          deliver all
          # told put k a: written
@@ -176,9 +177,12 @@ fn a_node_installs_no_view_over_a_gap() {
          deliver ReadB 3->1
          # told nothing
          view 3 2 1 2 4
-         deliver ReadA 1->2
-         show 3 view ready
-         # last 3: ready false",
+         show 3 groups
+         # last 3: groups 0
+         tick 20ms
+         deliver ReadA 1->3
+         deliver ReadB 3->1
+         # told nothing",
     );
 }
 
@@ -191,24 +195,30 @@ fn a_source_counts_only_after_it_has_left_the_old_view() {
          put 5 k a
          deliver ReadA
          deliver ReadB
-         view 4 2 1 2 4
-         deliver RefillA
-         deliver RefillB
-         deliver WriteA 5->2
-         deliver WriteA 5->3
-         deliver WriteB
-         # told put k a: written
-         drop all
+         drop WriteA 5->2
+         deliver WriteA 5->1
+         deliver WriteB 1->5
          view 1 2 1 2 4
          view 2 2 1 2 4
-         get 4 k
-         deliver ReadA 4->1
-         deliver ReadB 1->4
-         # told nothing
-         drop all
-         tick 200ms
+         deliver Invite
+         deliver ListA 4->3
+         deliver ListB 3->4
+         deliver WriteA 5->3
+         deliver WriteB 3->5
+         # told put k a: written
+         deliver ListA 4->2
+         deliver ListB 2->4
+         show 4 ready
+         # last 4: ready false
+         view 3 2 1 2 4
+         tick 400ms
          deliver all
-         tick 1s
+         show 4 ready
+         # last 4: ready true
+         get 4 k
+         drop ReadA 4->1
+         deliver all
+         tick 2ms
          deliver all
          # told get k: value a",
     );
@@ -225,23 +235,24 @@ fn a_member_that_lacks_data_is_no_source() {
          drop WriteA 3->1
          deliver all
          # told put k a: written
-         view 4 2 1 2 4
-         drop RefillA
-         view 4 3 1 4 5
          view 1 2 1 2 4
-         view 1 3 1 4 5
          view 2 2 1 2 4
+         deliver Invite
+         drop ListA
+         view 1 3 1 4 5
          view 2 3 1 4 5
-         view 5 2 1 2 4
-         view 5 3 1 4 5
-         deliver RefillA 5->1
-         deliver RefillA 5->4
-         deliver RefillB
-         drop RefillA
+         view 4 3 1 4 5
+         deliver Invite
+         deliver ListA 5->1
+         deliver ListA 5->4
+         deliver ListB
+         drop ListA
+         show 5 ready
+         # last 5: ready false
          get 5 k
          deliver all
          # told nothing
-         tick 200ms
+         tick 400ms
          deliver all
          tick 1s
          deliver all
@@ -287,8 +298,7 @@ fn a_newcomer_acknowledges_only_when_the_view_before_was_left() {
          deliver ReadB
          drop WriteA
          view 2 2 1 2 4
-         view 4 2 1 2 4
-         drop RefillA
+         deliver Invite
          tick 20ms
          deliver WriteA 2->4
          deliver WriteB 4->2

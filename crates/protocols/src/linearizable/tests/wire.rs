@@ -3,155 +3,18 @@
 //! Messages outlive the code that sends them. A changed byte here is a change of the protocol:
 //! append a variant instead. `docs/wire.md` shows the same table.
 
-use super::super::keys::data_key;
-use super::super::message::{Message, Stamp, Want};
-use super::super::page;
+use super::super::message::Message;
 use super::super::record::{Record, Ts};
-use super::super::state::Status;
 use super::any::any_message;
-use crate::quorum::CrashVector;
-use crate::testing::Scripted;
+use super::golden::{Golden, VARIANTS, golden, view_id, who};
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
-use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start};
-use quorate_kernel::view::{Range, View, ViewId};
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::wire::{Body, Frame, PREFIX_BYTES, Received, Wire};
-use std::boxed::Box;
 use std::collections::BTreeSet;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
-
-/// A message with the bytes of its head and its tails, in hexadecimal digits.
-pub(super) struct Golden {
-    pub message: Message,
-    /// The head and the two tails.
-    pub bytes: [&'static str; 3],
-}
-
-impl Golden {
-    pub fn name(&self) -> &'static str {
-        super::super::Linearizable::name(&self.message)
-    }
-
-    /// The number that a head begins with. Without a wildcard, so that a new variant must be added
-    /// here, and to [`golden`].
-    pub fn tag(&self) -> u8 {
-        match self.message {
-            Message::ReadA { .. } => 0,
-            Message::ReadB { .. } => 1,
-            Message::WriteA { .. } => 2,
-            Message::WriteB { .. } => 3,
-            Message::PageA { .. } => 4,
-            Message::PageB { .. } => 5,
-            Message::RefillA { .. } => 6,
-            Message::RefillB { .. } => 7,
-        }
-    }
-}
-
-/// How many variants there are; see [`Golden::tag`].
-const VARIANTS: u8 = 8;
-
-pub(super) fn view_id() -> ViewId {
-    ViewId { group: GroupId(1), version: 3 }
-}
-
-pub(super) fn who(node: u64, start: u32) -> Incarnation {
-    Incarnation { node: NodeId(node), start: Start(start) }
-}
-
-fn stamp(status: Status) -> Stamp {
-    Stamp { view: view_id(), status, crashes: CrashVector::default(), hint: None }
-}
-
-fn full_stamp() -> Stamp {
-    let mut crashes = CrashVector::default();
-    crashes.raise(NodeId(2), Start(5));
-    let hint = View::new(view_id(), Range { low: 7, high: 9 }, Vec::from([NodeId(1), NodeId(300)]));
-    let status = Status::Busy { sources: Vec::from([NodeId(1), NodeId(2)]), forgot: true };
-    Stamp { view: view_id(), status, crashes, hint: Some(Box::new(hint)) }
-}
-
-fn ts() -> Ts {
-    Ts { n: 300, writer: who(2, 4), sequence: 9 }
-}
-
-fn one_page() -> Bytes {
-    let mut page = BytesMut::new();
-    page::push(&mut page, &data_key(b"k"), Record::new(ts(), None).bytes());
-    page.freeze()
-}
-
-const KEY: &str = "a921e3704fda881d6b";
-const RECORD: &str = "11000000000000012c000000000000000200000004000000000000000976";
-/// The lengths of both, the key, and a tombstone.
-const PAGE: &str = "090000001d000000a921e3704fda881d6b\
-    10000000000000012c0000000000000002000000040000000000000009";
-
-/// One message of every variant, and of every shape of its fields.
-pub(super) fn golden() -> Vec<Golden> {
-    let (view, key) = (view_id(), data_key(b"k"));
-    let record = Record::new(ts(), Some(b"v")).bytes().clone();
-    let read = |want| Message::ReadA { op: 1, view, want, key: key.clone() };
-    let (page, lost) = (one_page(), Vec::from([who(1, 2), who(2, 2)]));
-    let list = [
-        (read(Want::Value), ["0001010300", KEY, ""]),
-        (read(Want::Digest), ["0001010301", KEY, ""]),
-        (read(Want::Counter), ["0001010302", KEY, ""]),
-        (
-            Message::ReadB {
-                op: 1,
-                stamp: stamp(Status::Ready),
-                ts: ts(),
-                live: true,
-                record: record.clone(),
-            },
-            ["01010103000000ac0202040901", RECORD, ""],
-        ),
-        (
-            Message::ReadB {
-                op: 200,
-                stamp: full_stamp(),
-                ts: Ts::ZERO,
-                live: false,
-                record: Bytes::new(),
-            },
-            ["01c8010103010201020101020501010307090201ac020000000000", "", ""],
-        ),
-        (Message::WriteA { op: 1, view, key, record }, ["02010103", KEY, RECORD]),
-        (
-            Message::WriteB { op: 1, view, ok: true, stamp: stamp(Status::Forgot) },
-            ["03010103010103020000", "", ""],
-        ),
-        (
-            Message::PageA { op: 1, view, from: u64::MAX, limit: 10 },
-            ["04010103ffffffffffffffffff010a", "", ""],
-        ),
-        (
-            Message::PageB {
-                op: 1,
-                stamp: stamp(Status::Ready),
-                next: Some(128),
-                page: page.clone(),
-            },
-            ["05010103000000018001", PAGE, ""],
-        ),
-        (Message::RefillA { round: 2, view, forgot: true, from: 0 }, ["060201030100", "", ""]),
-        (
-            Message::RefillB {
-                round: 2,
-                stamp: stamp(Status::Ready),
-                from: 0,
-                next: None,
-                lost,
-                page,
-            },
-            ["0702010300000000000201020202", PAGE, ""],
-        ),
-    ];
-    list.into_iter().map(|(message, bytes)| Golden { message, bytes }).collect()
-}
 
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -204,10 +67,10 @@ fn every_message_has_its_bytes() {
 
 #[test]
 fn a_whole_frame_has_its_bytes() {
-    let message = Message::RefillA { round: 2, view: view_id(), forgot: true, from: 0 };
+    let message = Message::ListA { round: 2, since: view_id(), forgot: true, from: 0 };
     assert_eq!(
         hex(&frame(&message)),
-        "2d00000001030000000100000000000000020000000200000000000000000000004f9a1d970600000000000\
+        "2d00000002030000000100000000000000020000000200000000000000000000003c5af3ca0600000000000\
          60201030100"
     );
 }
@@ -272,7 +135,9 @@ proptest! {
 #[test]
 fn nonsense_is_refused() {
     let good = |message: &Message| pieces(message);
-    let write = good(&golden().swap_remove(5).message);
+    let golden = golden();
+    let write = golden.iter().find(|one| one.name() == "WriteA").expect("one of each");
+    let write = good(&write.message);
     let with =
         |first: &[u8], second: &[u8]| survive([write[0].clone(), first.to_vec(), second.to_vec()]);
     assert!(with(&write[1], &write[2]).is_ok());

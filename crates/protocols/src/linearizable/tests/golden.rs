@@ -1,0 +1,254 @@
+//! One message of every variant, and of every shape of its fields, with its bytes.
+
+use super::super::group::{Generation, Standing};
+use super::super::keys::Order;
+use super::super::message::{Basis, Beat, Message, Stamp, Want};
+use super::super::page;
+use super::super::record::{Record, Ts};
+use crate::quorum::CrashVector;
+use crate::reconfigure::{self, Ballot};
+use crate::testing::Scripted;
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
+use quorate_kernel::view::{Change, Range, View, ViewId};
+use std::boxed::Box;
+use std::vec::Vec;
+
+/// A message with the bytes of its head and its tails, in hexadecimal digits.
+pub(super) struct Golden {
+    pub message: Message,
+    /// The head and the two tails.
+    pub bytes: [&'static str; 3],
+}
+
+impl Golden {
+    pub fn name(&self) -> &'static str {
+        super::super::Linearizable::name(&self.message)
+    }
+
+    /// The number that a head begins with. Without a wildcard, so that a new variant must be added
+    /// here, and to [`golden`].
+    pub fn tag(&self) -> u8 {
+        match self.message {
+            Message::ReadA { .. } => 0,
+            Message::ReadB { .. } => 1,
+            Message::WriteA { .. } => 2,
+            Message::WriteB { .. } => 3,
+            Message::PageA { .. } => 4,
+            Message::PageB { .. } => 5,
+            Message::ListA { .. } => 6,
+            Message::ListB { .. } => 7,
+            Message::FetchA { .. } => 8,
+            Message::FetchB { .. } => 9,
+            Message::LocateA { .. } => 10,
+            Message::LocateB { .. } => 11,
+            Message::Reconfigure(_) => 12,
+            Message::Invite { .. } => 13,
+            Message::Learn { .. } => 14,
+            Message::Beats(_) => 15,
+            Message::DecisionsA { .. } => 16,
+            Message::DecisionsB { .. } => 17,
+            Message::FloorA { .. } => 18,
+            Message::FloorB { .. } => 19,
+            Message::TombsA { .. } => 20,
+            Message::TombsB { .. } => 21,
+            Message::DropA { .. } => 22,
+        }
+    }
+}
+
+/// How many variants there are; see [`Golden::tag`].
+pub(super) const VARIANTS: u8 = 23;
+
+pub(super) fn view_id() -> ViewId {
+    ViewId { group: GroupId(1), version: 3 }
+}
+
+pub(super) fn who(node: u64, start: u32) -> Incarnation {
+    Incarnation { node: NodeId(node), start: Start(start) }
+}
+
+pub(super) fn generation() -> Generation {
+    Generation { number: 4, floor: 300 }
+}
+
+pub(super) fn view() -> View {
+    View::new(view_id(), Range { low: 7, high: 9 }, Vec::from([NodeId(1), NodeId(300)]))
+}
+
+/// The view after [`view`], of which node 2 is a new member.
+pub(super) fn next_view() -> View {
+    let change = Change::Replace { out: NodeId(1), into: NodeId(2) };
+    view().after(&change).expect("it fits").remove(0)
+}
+
+fn stamp(standing: Standing) -> Stamp {
+    let crashes = CrashVector::default();
+    Stamp { view: view_id(), standing, generation: Generation::default(), crashes, hint: None }
+}
+
+fn full_stamp() -> Stamp {
+    let mut crashes = CrashVector::default();
+    crashes.raise(NodeId(2), Start(5));
+    let (standing, generation) = (Standing::Busy, generation());
+    Stamp { view: view_id(), standing, generation, crashes, hint: Some(Box::new(view())) }
+}
+
+pub(super) fn ts() -> Ts {
+    Ts { n: 300, writer: who(2, 4), sequence: 9 }
+}
+
+fn one_page() -> Bytes {
+    let mut page = BytesMut::new();
+    page::push(&mut page, &Order::Hash.data_key(b"k"), Record::new(ts(), None).bytes());
+    page.freeze()
+}
+
+const KEY: &str = "a921e3704fda881d6b";
+const RECORD: &str = "11000000000000012c000000000000000200000004000000000000000976";
+/// The lengths of both, the key, and a tombstone.
+const PAGE: &str = "090000001d000000a921e3704fda881d6b\
+    10000000000000012c0000000000000002000000040000000000000009";
+
+/// One message of every variant, and of every shape of its fields.
+pub(super) fn golden() -> Vec<Golden> {
+    let mut list = of_operations();
+    list.extend(of_transfers());
+    list.extend(of_groups());
+    list.extend(of_reconfigurations());
+    list.extend(of_purges());
+    list.into_iter().map(|(message, bytes)| Golden { message, bytes }).collect()
+}
+
+type Pieces = [&'static str; 3];
+
+fn of_operations() -> Vec<(Message, Pieces)> {
+    let (view, key) = (view_id(), Order::Hash.data_key(b"k"));
+    let record = Record::new(ts(), Some(b"v")).bytes().clone();
+    let read = |want| Message::ReadA { op: 1, view, want, key: key.clone() };
+    let basis = Basis { generation: 4, is_imposed: true };
+    Vec::from([
+        (read(Want::Value), ["0001010300", KEY, ""]),
+        (read(Want::Digest), ["0001010301", KEY, ""]),
+        (read(Want::Counter), ["0001010302", KEY, ""]),
+        (
+            Message::ReadB {
+                op: 1,
+                stamp: stamp(Standing::Ready),
+                ts: ts(),
+                live: true,
+                record: record.clone(),
+            },
+            ["010101030000000000ac0202040901", RECORD, ""],
+        ),
+        (
+            Message::ReadB {
+                op: 200,
+                stamp: full_stamp(),
+                ts: Ts::ZERO,
+                live: false,
+                record: Bytes::new(),
+            },
+            ["01c80101030104ac0201020501010307090201ac020000000000", "", ""],
+        ),
+        (Message::WriteA { op: 1, view, basis, key, record }, ["020101030401", KEY, RECORD]),
+        (
+            Message::WriteB { op: 1, view, ok: true, stamp: stamp(Standing::Forgot) },
+            ["030101030101030200000000", "", ""],
+        ),
+        (
+            Message::PageA { op: 1, view, from: u64::MAX, limit: 10 },
+            ["04010103ffffffffffffffffff010a", "", ""],
+        ),
+        (
+            Message::PageB {
+                op: 1,
+                stamp: stamp(Standing::Outside),
+                next: Some(128),
+                page: one_page(),
+            },
+            ["050101030300000000018001", PAGE, ""],
+        ),
+    ])
+}
+
+fn of_transfers() -> Vec<(Message, Pieces)> {
+    let (since, page) = (view_id(), one_page());
+    let list = |is_source, next, lost| Message::ListB {
+        round: 2,
+        since,
+        stamp: stamp(Standing::Ready),
+        is_source,
+        from: 0,
+        next,
+        lost,
+        page: page.clone(),
+    };
+    let lost = Vec::from([who(1, 2), who(2, 2)]);
+    Vec::from([
+        (Message::ListA { round: 2, since, forgot: true, from: 0 }, ["060201030100", "", ""]),
+        (list(true, Some(128), Vec::new()), ["0702010301030000000000010001800100", PAGE, ""]),
+        (list(false, None, lost), ["07020103010300000000000000000201020202", PAGE, ""]),
+        (Message::FetchA { round: 2, since, page: page.clone() }, ["08020103", PAGE, ""]),
+        (Message::FetchB { round: 2, since, page }, ["09020103", PAGE, ""]),
+    ])
+}
+
+fn of_groups() -> Vec<(Message, Pieces)> {
+    let (id, generation) = (view_id(), generation());
+    let beat = |standing, asks| Beat { view: id, standing, generation, asks };
+    let beats = Vec::from([beat(Standing::Learned, true), beat(Standing::Split, false)]);
+    let changes = Vec::from([
+        Change::Replace { out: NodeId(1), into: NodeId(2) },
+        Change::Grow { into: NodeId(1) },
+        Change::Shrink { out: NodeId(2) },
+        Change::Split { at: 8 },
+    ]);
+    Vec::from([
+        (Message::LocateA { position: 300 }, ["0aac02", "", ""]),
+        (Message::LocateB { view: view() }, ["0b010307090201ac02", "", ""]),
+        (
+            Message::Invite { next: next_view(), old: view(), generation },
+            ["0d010407090202ac02010307090201ac0204ac02", "", ""],
+        ),
+        (Message::Learn { view: view(), generation }, ["0e010307090201ac0204ac02", "", ""]),
+        (Message::Beats(beats), ["0f0201030404ac020101030504ac0200", "", ""]),
+        (Message::DecisionsA { view: id }, ["100103", "", ""]),
+        (Message::DecisionsB { view: id, changes }, ["11010304000102010102020308", "", ""]),
+    ])
+}
+
+fn of_reconfigurations() -> Vec<(Message, Pieces)> {
+    use reconfigure::{Accepted, Message as M, Promise};
+    let (view, installed) = (view_id(), ViewId { version: 4, ..view_id() });
+    let ballot = Ballot { round: 7, proposer: who(1, 2) };
+    let lower = Ballot { round: 6, ..ballot };
+    let change = Change::Replace { out: NodeId(1), into: NodeId(2) };
+    let promised = ballot;
+    let accepted = Some((lower, change));
+    let promise = Promise { view, ballot, ok: true, installed: view, promised, accepted };
+    let refusal = Accepted { view, ballot: lower, ok: false, installed, promised };
+    let one = |message| Message::Reconfigure(Vec::from([message]));
+    Vec::from([
+        (one(M::P1A { view, ballot }), ["0c01000103070102", "", ""]),
+        (one(M::P1B(promise)), ["0c0101010307010201010307010201060102000102", "", ""]),
+        (one(M::P2A { view, ballot, change }), ["0c01020103070102000102", "", ""]),
+        (one(M::P2B(refusal)), ["0c01030103060102000104070102", "", ""]),
+        (one(M::P3A { view, change }), ["0c01040103000102", "", ""]),
+        (one(M::P3B { view, installed }), ["0c010501030104", "", ""]),
+    ])
+}
+
+fn of_purges() -> Vec<(Message, Pieces)> {
+    let (view, generation, page) = (view_id(), generation(), one_page());
+    Vec::from([
+        (Message::FloorA { view, generation }, ["12010304ac02", "", ""]),
+        (Message::FloorB { view, generation }, ["13010304ac02", "", ""]),
+        (Message::TombsA { view, from: 300 }, ["140103ac02", "", ""]),
+        (
+            Message::TombsB { view, from: 300, next: None, page: page.clone() },
+            ["150103ac0200", PAGE, ""],
+        ),
+        (Message::DropA { view, generation, page }, ["16010304ac02", PAGE, ""]),
+    ])
+}
