@@ -389,7 +389,12 @@ impl Linearizable {
             // Its members may all have been replaced meanwhile.
             self.seek_news(position, cx);
         }
-        if let Some(refusal) = refusal {
+        // A write that is on its way may yet be acknowledged: only its deadline ends the wait.
+        let is_writing = matches!(
+            self.volatile.operations.get_mut(id).map(|operation| &operation.phase),
+            Some(Phase::Write { .. })
+        );
+        if let Some(refusal) = refusal.filter(|_| !is_writing) {
             self.volatile.counters.failed_fast += 1;
             return self.give_up(id, refusal, cx);
         }

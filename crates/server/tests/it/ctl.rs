@@ -66,6 +66,7 @@ fn hosts_are_parted_slowed_and_healed() {
     done(data, &["oneway", "1", "3"]);
     assert_eq!(on(&doors[0], &["get", "k"]).code, 5);
     done(data, &["heal"]);
+    until("they hear each other again", || on(&doors[0], &["get", "k"]).out == "new");
     done(data, &["delay", "1", "2", "300ms"]);
     done(data, &["delay", "1", "3", "300ms"]);
     let began = std::time::Instant::now();
