@@ -10,7 +10,7 @@
 //! | [`health`] | `/livez`, `/readyz`, `/healthz`, `/startupz` |
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
-//! | `operate` | `/ring`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
+//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
 //! | `join` | `/join` |
 
 pub mod exposition;
@@ -129,6 +129,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/metrics", get(metrics))
         .route("/status", get(status_json))
         .route("/ring", get(operate::ring))
+        .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))

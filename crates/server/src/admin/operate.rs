@@ -4,7 +4,7 @@
 
 use super::Door;
 use crate::host::{Fault, Question, Reply};
-use crate::ring::report;
+use crate::ring::{report, svg};
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -71,6 +71,17 @@ fn status_of(refusal: &Refusal) -> StatusCode {
 pub(super) async fn ring(State(door): State<Arc<Door>>) -> Response {
     match ask(&door, Question::Ring).await {
         Ok(Reply::Ring(report)) => answer(StatusCode::OK, &report.json()),
+        Ok(_) => unexpected(),
+        Err(response) => response,
+    }
+}
+
+/// `GET /ring.svg`.
+pub(super) async fn ring_svg(State(door): State<Arc<Door>>) -> Response {
+    match ask(&door, Question::Ring).await {
+        Ok(Reply::Ring(report)) => {
+            ([(header::CONTENT_TYPE, "image/svg+xml")], svg::render(&report)).into_response()
+        }
         Ok(_) => unexpected(),
         Err(response) => response,
     }

@@ -15,6 +15,8 @@ fn a_host_shows_the_ring_it_was_born_with() {
     assert_eq!(third["tokens"][0], "ffffffffffffffff", "founding hosts stand evenly");
     assert_eq!(third["standing"], "up");
     assert_eq!(ring["keyspaces"][0]["replicas"], 3);
+    let svg = quorate(&["ring", "--http", &http, "--format", "svg"]);
+    assert!(svg.out.starts_with("<svg") && svg.out.contains(&cluster.cluster(3)), "{svg:?}");
     let text = quorate(&["ring", "--http", &http]);
     assert!(text.out.contains("Keyspace default: 3 replicas, hash order, atomic"), "{text:?}");
 }
