@@ -117,7 +117,7 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
 /// Where the new host's doors are, and where the others find it.
 fn doors(args: &JoinArgs, config: &Config) -> Result<Doors, Failure> {
     let bind = config.cluster.bind;
-    let address = match &args.address {
+    let address = match args.address.as_ref().or(config.cluster.advertise.0.first()) {
         Some(address) => {
             check_address(address).map_err(|error| usage(format!("--address: {error}")))?;
             address.clone()

@@ -200,6 +200,11 @@ fn hosts(config: &Config, identity: &Identity) -> Result<Vec<RingHost>, Failure>
     for (host, address) in hosts.iter_mut().zip(given) {
         host.address.clone_from(address);
     }
+    if let Some(own) = config.cluster.advertise.0.first()
+        && let Some(host) = hosts.iter_mut().find(|host| host.who.node == identity.node)
+    {
+        host.address.clone_from(own);
+    }
     Ok(hosts)
 }
 

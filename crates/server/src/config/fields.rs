@@ -1,6 +1,7 @@
 //! The table of all settings: the one place that names them.
 
 use super::settings::Config;
+use super::values::Addresses;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -88,6 +89,21 @@ pub const FIELDS: &[Field] = &[
               included. Empty means the addresses that `quorate init` was given.",
         set: |config, text| assign(&mut config.cluster.addresses, text),
         show: |config| config.cluster.addresses.to_string(),
+    },
+    Field {
+        path: "cluster.advertise",
+        shape: Shape::List,
+        doc: "Where the other hosts find this one, if it moved since its directory was made. They\n\
+              hear of it by gossip. One address, or none for what the directory says.",
+        set: |config, text| {
+            let addresses: Addresses = text.parse()?;
+            match addresses.0.len() {
+                0 | 1 => config.cluster.advertise = addresses,
+                count => return Err(format!("expected one address, not {count}")),
+            }
+            Ok(())
+        },
+        show: |config| config.cluster.advertise.to_string(),
     },
     Field {
         path: "http.bind",

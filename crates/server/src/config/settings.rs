@@ -53,6 +53,8 @@ pub struct Cluster {
     /// Where the hosts of the cluster are found, in the order of their numbers; empty means where
     /// `init` said.
     pub addresses: Addresses,
+    /// Where the other hosts find this one, if that is not what `addresses` or the directory say.
+    pub advertise: Addresses,
 }
 
 /// The HTTP door.
@@ -117,7 +119,11 @@ impl Default for Config {
         Config {
             node: Node { data: PathBuf::from("quorate-data"), insecure: false },
             resp: Resp { bind: loopback(RESP_PORT), clients_max: 20_000 },
-            cluster: Cluster { bind: loopback(CLUSTER_PORT), addresses: Addresses::default() },
+            cluster: Cluster {
+                bind: loopback(CLUSTER_PORT),
+                addresses: Addresses::default(),
+                advertise: Addresses::default(),
+            },
             http: Http { bind: loopback(HTTP_PORT) },
             store: Store {
                 cache: Size(32 * MIB),

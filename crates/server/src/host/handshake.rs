@@ -44,8 +44,8 @@ pub(super) enum HelloError {
     #[error("too many hosts are connected that the ring does not know; node {node} must wait")]
     Crowd { node: NodeId },
     #[error(
-        "node {node} was removed from the cluster; give its directory a new node id with \
-         `quorate rejoin`, and join again"
+        "node {node} was removed from the cluster; put its directory aside with \
+         `quorate rejoin --force`, and join as a new host"
     )]
     Left { node: NodeId },
     #[error(

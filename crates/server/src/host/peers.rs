@@ -52,6 +52,8 @@ pub(super) struct Peers {
     places: Vec<(NodeId, usize)>,
     /// Nodes that have left for good.
     left: HashSet<NodeId>,
+    /// Whether this host itself was removed, and that was said.
+    is_removed: bool,
     names: Names,
     shared: Arc<Shared>,
 }
@@ -68,6 +70,7 @@ impl Peers {
             peers: Slab::new(),
             places: Vec::new(),
             left: HashSet::new(),
+            is_removed: false,
             names: Names::default(),
             shared,
         };
@@ -149,6 +152,14 @@ impl Peers {
     /// Follows the ring: adds who came, moves who moved. Answers who has left, and is forgotten by
     /// [`Peers::forget`] once its connection is closed.
     pub fn set_ring(&mut self, ring: &Ring) -> Vec<usize> {
+        let standing = ring.host(self.me).map(|host| host.standing);
+        if standing == Some(Standing::Left) && !std::mem::replace(&mut self.is_removed, true) {
+            tracing::error!(
+                event = "removed",
+                "this host was removed from the cluster for good: stop it; its directory can join \
+                 as a new host after `quorate rejoin --force`"
+            );
+        }
         let mut gone = Vec::new();
         let before = self.places.len();
         let me = self.me;

@@ -10,13 +10,13 @@ use quorate_kernel::ring::{RingHost, Standing};
 use std::f64::consts::TAU;
 use std::fmt::Write;
 
-const WIDTH: f64 = 960.0;
+const WIDTH: f64 = 1100.0;
 const HEIGHT_MIN: f64 = 640.0;
-const CENTRE: f64 = 310.0;
+const CENTRE: f64 = 320.0;
 const RADIUS: f64 = 230.0;
 /// How far inside the hosts the first keyspace's circle is, and each next one.
 const INSET: f64 = 34.0;
-const LEGEND_X: f64 = 610.0;
+const LEGEND_X: f64 = 660.0;
 const LINE: f64 = 22.0;
 /// With more groups than this their members are told by pointing at them only.
 const LABELS_MAX: usize = 24;
@@ -61,6 +61,15 @@ fn arc(low: u64, high: u64, radius: f64) -> String {
     format!("M{x0:.1},{y0:.1} A{radius:.0},{radius:.0} 0 {is_large} 1 {x1:.1},{y1:.1}")
 }
 
+/// Which end of a text stays at its point, so that it runs away from the circle or into it.
+fn anchor(x: f64, at_right: &'static str, at_left: &'static str) -> &'static str {
+    match x - CENTRE {
+        offset if offset > 30.0 => at_right,
+        offset if offset < -30.0 => at_left,
+        _ => "middle",
+    }
+}
+
 /// A colour of its own for each host, by its place among all.
 fn colour(report: &Report, node: NodeId) -> String {
     let place = report.ring.hosts().iter().position(|host| host.who.node == node);
@@ -94,13 +103,14 @@ fn hosts(report: &Report, out: &mut String) {
             style(host)
         );
         let ((x0, y0), (x1, y1)) = (point(*token, RADIUS - 12.0), point(*token, RADIUS + 14.0));
-        let (x, y) = point(*token, RADIUS + 30.0);
+        let (x, y) = point(*token, RADIUS + 24.0);
         let _ = writeln!(
             out,
             "<line x1=\"{x0:.1}\" y1=\"{y0:.1}\" x2=\"{x1:.1}\" y2=\"{y1:.1}\" stroke=\"#222222\" \
-             stroke-width=\"2\"/>\n<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" \
+             stroke-width=\"2\"/>\n<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{}\" \
              font-weight=\"bold\">{label}{}</text>",
             y + 4.0,
+            anchor(x, "start", "end"),
             if host.is_suspected { "?" } else { "" }
         );
     }
@@ -144,12 +154,13 @@ fn groups(report: &Report, keyspace: &KeyspaceReport, radius: f64, out: &mut Str
                 0 => 1 << 63,
                 width => width / 2,
             });
-            let (x, y) = point(middle, radius - 17.0);
+            let (x, y) = point(middle, radius - 14.0);
             let _ = writeln!(
                 out,
-                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" \
+                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{}\" font-size=\"11\" \
                  fill=\"#444444\">{members}</text>",
-                y + 4.0
+                y + 4.0,
+                anchor(x, "end", "start")
             );
         }
     }
@@ -206,7 +217,7 @@ fn legend(report: &Report, out: &mut String) {
         line("", &escaped(&text), out);
     }
     line(&bar("#9aa5b1", ""), "a group at rest; beside it the hosts that hold it", out);
-    line(&bar("#e08a1e", ""), "a group that is busy: its view changes or its data moves", out);
+    line(&bar("#e08a1e", ""), "a group whose view changes or whose data moves", out);
     line(&bar("#666666", " stroke-dasharray=\"3,3\""), "a suspected host", out);
     line(&bar("#666666", " stroke-opacity=\"0.4\""), "a host that leaves", out);
     line("", "Positions grow clockwise from the top.", out);

@@ -1,9 +1,10 @@
 //! Joining a running cluster, and what is refused on the way.
 
-use crate::cluster::Cluster;
-use crate::run::{Said, quorate};
+use crate::cluster::{Cluster, until};
+use crate::run::{Said, command, quorate};
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 /// Runs a host that is to join, and fails before it serves.
 fn join(data: &Path, seed: &str, more: &[&str]) -> Said {
@@ -93,4 +94,45 @@ fn a_refused_directory_is_put_aside_and_a_good_one_is_not() {
     assert_eq!(said.code, 0, "{said:?}");
     let said = quorate(&["rejoin", "--data", &place]);
     assert_eq!(said.code, 1, "an empty directory was never refused: {said:?}");
+}
+
+/// Copies a directory with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a place");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("it is there").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).expect("a file")),
+        }
+    }
+}
+
+#[test]
+fn one_identity_in_two_places_is_refused_loudly() {
+    let mut cluster = Cluster::start(20500, "sync");
+    cluster.kill(&[3]);
+    let twin = cluster.place().join("twin");
+    copy(cluster.data(3), &twin);
+    cluster.restart(3);
+    let (twin, me) = (twin.display().to_string(), std::process::id().to_string());
+    let doors = ["--cluster", "127.0.0.1:20541", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"];
+    let mut args = vec!["server", "--data", &twin, "--exit-with", &me];
+    args.extend(doors);
+    let mut process = command(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    for host in [1, 2] {
+        until("it is told", || {
+            let said = quorate(&["status", "--http", &cluster.http(host)]);
+            said.out.contains("runs in two places with start 2")
+        });
+        assert!(cluster.said(host).contains("peer_refused"), "{}", cluster.said(host));
+    }
+    process.kill().expect("it runs");
+    process.wait().expect("it ends");
+    assert_eq!(quorate(&["put", "k", "v", "--endpoint", &cluster.resp(3)]).code, 0);
 }
