@@ -75,7 +75,8 @@ pub enum Heard {
     Nothing,
     /// The node lives, as was believed.
     Alive,
-    /// The node lives though it was suspected.
+    /// The node lives though it is suspected. It stays so until it refutes
+    /// ([`Detector::on_refuted`]); each of its answers says this again.
     Restored,
     /// The node lives in this newer start; its older one is gone.
     Restarted,
@@ -160,31 +161,33 @@ impl Detector {
         }
         peer.alive_at = peer.alive_at.max(sent);
         peer.measure((now - sent).0);
-        if peer.suspected_at.is_none() {
-            return Heard::Alive;
-        }
-        self.restore(from);
-        Heard::Restored
+        if peer.suspected_at.is_none() { Heard::Alive } else { Heard::Restored }
     }
 
-    /// A node was suspected here and is known to live: its time-out grows.
-    pub fn restore(&mut self, who: Incarnation) {
+    /// A suspect refuted: it is judged anew from now on, more patiently.
+    pub fn on_refuted(&mut self, who: Incarnation, now: Time) {
         if let Some(peer) = self.peers.get_mut(&who.node)
             && peer.who == who
             && peer.suspected_at.take().is_some()
         {
+            peer.alive_at = now;
             peer.penalty = Span((peer.penalty.0 + PENALTY.0).min(PENALTY_MAX.0));
         }
     }
 
-    /// A suspect refuted: it is judged anew from now on.
-    pub fn on_refuted(&mut self, who: Incarnation, now: Time) {
-        if let Some(peer) = self.peers.get_mut(&who.node)
-            && peer.suspected_at.is_some()
-        {
-            peer.alive_at = now;
+    /// A node is suspected because others say so: if it is watched here, it is pinged for as long as
+    /// if it had been silent here.
+    pub fn on_believed(&mut self, node: NodeId, now: Time) {
+        if let Some(peer) = self.peers.get_mut(&node) {
+            peer.suspected_at.get_or_insert(now);
         }
-        self.restore(who);
+    }
+
+    /// Whether a node that is watched here has answered within its time-out.
+    #[must_use]
+    pub fn hears(&self, node: NodeId, now: Time) -> bool {
+        let is_fresh = |peer: &Peer| now - peer.alive_at < Span(PERIOD.0 + peer.timeout().0);
+        self.peers.get(&node).is_some_and(|peer| peer.suspected_at.is_none() && is_fresh(peer))
     }
 
     /// Whether this detector suspects a node.

@@ -50,6 +50,9 @@ fn a_false_suspicion_makes_it_more_patient() {
     detector.watch([who(2, 1)].into_iter(), at(0));
     silent(&mut detector, 0, 1500);
     assert_eq!(detector.on_pong(who(2, 1), at(1400), at(1500)), Heard::Restored);
+    assert_eq!(detector.on_pong(who(2, 1), at(1500), at(1600)), Heard::Restored);
+    assert!(detector.is_suspected(NodeId(2)), "only the suspect's own word ends it");
+    detector.on_refuted(who(2, 1), at(1500));
     assert!(!detector.is_suspected(NodeId(2)));
     assert_eq!(detector.timeout(NodeId(2)), Some(Span::millis(1500)));
     assert_eq!(silent(&mut detector, 2000, 10_000), Some(3500));

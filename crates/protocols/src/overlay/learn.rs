@@ -32,13 +32,31 @@ pub(super) enum Origin {
 
 impl Overlay {
     /// A peer tells what is hot there.
-    pub(super) fn on_news(&mut self, news: &[News], cx: &mut Context<'_>) {
-        news.iter().for_each(|news| self.learn(news, Origin::Pushed, cx));
+    pub(super) fn on_news(&mut self, from: Incarnation, news: &[News], cx: &mut Context<'_>) {
+        news.iter().for_each(|news| self.hear(from, news, Origin::Pushed, cx));
     }
 
     /// A peer tells what this node has missed.
-    pub(super) fn on_missing(&mut self, news: &[News], cx: &mut Context<'_>) {
-        news.iter().for_each(|news| self.learn(news, Origin::Pulled, cx));
+    pub(super) fn on_missing(&mut self, from: Incarnation, news: &[News], cx: &mut Context<'_>) {
+        news.iter().for_each(|news| self.hear(from, news, Origin::Pulled, cx));
+    }
+
+    fn hear(&mut self, from: Incarnation, news: &News, origin: Origin, cx: &mut Context<'_>) {
+        self.learn(news, origin, cx);
+        let own = self.state.own();
+        if let Some(by) = news.suspected_by
+            && news.node() == cx.me.node
+            && news.record.stamp() < own.record.stamp()
+            && !self.state.is_passive()
+        {
+            // Who tells this, and who found it, may not be told by rumours: this host may suspect
+            // them too, and then only their own word ends that.
+            let own = Vec::from([own.clone()]);
+            if by != from.node && by != cx.me.node {
+                self.send(by, Message::News { news: own.clone() }, cx);
+            }
+            self.send(from, Message::News { news: own }, cx);
+        }
     }
 
     /// Takes in news of one host.
@@ -69,6 +87,9 @@ impl Overlay {
         }
         if changed.is_ring {
             state.dirty.insert(node);
+            if known.suspected_by.is_some() {
+                state.detector.on_believed(node, cx.now);
+            }
             self.on_ring_change(before.as_ref(), &known);
             self.announce(cx);
         }

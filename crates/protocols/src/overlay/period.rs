@@ -4,10 +4,12 @@ use super::message::Message;
 use super::timer::Timer;
 use super::{Context, Overlay, balance};
 use crate::detector::{self, Heard, SUSPECT_KEPT};
+use crate::gossip::doubts;
 use crate::ring::stabilize::{Answer, Ask, SUCCESSORS_WATCHED};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 
 /// Compare with one random host: each 5 s.
@@ -80,7 +82,11 @@ impl Overlay {
             let Some(record) = self.state.record(node) else { continue };
             if record.stamp() == stamp {
                 let who = record.who;
-                self.suspect(who, by, cx);
+                if self.state.detector.hears(node, cx.now) {
+                    self.keep_doubting(who, by, cx);
+                } else {
+                    self.suspect(who, by, cx);
+                }
             }
         }
         if !due.pings.is_empty() {
@@ -97,13 +103,29 @@ impl Overlay {
         match self.state.detector.on_pong(from, sent, now) {
             Heard::Nothing | Heard::Alive => {}
             Heard::Restored => {
-                // Only the suspect itself can say that it lives: it is told, and refutes.
-                self.tell_suspect(from, cx);
+                let known = self.state.hosts.get(from.node);
+                if known.is_some_and(|news| news.record.who == from && !news.is_alive()) {
+                    // Only the suspect itself can say that it lives: it is told, and refutes.
+                    self.tell_suspect(from, cx);
+                } else {
+                    self.state.detector.on_refuted(from, now);
+                }
             }
-            // The restarted host tells of itself; what is known until then is asked for.
-            Heard::Restarted => {
-                self.send(from, Message::Digest { sum: self.state.hosts.sum() }, cx);
-            }
+            Heard::Restarted => {}
+        }
+        if self.state.record(from.node).is_some_and(|record| record.who.start < from.start) {
+            // The restarted host tells of itself; what is missed of that is asked for.
+            self.send(from, Message::Digest { sum: self.state.hosts.sum() }, cx);
+        }
+    }
+
+    /// Others suspect a host that answers this one's own pings. It is told until it refutes, and
+    /// not suspected here while it answers.
+    fn keep_doubting(&mut self, who: Incarnation, by: NodeId, cx: &mut Context<'_>) {
+        if let Some(news) = self.state.hosts.suspicion(who.node, by) {
+            probe!("overlay/kept_doubting");
+            self.state.doubts.note(&news, cx.now + doubts::PUSHED);
+            self.send(who.node, Message::News { news: Vec::from([news]) }, cx);
         }
     }
 

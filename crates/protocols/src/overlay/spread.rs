@@ -30,7 +30,10 @@ impl Overlay {
         let is_opening =
             matches!(message, Message::Ping { .. } | Message::Digest { .. } | Message::News { .. });
         let is_left = known.record.standing == Standing::Left;
-        let is_suspect = known.suspected_by.is_some() && known.record.who == from;
+        let is_refuting = matches!(message, Message::News { news } if news.iter().any(|news| {
+            news.node() == from.node && news.record.stamp() > known.record.stamp()
+        }));
+        let is_suspect = known.suspected_by.is_some() && known.record.who == from && !is_refuting;
         if is_opening && (is_left || is_suspect) {
             // It speaks, so it can hear that it is suspected, and refute; or that it has left.
             let news = Vec::from([known.clone()]);

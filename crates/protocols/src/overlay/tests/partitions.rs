@@ -1,6 +1,8 @@
 //! False suspicions end, and after a partition there is one ring again.
 
 use super::world::{World, node};
+use crate::gossip::record::News;
+use crate::overlay::message::Message;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::time::Span;
 use std::vec::Vec;
@@ -112,4 +114,43 @@ fn a_host_that_was_cut_off_alone_comes_back() {
     world.partition(|_| 0);
     let took = world.until(Span::secs(60), |world| is_calm(world) && is_one_ring(world));
     assert!(took.is_some_and(|took| took.0 <= Span::secs(25).0), "it took {took:?}");
+}
+
+/// Two that suspect each other cannot tell each other by rumours, which go to the living only, and
+/// here is no third to pass them on.
+#[test]
+fn two_that_suspect_each_other_make_up_without_a_third() {
+    for seed in 0..30 {
+        let mut world = World::founded(1900 + seed, 3);
+        world.partition(|host| host as u8);
+        world.run(Span::millis(1500 + 200 * seed));
+        world.partition(|host| u8::from(host == 2));
+        let is_made_up =
+            |world: &World| !suspected(world, 0).contains(&1) && !suspected(world, 1).contains(&0);
+        world.run(Span::secs(3));
+        for _ in 0..100 {
+            assert!(is_made_up(&world), "seed {seed}: no longer than three seconds");
+            world.run(Span::millis(100));
+        }
+    }
+}
+
+/// What a host hears itself outweighs what it was told, even if the suspect never refutes.
+#[test]
+fn who_answers_is_not_suspected_on_hearsay() {
+    let mut world = World::founded(42, 3);
+    // A version that host 1 knows nothing of, so that it has nothing to refute.
+    let mut record = world.overlay(0).state.record(node(1)).expect("it is known").clone();
+    record.version.0 += 5;
+    let mut lie = News::of(record);
+    lie.suspected_by = Some(node(2));
+    let from = world.overlay(2).state.me;
+    world.inject(from, 0, Message::News { news: Vec::from([lie]) });
+    for _ in 0..100 {
+        world.run(Span::millis(100));
+        assert!(suspected(&world, 0).is_empty(), "it answers");
+    }
+    world.crash(1);
+    world.run(Span::secs(5));
+    assert_eq!(suspected(&world, 0), [1]);
 }
