@@ -26,6 +26,9 @@ use quorate_kernel::ring::Ring;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::View;
 
+/// How long an operation waits for members of which most are suspected.
+const FAIL_AFTER: Span = Span::millis(250);
+
 /// What a client asked.
 #[derive(Debug)]
 pub(super) enum Ask {
@@ -171,11 +174,6 @@ impl Linearizable {
         let Some(view) = self.volatile.routes.find(position).cloned() else {
             return self.locate(ticket, request, trail, position, cx);
         };
-        if let Some(refusal) = self.is_out_of_reach(&view) {
-            self.volatile.counters.failed_fast += 1;
-            self.seek_news(position, cx);
-            return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
-        }
         let order = self.settings.order;
         let (ask, key) = match request.operation {
             Asked::Get { key } => (Ask::Get, order.data_key(&key)),
@@ -223,7 +221,7 @@ impl Linearizable {
     }
 
     /// If so many members of a view are suspected that no quorum is left: the refusal that says so.
-    /// It is better told at once than after a deadline; a wrong suspicion costs a repeated request.
+    /// It is better told soon than after a deadline.
     fn is_out_of_reach(&self, view: &View) -> Option<Refusal> {
         let ring: &Ring = self.volatile.ring.as_ref()?;
         let members = view.members();
@@ -389,12 +387,14 @@ impl Linearizable {
             // Its members may all have been replaced meanwhile.
             self.seek_news(position, cx);
         }
-        // A write that is on its way may yet be acknowledged: only its deadline ends the wait.
-        let is_writing = matches!(
-            self.volatile.operations.get_mut(id).map(|operation| &operation.phase),
-            Some(Phase::Write { .. })
-        );
-        if let Some(refusal) = refusal.filter(|_| !is_writing) {
+        // A suspicion may be wrong, so the members get a moment to answer. A write that is on its
+        // way may yet be acknowledged: only its deadline ends the wait.
+        let may_give_up = |operation: &mut Operation| {
+            !matches!(operation.phase, Phase::Write { .. })
+                && cx.now >= operation.since + FAIL_AFTER
+        };
+        let may_give_up = self.volatile.operations.get_mut(id).is_some_and(may_give_up);
+        if let Some(refusal) = refusal.filter(|_| may_give_up) {
             self.volatile.counters.failed_fast += 1;
             return self.give_up(id, refusal, cx);
         }
