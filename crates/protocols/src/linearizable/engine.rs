@@ -108,7 +108,7 @@ impl Process for Linearizable {
             Message::Invite { next, old, generation } => {
                 self.on_invite(from, (next, old), generation, cx);
             }
-            Message::Learn { view, generation } => self.on_learn(view, generation, cx),
+            Message::Learn { view, generation } => self.on_learn(from, view, generation, cx),
             Message::Beats(beats) => self.on_beats(from, beats, cx),
             Message::DecisionsA { view } => self.on_decisions_asked(from, view, cx),
             Message::DecisionsB { view, changes } => self.on_decisions(from, view, changes, cx),

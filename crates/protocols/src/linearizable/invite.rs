@@ -8,9 +8,10 @@
 
 use super::group::{Generation, Status};
 use super::keys::{Slot, garbage_key};
-use super::message::Message;
+use super::message::{Beat, Message};
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::limits::GROUPS_MAX;
@@ -122,7 +123,13 @@ impl Linearizable {
     }
 
     /// A proposer wants this node as a member, and that it copies the data first.
-    pub(super) fn on_learn(&mut self, view: View, generation: Generation, cx: &mut Context<'_>) {
+    pub(super) fn on_learn(
+        &mut self,
+        from: Incarnation,
+        view: View,
+        generation: Generation,
+        cx: &mut Context<'_>,
+    ) {
         if view.index_of(cx.me.node).is_some() || self.durable.groups.len() >= GROUPS_MAX {
             return;
         }
@@ -134,8 +141,11 @@ impl Linearizable {
                 Status::Learner { .. } if !is_stale || self.is_copy_of(id, &view) => {
                     if let Some(group) = self.group_mut(id) {
                         group.touched = cx.now;
+                        // The asker may be new since this node began to copy.
+                        let beat = Beat { asks: false, ..group.beat() };
+                        cx.fx.send(from, Message::Beats(vec![beat]));
                     }
-                    return self.tell_now(cx);
+                    return;
                 }
                 // It still holds data for others.
                 Status::Retired { .. } | Status::Ready | Status::Busy { .. } | Status::Forgot => {

@@ -116,7 +116,11 @@ impl Linearizable {
         self.forget_debts(view, cx);
         let Some(group) = self.group(view) else { return false };
         match &group.record.status {
-            Status::Retired { parts, .. } if parts.is_empty() => self.release(view, cx),
+            Status::Retired { parts, .. } if parts.is_empty() => {
+                // The members that stay may be too few for the newcomer without this one.
+                self.invite_owed(view, cx);
+                self.release(view, cx)
+            }
             Status::Retired { .. } => self.release_after_split(view, cx),
             Status::Learner { .. } => {
                 if cx.now >= group.touched + LEARNER_IDLE {

@@ -9,6 +9,7 @@
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`random`] | random schedules, judged by trying every order of the operations |
+//! | [`rings`] | the same, with groups that follow the ring by themselves |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod any;
@@ -16,6 +17,7 @@ mod crashes;
 mod golden;
 mod pages;
 mod random;
+mod rings;
 mod show;
 mod traps;
 mod wire;

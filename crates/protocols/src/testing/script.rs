@@ -2,7 +2,7 @@
 //!
 //! | command | what happens |
 //! |---|---|
-//! | `nodes N [spare M] [memory] [option…]` | N members and M others start; always the first command |
+//! | `nodes N [spare M] [memory] [first POSITION] [option…]` | N members and M others start, with one group from this position on; always the first command |
 //! | `put NODE KEY VALUE [within SPAN]`, `get`, `delete NODE KEY`, `scan NODE FROM LIMIT` | a client asks; `x*100` is a word of 100 letters |
 //! | `given put …` and so on | the same, everything is delivered at once, and only the answer is shown |
 //! | `flood NODE COUNT` | so many gets begin there, unseen, and all their messages are lost |
@@ -12,13 +12,19 @@
 //! | `hold sync NODE`, `sync NODE` | the disk waits for `sync`; it syncs |
 //! | `crash NODE`, `restart NODE [forgot]` | the node stops; it starts again, maybe without its data |
 //! | `view NODE VERSION MEMBER…` | a member of the view before is told that this one was decided |
+//! | `split NODE VERSION POSITION` | a member is told that the group was cut after that version |
+//! | `ring NODE TOKEN:HOST[:suspected or :leaving or :left]…` | the node, or `all`, now believes this of the ring |
+//! | `explain NODE KEY` | an operator asks how a get is served |
+//! | `run SPAN` | time passes in small steps, everything arrives |
 //! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
 //! | `show NODE FIELD…` | fields of its inspected state |
 
 use super::Scripted;
-use super::world::{Flight, Setup, World, view};
+use super::world::{Flight, Setup, World};
 use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::Operation;
+use quorate_kernel::ring::{RingHost, Standing};
 use quorate_kernel::time::Span;
 use std::borrow::ToOwned;
 use std::string::{String, ToString};
@@ -26,6 +32,7 @@ use std::vec::Vec;
 use std::{format, mem};
 
 const DEADLINE: Span = Span::secs(5);
+const STEP: Span = Span::millis(20);
 const DELIVERIES_MAX: usize = 10_000;
 
 /// Runs a script; returns its text with what the commands caused, or the line that is no command or
@@ -67,7 +74,8 @@ fn know_views<P: Scripted>(world: Option<&mut World<P>>, text: &str) -> Done {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let ["view", _, version, members @ ..] = &words[..] {
             let members = members.iter().map(|word| number(word)).collect::<Done<Vec<_>>>()?;
-            world.know(&view(number(version)?, &members));
+            let view = world.view(number(version)?, &members);
+            world.know(&view);
         }
     }
     Ok(())
@@ -113,7 +121,22 @@ fn command<P: Scripted>(world: &mut Option<World<P>>, words: &[&str]) -> Done {
         ["tick", time] => world.tick(span(time)?),
         ["view", node, version, members @ ..] => {
             let members = members.iter().map(|word| number(word)).collect::<Done<Vec<_>>>()?;
-            world.decide(number(node)?, &view(number(version)?, &members));
+            let view = world.view(number(version)?, &members);
+            world.decide(number(node)?, &view);
+        }
+        ["split", node, version, at] => {
+            world.split(number(node)?, number(version)?, position(at)?);
+        }
+        ["ring", node, hosts @ ..] => announce(world, node, hosts)?,
+        ["explain", node, key] => world.explain(number(node)?, bytes(key)?, DEADLINE),
+        ["run", time] => {
+            for _ in 0..span(time)?.0.div_ceil(STEP.0) {
+                deliver_all(world)?;
+                world.tick(STEP);
+            }
+            deliver_all(world)?;
+            // What matters of a long time are the writes and the answers.
+            world.log.retain(|line| line.contains(": answers ") || line.contains(": writes "));
         }
         ["show", node, fields @ ..] => {
             let id = number(node)?;
@@ -140,7 +163,7 @@ fn ask<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
         }
         ["delete", node, key] => (node, Operation::Delete { key: bytes(key)? }),
         ["scan", node, from, limit] => {
-            let from = u64::from_str_radix(from, 16).map_err(|error| error.to_string())?;
+            let from = position(from)?;
             let limit = u32::try_from(number(limit)?).map_err(|error| error.to_string())?;
             (node, Operation::Scan { from, limit })
         }
@@ -175,6 +198,7 @@ fn setup(members: &str, options: &[&str]) -> Done<Setup> {
         match *word {
             "spare" => setup.spares = number(words.next().ok_or("spare how many?")?)?,
             "memory" => setup.is_memory = true,
+            "first" => setup.first = Some(position(words.next().ok_or("first of what?")?)?),
             other => setup.options.push(other.to_owned()),
         }
     }
@@ -200,6 +224,37 @@ fn matching<P: Scripted>(world: &World<P>, pattern: &[&str]) -> Done<Vec<usize>>
     let places: Vec<usize> =
         (0..world.flights.len()).filter(|place| is_meant(&world.flights[*place])).collect();
     if places.is_empty() { Err("no such message is in flight".to_owned()) } else { Ok(places) }
+}
+
+fn announce<P: Scripted>(world: &mut World<P>, node: &str, hosts: &[&str]) -> Done {
+    let hosts = hosts.iter().map(|word| host(word)).collect::<Done<Vec<_>>>()?;
+    let all = (1..=world.count()).filter(|id| node == "all" || *id == number(node).unwrap_or(0));
+    for id in all.collect::<Vec<_>>() {
+        if world.is_up(id) {
+            world.announce(id, &hosts);
+        }
+    }
+    Ok(())
+}
+
+fn host(word: &str) -> Done<RingHost> {
+    let mut parts = word.split(':');
+    let token = position(parts.next().ok_or("a token")?)?;
+    let node = NodeId(number(parts.next().ok_or("whose token?")?)?);
+    let (standing, is_suspected) = match parts.next() {
+        None => (Standing::Up, false),
+        Some("suspected") => (Standing::Up, true),
+        Some("leaving") => (Standing::Leaving, false),
+        Some("left") => (Standing::Left, false),
+        Some(other) => return Err(format!("no host is {other}")),
+    };
+    let who = Incarnation { node, start: Start(1) };
+    let (address, zone, tokens) = (String::new(), String::new(), Vec::from([token]));
+    Ok(RingHost { who, address, zone, tokens, standing, is_suspected })
+}
+
+fn position(word: &str) -> Done<u64> {
+    u64::from_str_radix(word, 16).map_err(|error| error.to_string())
 }
 
 fn number(word: &str) -> Done<u64> {

@@ -3,11 +3,12 @@
 
 use super::disk::Disk;
 use super::{Scripted, word};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Context, Inspect, Recovery, Request};
+use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time, WallTime};
@@ -18,6 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 use std::format;
 use std::string::{String, ToString};
+use std::sync::Arc;
 use std::vec::Vec;
 
 /// A message on its way.
@@ -76,14 +78,21 @@ pub(crate) struct Setup {
     pub spares: u64,
     /// Whether data is kept in memory alone.
     pub is_memory: bool,
+    /// The first position of the one group's range. Without it the group has the whole ring; with
+    /// it there is room below for the hosts' tokens, so that the ring asks for no split.
+    pub first: Option<u64>,
     /// For the engine.
     pub options: Vec<String>,
 }
 
 /// A view of the one group of a world.
 pub(crate) fn view(version: u64, members: &[u64]) -> View {
+    view_of(Range::ALL, version, members)
+}
+
+fn view_of(range: Range, version: u64, members: &[u64]) -> View {
     let id = ViewId { group: GroupId(1), version };
-    View::new(id, Range::ALL, members.iter().copied().map(NodeId).collect())
+    View::new(id, range, members.iter().copied().map(NodeId).collect())
 }
 
 /// The change that makes one view of another.
@@ -102,7 +111,9 @@ fn change(old: &View, new: &View) -> Change {
 impl<P: Scripted> World<P> {
     /// Starts every node for the first time.
     pub fn new(setup: &Setup) -> World<P> {
-        let first_view = view(1, &(1..=setup.members).collect::<Vec<_>>());
+        let range =
+            setup.first.map_or(Range::ALL, |first| Range { low: first - 1, high: u64::MAX });
+        let first_view = view_of(range, 1, &(1..=setup.members).collect::<Vec<_>>());
         let node = |id| Node {
             me: Incarnation { node: NodeId(id), start: Start(0) },
             process: None,
@@ -134,6 +145,11 @@ impl<P: Scripted> World<P> {
     fn node(&mut self, id: u64) -> &mut Node<P> {
         let place = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
         place.and_then(|at| self.nodes.get_mut(at)).unwrap_or_else(|| panic!("no node {id}"))
+    }
+
+    /// How many nodes there are.
+    pub fn count(&self) -> u64 {
+        self.nodes.len() as u64
     }
 
     pub fn is_up(&mut self, id: u64) -> bool {
@@ -206,6 +222,36 @@ impl<P: Scripted> World<P> {
         self.views.insert(view.id.version, view.clone());
     }
 
+    /// A view of the one group that this world was born with.
+    pub fn view(&self, version: u64, members: &[u64]) -> View {
+        view_of(self.first_view.range, version, members)
+    }
+
+    /// A member is told that the group was split after a version.
+    pub fn split(&mut self, id: u64, version: u64, at: u64) {
+        let follows = ViewId { version, ..self.first_view.id };
+        let (me, message) = (self.node(id).me, P::decided(follows, Change::Split { at }));
+        self.step(id, |process, cx| process.on_message(me, message, cx));
+        self.settle();
+    }
+
+    /// A node's belief of the ring changes.
+    pub fn announce(&mut self, id: u64, hosts: &[RingHost]) {
+        let ring = Arc::new(Ring::new(self.now.0, hosts.to_vec()));
+        self.step(id, |process, cx| process.on_ring(&ring, cx));
+        self.settle();
+    }
+
+    /// An operator asks a node how it serves a key.
+    pub fn explain(&mut self, id: u64, key: Bytes, within: Span) {
+        let ticket = Ticket(self.answers.len() as u64);
+        self.answers.push((Operation::Get { key: key.clone() }, None));
+        let deadline = self.now + within;
+        let control = Control::Explain { key };
+        self.step(id, |process, cx| process.on_control(ticket, control, deadline, cx));
+        self.settle();
+    }
+
     /// A member of the view before is told that a view was decided.
     pub fn decide(&mut self, id: u64, view: &View) {
         let old = self.views.get(&(view.id.version - 1)).expect("the view before is known").clone();
@@ -274,6 +320,24 @@ impl<P: Scripted> World<P> {
         find.1.unwrap_or_else(|| panic!("no field {name}"))
     }
 
+    /// The rows of a table of a node's inspected state, each as its columns.
+    pub fn rows(&mut self, id: u64, table: &str) -> Vec<BTreeMap<&'static str, String>> {
+        struct Collect<'a>(&'a str, Vec<BTreeMap<&'static str, String>>);
+        impl Inspect for Collect<'_> {
+            fn field(&mut self, _name: &'static str, _value: &dyn Display) {}
+
+            fn row(&mut self, table: &'static str, columns: &[(&'static str, &dyn Display)]) {
+                if table == self.0 {
+                    let columns = columns.iter().map(|(name, value)| (*name, value.to_string()));
+                    self.1.push(columns.collect());
+                }
+            }
+        }
+        let mut collect = Collect(table, Vec::new());
+        self.node(id).process.as_ref().expect("the node is up").inspect(&mut collect);
+        collect.1
+    }
+
     /// Delivers what nodes sent to themselves, until nothing is left.
     fn settle(&mut self) {
         while let Some(flight) = self.locals.pop_front() {
@@ -295,7 +359,7 @@ impl<P: Scripted> World<P> {
         let Node { me, process, disk, rng, .. } = self.node(id);
         let process = process.as_mut().unwrap_or_else(|| panic!("node {id} is down"));
         let mut fx = Effects::default();
-        let (me, lane, wall) = (*me, LaneId(1), WallTime(0));
+        let (me, lane, wall) = (*me, LaneId(1), WallTime(i64::try_from(now.0).unwrap_or(i64::MAX)));
         handler(process, &mut Context { me, lane, now, wall, rng, table: disk, fx: &mut fx });
         process.check();
         for effect in fx.as_slice() {

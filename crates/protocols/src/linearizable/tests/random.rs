@@ -17,22 +17,22 @@ use std::vec::Vec;
 
 /// What the operation did to the one key. Values are single bytes, and each put has its own.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+pub(super) enum Act {
     Read(Option<u8>),
     Write(Option<u8>),
 }
 
 /// One operation of a history; times are numbers of events.
 #[derive(Clone, Copy, Debug)]
-struct Event {
-    invoked: usize,
+pub(super) struct Event {
+    pub invoked: usize,
     /// None if nobody knows how it ended: it may take effect at any later time, or never.
-    completed: Option<usize>,
-    act: Act,
+    pub completed: Option<usize>,
+    pub act: Act,
 }
 
 /// Whether some order of the operations explains every answer.
-fn is_linearizable(history: &[Event]) -> bool {
+pub(super) fn is_linearizable(history: &[Event]) -> bool {
     explain(history, 0, None, &mut BTreeSet::new())
 }
 
@@ -103,7 +103,8 @@ impl Run {
         let is_memory = matches!(faults, Faults::Forgetting | Faults::ViewsAndForgetting);
         let has_digests = rng.below(2) == 0;
         let options = has_digests.then(|| "digests".to_string()).into_iter().collect();
-        let setup = Setup { members: MEMBERS, spares: NODES - MEMBERS, is_memory, options };
+        let setup =
+            Setup { members: MEMBERS, spares: NODES - MEMBERS, is_memory, first: None, options };
         let views = match faults {
             Faults::Crashes | Faults::Forgetting => Vec::new(),
             _ => VIEWS.map(|(version, members, _)| view(version, &members)).into(),
@@ -268,7 +269,7 @@ impl Run {
     }
 }
 
-fn event(
+pub(super) fn event(
     invoked: usize,
     completed: Option<usize>,
     (operation, outcome): &(Operation, Option<Outcome>),
@@ -276,7 +277,12 @@ fn event(
     let byte = |bytes: &Bytes| bytes[0];
     let act = match (operation, outcome) {
         // What changed nothing explains nothing.
-        (_, Some(Outcome::Refused(Refusal::NoQuorum { .. }))) => return None,
+        (
+            _,
+            Some(Outcome::Refused(
+                Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute,
+            )),
+        ) => return None,
         (Operation::Get { .. }, Some(Outcome::Value(value))) => Act::Read(value.as_ref().map(byte)),
         (Operation::Put { value, .. }, _) => Act::Write(Some(byte(value))),
         (Operation::Delete { .. }, _) => Act::Write(None),

@@ -13,6 +13,7 @@ use crate::testing::{Scripted, word};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::storage::Class;
+use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
 use std::borrow::ToOwned;
 use std::format;
@@ -35,6 +36,9 @@ impl Scripted for Linearizable {
         for option in options {
             match *option {
                 "digests" => settings.digest_reads = true,
+                "ordered" => settings.order = Order::Key,
+                "eventual" => settings.mode = Mode::Eventual,
+                "brisk" => settings.pace = brisk(),
                 "majority" => settings.ask_majority_first = true,
                 other => panic!("no option {other}"),
             }
@@ -131,6 +135,16 @@ impl Scripted for Linearizable {
             other => panic!("no state {other:?}"),
         };
         format!("state {name} {}", shown.trim())
+    }
+}
+
+/// Everything ten times as often, so that little time must pass in a test.
+fn brisk() -> Pace {
+    Pace {
+        tend: Span::millis(20),
+        beat: Span::millis(100),
+        settle: Span::millis(200),
+        purge: Span::millis(500),
     }
 }
 

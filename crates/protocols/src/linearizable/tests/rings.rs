@@ -1,0 +1,311 @@
+//! Random schedules in which nobody tells the views: each node believes something of the ring, and
+//! the nodes change their groups by themselves, while hosts join, are suspected and crash.
+//!
+//! Besides the answers it is judged that everything comes to rest: once all believe in the same
+//! ring, each group has the members that it asks for, all of them with all data.
+
+use super::super::Linearizable;
+use super::random::{Event, event, is_linearizable};
+use crate::placement;
+use crate::testing::world::{Setup, World};
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::ring::{Ring, RingHost, Standing};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::Span;
+use std::collections::{BTreeMap, BTreeSet};
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+const MEMBERS: u64 = 3;
+const NODES: u64 = 5;
+const OPERATIONS: usize = 8;
+const ACTIONS: usize = 500;
+/// How long a healed world may take to come to rest.
+const REST_MAX: Span = Span::secs(30);
+
+/// One run of a seed.
+struct Run {
+    world: World<Linearizable>,
+    rng: Rng,
+    /// Whether tokens lie inside the first group's range, so that it is split.
+    has_splits: bool,
+    /// How many hosts have joined the ring.
+    joined: u64,
+    /// What each node believes.
+    beliefs: BTreeMap<u64, Vec<RingHost>>,
+    events: usize,
+    times: Vec<(usize, Option<usize>)>,
+}
+
+impl Run {
+    fn new(seed: u64, has_splits: bool) -> Run {
+        let rng = Rng::new(seed);
+        let options = Vec::from(["brisk".to_string()]);
+        let first = (!has_splits).then_some(0x100);
+        let (members, spares) = (MEMBERS, NODES - MEMBERS);
+        let world = World::new(&Setup { members, spares, is_memory: false, first, options });
+        let (joined, beliefs) = (MEMBERS, BTreeMap::new());
+        Run { world, rng, has_splits, joined, beliefs, events: 0, times: Vec::new() }
+    }
+
+    fn hosts(&self, joined: u64) -> Vec<RingHost> {
+        let host = |node: u64| RingHost {
+            who: Incarnation { node: NodeId(node), start: Start(1) },
+            address: String::new(),
+            zone: String::new(),
+            tokens: Vec::from([if self.has_splits { node * (u64::MAX / NODES) } else { node }]),
+            standing: Standing::Up,
+            is_suspected: false,
+        };
+        (1..=joined).map(host).collect()
+    }
+
+    fn event(&mut self) -> usize {
+        self.events += 1;
+        self.events
+    }
+
+    fn some_node(&mut self) -> u64 {
+        self.rng.between(1, NODES)
+    }
+
+    fn act(&mut self) {
+        let flights = self.world.flights.len() as u64;
+        match self.rng.below(100) {
+            0..50 if flights > 0 => {
+                // Several at a time, or beats would leave no room for anything else.
+                for _ in 0..self.rng.between(1, 8).min(flights) {
+                    let left = self.world.flights.len() as u64;
+                    if left > 0 {
+                        self.world.deliver(self.rng.below(left) as usize);
+                    }
+                }
+            }
+            50..55 if flights > 0 => {
+                self.world.flights.swap_remove(self.rng.below(flights) as usize);
+            }
+            55..57 if flights > 0 => {
+                let copy = self.world.flights[self.rng.below(flights) as usize].clone();
+                self.world.flights.push(copy);
+            }
+            57..63 if self.times.len() < OPERATIONS => self.ask(),
+            63..84 => self.world.tick(Span::millis(self.rng.between(1, 60))),
+            84..86 => {
+                let node = self.some_node();
+                self.world.hold_sync(node);
+            }
+            86..90 => {
+                let node = self.some_node();
+                self.world.sync(node);
+            }
+            90..93 => self.crash_or_restart(),
+            93..98 => self.believe(),
+            _ => {}
+        }
+        self.note_answers();
+    }
+
+    /// Some nodes believe something new.
+    fn believe(&mut self) {
+        if self.joined < NODES && self.rng.below(3) == 0 {
+            self.joined += 1;
+        }
+        let mut hosts = self.hosts(self.joined);
+        for _ in 0..self.rng.below(3) {
+            let place = self.rng.below(hosts.len() as u64) as usize;
+            hosts[place].is_suspected = true;
+        }
+        if self.rng.below(6) == 0 {
+            let place = self.rng.below(hosts.len() as u64) as usize;
+            hosts[place].standing = Standing::Leaving;
+        }
+        for node in 1..=NODES {
+            if self.rng.below(3) > 0 {
+                self.tell(node, hosts.clone());
+            }
+        }
+    }
+
+    fn tell(&mut self, node: u64, mut hosts: Vec<RingHost>) {
+        // Nobody suspects itself.
+        for host in hosts.iter_mut().filter(|host| host.who.node.0 == node) {
+            host.is_suspected = false;
+        }
+        if self.world.is_up(node) {
+            self.world.announce(node, &hosts);
+        }
+        self.beliefs.insert(node, hosts);
+    }
+
+    fn ask(&mut self) {
+        let (node, key) = (self.some_node(), Bytes::from_static(b"k"));
+        if !self.world.is_up(node) {
+            return;
+        }
+        let value = Bytes::from(Vec::from([self.times.len() as u8]));
+        let operation = match self.rng.below(9) {
+            0..4 => Operation::Get { key },
+            4..7 => Operation::Put { key, value },
+            _ => Operation::Delete { key },
+        };
+        let invoked = self.event();
+        self.times.push((invoked, None));
+        self.world.request(node, operation, Span::secs(2));
+    }
+
+    fn note_answers(&mut self) {
+        for at in 0..self.times.len() {
+            if self.times[at].1.is_none() && self.world.answers[at].1.is_some() {
+                self.times[at].1 = Some(self.event());
+            }
+        }
+    }
+
+    /// One node at a time is down.
+    fn crash_or_restart(&mut self) {
+        match (1..=NODES).find(|id| !self.world.is_up(*id)) {
+            Some(down) => self.restart(down),
+            None => {
+                let node = self.some_node();
+                self.world.crash(node);
+            }
+        }
+    }
+
+    fn restart(&mut self, node: u64) {
+        self.world.restart(node, false);
+        if let Some(hosts) = self.beliefs.get(&node).cloned() {
+            self.world.announce(node, &hosts);
+        }
+    }
+
+    /// All faults end, and all believe the same.
+    fn heal(&mut self) -> Result<(), String> {
+        for node in 1..=NODES {
+            if !self.world.is_up(node) {
+                self.restart(node);
+            }
+            self.world.sync(node);
+        }
+        let hosts = self.hosts(NODES);
+        for node in 1..=NODES {
+            self.tell(node, hosts.clone());
+        }
+        let end = self.world.now + REST_MAX;
+        let mut restless = self.restless(&hosts);
+        while restless.is_some() && self.world.now < end {
+            self.calm(Span::millis(200));
+            restless = self.restless(&hosts);
+        }
+        if let Some(why) = restless {
+            return Err(why);
+        }
+        for node in 1..=NODES {
+            let invoked = self.event();
+            self.times.push((invoked, None));
+            let get = Operation::Get { key: Bytes::from_static(b"k") };
+            self.world.request(node, get, Span::secs(1));
+            self.calm(Span::millis(100));
+        }
+        Ok(())
+    }
+
+    /// What is not as the ring asks for, if anything.
+    fn restless(&mut self, hosts: &[RingHost]) -> Option<String> {
+        let ring = Ring::new(1, hosts.to_vec());
+        let mut groups: BTreeMap<String, (u64, BTreeSet<u64>)> = BTreeMap::new();
+        for node in 1..=NODES {
+            for row in self.world.rows(node, "groups") {
+                let standing = row["standing"].as_str();
+                if standing == "split" || standing == "learned" {
+                    // The record of a group that was split stays for nodes that lag behind, and
+                    // what was copied ahead for a while.
+                    continue;
+                }
+                if standing != "ready" || row["proposes"] == "true" {
+                    return Some(format!("node {node}: {row:?}"));
+                }
+                let high = u64::from_str_radix(&row["high"], 16).expect("a position");
+                let desired = placement::desired(&ring, high, MEMBERS as usize);
+                let mut desired: Vec<String> = desired.iter().map(NodeId::to_string).collect();
+                desired.sort();
+                let mut members: Vec<&str> = row["members"].split(' ').collect();
+                members.sort_unstable();
+                if desired != members {
+                    return Some(format!("node {node}: {row:?} should be {desired:?}"));
+                }
+                let what = format!("{} {} {}", row["group"], row["version"], row["members"]);
+                groups.entry(what).or_insert((high, BTreeSet::new())).1.insert(node);
+            }
+        }
+        let highs: Vec<u64> = groups.values().map(|(high, _)| *high).collect();
+        let expected = if self.has_splits { NODES as usize } else { 1 };
+        let has_each = groups.values().all(|(_, nodes)| nodes.len() == MEMBERS as usize);
+        let is_whole = highs.len() >= expected && has_each;
+        (!is_whole).then(|| format!("{groups:?}"))
+    }
+
+    /// Time passes and everything arrives.
+    fn calm(&mut self, span: Span) {
+        let end = self.world.now + span;
+        while self.world.now < end {
+            while !self.world.flights.is_empty() {
+                self.world.deliver(0);
+            }
+            for node in 1..=NODES {
+                self.world.sync(node);
+            }
+            self.note_answers();
+            self.world.tick(Span::millis(20));
+        }
+        self.note_answers();
+    }
+
+    fn history(&self) -> Vec<Event> {
+        let asked = self.times.iter().zip(&self.world.answers);
+        asked
+            .filter_map(|(&(invoked, completed), answer)| event(invoked, completed, answer))
+            .collect()
+    }
+}
+
+/// Runs a seed; says what is wrong, if anything is.
+fn try_seed(seed: u64, has_splits: bool) -> Result<(), String> {
+    let mut run = Run::new(seed, has_splits);
+    for _ in 0..ACTIONS {
+        run.act();
+    }
+    let healed = run.heal();
+    let history = run.history();
+    let served = run.world.answers.iter().rev().take(NODES as usize);
+    let is_served = served.map(|(_, answer)| matches!(answer, Some(Outcome::Value(_))));
+    let verdict = match (is_linearizable(&history), healed, is_served.fold(true, |a, b| a & b)) {
+        (true, Ok(()), true) => return Ok(()),
+        (false, ..) => "no order explains the answers".to_string(),
+        (_, Err(why), _) => format!("it does not come to rest: {why}"),
+        (.., false) => "a get after the faults was not answered".to_string(),
+    };
+    let log = run.world.log.join("\n");
+    Err(format!("{log}\nseed {seed}, splits {has_splits}: {verdict}\n{history:?}"))
+}
+
+fn try_seeds(has_splits: bool) {
+    for seed in 0..150 {
+        if let Err(why) = try_seed(seed, has_splits) {
+            panic!("{why}");
+        }
+    }
+}
+
+#[test]
+fn rings_of_one_group_break_nothing() {
+    try_seeds(false);
+}
+
+#[test]
+fn rings_that_split_groups_break_nothing() {
+    try_seeds(true);
+}
