@@ -26,6 +26,7 @@ use crate::metrics::Shared;
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use health::{Probe, Question};
@@ -121,7 +122,14 @@ fn router(door: Arc<Door>) -> Router {
             std::future::ready((status, answer.text))
         })
     };
+    let changes = Router::new()
+        .route("/control/drain", post(operate::drain))
+        .route("/control/remove", post(operate::remove))
+        .route("/join", post(join::join))
+        .route("/dev/faults", post(operate::faults))
+        .layer(from_fn(operate::no_browsers));
     Router::new()
+        .merge(changes)
         .route("/livez", health(Probe::Live))
         .route("/readyz", health(Probe::Ready))
         .route("/healthz", health(Probe::Ready))
@@ -131,10 +139,6 @@ fn router(door: Arc<Door>) -> Router {
         .route("/ring", get(operate::ring))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
-        .route("/control/drain", post(operate::drain))
-        .route("/control/remove", post(operate::remove))
-        .route("/join", post(join::join))
-        .route("/dev/faults", post(operate::faults))
         .with_state(door)
 }
 
@@ -210,6 +214,14 @@ mod tests {
         assert_eq!(join([8; 32], VERSION), 403, "another cluster's secret");
         assert_eq!(join([7; 32], VERSION + 1), 409, "another protocol");
         assert_eq!(join([7; 32], VERSION), 503, "there is no core thread");
+        let change = |path: &str, headers: &[(&str, &str)]| {
+            let (address, within) = (admin.address().to_string(), Duration::from_secs(10));
+            http::request("POST", &address, path, headers, within).expect("answer").status
+        };
+        assert_eq!(change("/control/drain", &[]), 400, "of which host is not said");
+        assert_eq!(change("/control/remove?node=1", &[]), 503, "there is no core thread");
+        assert_eq!(change("/control/remove?node=1", &[("origin", "http://page")]), 403);
+        assert_eq!(change("/dev/faults", &[]), 403, "only hosts of dev take faults");
         let address = admin.address();
         drop(admin);
         assert!(std::net::TcpStream::connect(address).is_err(), "the door is closed");

@@ -5,8 +5,9 @@
 use super::Door;
 use crate::host::{Fault, Question, Reply};
 use crate::ring::{report, svg};
-use axum::extract::{Query, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
@@ -36,6 +37,15 @@ pub(super) fn answer(status: StatusCode, body: &Value) -> Response {
 /// A failure with a status and a reason.
 pub(super) fn failure(status: StatusCode, why: impl Into<String>) -> Response {
     answer(status, &json!({ "error": why.into() }))
+}
+
+/// Refuses what a web page asks for: a browser on an operator's machine reaches this door too, and
+/// must not change a cluster because somebody else's page says so.
+pub(super) async fn no_browsers(request: Request, next: Next) -> Response {
+    match request.headers().contains_key(header::ORIGIN) {
+        true => failure(StatusCode::FORBIDDEN, "web pages may not change anything here"),
+        false => next.run(request).await,
+    }
 }
 
 /// Asks the core thread; a response that says so if it does not answer.

@@ -46,10 +46,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         stdout(),
         "{why}\nIt was moved to {}, and {} is empty now.\nJoin again with: quorate server --data \
          {} --join HOST:PORT --secret-file cluster.secret\nand count the old node as gone: quorate \
-         remove NODE",
+         remove {}",
         aside.display(),
         data.display(),
-        data.display()
+        data.display(),
+        quorate_store::identity_of(&aside)
+            .map_or_else(|_| String::from("NODE"), |identity| identity.node.to_string())
     )?;
     Ok(())
 }

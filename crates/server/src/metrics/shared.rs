@@ -269,14 +269,14 @@ impl Shared {
         self.changed.notified().await;
     }
 
-    /// How many hosts are this one or connected to it, and how many of them a majority of the
-    /// replicas of a key needs at least.
+    /// How many hosts are this one or connected to it, up to the replicas of a key, and how many of
+    /// them a majority of the replicas needs.
     #[must_use]
     pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
         let peers = self.peers();
         let up = peers.iter().filter(|peer| peer.is_up()).count();
         let replicas = usize::from(keyspace.replicas).min(peers.len() + 1);
-        (up + 1, replicas / 2 + 1)
+        ((up + 1).min(replicas), replicas / 2 + 1)
     }
 }
 

@@ -5,6 +5,7 @@ use super::plan::random;
 use crate::ring::tokens;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::ring::Standing;
+use quorate_kernel::rng::Rng;
 use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -106,15 +107,17 @@ impl Invitation {
         let cluster =
             u128::from_str_radix(&self.cluster, 16).map_err(|_| refused("its cluster"))?;
         let taken: Vec<u64> = hosts.iter().flat_map(|host| host.tokens.clone()).collect();
+        let mut rng = Rng::new(u64::from_be_bytes(random()?));
         let record = HostRecord {
             host: newcomer.number.unwrap_or(self.number),
             node: NodeId(u64::from_be_bytes(random()?)),
             address: newcomer.address.clone(),
             zone: newcomer.zone.clone(),
-            tokens: tokens::bisecting(&taken, newcomer.tokens),
+            tokens: tokens::bisecting(&taken, newcomer.tokens, || rng.next()),
         };
         let (host, node) = (record.host, record.node);
-        let hosts = hosts.into_iter().chain([record]).collect();
+        let mut hosts: Vec<HostRecord> = hosts.into_iter().chain([record]).collect();
+        hosts.sort_by_key(|record| (record.host == 0, record.host, record.node));
         let cluster = ClusterId(cluster);
         Ok(Identity { cluster, node, host, is_founder: false, secret, hosts, keyspaces })
     }

@@ -14,16 +14,18 @@ pub fn founding(host: usize, hosts: usize, count: usize) -> Vec<u64> {
     (0..count).map(token).collect()
 }
 
-/// `count` new tokens for a ring that has these: each halves the largest gap that is left, the
-/// first one after position 0 among equals.
+/// `count` new tokens for a ring that has these: each about halves the largest gap that is left.
+///
+/// `random` moves each a little: of two hosts that join at one time and see the same gaps, neither
+/// must take the other's place.
 #[must_use]
-pub fn bisecting(taken: &[u64], count: usize) -> Vec<u64> {
+pub fn bisecting(taken: &[u64], count: usize, mut random: impl FnMut() -> u64) -> Vec<u64> {
     let mut all = taken.to_vec();
     all.sort_unstable();
     all.dedup();
     let mut chosen = Vec::new();
     for _ in 0..count {
-        let Some(token) = middle_of_largest_gap(&all) else { break };
+        let Some(token) = about_middle_of_largest_gap(&all, random()) else { break };
         chosen.push(token);
         let place = all.partition_point(|other| *other < token);
         all.insert(place, token);
@@ -32,8 +34,9 @@ pub fn bisecting(taken: &[u64], count: usize) -> Vec<u64> {
     chosen
 }
 
-/// The middle of the largest gap between neighbours of a sorted ring; none if every gap is closed.
-fn middle_of_largest_gap(tokens: &[u64]) -> Option<u64> {
+/// A position about the middle of the largest gap between neighbours of a sorted ring, off it by up
+/// to a 64th of the gap; none if every gap is closed.
+fn about_middle_of_largest_gap(tokens: &[u64], random: u64) -> Option<u64> {
     let Some(last) = tokens.last() else { return Some(u64::MAX) };
     let before = std::iter::once(last).chain(tokens);
     // One token alone has the whole ring before it, which a difference would show as nothing.
@@ -42,10 +45,12 @@ fn middle_of_largest_gap(tokens: &[u64]) -> Option<u64> {
         gap => u128::from(gap),
     };
     let gaps = before.zip(tokens).map(|(low, high)| (gap(*low, *high), *low));
-    // Of equal gaps the one with the lowest end, so that every host would choose alike.
+    // Of equal gaps the one that begins lowest.
     let (width, low) = gaps.max_by_key(|(width, low)| (*width, std::cmp::Reverse(*low)))?;
     let half = u64::try_from(width / 2).expect("half of the ring fits");
-    (width > 1).then(|| low.wrapping_add(half))
+    let reach = u64::try_from(width / 64).expect("a part of the ring fits");
+    let offset = random.checked_rem(2 * reach + 1).unwrap_or(0);
+    (width > 1).then(|| low.wrapping_add(half - reach + offset))
 }
 
 #[cfg(test)]
@@ -74,13 +79,23 @@ mod tests {
 
     #[test]
     fn newcomers_halve_the_largest_gaps() {
-        assert_eq!(bisecting(&[], 1), [u64::MAX]);
-        assert_eq!(bisecting(&[u64::MAX], 1), [(1 << 63) - 1], "the whole ring is one gap");
-        assert_eq!(bisecting(&[100, 200, 1000], 1), [1000_u64.wrapping_add((u64::MAX - 899) / 2)]);
+        let halve = |taken: &[u64], count| {
+            let mut rng = quorate_kernel::rng::Rng::new(1);
+            bisecting(taken, count, || rng.next())
+        };
+        let is_about = |token: u64, middle: u64, gap: u64| token.abs_diff(middle) <= gap / 64 + 1;
+        assert_eq!(halve(&[], 1), [u64::MAX]);
+        let one = halve(&[u64::MAX], 1);
+        assert!(is_about(one[0], (1 << 63) - 1, u64::MAX), "the whole ring is one gap");
+        let wrapped = halve(&[100, 200, 1000], 1);
+        assert!(is_about(wrapped[0], 1000_u64.wrapping_add((u64::MAX - 899) / 2), u64::MAX));
+        assert_eq!(halve(&[10, 12], 1).len(), 1);
+        assert!(halve(&[u64::MAX], 1) != bisecting(&[u64::MAX], 1, || 7), "two that join at once");
         let quarter = 1_u64 << 62;
         let ring = [quarter - 1, 2 * quarter - 1, 3 * quarter - 1, u64::MAX];
-        let two = bisecting(&ring, 2);
-        assert_eq!(two, [quarter + quarter / 2 - 1, 2 * quarter + quarter / 2 - 1]);
+        let two = halve(&ring, 2);
+        assert!(is_about(two[0], quarter + quarter / 2 - 1, quarter), "{two:?}");
+        assert!(two[1] > two[0] && !is_about(two[1], two[0], quarter), "in another gap");
         assert!(two.iter().all(|token| !ring.contains(token)));
     }
 }

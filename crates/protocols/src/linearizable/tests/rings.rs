@@ -219,20 +219,20 @@ impl Run {
         let mut groups: BTreeMap<String, (u64, BTreeSet<u64>)> = BTreeMap::new();
         for node in 1..=NODES {
             for row in self.world.rows(node, "groups") {
-                let standing = row["standing"].as_str();
+                let standing = row["status"].as_str();
                 if standing == "split" || standing == "learned" {
                     // The record of a group that was split stays for nodes that lag behind, and
                     // what was copied ahead for a while.
                     continue;
                 }
-                if standing != "ready" || row["proposes"] == "true" {
+                if standing != "ready" || row["role"] == "proposer" {
                     return Some(format!("node {node}: {row:?}"));
                 }
                 let high = u64::from_str_radix(&row["high"], 16).expect("a position");
                 let desired = placement::desired(&ring, high, MEMBERS as usize);
                 let mut desired: Vec<String> = desired.iter().map(NodeId::to_string).collect();
                 desired.sort();
-                let mut members: Vec<&str> = row["members"].split(' ').collect();
+                let mut members: Vec<&str> = row["members"].split(',').collect();
                 members.sort_unstable();
                 if desired != members {
                     return Some(format!("node {node}: {row:?} should be {desired:?}"));
