@@ -9,6 +9,7 @@ mod config;
 mod ctl;
 mod dev;
 mod disks;
+mod elastic;
 mod faults;
 mod init;
 mod join;

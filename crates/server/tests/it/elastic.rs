@@ -1,0 +1,155 @@
+//! A cluster that grows and shrinks while clients work.
+
+use crate::cluster::until;
+use crate::dev::{Dev, on};
+use crate::run::{Said, quorate};
+use serde_json::Value;
+use std::path::Path;
+
+/// How many keys the tests keep an eye on.
+const KEYS: u32 = 50;
+
+fn start(data: &Path, base: &str, more: &[&str]) -> Dev {
+    let flags = ["--port-base", base, "--durability", "memory"];
+    Dev::start(data, &[&flags[..], more].concat())
+}
+
+fn ctl(data: &Path, order: &[&str]) -> Said {
+    let data = data.display().to_string();
+    let said = quorate(&[&["dev", "ctl", "--data", &data], order].concat());
+    assert_eq!(said.code, 0, "{order:?}: {said:?}");
+    said
+}
+
+fn ring(http: &str) -> Value {
+    quorate(&["ring", "--http", http, "--format", "json"]).json()
+}
+
+/// Each group's members, by their nodes, as a host knows them.
+fn groups(ring: &Value) -> Vec<Vec<String>> {
+    let groups = ring["keyspaces"][0]["groups"].as_array().cloned().unwrap_or_default();
+    let text = |member: &Value| member.as_str().expect("a node").to_owned();
+    let members = |group: &Value| group["members"].as_array().cloned().unwrap_or_default();
+    groups.iter().map(|group| members(group).iter().map(text).collect()).collect()
+}
+
+/// The node of the host at an address of the cluster door.
+fn node_at(ring: &Value, address: &str) -> Option<String> {
+    let hosts = ring["hosts"].as_array()?;
+    let host = hosts.iter().find(|host| host["address"] == address)?;
+    host["node"].as_str().map(str::to_owned)
+}
+
+fn put_all(resp: &str, value: &str) {
+    for number in 0..KEYS {
+        let key = format!("key-{number}");
+        until("it is written", || on(resp, &["put", &key, value]).code == 0);
+    }
+}
+
+fn all_are(resp: &str, value: &str) {
+    for number in 0..KEYS {
+        let key = format!("key-{number}");
+        until("it can be read", || on(resp, &["get", &key]).code == 0);
+        assert_eq!(on(resp, &["get", &key]).out, value, "{key}");
+    }
+}
+
+#[test]
+fn a_host_joins_takes_over_and_is_drained_and_removed() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path();
+    let dev = start(data, "20600", &[]);
+    let (first, http) = (dev.door(1, "resp"), dev.door(1, "http"));
+    put_all(&first, "before");
+    ctl(data, &["add"]);
+    let (joined, joined_at) = ("127.0.0.1:20643", "127.0.0.1:20641");
+    all_are(joined, "before");
+    until("the others hear of it", || node_at(&ring(&http), joined_at).is_some());
+    let node = node_at(&ring(&http), joined_at).expect("as above");
+    until("it is a member", || groups(&ring(&http)).iter().any(|group| group.contains(&node)));
+    put_all(joined, "with four");
+    let said = quorate(&["drain", &node, "--http", &http]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("drained"), "{said:?}");
+    let left = groups(&ring("127.0.0.1:20642"));
+    assert!(left.iter().all(|group| !group.contains(&node)), "it says so itself: {left:?}");
+    all_are(&first, "with four");
+    ctl(data, &["kill", "4"]);
+    let said = quorate(&["remove", &node, "--http", &http]);
+    assert_eq!(said.code, 0, "{said:?}");
+    all_are(&first, "with four");
+    let standing = |ring: &Value| {
+        let hosts = ring["hosts"].as_array().cloned().unwrap_or_default();
+        hosts.into_iter().find(|host| host["node"] == node.as_str())
+    };
+    let standing = standing(&ring(&http)).expect("who has left is remembered");
+    assert_eq!(standing["standing"], "left");
+    assert_eq!(dev.stop().0, Some(0));
+}
+
+#[test]
+fn a_drain_can_be_undone_and_the_last_replicas_stay() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let dev = start(place.path(), "20700", &[]);
+    let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
+    put_all(&resp, "kept");
+    assert_eq!(quorate(&["drain", "2", "--http", &http]).code, 0);
+    assert_eq!(quorate(&["drain", "2", "--undo", "--http", &http]).code, 0);
+    let three = || groups(&ring(&http)).iter().all(|group| group.len() == 3);
+    until("it takes part again", three);
+    let drain = |host| quorate(&["drain", host, "--no-wait", "--http", &http]).code;
+    let codes = [drain("3"), drain("2"), drain("1")];
+    assert!(codes.contains(&1), "somebody must hold the data: {codes:?}");
+    all_are(&resp, "kept");
+    assert_eq!(dev.stop().0, Some(0));
+}
+
+#[test]
+fn a_killed_host_is_replaced_where_there_is_a_spare() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path();
+    let dev = start(data, "20800", &["--hosts", "4"]);
+    let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
+    put_all(&resp, "safe");
+    let lost = node_at(&ring(&http), &dev.door(3, "cluster")).expect("it is on the ring");
+    ctl(data, &["kill", "3"]);
+    all_are(&resp, "safe");
+    until("its groups are whole without it", || {
+        let groups = groups(&ring(&http));
+        groups.iter().all(|group| group.len() == 3 && !group.contains(&lost))
+    });
+    all_are(&dev.door(4, "resp"), "safe");
+    assert_eq!(dev.stop().0, Some(0));
+}
+
+#[test]
+fn a_cluster_that_grew_is_found_again() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path();
+    let dev = Dev::start(data, &["--port-base", "20900"]);
+    put_all(&dev.door(1, "resp"), "kept");
+    ctl(data, &["add"]);
+    assert_eq!(dev.stop().0, Some(0));
+    let again = Dev::start(data, &[]);
+    assert_eq!(again.cluster["hosts"].as_array().map(Vec::len), Some(4));
+    all_are(&again.door(4, "resp"), "kept");
+    assert_eq!(again.stop().0, Some(0));
+}
+
+#[test]
+fn a_read_is_explained() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let dev = start(place.path(), "21000", &[]);
+    let http = dev.door(2, "http");
+    assert_eq!(on(&dev.door(1, "resp"), &["put", "greeting", "hello"]).code, 0);
+    let args = ["explain", "get", "greeting", "--http", &http, "--format", "json"];
+    let explained = quorate(&args).json();
+    assert_eq!(explained["value_bytes"], 5);
+    assert_eq!(explained["view"]["members"].as_array().map(Vec::len), Some(3));
+    let steps = explained["steps"].as_array().expect("a list");
+    assert!(steps.len() >= 2, "a question and an answer: {explained}");
+    let me = ring(&http)["node"].clone();
+    assert_eq!(explained["coordinator"]["node"], me, "the host that was asked");
+    assert_eq!(dev.stop().0, Some(0));
+}
