@@ -3,7 +3,9 @@
 //! One collector reads the cells when it is asked: nothing is kept twice, and the threads that
 //! write the cells know nothing of the format.
 
-use crate::metrics::{Ending, Histogram, Kind, RejectReason, RoundKind, Shared};
+use crate::metrics::{
+    Ending, Gauge, Histogram, KeyspaceCells, Kind, RejectReason, RoundKind, Shared,
+};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -125,6 +127,20 @@ impl Cells {
                 each(&[("keyspace", &keyspace.name)], keyspace.view_version.get())
             })
         })?;
+        type Cell = fn(&KeyspaceCells) -> &Gauge;
+        let groups: [(&str, &str, Cell); 4] = [
+            ("groups", "The groups that are known here", |cells| &cells.groups),
+            ("groups_busy", "The groups that change or move data", |cells| &cells.groups_busy),
+            ("moved_keys", "Keys moved so far by groups that move", |cells| &cells.moved_keys),
+            ("moved_bytes", "Bytes moved so far by groups that move", |cells| &cells.moved_bytes),
+        ];
+        for (name, help, value) in groups {
+            out.gauges(name, help, |each| {
+                keyspaces.iter().try_for_each(|keyspace| {
+                    each(&[("keyspace", &keyspace.name)], value(keyspace).get())
+                })
+            })?;
+        }
         out.gauges("view_size", "The members of the view in force here", |each| {
             keyspaces.iter().try_for_each(|keyspace| {
                 each(&[("keyspace", &keyspace.name)], keyspace.view_members.get())

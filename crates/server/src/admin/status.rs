@@ -48,6 +48,10 @@ fn keyspace(cells: &KeyspaceCells, shared: &Shared) -> Value {
         "members_reached": reached,
         "members_needed": needed,
         "inflight": cells.inflight.get(),
+        "groups": cells.groups.get(),
+        "groups_busy": cells.groups_busy.get(),
+        "moved_keys": cells.moved_keys.get(),
+        "moved_bytes": cells.moved_bytes.get(),
         "state": shown,
     })
 }

@@ -9,16 +9,14 @@ use std::fmt::Display;
 
 /// Shows an engine's state to metrics and `/status`.
 pub(super) fn keyspace(node: &Node, lane: LaneId, shared: &Shared, index: usize) {
-    struct Fields(Vec<(&'static str, String)>);
-    impl Inspect for Fields {
-        fn field(&mut self, name: &'static str, value: &dyn Display) {
-            self.0.push((name, value.to_string()));
-        }
-    }
-    let mut fields = Fields(Vec::new());
-    node.inspect(lane, &mut fields);
+    let mut seen = Seen::default();
+    node.inspect(lane, &mut seen);
     let cells = &shared.keyspaces[index];
-    for (name, value) in &fields.0 {
+    cells.groups.set(seen.groups);
+    cells.groups_busy.set(seen.groups_busy);
+    cells.moved_keys.set(seen.moved_keys);
+    cells.moved_bytes.set(seen.moved_bytes);
+    for (name, value) in &seen.fields {
         let Ok(number) = value.parse() else { continue };
         match *name {
             "view" => cells.view_version.set(number),
@@ -31,7 +29,39 @@ pub(super) fn keyspace(node: &Node, lane: LaneId, shared: &Shared, index: usize)
             _ => {}
         }
     }
-    cells.show(fields.0);
+    cells.show(seen.fields);
+}
+
+/// What a lane shows, with its groups counted rather than listed.
+#[derive(Default)]
+struct Seen {
+    fields: Vec<(&'static str, String)>,
+    groups: u64,
+    groups_busy: u64,
+    moved_keys: u64,
+    moved_bytes: u64,
+}
+
+impl Inspect for Seen {
+    fn field(&mut self, name: &'static str, value: &dyn Display) {
+        self.fields.push((name, value.to_string()));
+    }
+
+    fn row(&mut self, table: &'static str, cells: &[(&'static str, &dyn Display)]) {
+        if table != "groups" {
+            return;
+        }
+        self.groups += 1;
+        for (name, cell) in cells {
+            let number = || cell.to_string().parse::<u64>().unwrap_or(0);
+            match *name {
+                "status" => self.groups_busy += u64::from(cell.to_string() != "ready"),
+                "moved_keys" => self.moved_keys += number(),
+                "moved_bytes" => self.moved_bytes += number(),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The rows of one table that a lane shows.

@@ -48,6 +48,14 @@ pub struct KeyspaceCells {
     pub view_version: Gauge,
     /// How many members that view has.
     pub view_members: Gauge,
+    /// The groups that are known here.
+    pub groups: Gauge,
+    /// The groups that change their view or move data.
+    pub groups_busy: Gauge,
+    /// The keys that those that move have moved so far.
+    pub moved_keys: Gauge,
+    /// The bytes that those that move have moved so far.
+    pub moved_bytes: Gauge,
     /// Operations accepted and not yet answered.
     pub inflight: Gauge,
     rounds: Vec<Counter>,
@@ -67,6 +75,10 @@ impl KeyspaceCells {
             ready: AtomicBool::new(false),
             view_version: Gauge::default(),
             view_members: Gauge::default(),
+            groups: Gauge::default(),
+            groups_busy: Gauge::default(),
+            moved_keys: Gauge::default(),
+            moved_bytes: Gauge::default(),
             inflight: Gauge::default(),
             rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),
