@@ -15,6 +15,7 @@
 //! | [`timers`] | one deadline per (lane, timer), in order |
 //! | [`pump`] | the loop body shared by the server and the simulator |
 //! | [`host`] | what the outside must offer |
+//! | [`lanes`] | the lanes of a node: the overlay, and one for each keyspace |
 //! | [`catalog`] | keyspaces: name, lane, engine, durability, first view |
 //! | [`factory`] | the list of engines; the only file that names them |
 #![no_std]
@@ -25,6 +26,7 @@ pub mod catalog;
 pub mod factory;
 pub mod gate;
 pub mod host;
+pub mod lanes;
 mod memory;
 pub mod node;
 pub mod pump;

@@ -1,9 +1,8 @@
 //! Three tables and a router. It matches on inputs and effects, never on messages.
 
-use crate::catalog::Catalog;
-use crate::factory::Pace;
 use crate::gate::{Gate, Held, Needs};
 use crate::host::Host;
+use crate::lanes::LaneSpec;
 use crate::table::{LaneReader, LaneTable};
 use crate::timers::Timers;
 use alloc::boxed::Box;
@@ -19,23 +18,10 @@ use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::rng::Rng;
-use quorate_kernel::storage::{Batch, Class, Durability, Durable, Reader, Write, store_key};
+use quorate_kernel::storage::{Batch, Class, Durable, Reader, Write, store_key};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::view::View;
 use quorate_kernel::wire::{Body, Frame, Received};
-use quorate_protocols::overlay;
-
-/// One lane to be put on a node.
-pub struct LaneSpec {
-    /// Its number, the same on every node.
-    pub lane: LaneId,
-    /// How durable its data is.
-    pub durability: Durability,
-    /// What the directory still knows of it.
-    pub recovery: Recovery,
-    /// The protocol.
-    pub process: Box<dyn Lane>,
-}
 
 struct Slot {
     id: LaneId,
@@ -445,27 +431,4 @@ impl Node {
             }
         }
     }
-}
-
-/// The lanes of a node: the overlay, and those of a catalog, each in the condition the directory
-/// found it in.
-pub fn lanes(
-    overlay: overlay::Settings,
-    catalog: &Catalog,
-    pace: Pace,
-    recovery: impl Fn(Durability) -> Recovery,
-) -> Vec<LaneSpec> {
-    let overlay = LaneSpec {
-        lane: LaneId::OVERLAY,
-        durability: Durability::Sync,
-        recovery: recovery(Durability::Sync),
-        process: crate::factory::overlay_lane(overlay),
-    };
-    let spec = |keyspace: &crate::catalog::Keyspace| LaneSpec {
-        lane: keyspace.lane,
-        durability: keyspace.durability,
-        recovery: recovery(keyspace.durability),
-        process: crate::factory::lane(keyspace, pace),
-    };
-    core::iter::once(overlay).chain(catalog.keyspaces.iter().map(spec)).collect()
 }

@@ -22,12 +22,8 @@ use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
-use quorate_kernel::ring::Ring;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::View;
-
-/// How long an operation waits for members of which most are suspected.
-const FAIL_AFTER: Span = Span::millis(250);
 
 /// What a client asked.
 #[derive(Debug)]
@@ -64,13 +60,13 @@ pub(super) struct Operation {
     /// When the present phase began.
     pub since: Time,
     /// How long to wait before the next repetition.
-    retry: Span,
+    pub retry: Span,
     /// The one alarm that is not stale.
     alarm: Time,
     /// Whether the read phase of a delete saw a value.
     pub existed: bool,
     /// Whether a question was repeated: its answers say nothing of the round trip.
-    is_repeated: bool,
+    pub is_repeated: bool,
     /// What happened, if somebody wants to know.
     pub trail: Option<Box<Trail>>,
 }
@@ -88,7 +84,7 @@ impl Operation {
 /// All operations in hand.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
-    by_id: HashMap<u64, Operation, ById>,
+    pub by_id: HashMap<u64, Operation, ById>,
     alarms: BTreeSet<(Time, u64)>,
     armed: Option<Time>,
     last_id: u64,
@@ -141,6 +137,23 @@ impl Operations {
         operation.alarm = at;
         self.alarms.insert((at, id));
         self.arm(cx);
+    }
+
+    /// The timer fired: takes the next operation whose alarm is due, and arms the timer again when
+    /// none is left.
+    pub fn next_due(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        while let Some(&(at, id)) = self.alarms.first()
+            && at <= cx.now
+        {
+            self.alarms.pop_first();
+            // A later alarm has taken its place, or the operation has ended.
+            if self.by_id.get(&id).is_some_and(|operation| operation.alarm == at) {
+                return Some(id);
+            }
+        }
+        self.armed = None;
+        self.arm(cx);
+        None
     }
 
     fn arm(&mut self, cx: &mut Context<'_>) {
@@ -218,19 +231,6 @@ impl Linearizable {
                 Phase::Read(self.first_reading(Want::Counter, view, cx))
             }
         }
-    }
-
-    /// If so many members of a view are suspected that no quorum is left: the refusal that says so.
-    /// It is better told soon than after a deadline.
-    fn is_out_of_reach(&self, view: &View) -> Option<Refusal> {
-        let ring: &Ring = self.volatile.ring.as_ref()?;
-        let members = view.members();
-        let suspected = members.iter().filter(|node| ring.is_suspected(**node)).count();
-        (members.len() - suspected < view.majority()).then(|| {
-            probe!("linearizable/failed_fast");
-            let (suspected, members) = (suspected as u8, members.len() as u8);
-            Refusal::Minority { view: view.id.version, suspected, members }
-        })
     }
 
     /// A read phase that asks a majority first, if that is set and this node is part of it.
@@ -333,100 +333,6 @@ impl Linearizable {
             };
             cx.fx.answer_early(operation.ticket, outcome);
         }
-    }
-
-    /// The timer of all operations fired.
-    pub(super) fn on_alarm(&mut self, cx: &mut Context<'_>) {
-        self.volatile.operations.armed = None;
-        while let Some(&(at, id)) = self.volatile.operations.alarms.first()
-            && at <= cx.now
-        {
-            self.volatile.operations.alarms.pop_first();
-            let Some(operation) = self.volatile.operations.get_mut(id) else { continue };
-            if operation.alarm != at {
-                continue;
-            }
-            if cx.now >= operation.deadline {
-                self.expire(id, cx);
-            } else {
-                self.repeat(id, cx);
-            }
-        }
-        self.volatile.operations.arm(cx);
-    }
-
-    fn repeat(&mut self, id: u64, cx: &mut Context<'_>) {
-        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
-        if let Phase::Read(reading) = &mut operation.phase
-            && reading.lose_patience()
-        {
-            let span = operation.retry;
-            self.wake_after(id, span, cx);
-            return self.advance_read(id, cx);
-        }
-        if let Phase::Read(reading) = &mut operation.phase
-            && let Some(asked) = reading.widen()
-        {
-            probe!("linearizable/widen_when_late");
-            let (view, crashes) = (&operation.view, &self.volatile.crashes);
-            for node in asked.iter().filter(|node| !reading.has_answer_of(view, crashes, **node)) {
-                self.volatile.preference.note_late(*node, cx.now);
-            }
-        }
-        let span = operation.retry;
-        let was_repeated = core::mem::replace(&mut operation.is_repeated, true);
-        operation.retry = Span((span.0 * 2).min(super::rtt::RETRY_MAX.0));
-        self.volatile.counters.retries += 1;
-        probe!("linearizable/retry");
-        let (view, position) = (Arc::clone(&operation.view), operation.position());
-        if self.retarget(id, cx) {
-            return self.wake_after(id, span, cx);
-        }
-        let refusal = self.is_out_of_reach(&view);
-        if was_repeated || refusal.is_some() {
-            // Its members may all have been replaced meanwhile.
-            self.seek_news(position, cx);
-        }
-        // A suspicion may be wrong, so the members get a moment to answer. A write that is on its
-        // way may yet be acknowledged: only its deadline ends the wait.
-        let may_give_up = |operation: &mut Operation| {
-            !matches!(operation.phase, Phase::Write { .. })
-                && cx.now >= operation.since + FAIL_AFTER
-        };
-        let may_give_up = self.volatile.operations.get_mut(id).is_some_and(may_give_up);
-        if let Some(refusal) = refusal.filter(|_| may_give_up) {
-            self.volatile.counters.failed_fast += 1;
-            return self.give_up(id, refusal, cx);
-        }
-        self.ask_missing(id, cx);
-        self.wake_after(id, span, cx);
-    }
-
-    /// Ends an operation that reached no quorum.
-    fn give_up(&mut self, id: u64, refusal: Refusal, cx: &mut Context<'_>) {
-        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
-        let refusal = match (&operation.phase, &operation.ask) {
-            (Phase::Write { .. }, Ask::Put(_) | Ask::Delete) => Refusal::OutcomeUnknown,
-            _ => refusal,
-        };
-        self.finish(id, Outcome::Refused(refusal), cx);
-    }
-
-    fn expire(&mut self, id: u64, cx: &mut Context<'_>) {
-        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
-        let needed = operation.view.majority() as u8;
-        let no_quorum = |reached: usize| Refusal::NoQuorum { reached: reached as u8, needed };
-        let refusal = match &operation.phase {
-            Phase::Read(reading) => {
-                no_quorum(reading.answered(&operation.view, &self.volatile.crashes))
-            }
-            Phase::Page(paging) => no_quorum(paging.replies.len()),
-            // A get imposes a value that was there before it: it has changed nothing.
-            Phase::Write { acks, .. } => no_quorum(acks.len()),
-        };
-        self.volatile.counters.expired += 1;
-        probe!("linearizable/expired");
-        self.give_up(id, refusal, cx);
     }
 
     /// Moves an operation to the newest view known, if that is newer than the one it aims at. A

@@ -40,7 +40,7 @@ impl Trail {
 
     /// The answer to who asked.
     pub fn explain(
-        mut self: Box<Self>,
+        mut self,
         view: &View,
         data_key: Bytes,
         outcome: Outcome,

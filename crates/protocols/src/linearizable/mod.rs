@@ -74,9 +74,11 @@
 //! no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
+pub(crate) mod codec;
 pub(crate) mod coordinator;
 pub mod engine;
 pub(crate) mod explain;
+pub(crate) mod fetch;
 pub mod group;
 pub(crate) mod index;
 pub(crate) mod install;
@@ -92,6 +94,7 @@ pub(crate) mod read;
 pub mod record;
 pub(crate) mod recover;
 pub(crate) mod replica;
+pub(crate) mod retry;
 pub(crate) mod routes;
 pub(crate) mod rtt;
 pub(crate) mod scan;

@@ -11,8 +11,8 @@ use quorate_kernel::process::Recovery;
 use quorate_kernel::view::ViewId;
 
 impl Linearizable {
-    /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The views are
-    /// the ones last recorded, however old. Only a lane that forgot refills first.
+    /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The views
+    /// are the ones last recorded, however old. Only a lane that forgot refills first.
     pub(super) fn recover(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         let crashes = CrashVector::load(cx.table).unwrap_or_default();
         let slot = Slot::load(cx.table);

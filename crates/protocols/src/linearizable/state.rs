@@ -1,6 +1,7 @@
 //! The engine's state: what is durable and what is volatile, apart, and what must always hold.
 
 use super::coordinator::Operations;
+use super::fetch::Budget;
 use super::group::{Group, Record, Standing};
 use super::index::Index;
 use super::invite::Invitations;
@@ -10,7 +11,6 @@ use super::message::Stamp;
 use super::preference::Preference;
 use super::routes::Routes;
 use super::rtt::RoundTrip;
-use super::transfer::Budget;
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use crate::reconfigure::Rounds;

@@ -18,16 +18,16 @@ use super::group::Group;
 use super::keys::{position_of, segments};
 use super::message::Message;
 use super::page;
-use super::record::{Head, Record};
+use super::record::Head;
 use super::timer::Timer;
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Start};
 use quorate_kernel::limits::TRANSFER_LISTED_MAX;
 use quorate_kernel::probe;
-use quorate_kernel::time::{Span, Time};
+use quorate_kernel::time::Span;
 use quorate_kernel::view::{Range, ViewId};
 
 /// After this without progress the questions are repeated.
@@ -227,7 +227,7 @@ impl Transfer {
     }
 
     /// The source that should be asked for a record: the idle holder with the least to do.
-    fn assign(&mut self) -> BTreeMap<NodeId, Vec<(Bytes, Head)>> {
+    pub fn assign(&mut self) -> BTreeMap<NodeId, Vec<(Bytes, Head)>> {
         let idle = self.sources.iter().filter(|source| !source.fetching);
         let mut asked: BTreeMap<NodeId, Vec<(Bytes, Head)>> =
             idle.map(|source| (source.node, Vec::new())).collect();
@@ -249,8 +249,15 @@ impl Transfer {
         asked
     }
 
+    /// A record arrived; returns whether it was asked for. What was not may be of a window that was
+    /// begun anew: it is asked for again.
+    pub fn take(&mut self, key: &Bytes, head: Head) -> bool {
+        let is_asked = self.pulls.get(key).is_some_and(|pull| head.ts >= pull.head.ts);
+        is_asked && self.pulls.remove(key).is_some()
+    }
+
     /// A source answered a fetch: what it left out is asked for again.
-    fn fetched(&mut self, from: NodeId) {
+    pub fn fetched(&mut self, from: NodeId) {
         if let Some(source) = self.sources.iter_mut().find(|source| source.node == from) {
             source.fetching = false;
         }
@@ -271,29 +278,7 @@ impl Transfer {
             (source.fetching, source.asked) = (false, None);
         }
         self.pulls.values_mut().for_each(|pull| pull.asked = None);
-        self.stalls % STALLS_MAX == 0
-    }
-}
-
-/// How fast transfers may fetch.
-#[derive(Debug, Default)]
-pub(super) struct Budget {
-    bytes: i64,
-    since: Time,
-}
-
-impl Budget {
-    /// Whether more may be asked for; a rate of 0 is no limit. A burst is a tenth of a second's.
-    fn may_ask(&mut self, rate: u64, now: Time) -> bool {
-        let Ok(rate) = i64::try_from(rate) else { return true };
-        if rate == 0 {
-            return true;
-        }
-        let elapsed = i64::try_from((now - self.since).0 / 1000).unwrap_or(i64::MAX);
-        self.since = now;
-        let earned = elapsed.saturating_mul(rate) / 1_000_000;
-        self.bytes = self.bytes.saturating_add(earned).min(rate / 10);
-        self.bytes >= 0
+        self.stalls.is_multiple_of(STALLS_MAX)
     }
 }
 
@@ -356,63 +341,6 @@ impl Linearizable {
                 transfer.window_end = Some(reach);
             }
         }
-    }
-
-    /// Asks holders for the records of the window.
-    fn ask_records(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let rate = self.settings.transfer_bytes_per_second;
-        if !self.volatile.budget.may_ask(rate, cx.now) {
-            probe!("linearizable/transfer_limited");
-            return cx.fx.arm(Timer::Transfer, cx.now + Span::millis(20));
-        }
-        let Some(group) = self.group_mut(view) else { return };
-        let Some(transfer) = &mut group.transfer else { return };
-        let (round, since) = (transfer.round, transfer.since);
-        for (node, keys) in transfer.assign() {
-            let mut page = BytesMut::new();
-            for (key, head) in keys {
-                let asked = Record::of_head(head);
-                page::push(&mut page, &key, asked.bytes());
-            }
-            // A question promises nothing.
-            cx.fx.send_early(node, Message::FetchA { round, since, page: page.freeze() });
-        }
-    }
-
-    /// A source sent records.
-    pub(super) fn on_fetch_reply(
-        &mut self,
-        from: NodeId,
-        (round, since): (u64, ViewId),
-        entries: Bytes,
-        cx: &mut Context<'_>,
-    ) {
-        let Some((view, slot)) = self.transfer_of(since) else { return };
-        let (bytes, mut keys, mut is_useful) = (entries.len() as u64, 0, false);
-        for (key, record) in page::entries(entries) {
-            let Some(group) = self.group_mut(view) else { return };
-            let Some(transfer) = group.transfer.as_mut().filter(|t| t.round == round) else {
-                return;
-            };
-            // What was not asked for may be of a window that was begun anew: it is asked for again.
-            if transfer.pulls.get(&key).is_some_and(|pull| record.head().ts >= pull.head.ts) {
-                transfer.pulls.remove(&key);
-                is_useful = true;
-                keys += u64::from(self.store(&slot.stored(&key), record, cx));
-            }
-        }
-        self.volatile.budget.bytes -= i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.volatile.counters.moved_keys += keys;
-        self.volatile.counters.moved_bytes += bytes;
-        let Some(group) = self.group_mut(view) else { return };
-        group.moved.keys += keys;
-        group.moved.bytes += bytes;
-        if let Some(transfer) = &mut group.transfer
-            && is_useful
-        {
-            transfer.fetched(from);
-        }
-        self.go_on(view, cx);
     }
 
     /// Goes on with a transfer, and asks for what comes next.

@@ -5,7 +5,7 @@ use quorate_kernel::ring::RingHost;
 use quorate_kernel::storage::Durability;
 use quorate_node::catalog::Catalog;
 use quorate_node::factory::{Pace, overlay};
-use quorate_node::node::{LaneSpec, lanes};
+use quorate_node::lanes::{LaneSpec, lanes};
 use quorate_store::Directory;
 use std::net::SocketAddr;
 use std::time::Duration;

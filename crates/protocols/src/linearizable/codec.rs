@@ -1,0 +1,139 @@
+//! The codec of the engine's messages, and what is checked before one is handled.
+
+use super::group::Generation;
+use super::keys::is_data_key;
+use super::message::{Message, Stamp};
+use super::record::{COUNTER_MAX, Record};
+use crate::reconfigure;
+use bytes::Bytes;
+use quorate_kernel::error::WireError;
+use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX};
+use quorate_kernel::wire::{Decoder, Encoder, Wire};
+
+impl Message {
+    /// The raw tails, in order.
+    fn tails(&mut self) -> [Option<&mut Bytes>; 2] {
+        match self {
+            Message::ReadA { key, .. } => [Some(key), None],
+            Message::ReadB { record, .. } => [Some(record), None],
+            Message::WriteA { key, record, .. } => [Some(key), Some(record)],
+            Message::PageB { page, .. }
+            | Message::ListB { page, .. }
+            | Message::FetchA { page, .. }
+            | Message::FetchB { page, .. }
+            | Message::TombsB { page, .. }
+            | Message::DropA { page, .. } => [Some(page), None],
+            _ => [None, None],
+        }
+    }
+
+    fn validate(&self) -> Result<(), WireError> {
+        let well_formed = |is_so: bool, what| match is_so {
+            true => Ok(()),
+            false => Err(WireError::Malformed { what }),
+        };
+        match self {
+            Message::ReadA { key, .. } => is_data_key(key),
+            Message::ReadB { record, stamp, ts, .. } => {
+                well_formed(ts.n <= COUNTER_MAX, "counter")?;
+                if !record.is_empty() {
+                    Record::from_bytes(record.clone())?;
+                }
+                stamp.validate()
+            }
+            Message::WriteA { key, record, .. } => {
+                Record::from_bytes(record.clone())?;
+                is_data_key(key)
+            }
+            Message::WriteB { stamp, .. } => stamp.validate(),
+            Message::PageB { page, stamp, .. } | Message::ListB { page, stamp, .. } => {
+                super::page::validate(page)?;
+                stamp.validate()
+            }
+            Message::FetchA { page, .. } | Message::FetchB { page, .. } => {
+                super::page::validate(page)
+            }
+            Message::TombsB { page, .. } | Message::DropA { page, .. } => {
+                super::page::validate(page)
+            }
+            Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
+            Message::Learn { view, generation } => {
+                generation.validate()?;
+                well_formed(view.is_well_formed(), "view")
+            }
+            Message::Invite { next, old, generation } => {
+                generation.validate()?;
+                let is_next = next.id.group == old.id.group
+                    && old.id.version.checked_add(1) == Some(next.id.version);
+                well_formed(next.is_well_formed() && old.is_well_formed() && is_next, "view")
+            }
+            Message::Reconfigure(list) => {
+                let is_sound = list.iter().all(reconfigure::Message::is_well_formed);
+                well_formed(list.len() <= BEATS_MAX && is_sound, "reconfiguration")
+            }
+            Message::Beats(list) => well_formed(list.len() <= BEATS_MAX, "list"),
+            Message::DecisionsB { changes, .. } => {
+                well_formed(changes.len() <= DECISIONS_IN_MESSAGE_MAX, "list")
+            }
+            Message::FloorA { generation, .. } | Message::FloorB { generation, .. } => {
+                generation.validate()
+            }
+            Message::PageA { .. }
+            | Message::ListA { .. }
+            | Message::LocateA { .. }
+            | Message::DecisionsA { .. }
+            | Message::TombsA { .. } => Ok(()),
+        }
+    }
+}
+
+impl Wire for Message {
+    fn encode(&self, out: &mut Encoder<'_>) {
+        out.head(self);
+        match self {
+            Message::ReadA { key, .. } => out.tail(0, key),
+            Message::ReadB { record, .. } => out.tail(0, record),
+            Message::WriteA { key, record, .. } => {
+                out.tail(0, key);
+                out.tail(1, record);
+            }
+            Message::PageB { page, .. }
+            | Message::ListB { page, .. }
+            | Message::FetchA { page, .. }
+            | Message::FetchB { page, .. }
+            | Message::TombsB { page, .. }
+            | Message::DropA { page, .. } => out.tail(0, page),
+            _ => {}
+        }
+    }
+
+    fn decode(input: &Decoder) -> Result<Message, WireError> {
+        let mut message: Message = input.head()?;
+        for (index, tail) in message.tails().into_iter().enumerate() {
+            if let Some(tail) = tail {
+                *tail = input.tail(index);
+            }
+        }
+        message.validate()?;
+        Ok(message)
+    }
+}
+
+impl Stamp {
+    fn validate(&self) -> Result<(), WireError> {
+        self.generation.validate()?;
+        match &self.hint {
+            Some(view) if !view.is_well_formed() => Err(WireError::Malformed { what: "view" }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Generation {
+    fn validate(&self) -> Result<(), WireError> {
+        if self.floor > COUNTER_MAX {
+            return Err(WireError::Malformed { what: "floor" });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! What becomes of operations that wait: questions are repeated, views looked for, and those that
+//! cannot end are given up.
+
+use super::coordinator::{Ask, Operation, Phase};
+use super::{Context, Linearizable};
+use alloc::sync::Arc;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::probe;
+use quorate_kernel::ring::Ring;
+use quorate_kernel::time::Span;
+use quorate_kernel::view::View;
+
+/// How long an operation waits for members of which most are suspected.
+const FAIL_AFTER: Span = Span::millis(250);
+
+impl Linearizable {
+    /// If so many members of a view are suspected that no quorum is left: the refusal that says so.
+    /// It is better told soon than after a deadline.
+    fn is_out_of_reach(&self, view: &View) -> Option<Refusal> {
+        let ring: &Ring = self.volatile.ring.as_ref()?;
+        let members = view.members();
+        let suspected = members.iter().filter(|node| ring.is_suspected(**node)).count();
+        (members.len() - suspected < view.majority()).then(|| {
+            probe!("linearizable/failed_fast");
+            let (suspected, members) = (suspected as u8, members.len() as u8);
+            Refusal::Minority { view: view.id.version, suspected, members }
+        })
+    }
+
+    /// The timer of all operations fired.
+    pub(super) fn on_alarm(&mut self, cx: &mut Context<'_>) {
+        while let Some(id) = self.volatile.operations.next_due(cx) {
+            let deadline = self.volatile.operations.get_mut(id).map(|operation| operation.deadline);
+            if deadline.is_some_and(|deadline| cx.now >= deadline) {
+                self.expire(id, cx);
+            } else {
+                self.repeat(id, cx);
+            }
+        }
+    }
+
+    fn repeat(&mut self, id: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        if let Phase::Read(reading) = &mut operation.phase
+            && reading.lose_patience()
+        {
+            let span = operation.retry;
+            self.wake_after(id, span, cx);
+            return self.advance_read(id, cx);
+        }
+        if let Phase::Read(reading) = &mut operation.phase
+            && let Some(asked) = reading.widen()
+        {
+            probe!("linearizable/widen_when_late");
+            let (view, crashes) = (&operation.view, &self.volatile.crashes);
+            for node in asked.iter().filter(|node| !reading.has_answer_of(view, crashes, **node)) {
+                self.volatile.preference.note_late(*node, cx.now);
+            }
+        }
+        let span = operation.retry;
+        let was_repeated = core::mem::replace(&mut operation.is_repeated, true);
+        operation.retry = Span((span.0 * 2).min(super::rtt::RETRY_MAX.0));
+        self.volatile.counters.retries += 1;
+        probe!("linearizable/retry");
+        let (view, position) = (Arc::clone(&operation.view), operation.position());
+        if self.retarget(id, cx) {
+            return self.wake_after(id, span, cx);
+        }
+        let refusal = self.is_out_of_reach(&view);
+        if was_repeated || refusal.is_some() {
+            // Its members may all have been replaced meanwhile.
+            self.seek_news(position, cx);
+        }
+        // A suspicion may be wrong, so the members get a moment to answer. A write that is on its
+        // way may yet be acknowledged: only its deadline ends the wait.
+        let may_give_up = |operation: &mut Operation| {
+            !matches!(operation.phase, Phase::Write { .. })
+                && cx.now >= operation.since + FAIL_AFTER
+        };
+        let may_give_up = self.volatile.operations.get_mut(id).is_some_and(may_give_up);
+        if let Some(refusal) = refusal.filter(|_| may_give_up) {
+            self.volatile.counters.failed_fast += 1;
+            return self.give_up(id, refusal, cx);
+        }
+        self.ask_missing(id, cx);
+        self.wake_after(id, span, cx);
+    }
+
+    /// Ends an operation that reached no quorum.
+    fn give_up(&mut self, id: u64, refusal: Refusal, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        let refusal = match (&operation.phase, &operation.ask) {
+            (Phase::Write { .. }, Ask::Put(_) | Ask::Delete) => Refusal::OutcomeUnknown,
+            _ => refusal,
+        };
+        self.finish(id, Outcome::Refused(refusal), cx);
+    }
+
+    fn expire(&mut self, id: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        let needed = operation.view.majority() as u8;
+        let no_quorum = |reached: usize| Refusal::NoQuorum { reached: reached as u8, needed };
+        let refusal = match &operation.phase {
+            Phase::Read(reading) => {
+                no_quorum(reading.answered(&operation.view, &self.volatile.crashes))
+            }
+            Phase::Page(paging) => no_quorum(paging.replies.len()),
+            // A get imposes a value that was there before it: it has changed nothing.
+            Phase::Write { acks, .. } => no_quorum(acks.len()),
+        };
+        self.volatile.counters.expired += 1;
+        probe!("linearizable/expired");
+        self.give_up(id, refusal, cx);
+    }
+}
