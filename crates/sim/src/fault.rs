@@ -96,6 +96,11 @@ pub enum What {
         /// Which host.
         host: HostIndex,
     },
+    /// An operator asks a host to remove every node whose directory was wiped.
+    Remove {
+        /// The host that is asked.
+        host: HostIndex,
+    },
     /// An operator drains a host, and takes it back after the duration.
     Drain {
         /// Which host.
@@ -114,6 +119,7 @@ impl What {
             | What::FailSync { host }
             | What::ClockJump { host, .. }
             | What::Drain { host }
+            | What::Remove { host }
             | What::Wipe { host } => *host < hosts,
             What::Power { hosts: list } | What::Partition { side: list } => {
                 list.iter().all(|host| *host < hosts)
@@ -160,6 +166,8 @@ pub enum Kind {
     Wipe,
     /// [`What::Drain`].
     Drain,
+    /// [`What::Remove`].
+    Remove,
 }
 
 fn names(hosts: &[HostIndex]) -> String {
@@ -182,6 +190,7 @@ impl fmt::Display for What {
             What::FailSync { host } => write!(f, "fail a sync of n{}", host + 1),
             What::ClockJump { host, by_ms } => write!(f, "clock of n{} jumps {by_ms} ms", host + 1),
             What::Wipe { host } => write!(f, "wipe n{}", host + 1),
+            What::Remove { host } => write!(f, "n{} removes the wiped nodes", host + 1),
             What::Drain { host } => write!(f, "drain n{}", host + 1),
         }
     }

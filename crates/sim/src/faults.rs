@@ -48,6 +48,7 @@ impl World<'_> {
                 self.hosts[host].disk.store().fail_next_sync();
             }
             What::Drain { host } => self.drain(host, false),
+            What::Remove { host } => self.remove_wiped(host),
             What::SlowDisk { host, factor } => self.hosts[host].disk.slow_down(factor),
             What::ClockJump { host, by_ms } => self.hosts[host].clock.jump(by_ms),
             What::Delay { from, to } => self.net.hold_next(from, to, fault.for_us * 1000),
@@ -78,7 +79,7 @@ impl World<'_> {
             What::FailSync { host } => self.end_failing_sync(host),
             What::Drain { host } => self.drain(host, true),
             What::SlowDisk { host, .. } => self.hosts[host].disk.slow_down(1),
-            What::ClockJump { .. } | What::Delay { .. } => {}
+            What::ClockJump { .. } | What::Delay { .. } | What::Remove { .. } => {}
             What::Loss { ppm } => self.net.change_loss(-i64::from(ppm)),
             What::Duplicate { ppm } => self.net.change_duplication(-i64::from(ppm)),
             what => self.links(&what).into_iter().for_each(|(from, to)| self.net.mend(from, to)),
@@ -127,6 +128,10 @@ impl World<'_> {
             }
             What::Wipe { host } => !self.hosts[*host].is_wiped && self.may_forget(&[*host]),
             What::Pause { host } => !is_down(*host),
+            What::Remove { host } => {
+                self.hosts[*host].running == Running::Up
+                    && self.hosts.iter().any(|host| !host.lost.is_empty())
+            }
             _ => true,
         }
     }
@@ -138,6 +143,7 @@ impl World<'_> {
             | What::Pause { host }
             | What::FailSync { host }
             | What::Drain { host }
+            | What::Remove { host }
             | What::Wipe { host } => vec![*host],
             What::Power { hosts } => hosts.clone(),
             _ => Vec::new(),

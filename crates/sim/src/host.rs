@@ -31,11 +31,11 @@ pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
 
 /// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
 /// things are tried.
-fn pace() -> Pace {
+fn pace(purge: Span) -> Pace {
     let mut pace = Pace::default();
     pace.linearizable.settle = Span::millis(500);
     pace.linearizable.beat = Span::millis(500);
-    pace.linearizable.purge = Span::millis(2500);
+    pace.linearizable.purge = purge;
     pace
 }
 
@@ -117,8 +117,10 @@ pub struct Host {
     pub stalled: Vec<Event>,
     /// Whether data that was acknowledged may be lost since the last life that was ready.
     pub has_forgotten: bool,
-    /// Whether its directory was ever wiped.
+    /// Whether its directory was wiped and the groups have not made up for it yet.
     pub is_wiped: bool,
+    /// The nodes that its directory belonged to before it was wiped.
+    pub lost: Vec<NodeId>,
     /// Whether its next sync fails.
     pub is_sync_failing: bool,
     /// Whether a failed sync has stopped it.
@@ -151,6 +153,7 @@ impl Host {
             stalled: Vec::new(),
             has_forgotten: false,
             is_wiped: false,
+            lost: Vec::new(),
             is_sync_failing: false,
             is_stopped_by_disk: false,
             has_joined: true,
@@ -168,6 +171,7 @@ impl Host {
         &mut self,
         overlay: overlay::Settings,
         catalog: &Catalog,
+        purge: Span,
         wrap: Option<Wrap>,
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
@@ -183,7 +187,7 @@ impl Host {
         let recovery = |_: Durability| {
             if has_forgotten { Recovery::Forgot } else { Recovery::Intact }
         };
-        let mut specs = lanes(overlay, catalog, pace(), recovery);
+        let mut specs = lanes(overlay, catalog, pace(purge), recovery);
         if let Some(wrap) = wrap {
             let wrapped = |spec: LaneSpec| match spec.lane {
                 LANE => LaneSpec { process: wrap(spec.process), ..spec },
@@ -223,6 +227,7 @@ impl Host {
     pub fn wipe(&mut self, node_id: NodeId) {
         assert_eq!(self.running, Running::Down, "a directory is wiped while nobody uses it");
         self.disk.wipe();
+        self.lost.push(self.node_id);
         self.node_id = node_id;
         self.start = Start(0);
         self.has_forgotten = false;

@@ -158,6 +158,17 @@ impl World<'_> {
         self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
     }
 
+    /// Asks a host to remove every node whose directory was wiped. It refuses what it does not
+    /// suspect yet.
+    pub(crate) fn remove_wiped(&mut self, host: HostIndex) {
+        let lost: Vec<NodeId> = self.hosts.iter().flat_map(|host| host.lost.clone()).collect();
+        for node in lost {
+            let deadline = self.hosts[host].clock.local(self.now) + Span::secs(5);
+            let (lane, control) = (LaneId::OVERLAY, Control::Remove { node });
+            self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
+        }
+    }
+
     /// Looks at all groups of all hosts: no two hosts may know different views by one name (I2).
     /// Returns whether every group holds what it should, where it should.
     pub(crate) fn look(&mut self) -> bool {

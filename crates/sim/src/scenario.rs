@@ -35,6 +35,9 @@ pub struct Scenario {
     pub tokens: usize,
     /// The keyspace's level: `sync`, `periodic=50ms` or `memory`.
     pub durability: String,
+    /// The time between two removals of tombstones.
+    #[serde(default = "purge_ms")]
+    pub purge_ms: u64,
     /// The longest time between an arrival and the turn that handles it, drawn for each seed; 0
     /// makes every arrival a turn of its own.
     #[serde(default)]
@@ -225,6 +228,10 @@ fn one() -> u64 {
 
 fn one_token() -> usize {
     1
+}
+
+fn purge_ms() -> u64 {
+    2500
 }
 
 fn half() -> u32 {

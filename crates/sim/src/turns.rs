@@ -149,7 +149,8 @@ impl World<'_> {
         let mut rng = Rng::new(node.0);
         let overlay = self.founders.overlay(scenario, node, host, &mut rng);
         let (target, mut around) = self.lend(host);
-        let result = target.start(overlay, &catalog, wrap, &mut around);
+        let purge = Span::millis(scenario.purge_ms);
+        let result = target.start(overlay, &catalog, purge, wrap, &mut around);
         self.check_fatal(host, result);
         self.trace.line(self.now, format_args!("n{} starts", host + 1));
         self.workload.on_host_started(host);

@@ -171,8 +171,14 @@ impl<'a> World<'a> {
         founders.into_iter().for_each(|host| self.start_host(host));
         let mut joins = self.rng.fork(JOINS);
         let within = self.prepared.scenario.liveness.heal_ms * 500_000;
+        let mut at = None;
         for host in spares {
-            self.queue.push(joins.below(within), Event::Join(host));
+            // Some join at once.
+            at = match at {
+                Some(at) if joins.chance_ppm(300_000) => Some(at + joins.below(2_000_000)),
+                _ => Some(joins.below(within)),
+            };
+            self.queue.push(at.unwrap_or(0), Event::Join(host));
         }
         self.workload.start(&mut self.queue);
         for (index, fault) in self.plan.iter().enumerate() {

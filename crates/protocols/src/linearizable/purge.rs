@@ -46,9 +46,14 @@ enum Stage {
     /// Waiting for every member to be in this generation.
     Raising { goal: Generation, reached: BTreeSet<NodeId>, found: BTreeMap<Bytes, Head> },
     /// Waiting for operations from before the announcement to end.
-    Waiting { until: Time },
+    Waiting { goal: Generation, until: Time },
     /// Collecting one page of each member.
-    Listing { from: u64, pages: BTreeMap<NodeId, Listed>, found: BTreeMap<Bytes, Head> },
+    Listing {
+        goal: Generation,
+        from: u64,
+        pages: BTreeMap<NodeId, Listed>,
+        found: BTreeMap<Bytes, Head>,
+    },
 }
 
 #[derive(Debug)]
@@ -65,12 +70,14 @@ pub(super) struct Purge {
     is_due: bool,
     /// When the last attempt began.
     began: Option<Time>,
+    /// The next attempt is announced above this generation, which is over or somebody else's.
+    above: u64,
 }
 
 impl Default for Purge {
     fn default() -> Purge {
         // What an earlier start left is not known.
-        Purge { stage: Stage::Idle, is_due: true, began: None }
+        Purge { stage: Stage::Idle, is_due: true, began: None, above: 0 }
     }
 }
 
@@ -105,10 +112,11 @@ impl Linearizable {
                     self.announce(view, cx);
                 }
             }
-            Stage::Waiting { until } if cx.now >= *until => {
+            Stage::Waiting { goal, until } if cx.now >= *until => {
+                let goal = *goal;
                 let first = segments(&group.view.range).next().map_or(0, |(first, _)| first);
                 let (from, pages, found) = (first, BTreeMap::new(), BTreeMap::new());
-                group.purge.stage = Stage::Listing { from, pages, found };
+                group.purge.stage = Stage::Listing { goal, from, pages, found };
                 self.ask_purge(view, cx);
             }
             Stage::Waiting { .. } => {}
@@ -127,6 +135,10 @@ impl Linearizable {
     }
 
     /// Begins an attempt: the floor is the highest counter that any tombstone here has.
+    ///
+    /// An attempt that was given up before it enforced anything is taken up again as it was: to
+    /// announce another generation would refuse the puts of clients that do not know the one
+    /// before yet.
     fn announce(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group(view) else { return };
         let mut highest = None;
@@ -140,8 +152,16 @@ impl Linearizable {
             }
         }
         let Some(highest) = highest else { return };
-        let before = group.record.generation;
-        let goal = Generation { number: (before.number + 1) | 1, floor: before.floor.max(highest) };
+        let (before, above) = (group.record.generation, group.purge.above);
+        let goal = if before.number % 2 == 1 && above < before.number {
+            before
+        } else {
+            let number = (before.number.max(above) + 1) | 1;
+            Generation { number, floor: before.floor.max(highest) }
+        };
+        if let Some(group) = self.group_mut(view) {
+            group.purge.is_due = highest > goal.floor;
+        }
         self.raise(view, goal, BTreeMap::new(), cx);
     }
 
@@ -183,10 +203,11 @@ impl Linearizable {
             return;
         }
         let before = group.record.generation;
-        let after = Generation {
-            number: before.number.max(goal.number),
-            floor: before.floor.max(goal.floor),
-        };
+        // One number stands for one floor, at least: what another leader announced by the same
+        // number is no answer.
+        let is_next = goal.number > before.number;
+        let floor = if is_next { before.floor.max(goal.floor) } else { before.floor };
+        let after = Generation { number: before.number.max(goal.number), floor };
         if after != before {
             group.record.generation = after;
             Self::persist(group, cx);
@@ -209,6 +230,12 @@ impl Linearizable {
         if group.view.id != view || generation.number < goal.number {
             return;
         }
+        if generation.number > goal.number || generation.floor < goal.floor {
+            probe!("linearizable/purge_led_by_two");
+            let above = generation.number;
+            group.purge = Purge { above, began: group.purge.began, ..Purge::default() };
+            return;
+        }
         reached.insert(from.node);
         if !group.view.members().iter().all(|node| reached.contains(node)) {
             return;
@@ -216,7 +243,7 @@ impl Linearizable {
         let goal = *goal;
         let Stage::Raising { found, .. } = core::mem::take(&mut group.purge.stage) else { return };
         if goal.number % 2 == 1 {
-            group.purge.stage = Stage::Waiting { until };
+            group.purge.stage = Stage::Waiting { goal, until };
         } else {
             self.drop_everywhere(view, goal, &found, cx);
         }
@@ -250,7 +277,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
-        let Stage::Listing { from, pages, found } = &mut group.purge.stage else { return };
+        let Stage::Listing { goal, from, pages, found } = &mut group.purge.stage else { return };
         if group.view.id != view || begin != *from {
             return;
         }
@@ -277,8 +304,8 @@ impl Linearizable {
                 self.ask_purge(view, cx);
             }
             _ => {
-                let found = core::mem::take(found);
-                self.enforce(view, found, after.is_some(), cx);
+                let (goal, found) = (*goal, core::mem::take(found));
+                self.enforce(view, goal, found, after.is_some(), cx);
             }
         }
     }
@@ -286,18 +313,20 @@ impl Linearizable {
     fn enforce(
         &mut self,
         view: ViewId,
+        announced: Generation,
         found: BTreeMap<Bytes, Head>,
         is_cut: bool,
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
         group.purge.is_due |= is_cut;
-        let Generation { number, floor } = group.record.generation;
+        let Generation { number, floor } = announced;
         if found.is_empty() {
             group.purge.stage = Stage::Idle;
+            group.purge.above = number;
             return;
         }
-        self.raise(view, Generation { number: (number | 1) + 1, floor }, found, cx);
+        self.raise(view, Generation { number: number + 1, floor }, found, cx);
     }
 
     fn drop_everywhere(

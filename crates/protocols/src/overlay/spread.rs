@@ -30,10 +30,13 @@ impl Overlay {
         let is_opening =
             matches!(message, Message::Ping { .. } | Message::Digest { .. } | Message::News { .. });
         let is_left = known.record.standing == Standing::Left;
-        let is_refuting = matches!(message, Message::News { news } if news.iter().any(|news| {
-            news.node() == from.node && news.record.stamp() > known.record.stamp()
+        // What refutes needs no answer, and who is told does not tell in return: two that suspect
+        // each other, and cannot refute, would tell each other for ever.
+        let is_last_word = matches!(message, Message::News { news } if news.iter().any(|news| {
+            let is_refuting = news.node() == from.node && news.record.stamp() > known.record.stamp();
+            is_refuting || (news.node() == cx.me.node && news.suspected_by.is_some())
         }));
-        let is_suspect = known.suspected_by.is_some() && known.record.who == from && !is_refuting;
+        let is_suspect = known.suspected_by.is_some() && known.record.who == from && !is_last_word;
         if is_opening && (is_left || is_suspect) {
             // It speaks, so it can hear that it is suspected, and refute; or that it has left.
             let news = Vec::from([known.clone()]);

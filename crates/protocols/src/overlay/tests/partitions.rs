@@ -154,3 +154,22 @@ fn who_answers_is_not_suspected_on_hearsay() {
     world.run(Span::secs(5));
     assert_eq!(suspected(&world, 0), [1]);
 }
+
+/// Neither knows the version in which the other suspects it, so neither has anything to refute.
+#[test]
+fn two_that_cannot_refute_do_not_talk_without_end() {
+    let mut world = World::founded(43, 2);
+    for (host, other) in [(0, 1), (1, 0)] {
+        let mut record = world.overlay(host).state.record(node(other)).expect("known").clone();
+        record.version.0 += 5;
+        let mut lie = News::of(record);
+        lie.suspected_by = Some(node(7));
+        let from = world.overlay(other).state.me;
+        world.inject(from, host, Message::Missing { news: Vec::from([lie]) });
+    }
+    world.run(Span::secs(10));
+    let before: u64 = world.sent().iter().sum();
+    world.run(Span::secs(10));
+    let sent = world.sent().iter().sum::<u64>() - before;
+    assert!(sent < 400, "{sent} messages in ten seconds");
+}
