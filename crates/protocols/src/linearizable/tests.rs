@@ -8,6 +8,7 @@
 //! | [`golden`] | one message of every variant, with its bytes |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
+//! | [`splits`] | groups that are cut in two |
 //! | [`random`] | random schedules, judged by trying every order of the operations |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
 //! | [`pages`] | the pages of the manual that name layouts |
@@ -19,6 +20,7 @@ mod pages;
 mod random;
 mod rings;
 mod show;
+mod splits;
 mod traps;
 mod wire;
 
