@@ -9,6 +9,7 @@
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`splits`] | groups that are cut in two |
+//! | [`tombstones`] | deletes, and the removal of tombstones |
 //! | [`random`] | random schedules, judged by trying every order of the operations |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
 //! | [`pages`] | the pages of the manual that name layouts |
@@ -21,6 +22,7 @@ mod random;
 mod rings;
 mod show;
 mod splits;
+mod tombstones;
 mod traps;
 mod wire;
 
