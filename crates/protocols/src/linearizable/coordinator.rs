@@ -4,6 +4,7 @@
 //! coordinator know nothing of each other (CATS, Algorithm 4 keys it by key and so mixes them).
 
 use super::explain::Trail;
+use super::group::Standing;
 use super::message::{Basis, Message, Stamp, Want};
 use super::read::Reading;
 use super::record::Record;
@@ -385,7 +386,8 @@ impl Linearizable {
         if cfg!(quorate_mutant = "count_other_view") && is_member {
             return true;
         }
-        if stamp.view != operation.view.id {
+        // Of a group that was split the stamp still names the view that it was split in.
+        if stamp.view != operation.view.id || stamp.standing == Standing::Split {
             probe!("linearizable/reply_of_another_view");
             self.retarget(id, cx);
             return false;

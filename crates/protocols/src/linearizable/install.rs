@@ -118,13 +118,21 @@ impl Linearizable {
         // Of a node that left before the split nobody expects a part; it may still be a source.
         let was_ready = group.is_source();
         group.record.status = Status::Retired { was_ready, forgot: false, parts: parts.to_vec() };
-        group.record.owed.clear();
+        // A newcomer that never came is invited to the view before the split, and follows from there.
         group.transfer = None;
         Self::persist(group, cx);
         if !was_member {
             return;
         }
         for part in parts {
+            match self.group(part.id).map(|known| known.record.clone()) {
+                Some(Record { status: Status::Learner { .. }, slot, view, .. }) => {
+                    self.discard(slot, &view, cx);
+                }
+                // It has come to this part by another way; a node never goes back (I1).
+                Some(_) => continue,
+                None => {}
+            }
             // A member that lacked data hears it from those who are in the part.
             let status = match &before.status {
                 Status::Busy { sources, forgot, .. } => {

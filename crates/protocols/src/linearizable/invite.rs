@@ -6,7 +6,7 @@
 //! newcomer neither votes nor acknowledges: the old view's members may still complete operations
 //! there (CATS §4.1, Lemma 2 case 2).
 
-use super::group::{Generation, Status};
+use super::group::{Generation, Group, Standing, Status};
 use super::keys::{Slot, garbage_key};
 use super::message::{Beat, Message};
 use super::{Context, Linearizable};
@@ -62,6 +62,10 @@ impl Linearizable {
         if let Some(group) = self.group(next.id)
             && super::install::is_split(group)
         {
+            let beat = Beat { asks: false, ..group.beat() };
+            return cx.fx.send(from, Message::Beats(vec![beat]));
+        }
+        if self.must_catch_up(from, &next, cx) {
             return;
         }
         let invitations = &mut self.volatile.invitations.0;
@@ -87,6 +91,33 @@ impl Linearizable {
         {
             self.become_member(invitation, &old, cx);
         }
+    }
+
+    /// Whether this node has yet to hear what became of another membership whose range meets this
+    /// view's: the group was split, or the view is one from before a split. A part must not be
+    /// joined before the split is installed, which begins the parts at their first versions.
+    fn must_catch_up(&mut self, from: Incarnation, view: &View, cx: &mut Context<'_>) -> bool {
+        let meets = |group: &&Group| {
+            let mine = &group.view;
+            let is_met =
+                mine.range.contains(view.range.high) || view.range.contains(mine.range.high);
+            group.is_member() && mine.id.group != view.id.group && is_met
+        };
+        let Some(mine) = self.durable.groups.values().find(meets).map(|group| group.view.id) else {
+            return false;
+        };
+        if mine.version > view.id.version {
+            // Of two views of a position the one with the higher version is the newer: this node
+            // has come there by another way, and who asks need not go on.
+            let (standing, generation) = (Standing::Split, Generation::default());
+            let beat = Beat { view: view.id, standing, generation, asks: false };
+            cx.fx.send(from, Message::Beats(vec![beat]));
+            return true;
+        }
+        probe!("linearizable/invited_while_behind");
+        // A question promises nothing.
+        cx.fx.send_early(from, Message::DecisionsA { view: mine });
+        true
     }
 
     fn become_member(&mut self, invitation: Invitation, old: &View, cx: &mut Context<'_>) {
@@ -131,6 +162,9 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         if view.index_of(cx.me.node).is_some() || self.durable.groups.len() >= GROUPS_MAX {
+            return;
+        }
+        if self.must_catch_up(from, &view, cx) {
             return;
         }
         let id = view.id;

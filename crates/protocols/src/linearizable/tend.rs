@@ -121,7 +121,10 @@ impl Linearizable {
                 self.invite_owed(view, cx);
                 self.release(view, cx)
             }
-            Status::Retired { .. } => self.release_after_split(view, cx),
+            Status::Retired { .. } => {
+                self.invite_owed(view, cx);
+                self.release_after_split(view, cx)
+            }
             Status::Learner { .. } => {
                 if cx.now >= group.touched + LEARNER_IDLE {
                     self.let_go(view, cx);

@@ -8,17 +8,25 @@
 //! | [`golden`] | one message of every variant, with its bytes |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
+//! | [`members`] | members that come, go, lag behind and come back |
+//! | [`answers`] | refusals, explanations, other modes |
+//! | [`splits`] | groups that are cut in two |
+//! | [`tombstones`] | deletes, and the removal of tombstones |
 //! | [`random`] | random schedules, judged by trying every order of the operations |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
 //! | [`pages`] | the pages of the manual that name layouts |
 
+mod answers;
 mod any;
 mod crashes;
 mod golden;
+mod members;
 mod pages;
 mod random;
 mod rings;
 mod show;
+mod splits;
+mod tombstones;
 mod traps;
 mod wire;
 

@@ -9,6 +9,8 @@
 //! | `deliver [NAME] [FROM->TO]` | all such messages in flight now arrive, in the order they were sent |
 //! | `deliver all` | everything arrives, and what it causes too, until nothing is in flight |
 //! | `drop …`, `duplicate …` | the same messages are lost, or doubled |
+//! | `delay …`, `release` | the same messages are put aside; all that were are in flight again |
+//! | `cut NODE`, `mend NODE` | all messages from and to the node are lost; no more |
 //! | `hold sync NODE`, `sync NODE` | the disk waits for `sync`; it syncs |
 //! | `crash NODE`, `restart NODE [forgot]` | the node stops; it starts again, maybe without its data |
 //! | `view NODE VERSION MEMBER…` | a member of the view before is told that this one was decided |
@@ -113,6 +115,18 @@ fn command<P: Scripted>(world: &mut Option<World<P>>, words: &[&str]) -> Done {
                 world.flights.push(copy);
             }
         }
+        ["delay", pattern @ ..] => {
+            for (gone, place) in matching(world, pattern)?.into_iter().enumerate() {
+                let flight = world.flights.remove(place - gone);
+                world.delayed.push(flight);
+            }
+        }
+        ["release"] => {
+            let delayed = mem::take(&mut world.delayed);
+            world.flights.extend(delayed);
+        }
+        ["cut", node] => world.cut.extend([number(node)?]),
+        ["mend", node] => world.cut.retain(|cut| number(node) != Ok(*cut)),
         ["hold", "sync", node] => world.hold_sync(number(node)?),
         ["sync", node] => world.sync(number(node)?),
         ["crash", node] => world.crash(number(node)?),

@@ -15,7 +15,7 @@ use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::view::{Change, Range, View, ViewId};
 use quorate_kernel::wire::Body;
 use std::borrow::ToOwned;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Display;
 use std::format;
 use std::string::{String, ToString};
@@ -55,6 +55,10 @@ struct Node<P: Scripted> {
 pub(crate) struct World<P: Scripted> {
     nodes: Vec<Node<P>>,
     pub flights: Vec<Flight>,
+    /// Messages that a script has put aside.
+    pub delayed: Vec<Flight>,
+    /// Nodes of which every message is lost, in both directions.
+    pub cut: BTreeSet<u64>,
     /// Messages of a node to itself that the gate let through.
     locals: VecDeque<Flight>,
     pub now: Time,
@@ -126,6 +130,8 @@ impl<P: Scripted> World<P> {
         let mut world = World {
             nodes: (1..=setup.members + setup.spares).map(node).collect(),
             flights: Vec::new(),
+            delayed: Vec::new(),
+            cut: BTreeSet::new(),
             locals: VecDeque::new(),
             now: Time(0),
             timer_count: 0,
@@ -265,6 +271,9 @@ impl<P: Scripted> World<P> {
     pub fn deliver(&mut self, place: usize) {
         let flight = self.flights.remove(place);
         let (to, from) = (flight.to.0, flight.from);
+        if self.cut.contains(&to) || self.cut.contains(&from.node.0) {
+            return;
+        }
         let source = if from.start.0 > 1 { incarnation(from) } else { from.node.0.to_string() };
         let node = self.node(to);
         if node.process.is_none() {

@@ -15,9 +15,9 @@ use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
-use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
+use std::{format, println, thread};
 
 const MEMBERS: u64 = 3;
 const NODES: u64 = 5;
@@ -28,6 +28,7 @@ const REST_MAX: Span = Span::secs(30);
 
 /// One run of a seed.
 struct Run {
+    seed: u64,
     world: World<Linearizable>,
     rng: Rng,
     /// Whether tokens lie inside the first group's range, so that it is split.
@@ -48,7 +49,7 @@ impl Run {
         let (members, spares) = (MEMBERS, NODES - MEMBERS);
         let world = World::new(&Setup { members, spares, is_memory: false, first, options });
         let (joined, beliefs) = (MEMBERS, BTreeMap::new());
-        Run { world, rng, has_splits, joined, beliefs, events: 0, times: Vec::new() }
+        Run { seed, world, rng, has_splits, joined, beliefs, events: 0, times: Vec::new() }
     }
 
     fn hosts(&self, joined: u64) -> Vec<RingHost> {
@@ -269,6 +270,16 @@ impl Run {
         asked
             .filter_map(|(&(invoked, completed), answer)| event(invoked, completed, answer))
             .collect()
+    }
+}
+
+/// A broken invariant stops a run: what led to it is shown.
+impl Drop for Run {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let log = self.world.log.join("\n");
+            println!("{log}\nseed {}, splits {}", self.seed, self.has_splits);
+        }
     }
 }
 

@@ -261,8 +261,12 @@ fn data_key(key: &Bytes) -> String {
     word(&client_key(key))
 }
 
+/// The version, and of another group than the first the beginning of its name.
 fn version(view: ViewId) -> String {
-    format!("v{}", view.version)
+    match view.group.0 {
+        0 | 1 => format!("v{}", view.version),
+        name => format!("v{}/{:04x}", view.version, name >> 48),
+    }
 }
 
 fn members(nodes: &[NodeId]) -> String {

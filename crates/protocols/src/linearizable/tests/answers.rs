@@ -1,0 +1,94 @@
+//! What clients are told besides values: refusals, explanations, and keyspaces of other modes.
+
+use super::traps::schedule;
+
+/// With a majority suspected nothing can be done, and that is said long before the deadline.
+#[test]
+fn a_minority_fails_fast() {
+    schedule(
+        "nodes 3 spare 1 first 100
+         ring 4 1:1 2:2:suspected 3:3:suspected a4:4
+         get 4 k
+         # told nothing
+         tick 1s
+         # told get k: refused: 2 of 3 replicas of view 1 are suspected; nothing was changed
+         ring 4 1:1 2:2 3:3:suspected a4:4
+         given get 4 k
+         # told get k: nothing",
+    );
+}
+
+/// A write that was sent before its members were suspected may have been applied.
+#[test]
+fn a_write_under_way_has_an_unknown_outcome() {
+    schedule(
+        "nodes 3 spare 1 first 100
+         put 4 k a
+         deliver ReadA
+         deliver ReadB
+         ring 4 1:1 2:2:suspected 3:3:suspected a4:4
+         tick 5s
+         # told put k a: refused: the deadline passed after the write was sent; it may have been applied",
+    );
+}
+
+/// Of a position that no view covers nothing is known, and nobody tells.
+#[test]
+fn a_position_without_a_view_has_no_route() {
+    schedule(
+        "nodes 3 first 100
+         scan 2 5 10
+         # told nothing
+         tick 6s
+         # told scan 5 10: refused: no replica of the key's range is known to this host yet; nothing was changed",
+    );
+}
+
+/// An explanation names what each member said.
+#[test]
+fn a_get_is_explained() {
+    schedule(
+        "nodes 3 first 100
+         given put 1 k a
+         # told put k a: written
+         explain 1 k
+         deliver all
+         # told get k: explained: 1 answers in view 1, ready: a value at timestamp 1@0000000000000001.1#1; 2 answers in view 1, ready: a value at timestamp 1@0000000000000001.1#1; done",
+    );
+}
+
+/// Keys in their own order: a scan shows them so.
+#[test]
+fn ordered_keys_are_scanned_in_their_order() {
+    schedule(
+        "nodes 3 ordered
+         given put 1 b 1
+         # told put b 1: written
+         given put 2 a 2
+         # told put a 2: written
+         given put 3 abcdefghi 3
+         # told put abcdefghi 3: written
+         given scan 1 0 10
+         # told scan 0 10: page a abcdefghi b, next end
+         given scan 1 6161000000000000 10
+         # told scan 6161000000000000 10: page abcdefghi b, next end",
+    );
+}
+
+/// In the eventual mode a write has one phase, and the wall clock for a counter.
+#[test]
+fn the_eventual_mode_writes_in_one_phase() {
+    schedule(
+        "nodes 3 eventual
+         tick 10ms
+         put 1 k a
+         # told nothing
+         deliver WriteA 1->2
+         deliver WriteB 2->1
+         # told put k a: written
+         get 3 k
+         deliver ReadA 3->1
+         deliver ReadB 1->3
+         # told get k: value a",
+    );
+}
