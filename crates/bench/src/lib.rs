@@ -13,12 +13,13 @@
 //! | `scanner` | replies without copying them |
 //! | `schedule` | the timetable of an open loop |
 //! | `record`, `usage`, `report` | counting while it runs, and what comes of it |
-//! | `plot`, `svg`, `progress` | pictures and a progress bar |
+//! | [`svg`], [`bars`], `plot`, `progress` | pictures and a progress bar |
 //! | `child`, `compare` | servers to start, and two of them side by side |
 //!
 //! It runs on Linux only: it waits with epoll and timerfd and reads `/proc`.
 
 mod args;
+pub mod bars;
 mod child;
 mod client;
 mod command;
@@ -34,7 +35,7 @@ mod report;
 mod run;
 mod scanner;
 mod schedule;
-mod svg;
+pub mod svg;
 mod usage;
 mod workload;
 

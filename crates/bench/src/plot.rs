@@ -16,6 +16,7 @@ pub fn report(report: &Report) -> String {
         x: axis("seconds", Scale::Linear),
         y: axis(label, scale),
         series,
+        marks: Vec::new(),
     };
     let per_second = |count: u64, interval: &Interval| count as f64 / interval.seconds;
     let throughput = vec![
@@ -32,6 +33,7 @@ pub fn report(report: &Report) -> String {
         x: axis("operations that were at least as fast", Scale::Nines),
         y: axis("ms", Scale::Log),
         series: vec![by_quantile("reads", &report.reads), by_quantile("writes", &report.writes)],
+        marks: Vec::new(),
     };
     let charts = [
         time("per s", Scale::Linear, "Throughput over time", throughput),

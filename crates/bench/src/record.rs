@@ -71,6 +71,8 @@ pub struct Interval {
     pub p50_us: f64,
     /// The 99th percentile of their latencies, in microseconds.
     pub p99_us: f64,
+    /// The mean of their latencies, in microseconds.
+    pub mean_us: f64,
 }
 
 /// The latencies of one class, and how many of them ended within the window.
@@ -231,6 +233,7 @@ impl Recorder {
             errors: self.error_count - self.errors_at_interval_begin,
             p50_us: micros(0.5),
             p99_us: micros(0.99),
+            mean_us: self.recent.mean() / 1e3,
         };
         for class in &mut self.classes {
             class.at_interval_begin = class.success_count;

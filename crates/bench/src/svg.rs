@@ -1,4 +1,4 @@
-//! Line charts as SVG text, without a library.
+//! Line charts as SVG text, without a library. [`crate::bars`] draws bars with the same axes.
 
 use std::fmt::Write;
 
@@ -9,6 +9,8 @@ const RIGHT: f64 = 150.0;
 const TOP: f64 = 36.0;
 const BOTTOM: f64 = 48.0;
 const COLOURS: [&str; 4] = ["#1f6fb4", "#d1495b", "#2e8b57", "#8a5fbf"];
+/// A line of more points than this has no dots: they would hide it.
+const DOTS_MAX: usize = 24;
 
 /// How numbers are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +52,18 @@ pub struct Chart {
     pub y: Axis,
     /// Its lines.
     pub series: Vec<Series>,
+    /// Moments to point out: where on the horizontal axis, and what happened there.
+    pub marks: Vec<(f64, String)>,
 }
 
 /// A picture of these charts, one below the other.
 #[must_use]
 pub fn render(title: &str, charts: &[Chart]) -> String {
+    stacked(title, charts, draw)
+}
+
+/// A picture of charts of some kind, one below the other.
+pub(crate) fn stacked<C>(title: &str, charts: &[C], draw: fn(&mut String, f64, &C)) -> String {
     let height = TOP + CHART_HEIGHT * charts.len() as f64;
     let mut out = String::new();
     put(
@@ -74,7 +83,7 @@ pub fn render(title: &str, charts: &[Chart]) -> String {
 }
 
 /// Where the numbers of an axis lie on the picture.
-struct Span {
+pub(crate) struct Span {
     scale: Scale,
     low: f64,
     high: f64,
@@ -84,7 +93,12 @@ struct Span {
 
 impl Span {
     /// An axis from `begin` to `end` that covers these numbers.
-    fn new(scale: Scale, values: impl Iterator<Item = f64>, begin: f64, end: f64) -> Span {
+    pub(crate) fn new(
+        scale: Scale,
+        values: impl Iterator<Item = f64>,
+        begin: f64,
+        end: f64,
+    ) -> Span {
         let placed = values.filter_map(|value| place(scale, value));
         let (low, high) = placed
             .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
@@ -98,7 +112,7 @@ impl Span {
     }
 
     /// The coordinate of a number; none if the axis cannot show it.
-    fn at(&self, value: f64) -> Option<f64> {
+    pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = (place(self.scale, value)? - self.low) / (self.high - self.low);
         Some(self.begin + share * (self.end - self.begin))
     }
@@ -156,55 +170,97 @@ fn trimmed(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Where a chart's lines lie on the picture: left, right, upper and lower edge.
+pub(crate) fn frame(top: f64) -> (f64, f64, f64, f64) {
+    (LEFT, WIDTH - RIGHT, top + TOP, top + CHART_HEIGHT - BOTTOM)
+}
+
 fn draw(out: &mut String, top: f64, chart: &Chart) {
-    let (left, right) = (LEFT, WIDTH - RIGHT);
-    let (upper, lower) = (top + TOP, top + CHART_HEIGHT - BOTTOM);
+    let (left, right, upper, lower) = frame(top);
     let points = || chart.series.iter().flat_map(|series| &series.points);
     let x = Span::new(chart.x.scale, points().map(|point| point.0), left, right);
     let y = Span::new(chart.y.scale, points().map(|point| point.1), lower, upper);
-    text(out, (left, upper - 10.0), "start", &chart.title);
-    for (value, label) in y.ticks() {
-        let Some(at) = y.at(value) else { continue };
-        line(out, (left, at), (right, at));
-        text(out, (left - 8.0, at + 4.0), "end", &label);
-    }
+    draw_heights(out, top, &chart.title, &chart.y.label, &y);
     for (value, label) in x.ticks() {
         let Some(at) = x.at(value) else { continue };
         line(out, (at, upper), (at, lower));
         text(out, (at, lower + 16.0), "middle", &label);
     }
     text(out, ((left + right) / 2.0, lower + 34.0), "middle", &chart.x.label);
-    text(out, (left - 8.0, upper - 10.0), "end", &chart.y.label);
+    for (value, label) in &chart.marks {
+        let Some(at) = x.at(*value).filter(|at| *at <= right) else { continue };
+        put(
+            out,
+            format_args!(
+                "<line x1=\"{at:.1}\" y1=\"{upper:.1}\" x2=\"{at:.1}\" y2=\"{lower:.1}\" \
+                 stroke=\"#999999\" stroke-dasharray=\"4 3\"/>\n"
+            ),
+        );
+        text(out, (at + 3.0, upper + 11.0), "start", label);
+    }
     for (index, series) in chart.series.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        let mut path = String::new();
-        for point in &series.points {
-            if let (Some(x), Some(y)) = (x.at(point.0), y.at(point.1)) {
-                put(&mut path, format_args!("{x:.1},{y:.1} "));
-            }
-        }
-        put(
-            out,
-            format_args!(
-                "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" \
-                 points=\"{}\"/>\n",
-                path.trim_end()
-            ),
-        );
-        let at = upper + 8.0 + 18.0 * index as f64;
-        put(
-            out,
-            format_args!(
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"12\" height=\"3\" fill=\"{colour}\"/>\n",
-                right + 12.0,
-                at - 2.0
-            ),
-        );
-        text(out, (right + 30.0, at + 4.0), "start", &series.name);
+        draw_series(out, index, series, (&x, &y));
+        legend(out, top, index, &series.name);
     }
 }
 
-fn line(out: &mut String, from: (f64, f64), to: (f64, f64)) {
+/// The title, the vertical axis and its lines.
+pub(crate) fn draw_heights(out: &mut String, top: f64, title: &str, label: &str, y: &Span) {
+    let (left, right, upper, _) = frame(top);
+    text(out, (left, upper - 10.0), "start", title);
+    text(out, (left - 8.0, upper - 10.0), "end", label);
+    for (value, label) in y.ticks() {
+        let Some(at) = y.at(value) else { continue };
+        line(out, (left, at), (right, at));
+        text(out, (left - 8.0, at + 4.0), "end", &label);
+    }
+}
+
+fn draw_series(out: &mut String, index: usize, series: &Series, (x, y): (&Span, &Span)) {
+    let colour = colour(index);
+    let place = |point: &(f64, f64)| Some((x.at(point.0)?, y.at(point.1)?));
+    let points: Vec<(f64, f64)> = series.points.iter().filter_map(place).collect();
+    let mut path = String::new();
+    for (x, y) in &points {
+        put(&mut path, format_args!("{x:.1},{y:.1} "));
+    }
+    put(
+        out,
+        format_args!(
+            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" \
+             points=\"{}\"/>\n",
+            path.trim_end()
+        ),
+    );
+    for (x, y) in points.iter().filter(|_| points.len() <= DOTS_MAX) {
+        let circle =
+            format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>\n");
+        put(out, circle);
+    }
+}
+
+/// The colour of a series.
+pub(crate) fn colour(index: usize) -> &'static str {
+    COLOURS[index % COLOURS.len()]
+}
+
+/// The name of a series, right of the chart.
+pub(crate) fn legend(out: &mut String, top: f64, index: usize, name: &str) {
+    let (_, right, upper, _) = frame(top);
+    let at = upper + 8.0 + 18.0 * index as f64;
+    let colour = colour(index);
+    put(
+        out,
+        format_args!(
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"12\" height=\"3\" fill=\"{colour}\"/>\n",
+            right + 12.0,
+            at - 2.0
+        ),
+    );
+    text(out, (right + 30.0, at + 4.0), "start", name);
+}
+
+pub(crate) fn line(out: &mut String, from: (f64, f64), to: (f64, f64)) {
     put(
         out,
         format_args!(
@@ -214,7 +270,7 @@ fn line(out: &mut String, from: (f64, f64), to: (f64, f64)) {
     );
 }
 
-fn text(out: &mut String, at: (f64, f64), anchor: &str, content: &str) {
+pub(crate) fn text(out: &mut String, at: (f64, f64), anchor: &str, content: &str) {
     let content = content.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     put(
         out,
@@ -226,16 +282,16 @@ fn text(out: &mut String, at: (f64, f64), anchor: &str, content: &str) {
     );
 }
 
-fn put(out: &mut String, arguments: std::fmt::Arguments<'_>) {
+pub(crate) fn put(out: &mut String, arguments: std::fmt::Arguments<'_>) {
     out.write_fmt(arguments).expect("writing to a string cannot fail");
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Checks that tags nest, attributes are quoted, and text holds no bare markup.
-    fn check_well_formed(svg: &str) {
+    pub(crate) fn check_well_formed(svg: &str) {
         let mut open: Vec<&str> = Vec::new();
         let mut rest = svg;
         while let Some(begin) = rest.find('<') {
@@ -263,7 +319,8 @@ mod tests {
         let axis = |scale| Axis { label: "a < b & c > d".to_owned(), scale };
         let series = Series { name: "<reads>".to_owned(), points: points.to_vec() };
         let (x, y) = (axis(scales.0), axis(scales.1));
-        Chart { title: "x & y".to_owned(), x, y, series: vec![series] }
+        let marks = vec![(0.5, "a <mark>".to_owned())];
+        Chart { title: "x & y".to_owned(), x, y, series: vec![series], marks }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cli`] | the command line: what can be asked, and how it answers |
 //! | [`dev`] | a cluster on this machine in one command |
+//! | [`lab`] | measurements that repeat those of the papers
 //! | [`provision`] | the birth of a cluster: ids, keyspaces, one directory a host |
 //! | [`ring`] | where hosts stand on the ring, and how that is shown |
 //! | [`config`] | the configuration of a host |
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod config;
 pub mod dev;
 pub mod host;
+pub mod lab;
 pub mod logging;
 pub mod metrics;
 pub mod provision;

@@ -21,6 +21,7 @@
 //! | [`seed`] | runs one seed and judges it |
 //! | [`run`], [`summary`], [`marks`] | many seeds on all cores, and what they have done |
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
+//! | [`service`] | hosts with one core each: how throughput grows with hosts
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
@@ -43,6 +44,7 @@ pub mod replay;
 pub mod run;
 pub mod scenario;
 pub mod seed;
+pub mod service;
 pub mod shipped;
 pub mod shrink;
 pub mod summary;

@@ -77,7 +77,8 @@ pub fn remove(args: &RemoveArgs) -> Result<(), Failure> {
     finish(&args.target, &node, "removed")
 }
 
-fn ring(address: &str) -> Result<Value, Failure> {
+/// What a host says of the ring.
+pub(crate) fn ring(address: &str) -> Result<Value, Failure> {
     let answer = http::get(address, "/ring", Duration::from_secs(10))
         .map_err(|error| Failure::of_connection(address, &error))?;
     if answer.status != 200 {
@@ -155,7 +156,7 @@ fn finish(target: &Target, node: &str, done: &str) -> Result<(), Failure> {
 }
 
 /// How many groups that a host knows have the node as a member.
-fn groups_of(ring: &Value, node: &str) -> usize {
+pub(crate) fn groups_of(ring: &Value, node: &str) -> usize {
     let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
     let groups = keyspaces.flat_map(|keyspace| keyspace["groups"].as_array().into_iter().flatten());
     let is_member = |group: &&Value| {

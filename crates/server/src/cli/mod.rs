@@ -34,7 +34,7 @@ pub mod ring;
 pub mod server;
 pub mod status;
 
-use crate::dev;
+use crate::{dev, lab};
 use clap::{Parser, Subcommand};
 use exit::{Code, Failure};
 use quorate_bench::BenchCommand;
@@ -82,6 +82,8 @@ enum Command {
     #[command(after_help = "Example: quorate bench --endpoints 127.0.0.1:7413,127.0.0.1:7423 \
                             --workload a --duration 10s")]
     Bench(Box<BenchCommand>),
+    /// Repeat a paper's measurements, and write tables and pictures
+    Lab(lab::Args),
     /// Run simulated clusters under faults, from seeds, and judge what their clients saw
     #[command(after_help = "Example: quorate sim --scenario crash --seeds 0..1000")]
     Sim(Box<SimArgs>),
@@ -116,6 +118,7 @@ pub fn run() -> ExitCode {
         Command::Remove(args) => membership::remove(&args),
         Command::Rejoin(args) => rejoin::run(&args),
         Command::Bench(bench) => return bench.main(),
+        Command::Lab(args) => lab::run(&args),
         Command::Sim(args) => return quorate_sim::command::main(&args),
         Command::Check(args) => check::run(&args),
         Command::Config(args) => config::run(&args),

@@ -110,7 +110,11 @@ pub fn run(args: &CtlArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(data: &Path, order: &Order) -> Result<Said, Failure> {
+/// Gives an order to the cluster of a data directory.
+///
+/// # Errors
+/// No cluster runs there.
+pub fn tell(data: &Path, order: &Order) -> Result<Said, Failure> {
     let path = data.join(SOCKET);
     let mut stream = UnixStream::connect(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => Failure::new(

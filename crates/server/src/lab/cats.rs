@@ -1,0 +1,183 @@
+//! The figures of CATS: which of them to repeat, and at which size.
+//!
+//! C. Arad, T. M. Shafaat, S. Haridi: "CATS: Linearizability and Partition Tolerance in Scalable
+//! and Self-Organizing Key-Value Stores", §6.
+
+use super::page::{self, Page};
+use super::{elastic, load, paired, price, scale};
+use crate::cli::exit::Failure;
+use std::fmt::Write as _;
+use std::io::{Write as _, stdout};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The arguments of `lab cats`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Figures 3, 5, 6 and 7 run real hosts on this machine, which share its cores \
+                        with the load; figure 4 is simulated.\n\n\
+                        Example: quorate lab cats --quick --output /tmp/cats"
+)]
+pub struct CatsArgs {
+    /// The figures to repeat, once for each or with commas between; all if none is given
+    #[arg(long = "figure", value_name = "3…7", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u8).range(3..=7))]
+    figures: Vec<u8>,
+    /// Small and short: it shows that everything works, and says little of speed
+    #[arg(long)]
+    quick: bool,
+    /// Where tables and pictures are written
+    #[arg(long, default_value = "docs/lab/cats", value_name = "DIR")]
+    output: PathBuf,
+    /// Host i of a measured cluster has ports PORT + 10 i + 1 to + 3
+    #[arg(long, default_value_t = 7700, value_name = "PORT")]
+    port_base: u16,
+}
+
+/// How large and how long measurements are.
+#[derive(Clone, Debug)]
+pub struct Size {
+    /// Keys of figures 3, 4, 6 and 7.
+    pub keys: u64,
+    /// Connections of figure 3.
+    pub connections: Vec<usize>,
+    /// How long each point of figures 3 and 4 is measured.
+    pub point: Duration,
+    /// What runs before anything counts.
+    pub warm_up: Duration,
+    /// Server counts of figure 4.
+    pub servers: Vec<usize>,
+    /// Simulated milliseconds of each of its points.
+    pub simulated_ms: u64,
+    /// Keys of figure 5.
+    pub elastic_keys: u64,
+    /// Time between the steps of figure 5.
+    pub step: Duration,
+    /// Length of one piece of its time line.
+    pub bucket: Duration,
+    /// Operations per second of figure 5.
+    pub rate: u64,
+    /// How often A, B, B, A is run for figures 6 and 7.
+    pub rounds: usize,
+    /// How long each of those runs is.
+    pub run: Duration,
+}
+
+impl Size {
+    /// What is worth keeping.
+    #[must_use]
+    pub fn full() -> Size {
+        Size {
+            keys: 30_000,
+            connections: vec![1, 2, 4, 8, 16, 32, 64, 128],
+            point: Duration::from_secs(5),
+            warm_up: Duration::from_millis(500),
+            servers: vec![3, 6, 12, 24, 48, 96],
+            simulated_ms: 100,
+            elastic_keys: 100_000,
+            step: Duration::from_secs(20),
+            bucket: Duration::from_secs(1),
+            rate: 2_000,
+            rounds: 4,
+            run: Duration::from_secs(2),
+        }
+    }
+
+    /// What shows that everything works.
+    #[must_use]
+    pub fn quick() -> Size {
+        Size {
+            keys: 2_000,
+            connections: vec![1, 4, 16],
+            point: Duration::from_millis(400),
+            warm_up: Duration::from_millis(100),
+            servers: vec![3, 6, 12],
+            simulated_ms: 5,
+            elastic_keys: 2_000,
+            step: Duration::from_secs(4),
+            bucket: Duration::from_millis(500),
+            rate: 300,
+            rounds: 1,
+            run: Duration::from_millis(250),
+        }
+    }
+}
+
+/// Runs `lab cats`.
+///
+/// # Errors
+/// A cluster could not be started, a measurement failed, or a file could not be written.
+pub fn run(args: &CatsArgs) -> Result<(), Failure> {
+    let size = if args.quick { Size::quick() } else { Size::full() };
+    let is_wanted = |figure: u8| args.figures.is_empty() || args.figures.contains(&figure);
+    let origin = origin(args);
+    let base = args.port_base;
+    let keep = |page: Page| -> Result<(), Failure> {
+        for table in &page.tables {
+            writeln!(stdout(), "{}", table.text())?;
+        }
+        page.write(&args.output, &origin)
+    };
+    if is_wanted(3) {
+        keep(load::figure(base, &size)?)?;
+    }
+    if is_wanted(4) {
+        keep(scale::figure(base, &size)?)?;
+    }
+    if is_wanted(5) {
+        keep(elastic::figure(base, &size)?)?;
+    }
+    if is_wanted(6) || is_wanted(7) {
+        let runs = paired::measure(base, &size)?;
+        if is_wanted(6) {
+            keep(price::overhead(&runs))?;
+        }
+        if is_wanted(7) {
+            keep(price::latency(&runs))?;
+        }
+    }
+    page::put(&args.output, "README.md", &index(args))?;
+    writeln!(stdout(), "written to {}", args.output.display())?;
+    Ok(())
+}
+
+/// Where and how a figure was made.
+fn origin(args: &CatsArgs) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let quick = if args.quick { " --quick" } else { "" };
+    let figures: Vec<String> = args.figures.iter().map(ToString::to_string).collect();
+    let figure = match figures.is_empty() {
+        true => String::new(),
+        false => format!(" --figure {}", figures.join(",")),
+    };
+    let small = match args.quick {
+        true => " These runs were so short that the numbers say nothing of speed.",
+        false => "",
+    };
+    format!(
+        "Made by `quorate lab cats{figure}{quick}` on one machine of {cores} cores, which hosts, \
+         load generator and whatever else ran there shared.{small}"
+    )
+}
+
+/// The list of the figures that are there.
+fn index(args: &CatsArgs) -> String {
+    let mut text = String::from(
+        "# The figures of CATS, repeated\n\n\
+         `quorate lab cats` writes these pages. Shapes can be compared with the paper's, numbers \
+         cannot: the paper had a server for each host.\n\n",
+    );
+    for (figure, what) in [
+        (3, "latency against throughput as load grows, real hosts"),
+        (4, "throughput as servers are added, simulated at measured costs"),
+        (5, "latency while hosts join and leave, real hosts"),
+        (6, "the price of atomicity by value size, real hosts"),
+        (7, "latency beside the eventual mode by value size, real hosts"),
+    ] {
+        if args.output.join(format!("fig{figure}.md")).exists() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "- [Figure {figure}](fig{figure}.md): {what}");
+        }
+    }
+    text
+}

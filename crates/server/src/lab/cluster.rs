@@ -1,0 +1,250 @@
+//! A real cluster for a measurement: `dev` of this executable as a child process.
+
+use crate::cli::exit::Failure;
+use crate::cli::server::ReadyLine;
+use crate::cli::{http, membership};
+use crate::dev::ctl::{self, Order};
+use crate::provision::{self, Doors, KeyspaceSpec, Plan};
+use quorate_bench::{BenchError, Config, Distribution, Workload};
+use quorate_kernel::storage::Durability;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long one question to a host may take.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// How often hosts are asked whether they have settled.
+const AGAIN: Duration = Duration::from_millis(100);
+/// The states of a keyspace that are zero where nothing moves.
+const MOVING: [&str; 3] = ["groups_lacking_data", "transfers", "changes_wanted"];
+
+/// A running cluster. It ends, and its data goes, with this value.
+#[derive(Debug)]
+pub struct Cluster {
+    dev: Child,
+    place: TempDir,
+    port_base: u16,
+    founders: Vec<ReadyLine>,
+    /// The numbers of the hosts that run.
+    numbers: Vec<u32>,
+}
+
+/// One keyspace of a cluster, as `--keyspace` takes it.
+pub type Spec<'a> = &'a str;
+
+impl Cluster {
+    /// Starts hosts that keep their data in memory, and waits until they serve.
+    ///
+    /// # Errors
+    /// A port is taken, or a host did not start.
+    pub fn start(port_base: u16, hosts: u32, specs: &[Spec<'_>]) -> Result<Cluster, Failure> {
+        let place = tempfile::tempdir()?;
+        let data = place.path().join("data");
+        let doors = (1..=hosts).map(|number| Doors::on_this_machine(port_base, number));
+        let keyspaces = specs.iter().map(|spec| spec.parse::<KeyspaceSpec>());
+        let plan = Plan {
+            hosts: doors.collect::<Result<_, _>>()?,
+            zones: Vec::new(),
+            tokens: 1,
+            keyspaces: keyspaces.collect::<Result<_, _>>().map_err(Failure::failed)?,
+            durability: Durability::Memory,
+        };
+        provision::write(&plan, &data)?;
+        let log = File::create(place.path().join("dev.log"))?;
+        let mut dev = Command::new(std::env::current_exe()?)
+            .args(["dev", "--format", "json", "--data"])
+            .arg(&data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()?;
+        let founders = ready(&mut dev);
+        let numbers = (1..=hosts).collect();
+        let is_ready = founders.is_some();
+        let founders = founders.unwrap_or_default();
+        let cluster = Cluster { dev, founders, place, port_base, numbers };
+        if !is_ready {
+            let log = std::fs::read_to_string(cluster.place.path().join("dev.log"));
+            let said = log.unwrap_or_default();
+            return Err(Failure::failed(format!("the cluster did not start: {}", said.trim())));
+        }
+        Ok(cluster)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.place.path().join("data")
+    }
+
+    /// The RESP doors of the hosts that founded the cluster.
+    #[must_use]
+    pub fn endpoints(&self) -> Vec<SocketAddr> {
+        self.founders.iter().map(|line| line.resp).collect()
+    }
+
+    /// The processes of the hosts that founded the cluster.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        self.founders.iter().map(|line| line.pid).collect()
+    }
+
+    /// What a load generator needs to measure this cluster: uniform keys, as the paper has it.
+    #[must_use]
+    pub fn load(&self, workload: Workload) -> Config {
+        let mut config = Config::new(self.endpoints(), workload);
+        config.distribution = Distribution::Uniform;
+        config.server_pids = self.processes();
+        config
+    }
+
+    /// Has the cluster do something.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn tell(&mut self, order: &Order) -> Result<(), Failure> {
+        let said = ctl::tell(&self.data(), order)?;
+        if !said.is_done {
+            return Err(Failure::failed(said.text));
+        }
+        match order {
+            Order::Add => self.numbers.push(self.numbers.last().map_or(1, |last| last + 1)),
+            Order::Kill { host } => self.numbers.retain(|number| number != host),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The number of the host that was added last.
+    #[must_use]
+    pub fn last(&self) -> u32 {
+        self.numbers.last().copied().unwrap_or(1)
+    }
+
+    fn http(&self, number: u32) -> Result<String, Failure> {
+        Ok(Doors::on_this_machine(self.port_base, number)?.http.to_string())
+    }
+
+    /// What a host says of itself.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn status(&self, number: u32) -> Result<Value, Failure> {
+        let address = self.http(number)?;
+        let answer = http::get(&address, "/status", ANSWER_MAX)
+            .map_err(|error| Failure::of_connection(&address, &error))?;
+        serde_json::from_str(&answer.body)
+            .map_err(|_| Failure::failed(format!("{address}: the answer is no status")))
+    }
+
+    /// Whether nothing moves and nothing waits to move, as far as every host knows, and this host
+    /// has data.
+    fn is_settled_with(&self, newcomer: u32) -> Result<bool, Failure> {
+        for number in &self.numbers {
+            let status = self.status(*number)?;
+            let state = |name: &str| number_in(&status["keyspaces"][0]["state"][name]);
+            let is_filled = *number != newcomer || state("groups") > Some(0);
+            let is_still = MOVING.iter().all(|name| state(name) == Some(0));
+            if !(is_filled && is_still) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether no host knows a group with this one as a member.
+    fn is_drained(&self, leaver: u32) -> Result<bool, Failure> {
+        let node = self.status(leaver)?["node"].as_str().unwrap_or_default().to_owned();
+        for number in &self.numbers {
+            if membership::groups_of(&membership::ring(&self.http(*number)?)?, &node) > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits until a host that joined holds its share and nothing moves any more; whether that
+    /// happened in time.
+    ///
+    /// # Errors
+    /// A host does not answer.
+    pub fn await_joined(&self, newcomer: u32, until: Instant) -> Result<bool, Failure> {
+        await_that(until, || self.is_settled_with(newcomer))
+    }
+
+    /// Waits until a host that drains holds nothing; whether that happened in time.
+    ///
+    /// # Errors
+    /// A host does not answer.
+    pub fn await_drained(&self, leaver: u32, until: Instant) -> Result<bool, Failure> {
+        await_that(until, || self.is_drained(leaver))
+    }
+
+    /// Bytes of records that all hosts have fetched from others so far.
+    ///
+    /// # Errors
+    /// A host does not answer.
+    pub fn moved_bytes(&self) -> Result<u64, Failure> {
+        let mut sum = 0;
+        for number in &self.numbers {
+            let status = self.status(*number)?;
+            sum += number_in(&status["keyspaces"][0]["state"]["moved_bytes"]).unwrap_or(0);
+        }
+        Ok(sum)
+    }
+
+    /// Where logs are, for whoever looks for a reason.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        self.place.path()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // `dev` stops its hosts before it ends; one that has ended already needs no signal.
+        let dev = i32::try_from(self.dev.id()).ok().and_then(Pid::from_raw);
+        if let (Some(dev), Ok(None)) = (dev, self.dev.try_wait()) {
+            let _ = kill_process(dev, Signal::TERM);
+        }
+        let _ = self.dev.wait();
+    }
+}
+
+/// The line that `dev` prints when all hosts serve; none if it ends without.
+fn ready(dev: &mut Child) -> Option<Vec<ReadyLine>> {
+    let mut line = String::new();
+    BufReader::new(dev.stdout.as_mut()?).read_line(&mut line).ok()?;
+    let mut cluster: Value = serde_json::from_str(&line).ok()?;
+    serde_json::from_value(cluster["hosts"].take()).ok()
+}
+
+/// A number that a host shows as text.
+fn number_in(value: &Value) -> Option<u64> {
+    value.as_str()?.parse().ok()
+}
+
+fn await_that(
+    until: Instant,
+    mut holds: impl FnMut() -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
+    loop {
+        if holds()? {
+            return Ok(true);
+        }
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Failure {
+        Failure::failed(error.to_string())
+    }
+}

@@ -1,0 +1,107 @@
+//! Fig. 3: latency against throughput as load grows, three real hosts.
+
+use super::cats::Size;
+use super::cluster::Cluster;
+use super::page::{Page, Table, fixed};
+use crate::cli::exit::Failure;
+use quorate_bench::svg::{Axis, Chart, Scale, Series, render};
+use quorate_bench::{Extent, Report, Workload};
+
+/// The mixes of the paper, by the words of its figures.
+pub const MIXES: [(Workload, &str); 2] = [(Workload::B, "95/5"), (Workload::A, "50/50")];
+
+/// The mean latency of all operations of a run, in milliseconds.
+#[must_use]
+pub fn mean_ms(report: &Report) -> f64 {
+    let classes = [&report.reads, &report.writes];
+    let total: f64 = classes.iter().map(|class| class.mean_us * class.operations as f64).sum();
+    let count: u64 = classes.iter().map(|class| class.operations).sum();
+    total / 1e3 / count.max(1) as f64
+}
+
+/// Processor time of all hosts per operation, in microseconds.
+#[must_use]
+pub fn cpu_us(report: &Report) -> f64 {
+    report.server_cpu_seconds_per_1000.unwrap_or(0.0) * 1e3
+}
+
+/// Measures figure 3.
+///
+/// # Errors
+/// The cluster did not start, or a run failed.
+pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
+    let cluster = Cluster::start(port_base, 3, &["default=linearizable"])?;
+    let mut table = Table::new(
+        "fig3",
+        "Three hosts, 1 KB values, uniform keys; 95/5 means 95 % reads and 5 % updates",
+        &[
+            "mix",
+            "clients",
+            "op/s",
+            "mean (ms)",
+            "read p99 (ms)",
+            "update p99 (ms)",
+            "host CPU per op (µs)",
+            "other load (cores)",
+        ],
+    );
+    let mut series = Vec::new();
+    let mut is_loaded = false;
+    for (workload, mix) in MIXES {
+        let mut points = Vec::new();
+        for &connections in &size.connections {
+            eprintln!("figure 3: {mix}, {connections} clients");
+            let mut config = cluster.load(workload);
+            config.key_count = size.keys;
+            config.connection_count = connections;
+            config.extent = Extent::Time(size.point);
+            config.warm_up = size.warm_up;
+            config.load = !std::mem::replace(&mut is_loaded, true);
+            let report = quorate_bench::run(&config)?;
+            points.push((report.throughput, mean_ms(&report)));
+            table.push(vec![
+                mix.to_owned(),
+                connections.to_string(),
+                fixed(report.throughput, 0),
+                fixed(mean_ms(&report), 3),
+                fixed(report.reads.p99_us / 1e3, 2),
+                fixed(report.writes.p99_us / 1e3, 2),
+                fixed(cpu_us(&report), 1),
+                fixed(report.other_cpu_cores.unwrap_or(0.0), 2),
+            ]);
+        }
+        series.push(Series { name: mix.to_owned(), points });
+    }
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
+    let title = "CATS Fig. 3: latency against throughput, three hosts";
+    let chart = Chart {
+        title: format!("{} clients, one operation each on its way", list(&size.connections)),
+        x: axis("throughput (operations per second)"),
+        y: axis("mean (ms)"),
+        series,
+        marks: Vec::new(),
+    };
+    Ok(Page {
+        name: "fig3".to_owned(),
+        title: "Figure 3: latency against throughput".to_owned(),
+        notes: vec![
+            format!(
+                "Three real hosts, three replicas, durability `memory`, {} keys of 1,024 bytes \
+                 chosen uniformly. Each client is a connection with one operation on its way; \
+                 clients are spread over the hosts. Other load is what neither hosts nor load \
+                 generator used: the smaller, the better the row.",
+                size.keys
+            ),
+            "The paper's curve (4 to 128 threads) is flat until the servers are busy and then \
+             bends upwards: about 4,000 operations a second at 8 ms with 32 threads."
+                .to_owned(),
+        ],
+        tables: vec![table],
+        picture: render(title, &[chart]),
+    })
+}
+
+fn list(numbers: &[usize]) -> String {
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    texts.join(", ")
+}

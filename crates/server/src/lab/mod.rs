@@ -1,0 +1,53 @@
+//! `lab`: measurements that repeat those of the papers, and write tables and pictures.
+//!
+//! Each figure is one command: it starts the clusters it needs from this executable, on loopback
+//! and in a temporary directory, and stops them again. What is measured on real hosts and what is
+//! simulated never stand in one table. Nothing here asserts a time.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cats`] | which figures of CATS to repeat, and at which size |
+//! | [`load`] | Fig. 3: latency against throughput as load grows |
+//! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
+//! | [`elastic`] | Fig. 5: hosts join and leave under constant load |
+//! | [`paired`], [`price`] | Fig. 6 and 7: the price of atomicity, by paired runs |
+//! | [`statistics`] | means and their confidence intervals |
+//! | [`cluster`] | a real cluster for a measurement |
+//! | [`page`] | tables and pictures as files |
+
+pub mod calibrate;
+pub mod cats;
+pub mod cluster;
+pub mod elastic;
+pub mod load;
+pub mod page;
+pub mod paired;
+pub mod price;
+pub mod scale;
+pub mod statistics;
+
+use crate::cli::exit::Failure;
+
+/// The arguments of `lab`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: quorate lab cats --figure 3 --quick --output /tmp/cats")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Repeat the figures of the CATS paper: throughput, scalability, elasticity, price of atomicity
+    Cats(cats::CatsArgs),
+}
+
+/// Runs `lab`.
+///
+/// # Errors
+/// A cluster could not be started, a measurement failed, or a file could not be written.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::Cats(args) => cats::run(args),
+    }
+}
