@@ -183,8 +183,9 @@ impl<'a> Cluster<'a> {
             let catalog = self.founders.catalog(&self.scenario, node);
             let mut rng = Rng::new(node.0);
             let overlay = self.founders.overlay(&self.scenario, node, index, &mut rng);
+            let purge = Span::millis(self.scenario.purge_ms);
             let (host, mut around) = self.lend(index);
-            host.start(overlay, &catalog, None, &mut around)?;
+            host.start(overlay, &catalog, purge, None, &mut around)?;
         }
         while !self.hosts.iter().all(Host::is_ready) {
             self.step()?;
