@@ -354,7 +354,7 @@ impl Node {
                 let release = match note {
                     Note::ViewInstalled(_) => Release::Lane,
                     // A hint that promises nothing.
-                    Note::Ring(_) => Release::Early,
+                    Note::Ring(_) | Note::Load(_) => Release::Early,
                 };
                 self.admit(index, &release, Held::Note(slot, note), host);
             }
@@ -404,6 +404,12 @@ impl Node {
             Held::Note(from, Note::ViewInstalled(view)) => {
                 for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
                     self.call(index, host, |lane, env| lane.on_view(&view, env));
+                }
+            }
+            Held::Note(from, Note::Load(load)) => {
+                let lane = self.slots[usize::from(from)].id;
+                if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
+                    self.call(overlay, host, |process, env| process.on_load(lane, load, env));
                 }
             }
             Held::Note(from, Note::Ring(ring)) => {

@@ -84,6 +84,7 @@ pub(crate) mod index;
 pub(crate) mod install;
 pub(crate) mod invite;
 pub mod keys;
+pub(crate) mod load;
 pub(crate) mod locate;
 pub mod message;
 pub(crate) mod page;
