@@ -8,6 +8,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`disk`] | a node's bytes, and what of them a crash takes away |
+//! | [`shown`] | what happened, in words |
 //! | [`world`] | nodes, messages in flight, one clock |
 //! | [`script`] | the commands |
 //!
@@ -15,6 +16,7 @@
 
 pub(crate) mod disk;
 pub(crate) mod script;
+pub(crate) mod shown;
 pub(crate) mod world;
 
 use bytes::Bytes;
