@@ -140,6 +140,8 @@ pub(super) struct Group {
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
     pub touched: Time,
+    /// When the newcomer that is wished for was last told to learn.
+    pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.
     pub purge: super::purge::Purge,
 }
@@ -165,6 +167,7 @@ impl Group {
             share: super::load::Share::default(),
             moved: Moved::default(),
             touched: Time(0),
+            taught: None,
             purge: super::purge::Purge::default(),
         }
     }

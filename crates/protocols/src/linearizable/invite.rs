@@ -32,7 +32,8 @@ struct Invitation {
 impl Linearizable {
     /// Invites the newcomers that this node owes an invitation.
     pub(super) fn invite_owed(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let Some(group) = self.group(view) else { return };
+        let Some(group) = self.group_mut(view) else { return };
+        group.touched = cx.now;
         for owed in &group.record.owed {
             let (next, old) = (owed.next.clone(), owed.old.clone());
             let generation = group.record.generation;

@@ -134,7 +134,9 @@ impl Linearizable {
             }
             _ => {
                 let is_owing = !group.record.owed.is_empty();
-                if is_owing {
+                // Not each time: who is invited in vain tells at once, and that leads here again.
+                let is_time = cx.now >= group.touched + self.settings.pace.tend;
+                if is_owing && is_time {
                     self.invite_owed(view, cx);
                 }
                 self.tend_purge(view, cx) || is_owing
