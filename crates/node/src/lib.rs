@@ -29,6 +29,7 @@ pub mod host;
 pub mod lanes;
 mod memory;
 pub mod node;
+mod peers;
 pub mod pump;
 pub mod table;
 pub mod timers;

@@ -3,6 +3,7 @@
 use crate::gate::{Gate, Held, Needs};
 use crate::host::Host;
 use crate::lanes::LaneSpec;
+use crate::peers::Peers;
 use crate::table::{LaneReader, LaneTable};
 use crate::timers::Timers;
 use alloc::boxed::Box;
@@ -13,7 +14,7 @@ use bytes::Bytes;
 use core::cell::RefCell;
 use quorate_kernel::effects::{Note, Recipients, Release};
 use quorate_kernel::error::{Fatal, WireError};
-use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Start, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
@@ -52,8 +53,7 @@ pub struct Node {
     batch: Batch,
     unsynced: VecDeque<(Lsn, usize)>,
     unsynced_bytes: usize,
-    /// The highest start seen of each peer; a lower one is refused.
-    peers: Vec<(NodeId, Start)>,
+    peers: Peers,
     free: VecDeque<Held>,
     raised: Vec<Raised>,
     fatal: RefCell<Option<Fatal>>,
@@ -93,7 +93,7 @@ impl Node {
             batch: Batch { lsn: Lsn(recovered.0 + 1), ..Batch::default() },
             unsynced: VecDeque::new(),
             unsynced_bytes: 0,
-            peers: Vec::new(),
+            peers: Peers::default(),
             free: VecDeque::new(),
             raised: Vec::new(),
             fatal: RefCell::new(None),
@@ -151,21 +151,9 @@ impl Node {
     /// source.
     fn is_current(&mut self, received: &Received) -> bool {
         let target = received.target;
-        if target.node != self.me.node || (target.start.0 != 0 && target.start != self.me.start) {
-            return false;
-        }
-        let source = received.source;
-        match self.peers.iter_mut().find(|(node, _)| *node == source.node) {
-            Some((_, highest)) if *highest > source.start => false,
-            Some((_, highest)) => {
-                *highest = source.start;
-                true
-            }
-            None => {
-                self.peers.push((source.node, source.start));
-                true
-            }
-        }
+        let is_mine =
+            target.node == self.me.node && (target.start.0 == 0 || target.start == self.me.start);
+        is_mine && self.peers.admit(received.source)
     }
 
     /// A client asks a lane.

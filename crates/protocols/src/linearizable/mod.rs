@@ -74,6 +74,7 @@
 //! no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
+pub(crate) mod by_id;
 pub(crate) mod codec;
 pub(crate) mod coordinator;
 pub mod engine;

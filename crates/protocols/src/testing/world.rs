@@ -5,9 +5,11 @@ use super::Scripted;
 use super::disk::Disk;
 pub(crate) use super::shown::incarnation;
 use super::shown::{self, Row, show_note, show_operation, show_outcome};
+pub(crate) use super::views::view;
+use super::views::{change, view_of};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::effects::{Effect, Effects, Recipients, Release};
-use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Context, Recovery, Request};
 use quorate_kernel::ring::{Ring, RingHost};
@@ -88,29 +90,6 @@ pub(crate) struct Setup {
     pub first: Option<u64>,
     /// For the engine.
     pub options: Vec<String>,
-}
-
-/// A view of the one group of a world.
-pub(crate) fn view(version: u64, members: &[u64]) -> View {
-    view_of(Range::ALL, version, members)
-}
-
-fn view_of(range: Range, version: u64, members: &[u64]) -> View {
-    let id = ViewId { group: GroupId(1), version };
-    View::new(id, range, members.iter().copied().map(NodeId).collect())
-}
-
-/// The change that makes one view of another.
-fn change(old: &View, new: &View) -> Change {
-    let lacking = |members: &[NodeId], other: &View| {
-        members.iter().copied().find(|node| other.index_of(*node).is_none())
-    };
-    match (lacking(old.members(), new), lacking(new.members(), old)) {
-        (Some(out), Some(into)) => Change::Replace { out, into },
-        (Some(out), None) => Change::Shrink { out },
-        (None, Some(into)) => Change::Grow { into },
-        (None, None) => panic!("the members stay the same"),
-    }
 }
 
 impl<P: Scripted> World<P> {
