@@ -8,7 +8,6 @@ use crate::table::{LaneReader, LaneTable};
 use crate::timers::Timers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::cell::RefCell;
@@ -21,7 +20,6 @@ use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Class, Durable, Reader, Write, store_key};
 use quorate_kernel::time::{Time, WallTime};
-use quorate_kernel::view::View;
 use quorate_kernel::wire::{Body, Frame, Received};
 
 struct Slot {
@@ -203,14 +201,6 @@ impl Node {
         }
         for index in 0..self.slots.len() {
             self.call(index, host, |lane, env| lane.on_durable(durable, env));
-        }
-        self.drain(host);
-    }
-
-    /// A newer view of a group was decided.
-    pub fn view(&mut self, view: &Arc<View>, host: &mut dyn Host) {
-        for index in 0..self.slots.len() {
-            self.call(index, host, |lane, env| lane.on_view(view, env));
         }
         self.drain(host);
     }

@@ -10,7 +10,7 @@ pub enum Step {
     Nothing,
     /// A phase is over: send this to all members and wait for a fresh [`super::backoff`].
     Send(Message),
-    /// This change is decided: send it to all members as `P3A`, which [`super::Proposer::retry`] repeats,
+    /// This change is decided: send it to all members as `P3A`, which `Proposer::retry` repeats,
     /// and install it here. It may be another one than was wanted.
     Decided(Change),
     /// A majority of the view's members have left the view: the proposer has done its work.
@@ -21,7 +21,7 @@ pub enum Step {
         /// What the member has installed.
         installed: ViewId,
     },
-    /// A member has promised another proposer this higher round. Call [`super::Proposer::retry`] after a
+    /// A member has promised another proposer this higher round. Call `Proposer::retry` after a
     /// longer wait; until then a majority may still consent.
     Refused {
         /// The round to go above; the proposer remembers it.

@@ -10,6 +10,7 @@
 //! | [`disk`] | a node's bytes, and what of them a crash takes away |
 //! | [`shown`] | what happened, in words |
 //! | [`world`] | nodes, messages in flight, one clock |
+//! | [`setup`] | what it begins with |
 //! | [`views`] | the views of its groups |
 //! | [`script`] | the commands |
 //!
@@ -17,6 +18,7 @@
 
 pub(crate) mod disk;
 pub(crate) mod script;
+pub(crate) mod setup;
 pub(crate) mod shown;
 pub(crate) mod views;
 pub(crate) mod world;

@@ -3,6 +3,7 @@
 
 use super::Scripted;
 use super::disk::Disk;
+pub(crate) use super::setup::Setup;
 pub(crate) use super::shown::incarnation;
 use super::shown::{self, Row, show_note, show_operation, show_outcome};
 pub(crate) use super::views::view;
@@ -74,22 +75,6 @@ pub(crate) struct World<P: Scripted> {
     /// The views that are decided one after the other, by version.
     views: BTreeMap<u64, View>,
     options: Vec<String>,
-}
-
-/// How a world is set up.
-#[derive(Clone, Default)]
-pub(crate) struct Setup {
-    /// How many nodes the first view has.
-    pub members: u64,
-    /// How many nodes know the first view and are not in it.
-    pub spares: u64,
-    /// Whether data is kept in memory alone.
-    pub is_memory: bool,
-    /// The first position of the one group's range. Without it the group has the whole ring; with
-    /// it there is room below for the hosts' tokens, so that the ring asks for no split.
-    pub first: Option<u64>,
-    /// For the engine.
-    pub options: Vec<String>,
 }
 
 impl<P: Scripted> World<P> {
