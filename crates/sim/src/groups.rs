@@ -67,6 +67,12 @@ impl Groups {
     pub fn of(host: &Host) -> Option<Groups> {
         let mut groups = Groups::default();
         host.inspect(LANE, &mut groups);
+        let own = host.node_id.to_string();
+        for row in &mut groups.rows {
+            // A learner copies data for a view that it is not in.
+            row.is_member &= row.members.contains(&own);
+            row.is_ready &= row.is_member;
+        }
         (host.running != Running::Down).then_some(groups)
     }
 
