@@ -144,8 +144,8 @@ fn notes(size: &Size, report: &Report) -> Vec<String> {
              alone, {} a second whatever the latency, over {CONNECTIONS} connections to the three \
              founders; a latency counts from when an operation was due. Every {} s a host joins, \
              three times, and then the last one is drained, three times; a drained host keeps \
-             running and holds nothing. Settled is when the groups that hosts know changed last, seen \
-             ten times a second.",
+             running and holds nothing. Settled is when the groups that hosts know changed last, \
+             seen ten times a second.",
             size.elastic_keys,
             size.rate,
             size.step.as_secs_f64()
