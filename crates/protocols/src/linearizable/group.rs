@@ -138,6 +138,9 @@ pub(super) struct Group {
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
     pub touched: Time,
+    /// Since when a newer view is known of which this member is none, and nobody tells how it came
+    /// about.
+    pub outpaced: Option<Time>,
     /// When the newcomer that is wished for was last told to learn.
     pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.
@@ -164,6 +167,7 @@ impl Group {
             stamped: 0,
             moved: Moved::default(),
             touched: Time(0),
+            outpaced: None,
             taught: None,
             purge: super::purge::Purge::default(),
         }
