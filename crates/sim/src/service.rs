@@ -29,6 +29,8 @@ const REPLICAS: u8 = 3;
 pub const CLIENTS_MAX: usize = 1 << 16;
 /// The most simulated time hosts may take until they can serve.
 const READY_NS: u64 = 10_000_000_000;
+/// How often hosts look for tombstones; there are none.
+const PURGE: Span = Span::secs(60);
 const MILLION: u64 = 1_000_000;
 
 /// What the processor of a host costs.
@@ -183,9 +185,8 @@ impl<'a> Cluster<'a> {
             let catalog = self.founders.catalog(&self.scenario, node);
             let mut rng = Rng::new(node.0);
             let overlay = self.founders.overlay(&self.scenario, node, index, &mut rng);
-            let purge = Span::millis(self.scenario.purge_ms);
             let (host, mut around) = self.lend(index);
-            host.start(overlay, &catalog, purge, None, &mut around)?;
+            host.start(overlay, &catalog, PURGE, None, &mut around)?;
         }
         while !self.hosts.iter().all(Host::is_ready) {
             self.step()?;

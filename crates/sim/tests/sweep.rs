@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Load, Ring};
 use quorate_kernel::storage::Durable;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::View;
@@ -104,6 +104,10 @@ impl Lane for Liar {
 
     fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>) {
         self.inner.on_control(ticket, control, deadline, env);
+    }
+
+    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
+        self.inner.on_load(lane, load, env);
     }
 
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {

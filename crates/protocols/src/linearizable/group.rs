@@ -134,6 +134,8 @@ pub(super) struct Group {
     pub wished: Option<(quorate_kernel::view::Change, Time)>,
     /// The highest version any reply of this start was stamped with.
     pub stamped: u64,
+    /// About how much it holds.
+    pub share: super::load::Share,
     /// Data moved by transfers of this start, for status and metrics.
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
@@ -165,6 +167,7 @@ impl Group {
             heard: BTreeMap::new(),
             wished: None,
             stamped: 0,
+            share: super::load::Share::default(),
             moved: Moved::default(),
             touched: Time(0),
             outpaced: None,

@@ -123,7 +123,7 @@ impl Linearizable {
         // Of a node that left before the split nobody expects a part; it may still be a source.
         let was_ready = group.is_source();
         group.record.status = Status::Retired { was_ready, forgot: false, parts: parts.to_vec() };
-        // A newcomer that never came is invited to the view before the split, and follows from there.
+        // A newcomer that never came is invited to the view before the split, and goes on from it.
         group.transfer = None;
         Self::persist(group, cx);
         if !was_member {

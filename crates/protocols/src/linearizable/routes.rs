@@ -140,7 +140,8 @@ mod tests {
                 let view = view(group, version, spread(low), spread(high));
                 routes.learn(&view);
                 for (at, known) in (0..).zip(&mut model) {
-                    if view.range.contains(spread(at)) && known.is_none_or(|known| known < version) {
+                    let is_newer = known.is_none_or(|known| known < version);
+                    if view.range.contains(spread(at)) && is_newer {
                         *known = Some(version);
                     }
                 }

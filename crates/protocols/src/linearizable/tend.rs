@@ -54,6 +54,7 @@ impl Linearizable {
             is_busy |= self.tend_group(view, cx);
         }
         self.propose_all(cx);
+        self.tell_load(cx);
         let has_garbage = self.sweep(cx);
         if has_garbage {
             self.tend_at(cx.now + SWEEP_AFTER, cx);

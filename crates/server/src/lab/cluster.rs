@@ -21,6 +21,9 @@ use tempfile::TempDir;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How often hosts are asked whether they have settled.
 const AGAIN: Duration = Duration::from_millis(100);
+/// How long nothing may have changed until a cluster counts as settled: longer than hosts take to
+/// renew what they show.
+const STILL: Duration = Duration::from_millis(1500);
 /// The states of a keyspace that are zero where nothing moves.
 const MOVING: [&str; 3] = ["groups_lacking_data", "transfers", "changes_wanted"];
 
@@ -141,47 +144,48 @@ impl Cluster {
             .map_err(|_| Failure::failed(format!("{address}: the answer is no status")))
     }
 
-    /// Whether nothing moves and nothing waits to move, as far as every host knows, and this host
-    /// has data.
-    fn is_settled_with(&self, newcomer: u32) -> Result<bool, Failure> {
+    /// Whether nothing moves and nothing waits to move, as far as every host said last: hosts renew
+    /// what they say once a second.
+    fn is_still(&self) -> Result<bool, Failure> {
         for number in &self.numbers {
             let status = self.status(*number)?;
             let state = |name: &str| number_in(&status["keyspaces"][0]["state"][name]);
-            let is_filled = *number != newcomer || state("groups") > Some(0);
-            let is_still = MOVING.iter().all(|name| state(name) == Some(0));
-            if !(is_filled && is_still) {
+            if MOVING.iter().any(|name| state(name) != Some(0)) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether no host knows a group with this one as a member.
-    fn is_drained(&self, leaver: u32) -> Result<bool, Failure> {
-        let node = self.status(leaver)?["node"].as_str().unwrap_or_default().to_owned();
-        for number in &self.numbers {
-            if membership::groups_of(&membership::ring(&self.http(*number)?)?, &node) > 0 {
-                return Ok(false);
+    /// Waits until nothing has moved for a while; when the groups that hosts know changed last.
+    /// None if that does not happen in time, or a host that drains still holds something.
+    ///
+    /// # Errors
+    /// A host does not answer.
+    pub fn settled(&self, leaver: Option<u32>, until: Instant) -> Result<Option<Instant>, Failure> {
+        let leaver = leaver.map(|number| self.node(number)).transpose()?;
+        let (mut known, mut changed) = (String::new(), Instant::now());
+        while Instant::now() < until {
+            let (mut now_known, mut held) = (String::new(), 0);
+            for number in &self.numbers {
+                let ring = membership::ring(&self.http(*number)?)?;
+                held += leaver.as_deref().map_or(0, |node| membership::groups_of(&ring, node));
+                now_known.push_str(&groups(&ring));
             }
+            if now_known != known {
+                (known, changed) = (now_known, Instant::now());
+            }
+            if held == 0 && changed.elapsed() > STILL && self.is_still()? {
+                return Ok(Some(changed));
+            }
+            std::thread::sleep(AGAIN);
         }
-        Ok(true)
+        Ok(None)
     }
 
-    /// Waits until a host that joined holds its share and nothing moves any more; whether that
-    /// happened in time.
-    ///
-    /// # Errors
-    /// A host does not answer.
-    pub fn await_joined(&self, newcomer: u32, until: Instant) -> Result<bool, Failure> {
-        await_that(until, || self.is_settled_with(newcomer))
-    }
-
-    /// Waits until a host that drains holds nothing; whether that happened in time.
-    ///
-    /// # Errors
-    /// A host does not answer.
-    pub fn await_drained(&self, leaver: u32, until: Instant) -> Result<bool, Failure> {
-        await_that(until, || self.is_drained(leaver))
+    /// The node of a host.
+    fn node(&self, number: u32) -> Result<String, Failure> {
+        Ok(self.status(number)?["node"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Bytes of records that all hosts have fetched from others so far.
@@ -228,19 +232,15 @@ fn number_in(value: &Value) -> Option<u64> {
     value.as_str()?.parse().ok()
 }
 
-fn await_that(
-    until: Instant,
-    mut holds: impl FnMut() -> Result<bool, Failure>,
-) -> Result<bool, Failure> {
-    loop {
-        if holds()? {
-            return Ok(true);
-        }
-        if Instant::now() >= until {
-            return Ok(false);
-        }
-        std::thread::sleep(AGAIN);
-    }
+/// The groups of a ring report, each with its version, members and standing; not how far a move is.
+fn groups(ring: &Value) -> String {
+    let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
+    let groups = keyspaces.flat_map(|keyspace| keyspace["groups"].as_array().into_iter().flatten());
+    let word = |group: &Value| {
+        let cells = ["group", "version", "members", "standing"].map(|name| group[name].to_string());
+        cells.join(" ")
+    };
+    groups.map(word).collect()
 }
 
 impl From<BenchError> for Failure {

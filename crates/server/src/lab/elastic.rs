@@ -83,15 +83,14 @@ fn step(cluster: &mut Cluster, size: &Size, begun: Instant, order: Order) -> Res
     let moved_before = cluster.moved_bytes()?;
     cluster.tell(&order)?;
     let done = since();
-    let (what, is_settled) = match order {
-        Order::Drain { host } => (format!("drain {host}"), cluster.await_drained(host, until)?),
-        _ => {
-            let newcomer = cluster.last();
-            (format!("join {newcomer}"), cluster.await_joined(newcomer, until)?)
-        }
+    let (what, leaver) = match order {
+        Order::Drain { host } => (format!("drain {host}"), Some(host)),
+        _ => (format!("join {}", cluster.last()), None),
     };
-    let settled = is_settled.then(since);
-    eprintln!("figure 5: {what} at {at:.1} s, settled {settled:?}");
+    let settled = cluster.settled(leaver, until)?;
+    let settled = settled.map(|when| when.saturating_duration_since(begun).as_secs_f64());
+    let shown = settled.map_or_else(|| "not seen".to_owned(), |at| format!("{at:.1} s"));
+    eprintln!("figure 5: {what} at {at:.1} s, settled {shown}");
     let moved_bytes = cluster.moved_bytes()?.saturating_sub(moved_before);
     std::thread::sleep(next.saturating_duration_since(Instant::now()));
     Ok(Step { what, at, done, settled, moved_bytes })
@@ -104,24 +103,28 @@ fn page(size: &Size, steps: &[Step], report: &Report) -> Page {
         let points = report.intervals.iter().map(|piece| (middle(piece), of(piece)));
         Series { name: name.to_owned(), points: points.collect() }
     };
-    let marks: Vec<_> = steps.iter().map(|step| (step.at, step.what.clone())).collect();
-    let chart = |title: &str, y, series| Chart {
+    let marks = |is_named: bool| {
+        let name = |step: &Step| if is_named { step.what.clone() } else { String::new() };
+        steps.iter().map(|step| (step.at, name(step))).collect()
+    };
+    let chart = |title: &str, y, series, is_named| Chart {
         title: title.to_owned(),
         x: axis("seconds", Scale::Linear),
         y,
         series,
-        marks: marks.clone(),
+        marks: marks(is_named),
     };
     let latency =
         vec![line("mean", |piece| piece.mean_us / 1e3), line("p99", |piece| piece.p99_us / 1e3)];
     let rate = |piece: &Interval| (piece.reads + piece.writes) as f64 / piece.seconds;
     let errors = |piece: &Interval| piece.errors as f64 / piece.seconds;
     let charts = [
-        chart("Latency", axis("ms", Scale::Log), latency),
+        chart("Latency", axis("ms", Scale::Log), latency, true),
         chart(
             "Operations",
             axis("per s", Scale::Linear),
             vec![line("answered", rate), line("errors", errors)],
+            false,
         ),
     ];
     Page {
@@ -141,7 +144,8 @@ fn notes(size: &Size, report: &Report) -> Vec<String> {
              alone, {} a second whatever the latency, over {CONNECTIONS} connections to the three \
              founders; a latency counts from when an operation was due. Every {} s a host joins, \
              three times, and then the last one is drained, three times; a drained host keeps \
-             running and holds nothing.",
+             running and holds nothing. Settled is when the groups that hosts know changed last, \
+             seen ten times a second.",
             size.elastic_keys,
             size.rate,
             size.step.as_secs_f64()

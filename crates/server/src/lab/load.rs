@@ -72,6 +72,11 @@ pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
         }
         series.push(Series { name: mix.to_owned(), points });
     }
+    Ok(page(size, table, series))
+}
+
+/// The page of what was measured.
+fn page(size: &Size, table: Table, series: Vec<Series>) -> Page {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
     let title = "CATS Fig. 3: latency against throughput, three hosts";
     let chart = Chart {
@@ -81,7 +86,7 @@ pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
         series,
         marks: Vec::new(),
     };
-    Ok(Page {
+    Page {
         name: "fig3".to_owned(),
         title: "Figure 3: latency against throughput".to_owned(),
         notes: vec![
@@ -98,7 +103,7 @@ pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
         ],
         tables: vec![table],
         picture: render(title, &[chart]),
-    })
+    }
 }
 
 fn list(numbers: &[usize]) -> String {

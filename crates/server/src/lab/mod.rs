@@ -38,7 +38,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Repeat the figures of the CATS paper: throughput, scalability, elasticity, price of atomicity
+    /// Repeat the figures of the CATS paper
     Cats(cats::CatsArgs),
 }
 

@@ -46,6 +46,11 @@ pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
         }
         series.push(Series { name: mix.to_owned(), points });
     }
+    if let Some((servers, throughput)) = series[0].points.first().copied() {
+        let linear = |count: &usize| (*count as f64, throughput * *count as f64 / servers);
+        let points = size.servers.iter().map(linear).collect();
+        series.push(Series { name: "slope 1".to_owned(), points });
+    }
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
     let chart = Chart {
         title: format!("Simulated; {CLIENTS_PER_THREE} clients for each three servers"),
