@@ -61,15 +61,31 @@ impl Founders {
         Catalog { keyspaces: vec![keyspace.expect("a scenario's replicas were checked")] }
     }
 
-    /// What the overlay of a host begins with.
+    /// Whom a host that joins is told of: the nodes that are there now. A founder that was wiped is
+    /// there by another name.
+    fn contacts(&self, present: &[(NodeId, HostIndex)]) -> Vec<RingHost> {
+        let contact = |(node, index): &(NodeId, HostIndex)| RingHost {
+            who: Incarnation { node: *node, start: Start(0) },
+            address: format!("n{}", index + 1),
+            zone: String::new(),
+            tokens: self.ring.host(*node).map_or_else(Vec::new, |host| host.tokens.clone()),
+            standing: Standing::Up,
+            is_suspected: false,
+        };
+        present.iter().map(contact).collect()
+    }
+
+    /// What the overlay of a host begins with. `present` are the nodes that take part now.
     #[must_use]
     pub fn overlay(
         &self,
         scenario: &Scenario,
         node: NodeId,
         index: HostIndex,
+        present: &[(NodeId, HostIndex)],
         rng: &mut Rng,
     ) -> overlay::Settings {
+        let is_founder = self.ring.host(node).is_some();
         let tokens = match self.ring.host(node) {
             Some(host) => host.tokens.clone(),
             None if scenario.keeps_view => Vec::new(),
@@ -79,7 +95,7 @@ impl Founders {
             address: format!("n{}", index + 1),
             zone: String::new(),
             tokens,
-            hosts: self.ring.hosts().to_vec(),
+            hosts: if is_founder { self.ring.hosts().to_vec() } else { self.contacts(present) },
             replicas_max: usize::from(self.replicas),
             balance: false,
         }

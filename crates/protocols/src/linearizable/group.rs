@@ -140,6 +140,9 @@ pub(super) struct Group {
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
     pub touched: Time,
+    /// Since when a newer view is known of which this member is none, and nobody tells how it came
+    /// about.
+    pub outpaced: Option<Time>,
     /// When the newcomer that is wished for was last told to learn.
     pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.
@@ -167,6 +170,7 @@ impl Group {
             share: super::load::Share::default(),
             moved: Moved::default(),
             touched: Time(0),
+            outpaced: None,
             taught: None,
             purge: super::purge::Purge::default(),
         }

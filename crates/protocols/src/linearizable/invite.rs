@@ -182,6 +182,10 @@ impl Linearizable {
                     }
                     return;
                 }
+                // It missed that it left.
+                Status::Ready | Status::Busy { .. } | Status::Retired { .. } if is_stale => {
+                    return self.outpaced(from, &view, cx);
+                }
                 // It still holds data for others.
                 Status::Retired { .. } | Status::Ready | Status::Busy { .. } | Status::Forgot => {
                     return;

@@ -9,6 +9,7 @@ use super::keys::segments;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
 use quorate_kernel::limits::ROUTES_MAX;
 use quorate_kernel::view::View;
 
@@ -23,6 +24,12 @@ impl Routes {
     pub fn find(&self, position: u64) -> Option<&Arc<View>> {
         let (_, (first, view)) = self.intervals.range(position..).next()?;
         (*first <= position).then_some(view)
+    }
+
+    /// The newest view known of a group.
+    pub fn of(&self, group: GroupId) -> Option<&Arc<View>> {
+        let views = self.intervals.values().map(|(_, view)| view);
+        views.filter(|view| view.id.group == group).max_by_key(|view| view.id.version)
     }
 
     /// Takes in a view, wherever no newer one is known; returns whether that changed anything.
