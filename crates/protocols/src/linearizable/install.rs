@@ -98,7 +98,9 @@ impl Linearizable {
             let forgot = group.record.status == Status::Forgot;
             group.record.status = Status::Retired { was_ready, forgot, parts: Vec::new() };
             group.transfer = None;
+            self.note_left(of.group, next.id.version, cx);
         }
+        let Some(group) = self.group_mut(of) else { return };
         // A newcomer that is gone again is owed nothing. What a node that was out before decided
         // owes, its members owe.
         group.record.owed.retain(|owed| next.index_of(owed.newcomer).is_some());
@@ -195,6 +197,7 @@ impl Linearizable {
         group.heard.clear();
         Self::persist(group, cx);
         let view = Arc::clone(&group.view);
+        self.note_left(view.id.group, view.id.version, cx);
         self.learn(&view, cx);
         cx.fx.announce(Note::ViewInstalled(view));
         self.tell_now(cx);

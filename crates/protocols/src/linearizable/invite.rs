@@ -55,6 +55,11 @@ impl Linearizable {
         if !is_for_me || old.index_of(from.node).is_none() {
             return;
         }
+        if self.durable.left.get(&next.id.group).is_some_and(|left| *left >= next.id.version) {
+            // It was a member then, or before, and is none any more.
+            probe!("linearizable/invited_too_late");
+            return self.tell_now(cx);
+        }
         let known = self.group(next.id).map(|group| (group.view.id.version, group.is_member()));
         if known.is_some_and(|(version, is_member)| version >= next.id.version && is_member) {
             // It has been installed; who invites has not heard of it.

@@ -4,6 +4,7 @@
 //! |---|---|---|---|---|
 //! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; when a split's parts are known to all |
 //! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
+//! | state | `left`, group (8) | postcard of the version in which this node was no member any more | leaving a group | never: an invitation may be late |
 //! | state | `garbage`, slot (4), low (8), high (8) | empty | leaving a group | when the range of the slot is empty |
 //! | state | `slot` | postcard of the highest slot used | a new membership | never |
 //! | state | `crashes` | postcard of the crash vector | a peer's refill | never |
@@ -143,6 +144,16 @@ pub(super) fn group_key(group: GroupId) -> Bytes {
 /// Where the change that followed a version of a group stands.
 pub(super) fn decided_key(group: GroupId, version: u64) -> Bytes {
     join(b"decided", &[&group.0.to_be_bytes(), &version.to_be_bytes()])
+}
+
+/// Where it stands in which version this node left a group.
+pub(super) fn left_key(group: GroupId) -> Bytes {
+    join(b"left", &[&group.0.to_be_bytes()])
+}
+
+/// The group of a key that says when this node left it.
+pub(super) fn left_of(key: &[u8]) -> Option<GroupId> {
+    key.strip_prefix(b"left")?.first_chunk().map(|group| GroupId(u64::from_be_bytes(*group)))
 }
 
 /// Where a slot's range stands that must be emptied.

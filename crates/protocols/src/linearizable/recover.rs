@@ -1,7 +1,7 @@
 //! From stored bytes back to state.
 
 use super::group::{Group, Record, Status};
-use super::keys::{Slot, Stored, each_state, state_bytes, state_value};
+use super::keys::{Slot, Stored, each_state, left_of, state_bytes, state_value};
 use super::state::{Durable, Volatile};
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
@@ -22,6 +22,9 @@ impl Linearizable {
         for view in self.settings.first_views.clone() {
             self.volatile.routes.learn(&Arc::new(view));
         }
+        each_state(cx.table, b"left", &mut |key, value| {
+            self.durable.left.extend(left_of(key).map(|group| (group, state_value(value))));
+        });
         let mut records: Vec<Record> = Vec::new();
         each_state(cx.table, b"group", &mut |_, value| records.push(state_value(value)));
         if slot.is_none() {

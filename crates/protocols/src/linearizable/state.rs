@@ -5,7 +5,7 @@ use super::fetch::Budget;
 use super::group::{Group, Record, Standing};
 use super::index::Index;
 use super::invite::Invitations;
-use super::keys::{Slot, Stored, group_key, position_of, state_bytes};
+use super::keys::{Slot, Stored, group_key, left_key, position_of, state_bytes};
 use super::load::Meter;
 use super::locate::Unrouted;
 use super::message::Stamp;
@@ -30,6 +30,9 @@ use quorate_kernel::view::{View, ViewId};
 pub(super) struct Durable {
     /// The groups this node takes part in, or took part in and may still be asked for.
     pub groups: BTreeMap<GroupId, Group>,
+    /// Groups that this node has left, and in which version. It never goes back to an older one,
+    /// however late an invitation is: it has voted there.
+    pub left: BTreeMap<GroupId, u64>,
     /// The highest slot used.
     pub slot: Slot,
     /// Members that told this node that they forgot.
@@ -160,6 +163,12 @@ impl Linearizable {
         let group = Group::new(record);
         Self::persist(&group, cx);
         self.durable.groups.insert(group.view.id.group, group);
+    }
+
+    /// Notes, durably, that this node is no member of a group from this version on.
+    pub(super) fn note_left(&mut self, group: GroupId, version: u64, cx: &mut Context<'_>) {
+        self.durable.left.insert(group, version);
+        cx.fx.put_state(left_key(group), state_bytes(&version));
     }
 
     /// A slot that no membership has used.

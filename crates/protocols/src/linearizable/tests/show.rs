@@ -124,7 +124,8 @@ impl Scripted for Linearizable {
         }
         let name = key.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
         let name = str::from_utf8(&key[..name.min(7)]).expect("names are words");
-        let name = if name.starts_with("group") { "group" } else { name };
+        let known = ["group", "left"].into_iter().find(|known| name.starts_with(known));
+        let name = known.unwrap_or(name);
         let Some(value) = value else { return format!("state {name} is gone") };
         let shown = match name {
             "group" => show_group(&state_value(value)),
@@ -132,6 +133,7 @@ impl Scripted for Linearizable {
             "crashes" => show_crashes(&state_value(value)),
             "slot" => state_value::<Slot>(value).0.to_string(),
             "garbage" => String::new(),
+            "left" => format!("in v{}", state_value::<u64>(value)),
             other => panic!("no state {other:?}"),
         };
         format!("state {name} {}", shown.trim())
