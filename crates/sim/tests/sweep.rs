@@ -216,11 +216,11 @@ fn a_failing_seed_is_reduced_to_what_matters() {
     assert!(shrink::shrink(&mut runner, replay, None).expect("it can be run").is_none());
 }
 
-/// Seeds that once showed a bug: a newcomer that acknowledged writes too early (moves), demands that
-/// gave slow disks and networks too little time (power, views), two hosts that suspected each other
-/// for ten seconds (partition, pause 19) or told each other so without end (loss), a purge that was
-/// announced twice and refused puts (pause), newcomers that were asked at the speed of the network
-/// (elastic 4), and members that were left behind when all who knew had let go (elastic).
+/// Seeds that once showed a bug: a newcomer that acknowledged writes too early (moves), demands
+/// that gave slow disks and networks too little time (power, views), two hosts that suspected each
+/// other for ten seconds (partition, pause 19) or told each other so without end (loss), a purge
+/// that was announced twice and refused puts (pause), newcomers that were asked at the speed of the
+/// network (elastic 4), and members left behind when all who knew had let go (elastic).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
