@@ -14,6 +14,7 @@ mod faults;
 mod init;
 mod join;
 mod load;
+mod net;
 mod peers;
 mod ring;
 mod run;
