@@ -96,7 +96,8 @@ impl Common {
             };
             match self.ask(on, client, operation) {
                 None => connection = None,
-                Some(Completion::Refused | Completion::Unknown) => {}
+                // Who roams does not wait where nothing is to be had.
+                Some(Completion::Refused | Completion::Unknown) => asked = STAY,
                 Some(_) => {
                     self.answered[host].fetch_add(1, Ordering::Relaxed);
                 }

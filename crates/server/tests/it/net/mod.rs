@@ -142,8 +142,9 @@ fn one_way_cuts_and_lost_packets_do_no_harm() {
         load.more(SOME);
         for (from, to) in [(1, 2), (3, 1)] {
             sandbox.cut_one_way(from, to);
-            // Whoever is cut off from one side still has a majority with the third.
+            // Each of the two still has a majority with the third.
             load.more(SOME);
+            load.more_on(&[1, 2, 3], FEW);
             sandbox.heal();
             hosts.until_serving(&[1, 2, 3]);
             load.more_on(&[1, 2, 3], FEW);
