@@ -131,6 +131,13 @@ impl<'a> Hosts<'a> {
         }
     }
 
+    /// Whether a host says that a connection to another is down.
+    pub fn lacks_a_peer(&self, host: usize) -> bool {
+        let status = ordered(&["status", "--format", "json"], host).json();
+        let peers = status["peers"].as_array();
+        peers.expect("a list of peers").iter().any(|peer| peer["up"] == false)
+    }
+
     /// Shows what the hosts logged.
     fn show_logs(&self) {
         for host in 1..=self.running.len() {

@@ -142,6 +142,7 @@ fn one_way_cuts_and_lost_packets_do_no_harm() {
         load.more(SOME);
         for (from, to) in [(1, 2), (3, 1)] {
             sandbox.cut_one_way(from, to);
+            until("the cut is noticed", || hosts.lacks_a_peer(to));
             // Each of the two still has a majority with the third.
             load.more(SOME);
             load.more_on(&[1, 2, 3], FEW);

@@ -2,8 +2,8 @@
 //! bridge that joins them. Packets between hosts are dropped by nft inside the hosts' namespaces.
 //!
 //! A namespace has a name only until the test holds it open. The kernel removes it, and all links
-//! and rules in it, with the last process and the last open file; so nothing is left behind, however
-//! a test ends. To look into one: `nsenter --net=/proc/TEST/fd/N`.
+//! and rules in it, with the last process and the last open file; so nothing is left behind,
+//! however a test ends. To look into one: `nsenter --net=/proc/TEST/fd/N`.
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fmt::Write as _;
