@@ -52,6 +52,8 @@ tools:
 	need go golang-go; \
 	need javac default-jdk-headless; \
 	need mvn maven; \
+	need ip iproute2; \
+	need nft nftables; \
 	need python3 python3; \
 	python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$$packages python3-venv"; \
 	if [ -n "$$packages" ]; then \

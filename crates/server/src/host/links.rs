@@ -19,6 +19,7 @@ use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rope::Rope;
 use quorate_kernel::wire::{Frame, frame_length};
 use quorate_node::pump::Input;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use slab::Slab;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,6 +32,9 @@ const READ_BYTES_MIN: usize = 16 * 1024;
 const READS_MAX: usize = 8;
 /// How long a new connection may take to say hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// How long what was sent may stay unacknowledged. Left alone, TCP waits ever longer, and two hosts
+/// would find each other again as late after a cut as the cut was long.
+const SILENT_WITHIN_MS: u32 = 3_000;
 /// The most accepted connections that have not said hello.
 const STRANGERS_MAX: usize = 64;
 
@@ -206,6 +210,7 @@ impl Links {
         registry.register(&mut link.stream, token(LINK, key), interest).ok()?;
         // Without it small frames wait for the acknowledgement of the ones before.
         link.stream.set_nodelay(true).ok();
+        set_tcp_user_timeout(&link.stream, SILENT_WITHIN_MS).ok();
         // Who accepted learns from the hello which node to greet.
         if let Some(peer) = peer.and_then(|index| self.peers.get(index)) {
             let hello = Hello { to: peer.node, ..self.hello };

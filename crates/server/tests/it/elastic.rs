@@ -21,12 +21,13 @@ fn ctl(data: &Path, order: &[&str]) -> Said {
     said
 }
 
-fn ring(http: &str) -> Value {
+/// What a host knows of the ring.
+pub fn ring(http: &str) -> Value {
     quorate(&["ring", "--http", http, "--format", "json"]).json()
 }
 
 /// Each group's members, by their nodes, as a host knows them.
-fn groups(ring: &Value) -> Vec<Vec<String>> {
+pub fn groups(ring: &Value) -> Vec<Vec<String>> {
     let groups = ring["keyspaces"][0]["groups"].as_array().cloned().unwrap_or_default();
     let text = |member: &Value| member.as_str().expect("a node").to_owned();
     let members = |group: &Value| group["members"].as_array().cloned().unwrap_or_default();
@@ -34,7 +35,7 @@ fn groups(ring: &Value) -> Vec<Vec<String>> {
 }
 
 /// The node of the host at an address of the cluster door.
-fn node_at(ring: &Value, address: &str) -> Option<String> {
+pub fn node_at(ring: &Value, address: &str) -> Option<String> {
     let hosts = ring["hosts"].as_array()?;
     let host = hosts.iter().find(|host| host["address"] == address)?;
     host["node"].as_str().map(str::to_owned)

@@ -25,6 +25,8 @@ const CLIENTS: u32 = 6;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The pause after each operation: the judges look at every operation, so a history is kept small.
 const PAUSE: Duration = Duration::from_millis(1);
+/// How many operations a client that roams asks of one host before it goes to the next.
+const STAY: u32 = 20;
 
 /// An operation and what became of it.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ struct Common {
     doors: Vec<String>,
     epoch: Instant,
     is_over: AtomicBool,
+    /// Clients go from host to host, also without need.
+    is_roaming: bool,
     /// Operations answered by each host.
     answered: Vec<AtomicUsize>,
     records: Mutex<Vec<Record>>,
@@ -68,15 +72,19 @@ impl Common {
     fn run(&self, client: ClientId) {
         let mut rng = Rng::new(u64::from(client.0) + 1);
         let (mut host, mut written) = (client.0 as usize % self.doors.len(), 0_u64);
-        let mut connection = None;
+        let (mut connection, mut asked) = (None, 0);
         while !self.is_over.load(Ordering::Relaxed) {
             std::thread::sleep(PAUSE);
+            if self.is_roaming && asked == STAY {
+                connection = None;
+            }
             let Some(on) = &mut connection else {
-                host = (host + 1) % self.doors.len();
+                (host, asked) = ((host + 1) % self.doors.len(), 0);
                 // Nothing was asked, so nothing is recorded.
                 connection = Client::connect(&self.doors[host], PATIENCE).ok();
                 continue;
             };
+            asked += 1;
             let key = key(rng.below(KEYS));
             let operation = match rng.below(20) {
                 0..10 => Operation::Get { key },
@@ -88,7 +96,8 @@ impl Common {
             };
             match self.ask(on, client, operation) {
                 None => connection = None,
-                Some(Completion::Refused | Completion::Unknown) => {}
+                // Who roams does not wait where nothing is to be had.
+                Some(Completion::Refused | Completion::Unknown) => asked = STAY,
                 Some(_) => {
                     self.answered[host].fetch_add(1, Ordering::Relaxed);
                 }
@@ -133,11 +142,21 @@ pub struct Load {
 impl Load {
     /// Starts the clients on these doors.
     pub fn start(doors: Vec<String>) -> Load {
+        Load::begin(doors, false)
+    }
+
+    /// Starts clients that go from door to door, so that each host is asked all the time.
+    pub fn roaming(doors: Vec<String>) -> Load {
+        Load::begin(doors, true)
+    }
+
+    fn begin(doors: Vec<String>, is_roaming: bool) -> Load {
         let common = Arc::new(Common {
             answered: doors.iter().map(|_| AtomicUsize::new(0)).collect(),
             doors,
             epoch: Instant::now(),
             is_over: AtomicBool::new(false),
+            is_roaming,
             records: Mutex::new(Vec::new()),
         });
         let client = |number| {
@@ -155,6 +174,15 @@ impl Load {
         };
         let goal = answered() + count;
         until("clients are answered", || answered() >= goal);
+    }
+
+    /// Waits until each of these hosts answered this many more operations.
+    pub fn more_on(&self, hosts: &[usize], count: usize) {
+        let answered = |host: usize| self.common.answered[host - 1].load(Ordering::Relaxed);
+        let goals: Vec<usize> = hosts.iter().map(|&host| answered(host) + count).collect();
+        for (&host, goal) in hosts.iter().zip(goals) {
+            until(&format!("host {host} answers clients"), || answered(host) >= goal);
+        }
     }
 
     /// Stops the clients, reads every key on every host given, and hands over the history.
@@ -201,6 +229,20 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// The history without a write whose value was there in the end: a lie that must be noticed.
+    pub fn without_a_final_write(&self) -> Recorded {
+        let is_final = |value: &Completion| matches!(value, Completion::Value(Some(_)));
+        let last = self.records.iter().rfind(|record| is_final(&record.completion));
+        let last = last.expect("a key has a value in the end");
+        let mut without = self.clone();
+        without.records.retain(|record| match (&record.operation, &last.completion) {
+            (Operation::Put { value, .. }, Completion::Value(Some(lost))) => value != lost,
+            _ => true,
+        });
+        assert_eq!(without.records.len() + 1, self.records.len(), "values are unique");
+        without
+    }
+
     /// What the judges say.
     pub fn judged(&self) -> Report {
         let mut recorder = Recorder::new();
