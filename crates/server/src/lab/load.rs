@@ -42,6 +42,7 @@ pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
             "read p99 (ms)",
             "update p99 (ms)",
             "host CPU per op (µs)",
+            "failed",
             "other load (cores)",
         ],
     );
@@ -67,6 +68,7 @@ pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
                 fixed(report.reads.p99_us / 1e3, 2),
                 fixed(report.writes.p99_us / 1e3, 2),
                 fixed(cpu_us(&report), 1),
+                report.errors.values().sum::<u64>().to_string(),
                 fixed(report.other_cpu_cores.unwrap_or(0.0), 2),
             ]);
         }

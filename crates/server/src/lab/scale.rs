@@ -1,12 +1,14 @@
 //! Fig. 4: throughput as servers are added, simulated at costs measured on real hosts.
 
-use super::calibrate::{CLIENTS_PER_THREE, Calibration, NETWORK_US, calibrate};
+use super::calibrate::{Calibration, NETWORK_US, calibrate};
 use super::cats::Size;
 use super::page::{Page, Table, fixed};
 use crate::cli::exit::Failure;
 use quorate_bench::svg::{Axis, Chart, Scale, Series, render};
 use quorate_sim::service::{Load, Served, serve};
 
+/// How many clients there are for each three servers: enough to keep their cores busy.
+const CLIENTS_PER_THREE: usize = 128;
 /// Keys for each simulated server. They hold no value: what a value costs is in the calibration.
 const KEYS_PER_HOST: u64 = 1000;
 
