@@ -60,8 +60,11 @@ pub fn calibrate(port_base: u16, size: &Size) -> Result<Calibration, Failure> {
     Ok(solve(gets, puts))
 }
 
-/// Frames per operation that three hosts take.
-fn frames(read_percent: u64) -> Result<f64, Failure> {
+/// Frames per operation that three simulated hosts take.
+///
+/// # Errors
+/// The simulator failed.
+pub fn frames(read_percent: u64) -> Result<f64, Failure> {
     let load = Load {
         hosts: 3,
         clients_per_three: CLIENTS,

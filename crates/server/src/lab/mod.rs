@@ -11,6 +11,7 @@
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
 //! | [`elastic`] | Fig. 5: hosts join and leave under constant load |
 //! | [`paired`], [`price`] | Fig. 6 and 7: the price of atomicity, by paired runs |
+//! | [`stamps`] | what the stamps of consistent quorums cost, by counting |
 //! | [`moved`], [`killed`] | one host joins, is drained or is killed under load, step by step |
 //! | [`background`] | load while something happens to the cluster |
 //! | [`statistics`] | means and their confidence intervals |
@@ -29,6 +30,7 @@ pub mod page;
 pub mod paired;
 pub mod price;
 pub mod scale;
+pub mod stamps;
 pub mod statistics;
 
 use crate::cli::exit::Failure;
