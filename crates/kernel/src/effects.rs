@@ -3,7 +3,7 @@
 use crate::ids::{Incarnation, NodeId, Start, Ticket};
 use crate::operation::Outcome;
 use crate::process::Process;
-use crate::ring::Ring;
+use crate::ring::{Load, Ring};
 use crate::storage::Class;
 use crate::time::Time;
 use crate::view::View;
@@ -61,6 +61,8 @@ pub enum Note {
     /// What this node believes of the ring has changed. The host is told too: it finds the peers'
     /// addresses there.
     Ring(Arc<Ring>),
+    /// How much this lane has to do, for the overlay.
+    Load(Load),
 }
 
 /// One thing a process asks for.
@@ -190,6 +192,11 @@ impl<P: Process + ?Sized> Effects<P> {
     /// early: it is a hint, and promises nothing that a crash could take back.
     pub fn announce_ring(&mut self, ring: Arc<Ring>) {
         self.list.push(Effect::Announce(Note::Ring(ring)));
+    }
+
+    /// Tells the overlay how much this lane has to do. It leaves early: it is an estimate.
+    pub fn announce_load(&mut self, load: Load) {
+        self.list.push(Effect::Announce(Note::Load(load)));
     }
 
     /// Tells the node something, after everything the lane wrote so far is durable.

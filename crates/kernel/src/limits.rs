@@ -18,8 +18,11 @@ pub const INSTALLS_QUEUED_MAX: usize = 64;
 pub const ROUTES_MAX: usize = 65_536;
 /// The most groups a node takes part in for one keyspace.
 pub const GROUPS_MAX: usize = 4096;
+/// The most keys that a member looks through for one message of a transfer or of a removal of
+/// tombstones: clients wait meanwhile.
+pub const LIST_KEYS_MAX: usize = 1024;
 /// The most keys that one source has listed for a transfer before it is asked for no more.
-pub const TRANSFER_LISTED_MAX: usize = 2 * SCAN_KEYS_MAX;
+pub const TRANSFER_LISTED_MAX: usize = 4 * LIST_KEYS_MAX;
 /// The most keys of a slot that was given up that are deleted in one turn.
 pub const SWEEP_KEYS_MAX: usize = 1024;
 /// The most tombstones that are removed from a group at a time.

@@ -3,7 +3,7 @@
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::operation::{Control, Operation, Outcome, Refusal};
-use crate::ring::Ring;
+use crate::ring::{Load, Ring};
 use crate::rng::Rng;
 use crate::storage::{Class, Durable};
 use crate::time::{Time, WallTime};
@@ -71,6 +71,9 @@ pub trait Process {
 
     /// What this node believes of the ring has changed. A hint: it may be wrong at any time.
     fn on_ring(&mut self, _ring: &Arc<Ring>, _cx: &mut Context<'_, Self>) {}
+
+    /// Another lane of this node says how much it has to do.
+    fn on_load(&mut self, _lane: LaneId, _load: Load, _cx: &mut Context<'_, Self>) {}
 
     /// The node's log has come this far.
     fn on_durable(&mut self, _durable: Durable, _cx: &mut Context<'_, Self>) {}

@@ -37,6 +37,17 @@ pub struct RingHost {
     pub is_suspected: bool,
 }
 
+/// How much a host, or one lane of it, has to do. Estimates: nothing that is right depends on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Load {
+    /// Keys it stores.
+    pub keys: u64,
+    /// Bytes of keys and values it stores.
+    pub bytes: u64,
+    /// Operations it serves in a second.
+    pub operations: u32,
+}
+
 /// A snapshot of the ring as one node believes it to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ring {

@@ -4,8 +4,7 @@ use crate::catalog::{Engine, Keyspace, Mode, Order};
 use alloc::boxed::Box;
 use quorate_kernel::lane::Lane;
 use quorate_kernel::storage::Durability;
-use quorate_protocols::linearizable;
-pub use quorate_protocols::overlay;
+pub use quorate_protocols::{linearizable, overlay};
 
 /// The lane of a keyspace.
 #[must_use]

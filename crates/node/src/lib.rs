@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`node`] | [`node::Node`]: three tables and a router; it knows no protocol |
 //! | [`gate`] | what may not leave yet |
-//! | [`table`] | a lane's bytes: the ordered overlay of what is not durable, over the store |
+//! | [`table`] | a lane's bytes: the ordered layer of what is not durable, over the store |
 //! | `memory` | the data of a lane that is never written |
 //! | [`timers`] | one deadline per (lane, timer), in order |
 //! | [`pump`] | the loop body shared by the server and the simulator |
@@ -29,6 +29,7 @@ pub mod host;
 pub mod lanes;
 mod memory;
 pub mod node;
+mod peers;
 pub mod pump;
 pub mod table;
 pub mod timers;

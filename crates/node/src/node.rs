@@ -3,24 +3,23 @@
 use crate::gate::{Gate, Held, Needs};
 use crate::host::Host;
 use crate::lanes::LaneSpec;
+use crate::peers::Peers;
 use crate::table::{LaneReader, LaneTable};
 use crate::timers::Timers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::cell::RefCell;
 use quorate_kernel::effects::{Note, Recipients, Release};
 use quorate_kernel::error::{Fatal, WireError};
-use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Start, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Class, Durable, Reader, Write, store_key};
 use quorate_kernel::time::{Time, WallTime};
-use quorate_kernel::view::View;
 use quorate_kernel::wire::{Body, Frame, Received};
 
 struct Slot {
@@ -52,8 +51,7 @@ pub struct Node {
     batch: Batch,
     unsynced: VecDeque<(Lsn, usize)>,
     unsynced_bytes: usize,
-    /// The highest start seen of each peer; a lower one is refused.
-    peers: Vec<(NodeId, Start)>,
+    peers: Peers,
     free: VecDeque<Held>,
     raised: Vec<Raised>,
     fatal: RefCell<Option<Fatal>>,
@@ -93,7 +91,7 @@ impl Node {
             batch: Batch { lsn: Lsn(recovered.0 + 1), ..Batch::default() },
             unsynced: VecDeque::new(),
             unsynced_bytes: 0,
-            peers: Vec::new(),
+            peers: Peers::default(),
             free: VecDeque::new(),
             raised: Vec::new(),
             fatal: RefCell::new(None),
@@ -151,21 +149,9 @@ impl Node {
     /// source.
     fn is_current(&mut self, received: &Received) -> bool {
         let target = received.target;
-        if target.node != self.me.node || (target.start.0 != 0 && target.start != self.me.start) {
-            return false;
-        }
-        let source = received.source;
-        match self.peers.iter_mut().find(|(node, _)| *node == source.node) {
-            Some((_, highest)) if *highest > source.start => false,
-            Some((_, highest)) => {
-                *highest = source.start;
-                true
-            }
-            None => {
-                self.peers.push((source.node, source.start));
-                true
-            }
-        }
+        let is_mine =
+            target.node == self.me.node && (target.start.0 == 0 || target.start == self.me.start);
+        is_mine && self.peers.admit(received.source)
     }
 
     /// A client asks a lane.
@@ -215,14 +201,6 @@ impl Node {
         }
         for index in 0..self.slots.len() {
             self.call(index, host, |lane, env| lane.on_durable(durable, env));
-        }
-        self.drain(host);
-    }
-
-    /// A newer view of a group was decided.
-    pub fn view(&mut self, view: &Arc<View>, host: &mut dyn Host) {
-        for index in 0..self.slots.len() {
-            self.call(index, host, |lane, env| lane.on_view(view, env));
         }
         self.drain(host);
     }
@@ -354,7 +332,7 @@ impl Node {
                 let release = match note {
                     Note::ViewInstalled(_) => Release::Lane,
                     // A hint that promises nothing.
-                    Note::Ring(_) => Release::Early,
+                    Note::Ring(_) | Note::Load(_) => Release::Early,
                 };
                 self.admit(index, &release, Held::Note(slot, note), host);
             }
@@ -404,6 +382,12 @@ impl Node {
             Held::Note(from, Note::ViewInstalled(view)) => {
                 for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
                     self.call(index, host, |lane, env| lane.on_view(&view, env));
+                }
+            }
+            Held::Note(from, Note::Load(load)) => {
+                let lane = self.slots[usize::from(from)].id;
+                if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
+                    self.call(overlay, host, |process, env| process.on_load(lane, load, env));
                 }
             }
             Held::Note(from, Note::Ring(ring)) => {

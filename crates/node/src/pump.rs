@@ -2,7 +2,6 @@
 
 use crate::host::Host;
 use crate::node::Node;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
@@ -11,7 +10,6 @@ use quorate_kernel::operation::Control;
 use quorate_kernel::process::Request;
 use quorate_kernel::storage::Durable;
 use quorate_kernel::time::{Time, WallTime};
-use quorate_kernel::view::View;
 
 /// One input of a node.
 #[derive(Debug)]
@@ -40,8 +38,6 @@ pub enum Input {
     },
     /// The log has come this far.
     Durable(Durable),
-    /// A newer view of a group was decided.
-    View(Arc<View>),
 }
 
 /// One turn: every input in order, every timer that is due, one batch.
@@ -64,7 +60,6 @@ pub fn turn(
                 node.control(lane, ticket, control, deadline, host);
             }
             Input::Durable(durable) => node.durable(durable, host),
-            Input::View(view) => node.view(&view, host),
         }
     }
     node.fire(host);

@@ -1,6 +1,6 @@
-//! A lane's bytes: the ordered overlay of what is not durable yet, over the store.
+//! A lane's bytes: the ordered layer of what is not durable yet, over the store.
 //!
-//! An entry stays in the overlay until its batch is as durable as its class must be, so the overlay
+//! An entry stays in the layer until its batch is as durable as its class must be, so the layer
 //! answers two questions at once: what is the newest value, and what must a reader of it wait for.
 //! The data of a `memory` lane is never written, so it has a table of its own ([`crate::memory`]).
 
@@ -22,17 +22,17 @@ struct Entry {
     value: Option<Bytes>,
 }
 
-type Overlay = BTreeMap<Sorted, Entry>;
+type Layer = BTreeMap<Sorted, Entry>;
 
 /// The bytes of one lane.
 #[derive(Debug)]
 pub struct LaneTable {
     durability: Durability,
-    state: Overlay,
-    data: Overlay,
+    state: Layer,
+    data: Layer,
     /// The data of a `memory` lane.
     memory: Memory,
-    /// What each batch wrote, oldest first, to be dropped from the overlay when it is durable.
+    /// What each batch wrote, oldest first, to be dropped from the layer when it is durable.
     state_log: VecDeque<(Lsn, Sorted)>,
     data_log: VecDeque<(Lsn, Sorted)>,
     newest_state: Lsn,
@@ -40,13 +40,13 @@ pub struct LaneTable {
 }
 
 impl LaneTable {
-    /// The empty overlay of a lane.
+    /// The empty layer of a lane.
     #[must_use]
     pub fn new(durability: Durability) -> LaneTable {
         LaneTable {
             durability,
-            state: Overlay::new(),
-            data: Overlay::new(),
+            state: Layer::new(),
+            data: Layer::new(),
             memory: Memory::default(),
             state_log: VecDeque::new(),
             data_log: VecDeque::new(),
@@ -74,17 +74,17 @@ impl LaneTable {
             return;
         }
         let key = Sorted::new(key);
-        let (overlay, log, newest) = match class {
+        let (layer, log, newest) = match class {
             Class::State => (&mut self.state, &mut self.state_log, &mut self.newest_state),
             Class::Data => (&mut self.data, &mut self.data_log, &mut self.newest_data),
         };
         assert!(*newest <= lsn, "batches are numbered upwards");
         *newest = lsn;
         log.push_back((lsn, key.clone()));
-        overlay.insert(key, Entry { lsn, value });
+        layer.insert(key, Entry { lsn, value });
     }
 
-    /// Drops from the overlay what is durable enough and can be read from the store.
+    /// Drops from the layer what is durable enough and can be read from the store.
     pub fn settle(&mut self, durable: Durable) {
         let data_upto = match self.durability {
             Durability::Periodic { .. } => durable.written,
@@ -124,7 +124,7 @@ impl LaneTable {
         }
     }
 
-    fn overlay(&self, class: Class) -> &Overlay {
+    fn layer(&self, class: Class) -> &Layer {
         match class {
             Class::State => &self.state,
             Class::Data => &self.data,
@@ -132,12 +132,12 @@ impl LaneTable {
     }
 }
 
-fn settle(overlay: &mut Overlay, log: &mut VecDeque<(Lsn, Sorted)>, upto: Lsn) {
+fn settle(layer: &mut Layer, log: &mut VecDeque<(Lsn, Sorted)>, upto: Lsn) {
     while log.front().is_some_and(|(lsn, _)| *lsn <= upto) {
         if let Some((_, key)) = log.pop_front()
-            && overlay.get(&key).is_some_and(|entry| entry.lsn <= upto)
+            && layer.get(&key).is_some_and(|entry| entry.lsn <= upto)
         {
-            overlay.remove(&key);
+            layer.remove(&key);
         }
     }
 }
@@ -145,7 +145,7 @@ fn settle(overlay: &mut Overlay, log: &mut VecDeque<(Lsn, Sorted)>, upto: Lsn) {
 /// What a lane reads during one call. A failure of the store is kept for the node, which then stops
 /// and lets nothing out that the call asked for.
 pub struct LaneReader<'a> {
-    /// The lane's overlay.
+    /// The lane's layer.
     pub table: &'a LaneTable,
     /// The lane.
     pub lane: LaneId,
@@ -166,7 +166,7 @@ impl Table for LaneReader<'_> {
         if !self.table.is_logged(class) {
             return self.table.memory.get(key);
         }
-        if let Some(entry) = self.table.overlay(class).get(&Sorted::new(key.clone())) {
+        if let Some(entry) = self.table.layer(class).get(&Sorted::new(key.clone())) {
             return entry.value.clone();
         }
         self.store.get(&store_key(self.lane, class, key)).unwrap_or_else(|fatal| {
@@ -180,7 +180,7 @@ impl Table for LaneReader<'_> {
             return self.table.memory.scan(from, each);
         }
         let start = Sorted::new(Bytes::copy_from_slice(from));
-        let mut upper = self.table.overlay(class).range(start..).peekable();
+        let mut upper = self.table.layer(class).range(start..).peekable();
         let mut more = true;
         let low = store_key(self.lane, class, from);
         let mut high = Vec::from(&store_key(self.lane, class, &[])[..]);

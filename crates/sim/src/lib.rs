@@ -14,7 +14,7 @@
 //! | [`delay`] | distributions of times |
 //! | [`fault`], [`nemesis`] | faults as data, and how a seed draws them |
 //! | [`faults`] | how they happen to the world |
-//! | [`membership`] | who takes part, and what must hold of all groups together |
+//! | [`membership`], [`groups`] | who takes part, and what must hold of all groups together |
 //! | [`workload`] | clients that record histories |
 //! | [`scenario`], [`shipped`], [`prepared`] | scenario files |
 //! | [`trace`] | one line for each event, and their hash |
@@ -32,6 +32,7 @@ pub mod delay;
 pub mod disk;
 pub mod fault;
 mod faults;
+pub mod groups;
 pub mod host;
 pub mod marks;
 pub mod membership;

@@ -1,13 +1,14 @@
 //! Who takes part in a simulated cluster: its founders, and the hosts that join, leave and come
-//! back; and what must hold of all their groups together.
+//! back.
 
-use crate::host::{Host, LANE, Running};
+use crate::groups::{self, Groups};
+use crate::host::{LANE, Running};
 use crate::queue::{Event, HostIndex};
 use crate::scenario::Scenario;
+use crate::workload::Stage;
 use crate::world::World;
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::Control;
-use quorate_kernel::process::Inspect;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
@@ -15,13 +16,13 @@ use quorate_node::catalog::{Catalog, Engine, Keyspace};
 use quorate_node::factory::overlay;
 use quorate_node::pump::Input;
 use quorate_protocols::overlay::balance::{choose_tokens, founding_tokens};
-use std::collections::BTreeMap;
-use std::fmt::Display;
 
 /// The ticket of what the simulator itself asks; nobody waits for the answer.
 pub const NOBODY: Ticket = Ticket(u64::MAX);
 /// How often the groups are looked at while the end is awaited.
 const LOOK_NS: u64 = 100_000_000;
+/// How often they are looked at before.
+pub const WATCH_NS: u64 = 500_000_000;
 
 /// The founders of a cluster, as everybody knows them.
 #[derive(Clone, Debug)]
@@ -60,15 +61,31 @@ impl Founders {
         Catalog { keyspaces: vec![keyspace.expect("a scenario's replicas were checked")] }
     }
 
-    /// What the overlay of a host begins with.
+    /// Whom a host that joins is told of: the nodes that are there now. A founder that was wiped is
+    /// there by another name.
+    fn contacts(&self, present: &[(NodeId, HostIndex)]) -> Vec<RingHost> {
+        let contact = |(node, index): &(NodeId, HostIndex)| RingHost {
+            who: Incarnation { node: *node, start: Start(0) },
+            address: format!("n{}", index + 1),
+            zone: String::new(),
+            tokens: self.ring.host(*node).map_or_else(Vec::new, |host| host.tokens.clone()),
+            standing: Standing::Up,
+            is_suspected: false,
+        };
+        present.iter().map(contact).collect()
+    }
+
+    /// What the overlay of a host begins with. `present` are the nodes that take part now.
     #[must_use]
     pub fn overlay(
         &self,
         scenario: &Scenario,
         node: NodeId,
         index: HostIndex,
+        present: &[(NodeId, HostIndex)],
         rng: &mut Rng,
     ) -> overlay::Settings {
+        let is_founder = self.ring.host(node).is_some();
         let tokens = match self.ring.host(node) {
             Some(host) => host.tokens.clone(),
             None if scenario.keeps_view => Vec::new(),
@@ -78,59 +95,10 @@ impl Founders {
             address: format!("n{}", index + 1),
             zone: String::new(),
             tokens,
-            hosts: self.ring.hosts().to_vec(),
+            hosts: if is_founder { self.ring.hosts().to_vec() } else { self.contacts(present) },
             replicas_max: usize::from(self.replicas),
             balance: false,
         }
-    }
-}
-
-/// What one host says of its groups.
-#[derive(Debug, Default)]
-pub struct Groups {
-    /// Fields that are numbers.
-    fields: BTreeMap<&'static str, u64>,
-    /// Each group's name and version, with its members and range.
-    views: Vec<((String, u64), String)>,
-}
-
-impl Inspect for Groups {
-    fn field(&mut self, name: &'static str, value: &dyn Display) {
-        if let Ok(number) = value.to_string().parse() {
-            self.fields.insert(name, number);
-        }
-    }
-
-    fn row(&mut self, table: &'static str, cells: &[(&'static str, &dyn Display)]) {
-        let cell = |name: &str| {
-            let found = cells.iter().find(|(known, _)| *known == name);
-            found.map_or_else(String::new, |(_, value)| value.to_string())
-        };
-        if table == "groups" {
-            let version = cell("version").parse().unwrap_or(0);
-            let what = format!("{} in ({}, {}]", cell("members"), cell("low"), cell("high"));
-            self.views.push(((cell("group"), version), what));
-        }
-    }
-}
-
-impl Groups {
-    /// What a running host says; `None` if it does not run.
-    #[must_use]
-    pub fn of(host: &Host) -> Option<Groups> {
-        let mut groups = Groups::default();
-        host.inspect(LANE, &mut groups);
-        (host.running != Running::Down).then_some(groups)
-    }
-
-    fn number(&self, name: &str) -> u64 {
-        self.fields.get(name).copied().unwrap_or(0)
-    }
-
-    /// Whether nothing is moving and nothing is wished for here.
-    fn is_settled(&self) -> bool {
-        let names = ["groups_lacking_data", "transfers", "changes_wanted"];
-        names.iter().all(|name| self.number(name) == 0)
     }
 }
 
@@ -169,43 +137,52 @@ impl World<'_> {
         }
     }
 
-    /// Looks at all groups of all hosts: no two hosts may know different views by one name (I2).
-    /// Returns whether every group holds what it should, where it should.
-    pub(crate) fn look(&mut self) -> bool {
-        let said: Vec<(HostIndex, Groups)> = self
-            .hosts
-            .iter()
-            .enumerate()
-            .filter_map(|(index, host)| Some((index, Groups::of(host)?)))
-            .collect();
-        let mut known: BTreeMap<&(String, u64), (&String, HostIndex)> = BTreeMap::new();
-        let mut differing = None;
-        for (host, groups) in &said {
-            for (name, what) in &groups.views {
-                let (other, first) = known.entry(name).or_insert((what, *host));
-                if *other != what {
-                    differing = Some(format!(
-                        "n{} and n{} know view {} of group {} differently: {other}; {what}",
-                        *first + 1,
-                        host + 1,
-                        name.1,
-                        name.0
-                    ));
-                }
-            }
-            self.views = self.views.max(groups.number("view"));
-        }
-        let is_settled = said.iter().all(|(_, groups)| groups.is_settled());
-        if let Some(message) = differing {
+    /// Looks at all groups of all hosts. Returns what is not settled yet, if anything is.
+    pub(crate) fn look(&mut self) -> Option<String> {
+        let hosts = self.hosts.iter().enumerate();
+        let said: Vec<(HostIndex, Groups)> =
+            hosts.filter_map(|(index, host)| Some((index, Groups::of(host)?))).collect();
+        if let Some(message) = groups::differing(&said).or_else(|| groups::rivals(&said)) {
             self.condemn("views", message);
         }
-        is_settled
+        let version = said.iter().map(|(_, groups)| groups.number("view")).max();
+        self.views = self.views.max(version.unwrap_or(0));
+        let mut unsettled = said.iter().filter_map(|(host, groups)| {
+            Some(format!("n{} has {}", host + 1, groups.unsettled()?))
+        });
+        let unsettled = unsettled.next();
+        let all_run = self.hosts.iter().all(|host| host.running == Running::Up);
+        if unsettled.is_some() || !all_run {
+            return unsettled;
+        }
+        self.forgive_wipes(&said);
+        let is_covered = groups::covers(&said);
+        (!is_covered).then(|| "no group serves a part of the ring".to_owned())
+    }
+
+    /// All groups are settled: whoever lost its directory has been made up for, so that another may
+    /// lose its own.
+    fn forgive_wipes(&mut self, said: &[(HostIndex, Groups)]) {
+        for host in &mut self.hosts {
+            let is_lost = |name: &String| host.lost.iter().any(|node| node.to_string() == *name);
+            let mut rows = said.iter().flat_map(|(_, groups)| &groups.rows);
+            host.is_wiped &= rows.any(|row| row.is_member && row.members.iter().any(is_lost));
+        }
+    }
+
+    /// Looks at the groups now and then while clients work.
+    pub(crate) fn watch(&mut self) {
+        self.look();
+        if self.workload.stage != Stage::Over {
+            self.queue.push(self.now + WATCH_NS, Event::Watch);
+        }
     }
 
     /// The clients have finished: the run ends when the groups have come to rest too.
     pub(crate) fn await_rest(&mut self) {
-        let all_heal = self.hosts.iter().all(|host| host.running == Running::Up);
-        if self.look() || !all_heal || !self.is_whole {
+        let all_run = self.hosts.iter().all(|host| host.running == Running::Up);
+        self.unsettled = self.look();
+        if self.unsettled.is_none() || !all_run || !self.is_whole {
             self.is_at_rest = true;
         } else {
             self.queue.push(self.now + LOOK_NS, Event::Look);

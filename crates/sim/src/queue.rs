@@ -73,6 +73,8 @@ pub enum Event {
     Join(HostIndex),
     /// The groups are looked at.
     Look,
+    /// The groups are looked at while clients work.
+    Watch,
     /// All faults end.
     Heal,
     /// Clients begin the operations that must succeed.

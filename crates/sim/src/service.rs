@@ -184,7 +184,7 @@ impl<'a> Cluster<'a> {
             let node = self.hosts[index].node_id;
             let catalog = self.founders.catalog(&self.scenario, node);
             let mut rng = Rng::new(node.0);
-            let overlay = self.founders.overlay(&self.scenario, node, index, &mut rng);
+            let overlay = self.founders.overlay(&self.scenario, node, index, &[], &mut rng);
             let (host, mut around) = self.lend(index);
             host.start(overlay, &catalog, PURGE, None, &mut around)?;
         }

@@ -147,7 +147,9 @@ impl World<'_> {
         let catalog = self.founders.catalog(scenario, node);
         // The choice of tokens is the host's, and the same each time it starts.
         let mut rng = Rng::new(node.0);
-        let overlay = self.founders.overlay(scenario, node, host, &mut rng);
+        let joined = self.hosts.iter().enumerate().filter(|(_, host)| host.has_joined);
+        let present: Vec<_> = joined.map(|(index, host)| (host.node_id, index)).collect();
+        let overlay = self.founders.overlay(scenario, node, host, &present, &mut rng);
         let (target, mut around) = self.lend(host);
         let purge = Span::millis(scenario.purge_ms);
         let result = target.start(overlay, &catalog, purge, wrap, &mut around);

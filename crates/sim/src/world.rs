@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::fault::Fault;
 use crate::host::{Host, Wrap};
-use crate::membership::Founders;
+use crate::membership::{Founders, WATCH_NS};
 use crate::net::{Net, power_of_two};
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex, Queue};
@@ -60,6 +60,8 @@ pub struct World<'a> {
     pub(crate) founders: Founders,
     /// The highest version of any group seen.
     pub(crate) views: u64,
+    /// What keeps the groups from rest.
+    pub(crate) unsettled: Option<String>,
     /// Whether the faults ended for every host.
     pub(crate) is_whole: bool,
     /// Whether the clients have finished and the groups have come to rest.
@@ -124,6 +126,7 @@ impl<'a> World<'a> {
             workload,
             founders,
             views: 0,
+            unsettled: None,
             is_whole: true,
             is_at_rest: false,
             is_awaiting_rest: false,
@@ -181,6 +184,7 @@ impl<'a> World<'a> {
             self.queue.push(at.unwrap_or(0), Event::Join(host));
         }
         self.workload.start(&mut self.queue);
+        self.queue.push(WATCH_NS, Event::Watch);
         for (index, fault) in self.plan.iter().enumerate() {
             self.queue.push(fault.at_us * 1000, Event::FaultBegins(index));
         }
@@ -255,6 +259,10 @@ impl<'a> World<'a> {
                 self.trace.event(now, 95, 0);
                 self.await_rest();
             }
+            Event::Watch => {
+                self.trace.event(now, 96, 0);
+                self.watch();
+            }
             Event::Heal => self.heal(),
             Event::Demand => {
                 self.phase("demand");
@@ -262,7 +270,10 @@ impl<'a> World<'a> {
             }
             Event::TooLate => {
                 let waiting = match self.workload.stage {
-                    Stage::Over => "groups have not come to rest".to_owned(),
+                    Stage::Over => {
+                        let what = self.unsettled.take().unwrap_or_default();
+                        format!("groups have not come to rest: {what}")
+                    }
                     _ => self.workload.waiting(),
                 };
                 let bound = self.prepared.scenario.liveness.bound_ms;

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Load, Ring};
 use quorate_kernel::storage::Durable;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::View;
@@ -104,6 +104,10 @@ impl Lane for Liar {
 
     fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>) {
         self.inner.on_control(ticket, control, deadline, env);
+    }
+
+    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
+        self.inner.on_load(lane, load, env);
     }
 
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
@@ -212,8 +216,11 @@ fn a_failing_seed_is_reduced_to_what_matters() {
     assert!(shrink::shrink(&mut runner, replay, None).expect("it can be run").is_none());
 }
 
-/// Seeds that once showed a bug: a newcomer that acknowledged writes too early (moves), and demands
-/// that gave slow disks and networks too little time (power, views).
+/// Seeds that once showed a bug: a newcomer that acknowledged writes too early (moves), demands that
+/// gave slow disks and networks too little time (power, views), two hosts that suspected each other
+/// for ten seconds (partition, pause 19) or told each other so without end (loss), a purge that was
+/// announced twice and refused puts (pause), newcomers that were asked at the speed of the network
+/// (elastic 4), and members that were left behind when all who knew had let go (elastic).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -222,6 +229,13 @@ fn seeds_that_failed_once_hold() {
         ("moves", 108_511),
         ("power", 106_919),
         ("views", 108_935),
+        ("partition", 48),
+        ("pause", 19),
+        ("loss", 200_012),
+        ("pause", 200_594),
+        ("elastic", 4),
+        ("elastic", 78),
+        ("elastic", 164),
     ];
     for (scenario, seed) in kept {
         let setup = Setup { seed, ..Setup::default() };

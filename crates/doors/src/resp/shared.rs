@@ -21,6 +21,8 @@ pub struct Keyspace {
     pub lane: LaneId,
     /// The name of its engine.
     pub engine: String,
+    /// How its keys stand on the ring: `hash` or `key`.
+    pub order: String,
     /// The longest value it takes.
     pub value_bytes_max: usize,
 }

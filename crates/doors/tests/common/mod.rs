@@ -72,6 +72,7 @@ pub fn shared() -> Arc<Shared> {
         name: name.into(),
         lane: LaneId(lane),
         engine: "linearizable".into(),
+        order: "hash".into(),
         value_bytes_max: 1 << 20,
     };
     let identity = Identity {

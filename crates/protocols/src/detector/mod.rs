@@ -175,7 +175,7 @@ impl Detector {
         }
     }
 
-    /// A node is suspected because others say so: if it is watched here, it is pinged for as long as
+    /// A node is suspected because others say so: if it is watched here it is pinged for as long as
     /// if it had been silent here.
     pub fn on_believed(&mut self, node: NodeId, now: Time) {
         if let Some(peer) = self.peers.get_mut(&node) {

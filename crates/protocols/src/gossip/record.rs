@@ -40,16 +40,7 @@ impl Order {
     }
 }
 
-/// How much a host has to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Load {
-    /// Keys it stores.
-    pub keys: u64,
-    /// Bytes of keys and values it stores.
-    pub bytes: u64,
-    /// Operations it serves in a second.
-    pub operations: u32,
-}
+pub use quorate_kernel::ring::Load;
 
 /// What is told of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 //! Coordinator state is kept per operation, never per key: two operations on one key at one
 //! coordinator know nothing of each other (CATS, Algorithm 4 keys it by key and so mixes them).
 
+use super::by_id::ById;
 use super::explain::Trail;
 use super::group::Standing;
 use super::message::{Basis, Message, Stamp, Want};
@@ -89,26 +90,6 @@ pub(super) struct Operations {
     alarms: BTreeSet<(Time, u64)>,
     armed: Option<Time>,
     last_id: u64,
-}
-
-/// Operation numbers are their own hash.
-type ById = core::hash::BuildHasherDefault<IdHasher>;
-
-#[derive(Default)]
-pub(super) struct IdHasher(u64);
-
-impl core::hash::Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _bytes: &[u8]) {
-        unreachable!("operation numbers are hashed as u64");
-    }
-
-    fn write_u64(&mut self, id: u64) {
-        self.0 = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
 }
 
 impl Operations {

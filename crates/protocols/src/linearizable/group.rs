@@ -134,10 +134,17 @@ pub(super) struct Group {
     pub wished: Option<(quorate_kernel::view::Change, Time)>,
     /// The highest version any reply of this start was stamped with.
     pub stamped: u64,
+    /// About how much it holds.
+    pub share: super::load::Share,
     /// Data moved by transfers of this start, for status and metrics.
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
     pub touched: Time,
+    /// Since when a newer view is known of which this member is none, and nobody tells how it came
+    /// about.
+    pub outpaced: Option<Time>,
+    /// When the newcomer that is wished for was last told to learn.
+    pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.
     pub purge: super::purge::Purge,
 }
@@ -160,8 +167,11 @@ impl Group {
             heard: BTreeMap::new(),
             wished: None,
             stamped: 0,
+            share: super::load::Share::default(),
             moved: Moved::default(),
             touched: Time(0),
+            outpaced: None,
+            taught: None,
             purge: super::purge::Purge::default(),
         }
     }

@@ -5,7 +5,7 @@ use super::group::{Generation, Group, Owed, Record, Status};
 use super::keys::{DECISIONS_MAX, decided_key, state_bytes, state_value};
 use super::message::Message;
 use super::{Context, Linearizable};
-use crate::reconfigure::Acceptor;
+use crate::reconfigure::{Acceptor, InstallQueue};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::effects::Note;
@@ -13,7 +13,11 @@ use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
+use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
+
+/// How long a member that was left behind asks for decisions before it goes without them.
+const OUTPACED_AFTER: Span = Span::secs(2);
 
 impl Linearizable {
     /// This change was decided to follow a view: install it, or keep it until the ones before it
@@ -60,6 +64,7 @@ impl Linearizable {
         group.running = None;
         group.wished = None;
         group.heard.clear();
+        group.outpaced = None;
         match &views[..] {
             [next] => self.enter_view(of, &old, next, change, cx),
             parts => self.split(of, parts, cx),
@@ -118,7 +123,7 @@ impl Linearizable {
         // Of a node that left before the split nobody expects a part; it may still be a source.
         let was_ready = group.is_source();
         group.record.status = Status::Retired { was_ready, forgot: false, parts: parts.to_vec() };
-        // A newcomer that never came is invited to the view before the split, and follows from there.
+        // A newcomer that never came is invited to the view before the split, and goes on from it.
         group.transfer = None;
         Self::persist(group, cx);
         if !was_member {
@@ -153,6 +158,46 @@ impl Linearizable {
             self.take_up(record, cx);
             self.begin_transfer(part.id, cx);
         }
+    }
+
+    /// A newer view is known of a group that this node takes itself for a member of, and it is none
+    /// there. If nobody can tell the decisions between, because all who knew them have let go, the
+    /// node leaves without them: it has acknowledged nothing in the views between, and it remains a
+    /// source of what it acknowledged before.
+    pub(super) fn outpaced(&mut self, from: Incarnation, view: &View, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view.id) else { return };
+        let (was_ready, forgot) = match &group.record.status {
+            Status::Ready => (true, false),
+            Status::Busy { forgot: false, .. } => (false, false),
+            Status::Retired { was_ready, forgot, parts } if parts.is_empty() => {
+                (*was_ready, *forgot)
+            }
+            _ => return,
+        };
+        let is_behind = group.view.id.version < view.id.version;
+        if !is_behind || view.index_of(cx.me.node).is_some() {
+            return;
+        }
+        let since = *group.outpaced.get_or_insert(cx.now);
+        if cx.now < since + OUTPACED_AFTER {
+            let view = group.view.id;
+            // A question promises nothing.
+            return cx.fx.send_early(from, Message::DecisionsA { view });
+        }
+        probe!("linearizable/left_behind");
+        group.record.view = view.clone();
+        group.view = Arc::new(view.clone());
+        group.record.status = Status::Retired { was_ready, forgot, parts: Vec::new() };
+        group.record.acceptor = Acceptor::default();
+        group.record.owed.clear();
+        group.queue = InstallQueue::default();
+        (group.transfer, group.running, group.wished, group.outpaced) = (None, None, None, None);
+        group.heard.clear();
+        Self::persist(group, cx);
+        let view = Arc::clone(&group.view);
+        self.learn(&view, cx);
+        cx.fx.announce(Note::ViewInstalled(view));
+        self.tell_now(cx);
     }
 
     /// A node that is behind asks for what follows the view it has installed.

@@ -32,7 +32,8 @@ struct Invitation {
 impl Linearizable {
     /// Invites the newcomers that this node owes an invitation.
     pub(super) fn invite_owed(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let Some(group) = self.group(view) else { return };
+        let Some(group) = self.group_mut(view) else { return };
+        group.touched = cx.now;
         for owed in &group.record.owed {
             let (next, old) = (owed.next.clone(), owed.old.clone());
             let generation = group.record.generation;
@@ -180,6 +181,10 @@ impl Linearizable {
                         cx.fx.send(from, Message::Beats(vec![beat]));
                     }
                     return;
+                }
+                // It missed that it left.
+                Status::Ready | Status::Busy { .. } | Status::Retired { .. } if is_stale => {
+                    return self.outpaced(from, &view, cx);
                 }
                 // It still holds data for others.
                 Status::Retired { .. } | Status::Ready | Status::Busy { .. } | Status::Forgot => {

@@ -74,6 +74,7 @@
 //! no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
+pub(crate) mod by_id;
 pub(crate) mod codec;
 pub(crate) mod coordinator;
 pub mod engine;
@@ -84,6 +85,7 @@ pub(crate) mod index;
 pub(crate) mod install;
 pub(crate) mod invite;
 pub mod keys;
+pub(crate) mod load;
 pub(crate) mod locate;
 pub mod message;
 pub(crate) mod page;

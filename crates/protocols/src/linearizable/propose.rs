@@ -83,7 +83,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) -> bool {
         let (me, replicas) = (cx.me.node, self.settings.replicas);
-        let settle = self.settings.pace.settle;
+        let (settle, tend) = (self.settings.pace.settle, self.settings.pace.tend);
         let Some(group) = self.group_mut(id) else { return false };
         if !group.is_serving() || group.running.is_some() {
             return false;
@@ -100,6 +100,9 @@ impl Linearizable {
             _ => cx.now,
         };
         group.wished = Some((change, since));
+        if since == cx.now {
+            group.taught = None;
+        }
         let is_forced = change.leaver().is_some_and(|node| ring.is_suspected(node));
         // A suspicion may be wrong; moving data for a hiccup is dear.
         let wait = if is_forced { settle } else { Span(settle.0 / 10) };
@@ -109,9 +112,12 @@ impl Linearizable {
         if let Some(newcomer) = change.newcomer().filter(|_| !is_forced)
             && !has_learned(group, newcomer, cx.now)
         {
-            let (view, generation) = (View::clone(&view), group.record.generation);
-            // A wish promises nothing.
-            cx.fx.send_early(newcomer, Message::Learn { view, generation });
+            if group.taught.is_none_or(|taught| cx.now >= taught + tend) {
+                group.taught = Some(cx.now);
+                let (view, generation) = (View::clone(&view), group.record.generation);
+                // A wish promises nothing.
+                cx.fx.send_early(newcomer, Message::Learn { view, generation });
+            }
             return false;
         }
         self.begin_proposal(id, change, outbox, cx)

@@ -33,7 +33,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::{PURGE_KEYS_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::limits::{LIST_KEYS_MAX, PURGE_KEYS_MAX};
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Range, ViewId};
@@ -43,6 +43,8 @@ use quorate_kernel::view::{Range, ViewId};
 enum Stage {
     #[default]
     Idle,
+    /// Looking for the highest counter of a tombstone here, a piece at a time.
+    Surveying { from: u64, highest: u64 },
     /// Waiting for every member to be in this generation.
     Raising { goal: Generation, reached: BTreeSet<NodeId>, found: BTreeMap<Bytes, Head> },
     /// Waiting for operations from before the announcement to end.
@@ -70,6 +72,8 @@ pub(super) struct Purge {
     is_due: bool,
     /// When the last attempt began.
     began: Option<Time>,
+    /// When it last came forward.
+    moved: Time,
     /// The next attempt is announced above this generation, which is over or somebody else's.
     above: u64,
 }
@@ -77,7 +81,7 @@ pub(super) struct Purge {
 impl Default for Purge {
     fn default() -> Purge {
         // What an earlier start left is not known.
-        Purge { stage: Stage::Idle, is_due: true, began: None, above: 0 }
+        Purge { stage: Stage::Idle, is_due: true, began: None, moved: Time(0), above: 0 }
     }
 }
 
@@ -108,21 +112,24 @@ impl Linearizable {
                 let began = *group.purge.began.get_or_insert(cx.now);
                 if group.purge.is_due && cx.now >= began + pace.purge {
                     group.purge.began = Some(cx.now);
+                    group.purge.moved = cx.now;
                     group.purge.is_due = false;
-                    self.announce(view, cx);
+                    let from = first_of(&group.view.range);
+                    group.purge.stage = Stage::Surveying { from, highest: 0 };
                 }
             }
+            Stage::Surveying { .. } => self.survey(view, cx),
             Stage::Waiting { goal, until } if cx.now >= *until => {
                 let goal = *goal;
-                let first = segments(&group.view.range).next().map_or(0, |(first, _)| first);
-                let (from, pages, found) = (first, BTreeMap::new(), BTreeMap::new());
+                group.purge.moved = cx.now;
+                let from = first_of(&group.view.range);
+                let (pages, found) = (BTreeMap::new(), BTreeMap::new());
                 group.purge.stage = Stage::Listing { goal, from, pages, found };
                 self.ask_purge(view, cx);
             }
             Stage::Waiting { .. } => {}
             Stage::Raising { .. } | Stage::Listing { .. } => {
-                let began = *group.purge.began.get_or_insert(cx.now);
-                if cx.now >= began + pace.purge + pace.purge {
+                if cx.now >= group.purge.moved + pace.purge {
                     // Somebody does not answer: try again another time.
                     group.purge.stage = Stage::Idle;
                     group.purge.is_due = true;
@@ -134,24 +141,32 @@ impl Linearizable {
         false
     }
 
+    /// Looks through one piece of what is here for tombstones; after the last one the attempt
+    /// begins.
+    fn survey(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view) else { return };
+        let Stage::Surveying { from, highest } = group.purge.stage else { return };
+        let (page, next) = heads(group, from, LIST_KEYS_MAX, |head| !head.live, cx);
+        let counters = page::entries(page).map(|(_, record)| record.head().ts.n);
+        let highest = counters.fold(highest, u64::max);
+        match next.or_else(|| next_interval(&group.view.range, from)) {
+            Some(from) => group.purge.stage = Stage::Surveying { from, highest },
+            None => {
+                group.purge.stage = Stage::Idle;
+                if highest > 0 {
+                    self.announce(view, highest, cx);
+                }
+            }
+        }
+    }
+
     /// Begins an attempt: the floor is the highest counter that any tombstone here has.
     ///
     /// An attempt that was given up before it enforced anything is taken up again as it was: to
     /// announce another generation would refuse the puts of clients that do not know the one
     /// before yet.
-    fn announce(&mut self, view: ViewId, cx: &mut Context<'_>) {
+    fn announce(&mut self, view: ViewId, highest: u64, cx: &mut Context<'_>) {
         let Some(group) = self.group(view) else { return };
-        let mut highest = None;
-        for (first, _) in segments(&group.view.range) {
-            let mut from = Some(first);
-            while let Some(at) = from {
-                let (page, next) = heads(group, at, SCAN_KEYS_MAX, |head| !head.live, cx);
-                let counters = page::entries(page).map(|(_, record)| record.head().ts.n);
-                highest = highest.max(counters.max());
-                from = next;
-            }
-        }
-        let Some(highest) = highest else { return };
         let (before, above) = (group.record.generation, group.purge.above);
         let goal = if before.number % 2 == 1 && above < before.number {
             before
@@ -173,6 +188,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         if let Some(group) = self.group_mut(view) {
+            group.purge.moved = cx.now;
             group.purge.stage = Stage::Raising { goal, reached: BTreeSet::new(), found };
         }
         self.ask_purge(view, cx);
@@ -184,7 +200,7 @@ impl Linearizable {
         let message = match &group.purge.stage {
             Stage::Raising { goal, .. } => Message::FloorA { view, generation: *goal },
             Stage::Listing { from, .. } => Message::TombsA { view, from: *from },
-            Stage::Idle | Stage::Waiting { .. } => return,
+            Stage::Idle | Stage::Surveying { .. } | Stage::Waiting { .. } => return,
         };
         // Questions promise nothing.
         cx.fx.send_early(group.view.group(), message);
@@ -264,7 +280,7 @@ impl Linearizable {
         }
         let floor = group.record.generation.floor;
         let is_meant = |head: Head| !head.live && head.ts.n <= floor;
-        let (page, next) = heads(group, from, SCAN_KEYS_MAX, is_meant, cx);
+        let (page, next) = heads(group, from, LIST_KEYS_MAX, is_meant, cx);
         cx.fx.send(asker, Message::TombsB { view, from, next, page });
     }
 
@@ -300,8 +316,9 @@ impl Linearizable {
         let after = end.or_else(|| next_interval(&group.view.range, begin));
         match after {
             Some(after) if found.len() < PURGE_KEYS_MAX => {
+                // The next page is asked for when the group is tended again: clients go first.
                 *from = after;
-                self.ask_purge(view, cx);
+                group.purge.moved = cx.now;
             }
             _ => {
                 let (goal, found) = (*goal, core::mem::take(found));
@@ -368,6 +385,11 @@ impl Linearizable {
             }
         }
     }
+}
+
+/// The first position of a range.
+fn first_of(range: &Range) -> u64 {
+    segments(range).next().map_or(0, |(first, _)| first)
 }
 
 /// Where the interval of a group's range begins that follows the one of a position.

@@ -9,6 +9,7 @@ use super::keys::segments;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
 use quorate_kernel::limits::ROUTES_MAX;
 use quorate_kernel::view::View;
 
@@ -23,6 +24,12 @@ impl Routes {
     pub fn find(&self, position: u64) -> Option<&Arc<View>> {
         let (_, (first, view)) = self.intervals.range(position..).next()?;
         (*first <= position).then_some(view)
+    }
+
+    /// The newest view known of a group.
+    pub fn of(&self, group: GroupId) -> Option<&Arc<View>> {
+        let views = self.intervals.values().map(|(_, view)| view);
+        views.filter(|view| view.id.group == group).max_by_key(|view| view.id.version)
     }
 
     /// Takes in a view, wherever no newer one is known; returns whether that changed anything.
@@ -133,7 +140,8 @@ mod tests {
                 let view = view(group, version, spread(low), spread(high));
                 routes.learn(&view);
                 for (at, known) in (0..).zip(&mut model) {
-                    if view.range.contains(spread(at)) && known.is_none_or(|known| known < version) {
+                    let is_newer = known.is_none_or(|known| known < version);
+                    if view.range.contains(spread(at)) && is_newer {
                         *known = Some(version);
                     }
                 }

@@ -14,7 +14,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::SCAN_KEYS_MAX;
+use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{View, ViewId};
@@ -95,7 +95,7 @@ impl Linearizable {
         let message = match group.filter(has_left) {
             Some(group) => {
                 // The asker may know that what a source that forgot holds is all there is.
-                let (page, next) = heads(group, from, SCAN_KEYS_MAX, |_| true, cx);
+                let (page, next) = heads(group, from, LIST_KEYS_MAX, |_| true, cx);
                 let (is_source, lost) = (group.is_source(), group.record.lost.clone());
                 Message::ListB { round, since, stamp, is_source, from, next, lost, page }
             }

@@ -6,6 +6,7 @@ use super::group::{Group, Record, Standing};
 use super::index::Index;
 use super::invite::Invitations;
 use super::keys::{Slot, Stored, group_key, position_of, state_bytes};
+use super::load::Meter;
 use super::locate::Unrouted;
 use super::message::Stamp;
 use super::preference::Preference;
@@ -50,6 +51,8 @@ pub(super) struct Volatile {
     pub invitations: Invitations,
     /// Where this start draws its ballots.
     pub rounds: Option<Rounds>,
+    /// How much this node has to do.
+    pub meter: Meter,
     /// How much transfers may fetch.
     pub budget: Budget,
     pub rtt: RoundTrip,
@@ -105,6 +108,7 @@ impl Volatile {
             unrouted: Unrouted::default(),
             invitations: Invitations::default(),
             rounds: None,
+            meter: Meter::default(),
             budget: Budget::default(),
             rtt: RoundTrip::default(),
             preference: Preference::default(),

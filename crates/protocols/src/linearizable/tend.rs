@@ -17,7 +17,7 @@ use quorate_kernel::limits::{BEATS_MAX, SWEEP_KEYS_MAX};
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::view::{Range, ViewId};
+use quorate_kernel::view::{Range, View, ViewId};
 
 /// How long a slot that was given up is left alone before it is emptied, and between two pieces.
 pub(super) const SWEEP_AFTER: Span = Span::millis(50);
@@ -54,6 +54,7 @@ impl Linearizable {
             is_busy |= self.tend_group(view, cx);
         }
         self.propose_all(cx);
+        self.tell_load(cx);
         let has_garbage = self.sweep(cx);
         if has_garbage {
             self.tend_at(cx.now + SWEEP_AFTER, cx);
@@ -89,7 +90,10 @@ impl Linearizable {
     pub(super) fn on_beats(&mut self, from: Incarnation, beats: Vec<Beat>, cx: &mut Context<'_>) {
         let mut replies = Vec::new();
         for beat in beats {
-            let Some(group) = self.group_mut(beat.view) else { continue };
+            let Some(group) = self.group_mut(beat.view) else {
+                self.tell_stranger(from, &beat, cx);
+                continue;
+            };
             let Beat { view, standing, generation, asks } = beat;
             let heard = Heard { version: view.version, standing, generation, at: cx.now };
             group.heard.insert(from.node, heard);
@@ -108,6 +112,19 @@ impl Linearizable {
         }
         if !replies.is_empty() {
             cx.fx.send(from, Message::Beats(replies));
+        }
+    }
+
+    /// A peer takes this node for one of a group that it does not know any more. If the group
+    /// has gone on, as far as is known here, the peer hears of it.
+    fn tell_stranger(&self, to: Incarnation, beat: &Beat, cx: &mut Context<'_>) {
+        let is_kept = !matches!(beat.standing, Standing::Learned | Standing::Outside);
+        if let Some(view) = self.volatile.routes.of(beat.view.group)
+            && is_kept
+            && view.id.version > beat.view.version
+        {
+            // A hint.
+            cx.fx.send_early(to, Message::LocateB { view: View::clone(view) });
         }
     }
 
@@ -133,7 +150,9 @@ impl Linearizable {
             }
             _ => {
                 let is_owing = !group.record.owed.is_empty();
-                if is_owing {
+                // Not each time: who is invited in vain tells at once, and that leads here again.
+                let is_time = cx.now >= group.touched + self.settings.pace.tend;
+                if is_owing && is_time {
                     self.invite_owed(view, cx);
                 }
                 self.tend_purge(view, cx) || is_owing

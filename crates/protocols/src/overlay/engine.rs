@@ -5,7 +5,8 @@ use super::state::State;
 use super::timer::Timer;
 use super::{Context, Overlay, Settings};
 use crate::gossip::record::Load;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use alloc::collections::BTreeMap;
+use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::Standing;
@@ -16,12 +17,23 @@ impl Overlay {
     #[must_use]
     pub fn new(settings: Settings) -> Overlay {
         let state = State::new(Incarnation::default(), Time(0));
-        Overlay { settings, state, load: Load::default() }
+        Overlay { settings, state, load: Load::default(), lanes: BTreeMap::new() }
     }
 
     /// Says how much this host has to do. It is told to others in steps, not at every change.
     pub fn set_load(&mut self, load: Load) {
         self.load = load;
+    }
+
+    /// Takes in what one lane has to do; the host has what all of them have.
+    fn sum_load(&mut self, lane: LaneId, load: Load) {
+        self.lanes.insert(lane, load);
+        let sum = |total: Load, load: &Load| Load {
+            keys: total.keys.saturating_add(load.keys),
+            bytes: total.bytes.saturating_add(load.bytes),
+            operations: total.operations.saturating_add(load.operations),
+        };
+        self.set_load(self.lanes.values().fold(Load::default(), sum));
     }
 }
 
@@ -32,6 +44,10 @@ impl Process for Overlay {
     fn start(&mut self, _recovery: Recovery, cx: &mut Context<'_>) {
         // All that it stores is protocol state, which no durability level forgets.
         self.recover(cx);
+    }
+
+    fn on_load(&mut self, lane: LaneId, load: Load, _cx: &mut Context<'_>) {
+        self.sum_load(lane, load);
     }
 
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {

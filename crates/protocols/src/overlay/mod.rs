@@ -95,6 +95,8 @@ pub struct Overlay {
     settings: Settings,
     state: state::State,
     load: Load,
+    /// What each lane of the node has to do.
+    lanes: alloc::collections::BTreeMap<quorate_kernel::ids::LaneId, Load>,
 }
 
 type Context<'a> = process::Context<'a, Overlay>;

@@ -33,7 +33,8 @@ impl Overlay {
         // What refutes needs no answer, and who is told does not tell in return: two that suspect
         // each other, and cannot refute, would tell each other for ever.
         let is_last_word = matches!(message, Message::News { news } if news.iter().any(|news| {
-            let is_refuting = news.node() == from.node && news.record.stamp() > known.record.stamp();
+            let is_newer = news.record.stamp() > known.record.stamp();
+            let is_refuting = news.node() == from.node && is_newer;
             is_refuting || (news.node() == cx.me.node && news.suspected_by.is_some())
         }));
         let is_suspect = known.suspected_by.is_some() && known.record.who == from && !is_last_word;

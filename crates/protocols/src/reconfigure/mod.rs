@@ -82,11 +82,13 @@ mod ballot;
 mod message;
 mod proposer;
 mod queue;
+mod step;
 #[cfg(test)]
 mod tests;
 
 pub use acceptor::Acceptor;
 pub use ballot::{Ballot, PROPOSAL_RETRY, PROPOSAL_RETRY_MAX, ROUND_MAX, Rounds, backoff};
 pub use message::{Accepted, Message, Promise};
-pub use proposer::{Proposer, Step};
+pub use proposer::Proposer;
 pub use queue::InstallQueue;
+pub use step::Step;

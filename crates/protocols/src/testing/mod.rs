@@ -8,13 +8,19 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`disk`] | a node's bytes, and what of them a crash takes away |
+//! | [`shown`] | what happened, in words |
 //! | [`world`] | nodes, messages in flight, one clock |
+//! | [`setup`] | what it begins with |
+//! | [`views`] | the views of its groups |
 //! | [`script`] | the commands |
 //!
 //! An engine takes part by implementing [`Scripted`].
 
 pub(crate) mod disk;
 pub(crate) mod script;
+pub(crate) mod setup;
+pub(crate) mod shown;
+pub(crate) mod views;
 pub(crate) mod world;
 
 use bytes::Bytes;

@@ -127,6 +127,14 @@ fn command<P: Scripted>(world: &mut Option<World<P>>, words: &[&str]) -> Done {
         }
         ["cut", node] => world.cut.extend([number(node)?]),
         ["mend", node] => world.cut.retain(|cut| number(node) != Ok(*cut)),
+        _ => return node_command(world, words),
+    }
+    Ok(())
+}
+
+/// The commands that are about one node, or about time.
+fn node_command<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
+    match words {
         ["hold", "sync", node] => world.hold_sync(number(node)?),
         ["sync", node] => world.sync(number(node)?),
         ["crash", node] => world.crash(number(node)?),

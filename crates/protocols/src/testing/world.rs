@@ -1,13 +1,18 @@
 //! Nodes, the messages in flight between them, and one clock. Nothing happens by itself: a message
 //! stays in flight until it is delivered or dropped, a timer fires when time is moved past it.
 
+use super::Scripted;
 use super::disk::Disk;
-use super::{Scripted, word};
+pub(crate) use super::setup::Setup;
+pub(crate) use super::shown::incarnation;
+use super::shown::{self, Row, show_note, show_operation, show_outcome};
+pub(crate) use super::views::view;
+use super::views::{change, view_of};
 use bytes::{Bytes, BytesMut};
-use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
-use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::effects::{Effect, Effects, Recipients, Release};
+use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::{Control, Operation, Outcome};
-use quorate_kernel::process::{Context, Inspect, Recovery, Request};
+use quorate_kernel::process::{Context, Recovery, Request};
 use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Class;
@@ -16,7 +21,6 @@ use quorate_kernel::view::{Change, Range, View, ViewId};
 use quorate_kernel::wire::Body;
 use std::borrow::ToOwned;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::Display;
 use std::format;
 use std::string::{String, ToString};
 use std::sync::Arc;
@@ -71,45 +75,6 @@ pub(crate) struct World<P: Scripted> {
     /// The views that are decided one after the other, by version.
     views: BTreeMap<u64, View>,
     options: Vec<String>,
-}
-
-/// How a world is set up.
-#[derive(Clone, Default)]
-pub(crate) struct Setup {
-    /// How many nodes the first view has.
-    pub members: u64,
-    /// How many nodes know the first view and are not in it.
-    pub spares: u64,
-    /// Whether data is kept in memory alone.
-    pub is_memory: bool,
-    /// The first position of the one group's range. Without it the group has the whole ring; with
-    /// it there is room below for the hosts' tokens, so that the ring asks for no split.
-    pub first: Option<u64>,
-    /// For the engine.
-    pub options: Vec<String>,
-}
-
-/// A view of the one group of a world.
-pub(crate) fn view(version: u64, members: &[u64]) -> View {
-    view_of(Range::ALL, version, members)
-}
-
-fn view_of(range: Range, version: u64, members: &[u64]) -> View {
-    let id = ViewId { group: GroupId(1), version };
-    View::new(id, range, members.iter().copied().map(NodeId).collect())
-}
-
-/// The change that makes one view of another.
-fn change(old: &View, new: &View) -> Change {
-    let lacking = |members: &[NodeId], other: &View| {
-        members.iter().copied().find(|node| other.index_of(*node).is_none())
-    };
-    match (lacking(old.members(), new), lacking(new.members(), old)) {
-        (Some(out), Some(into)) => Change::Replace { out, into },
-        (Some(out), None) => Change::Shrink { out },
-        (None, Some(into)) => Change::Grow { into },
-        (None, None) => panic!("the members stay the same"),
-    }
 }
 
 impl<P: Scripted> World<P> {
@@ -316,35 +281,12 @@ impl<P: Scripted> World<P> {
 
     /// A field of a node's inspected state.
     pub fn field(&mut self, id: u64, name: &str) -> String {
-        struct Find<'a>(&'a str, Option<String>);
-        impl Inspect for Find<'_> {
-            fn field(&mut self, name: &'static str, value: &dyn Display) {
-                if name == self.0 {
-                    self.1 = Some(value.to_string());
-                }
-            }
-        }
-        let mut find = Find(name, None);
-        self.node(id).process.as_ref().expect("the node is up").inspect(&mut find);
-        find.1.unwrap_or_else(|| panic!("no field {name}"))
+        shown::field(self.node(id).process.as_ref().expect("the node is up"), name)
     }
 
-    /// The rows of a table of a node's inspected state, each as its columns.
-    pub fn rows(&mut self, id: u64, table: &str) -> Vec<BTreeMap<&'static str, String>> {
-        struct Collect<'a>(&'a str, Vec<BTreeMap<&'static str, String>>);
-        impl Inspect for Collect<'_> {
-            fn field(&mut self, _name: &'static str, _value: &dyn Display) {}
-
-            fn row(&mut self, table: &'static str, columns: &[(&'static str, &dyn Display)]) {
-                if table == self.0 {
-                    let columns = columns.iter().map(|(name, value)| (*name, value.to_string()));
-                    self.1.push(columns.collect());
-                }
-            }
-        }
-        let mut collect = Collect(table, Vec::new());
-        self.node(id).process.as_ref().expect("the node is up").inspect(&mut collect);
-        collect.1
+    /// The rows of a table of a node's inspected state, each as its cells.
+    pub fn rows(&mut self, id: u64, table: &str) -> Vec<Row> {
+        shown::rows(self.node(id).process.as_ref().expect("the node is up"), table)
     }
 
     /// Delivers what nodes sent to themselves, until nothing is left.
@@ -447,58 +389,6 @@ fn flights<P: Scripted>(from: Incarnation, to: &Recipients, message: &P::Message
     match to {
         Recipients::One(one) => Vec::from([flight(one.node, one.start)]),
         Recipients::Group(nodes) => nodes.iter().map(|node| flight(*node, Start(0))).collect(),
-    }
-}
-
-/// `node.start` without leading zeros.
-pub(crate) fn incarnation(who: Incarnation) -> String {
-    format!("{}.{}", who.node.0, who.start.0)
-}
-
-fn show_note(note: &Note) -> String {
-    match note {
-        Note::ViewInstalled(view) => {
-            let members: Vec<String> =
-                view.members().iter().map(|node| node.0.to_string()).collect();
-            format!("announces v{}({})", view.id.version, members.join(" "))
-        }
-        other => format!("announces {other:?}"),
-    }
-}
-
-fn show_operation(operation: &Operation) -> String {
-    match operation {
-        Operation::Get { key } => format!("get {}", word(key)),
-        Operation::Put { key, value } => format!("put {} {}", word(key), word(value)),
-        Operation::Delete { key } => format!("delete {}", word(key)),
-        Operation::Scan { from, limit } => format!("scan {from:x} {limit}"),
-    }
-}
-
-fn show_outcome(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Value(None) => "nothing".to_owned(),
-        Outcome::Value(Some(value)) => format!("value {}", word(value)),
-        Outcome::Written => "written".to_owned(),
-        Outcome::Deleted { existed } => format!("deleted {}", u8::from(*existed)),
-        Outcome::Page { keys, next } => {
-            let keys: Vec<String> = keys.iter().map(|key| word(key)).collect();
-            let next = next.map_or("end".to_owned(), |next| format!("{next:x}"));
-            format!("page {}, next {next}", keys.join(" "))
-        }
-        Outcome::Refused(refusal) => format!("refused: {refusal}"),
-        Outcome::Explained(explanation) => {
-            let steps: Vec<String> = explanation
-                .steps
-                .iter()
-                .map(|step| match step.member {
-                    Some(member) => format!("{} {}", member.0, step.what),
-                    None => step.what.clone(),
-                })
-                .collect();
-            format!("explained: {}", steps.join("; "))
-        }
-        Outcome::Noted => "noted".to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
-//! `get`, `put`, `del`, `scan`.
+//! `get`, `put`, `del`.
 
 use super::client::{Client, Target, unexpected};
 use super::exit::{Code, Failure};
-use super::output::{Format, put_bytes};
+use super::output::put_bytes;
 use quorate_doors::resp::client::Reply;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -39,21 +39,6 @@ pub struct PutArgs {
 pub struct DelArgs {
     #[arg(required = true)]
     keys: Vec<OsString>,
-    #[command(flatten)]
-    target: Target,
-}
-
-/// The arguments of `scan`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "A key that is there throughout is listed at least once.\n\
-                        Example: quorate scan --match 'user:*' --limit 100")]
-pub struct ScanArgs {
-    /// Only keys that match this pattern, with `*`, `?` and `[...]`
-    #[arg(long = "match", value_name = "PATTERN")]
-    pattern: Option<OsString>,
-    /// Stop after this many keys
-    #[arg(long, value_name = "COUNT")]
-    limit: Option<u64>,
     #[command(flatten)]
     target: Target,
 }
@@ -127,74 +112,4 @@ pub fn del(args: &DelArgs) -> Result<(), Failure> {
         writeln!(stdout(), "{deleted}")?;
     }
     Ok(())
-}
-
-/// Runs `scan`.
-///
-/// # Errors
-/// As [`Client`] says; keys printed before a failure are good.
-pub fn scan(args: &ScanArgs) -> Result<(), Failure> {
-    let mut client = Client::connect(&args.target)?;
-    let mut out = stdout().lock();
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    let mut cursor = b"0".to_vec();
-    if args.target.output.format == Format::Table {
-        writeln!(out, "KEY")?;
-    }
-    while left > 0 {
-        let count = left.min(1_000).to_string();
-        let mut command: Vec<&[u8]> = vec![b"SCAN", &cursor, b"COUNT", count.as_bytes()];
-        if let Some(pattern) = &args.pattern {
-            command.extend([&b"MATCH"[..], pattern.as_bytes()]);
-        }
-        let reply = client.call(&command)?;
-        let Some((next, keys)) = page(&reply) else { return Err(unexpected(&reply)) };
-        for key in keys.into_iter().take(usize::try_from(left).unwrap_or(usize::MAX)) {
-            left -= 1;
-            if args.target.output.is_json() {
-                let mut object = Map::new();
-                put_bytes(&mut object, "key", key);
-                writeln!(out, "{}", Value::Object(object))?;
-            } else {
-                out.write_all(key)?;
-                out.write_all(b"\n")?;
-            }
-        }
-        if next == b"0" {
-            break;
-        }
-        cursor = next.to_vec();
-    }
-    Ok(out.flush()?)
-}
-
-/// The next cursor and the keys of a page.
-fn page(reply: &Reply) -> Option<(&[u8], Vec<&[u8]>)> {
-    let Reply::Array(parts) = reply else { return None };
-    let [next, Reply::Array(keys)] = &parts[..] else { return None };
-    let keys = keys.iter().map(|key| key.as_bytes().map(|bytes| &bytes[..]));
-    Some((next.as_bytes()?, keys.collect::<Option<_>>()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bulk(text: &'static str) -> Reply {
-        Reply::Bulk(bytes::Bytes::from_static(text.as_bytes()))
-    }
-
-    #[test]
-    fn pages_are_a_cursor_and_a_list_of_keys() {
-        let reply = Reply::Array(vec![bulk("17"), Reply::Array(vec![bulk("a"), bulk("b")])]);
-        assert_eq!(page(&reply), Some((&b"17"[..], vec![&b"a"[..], &b"b"[..]])));
-        for bad in [
-            Reply::Null,
-            Reply::Array(vec![bulk("0")]),
-            Reply::Array(vec![bulk("0"), Reply::Array(vec![Reply::Null])]),
-            Reply::Array(vec![Reply::Null, Reply::Array(vec![])]),
-        ] {
-            assert_eq!(page(&bad), None, "{bad:?}");
-        }
-    }
 }

@@ -6,7 +6,8 @@
 //! | [`output`] | `--format`, tables, and bytes that may be no text |
 //! | [`client`] | one connection to a RESP door |
 //! | [`http`] | one request over HTTP |
-//! | [`data`] | `get`, `put`, `del`, `scan` |
+//! | [`data`] | `get`, `put`, `del` |
+//! | [`scan`] | `scan` |
 //! | [`status`] | `status` |
 //! | [`ring`], [`explain`] | `ring`, `explain` |
 //! | [`membership`], [`rejoin`] | `drain`, `remove`, `rejoin` |
@@ -31,6 +32,7 @@ pub mod meta;
 pub mod output;
 pub mod rejoin;
 pub mod ring;
+pub mod scan;
 pub mod server;
 pub mod status;
 
@@ -64,8 +66,8 @@ enum Command {
     Put(data::PutArgs),
     /// Remove keys
     Del(data::DelArgs),
-    /// List keys, in no order that means anything
-    Scan(data::ScanArgs),
+    /// List keys: all of them, or a range of a keyspace that keeps them in order
+    Scan(scan::ScanArgs),
     /// Show how hosts are
     Status(status::Args),
     /// Show the ring: who stands where, and which groups hold which ranges
@@ -110,7 +112,7 @@ pub fn run() -> ExitCode {
         Command::Get(args) => data::get(&args),
         Command::Put(args) => data::put(&args),
         Command::Del(args) => data::del(&args),
-        Command::Scan(args) => data::scan(&args),
+        Command::Scan(args) => scan::scan(&args),
         Command::Status(args) => status::run(&args),
         Command::Ring(args) => ring::run(&args),
         Command::Explain(args) => explain::run(&args),

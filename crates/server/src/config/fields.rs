@@ -106,6 +106,20 @@ pub const FIELDS: &[Field] = &[
         show: |config| config.cluster.advertise.to_string(),
     },
     Field {
+        path: "cluster.balance",
+        shape: Shape::Flag,
+        doc: "Whether this host moves, adds and gives up tokens to even out the load of the ring.",
+        set: |config, text| assign(&mut config.cluster.balance, text),
+        show: |config| config.cluster.balance.to_string(),
+    },
+    Field {
+        path: "cluster.transfer_rate",
+        shape: Shape::Text,
+        doc: "How many bytes a second this host fetches at most when data moves; 0 is no limit.",
+        set: |config, text| assign(&mut config.cluster.transfer_rate, text),
+        show: |config| config.cluster.transfer_rate.to_string(),
+    },
+    Field {
         path: "http.bind",
         shape: Shape::Text,
         doc: "Where /livez, /readyz, /metrics and /status answer.",

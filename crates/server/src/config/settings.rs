@@ -55,6 +55,10 @@ pub struct Cluster {
     pub addresses: Addresses,
     /// Where the other hosts find this one, if that is not what `addresses` or the directory say.
     pub advertise: Addresses,
+    /// Whether it moves, adds and gives up tokens to even out the load.
+    pub balance: bool,
+    /// How many bytes a second it fetches at most when data moves; 0 is no limit.
+    pub transfer_rate: Size,
 }
 
 /// The HTTP door.
@@ -123,6 +127,8 @@ impl Default for Config {
                 bind: loopback(CLUSTER_PORT),
                 addresses: Addresses::default(),
                 advertise: Addresses::default(),
+                balance: false,
+                transfer_rate: Size(0),
             },
             http: Http { bind: loopback(HTTP_PORT) },
             store: Store {

@@ -96,15 +96,15 @@ fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
 impl Core {
     /// Opens the store, binds the doors and starts the node.
     pub fn start(options: Options) -> Result<Core, HostError> {
-        let Options { directory, shared, shutdown, .. } = options;
+        let (shared, shutdown) = (Arc::clone(&options.shared), Arc::clone(&options.shutdown));
         let poll = Poll::new().map_err(system("a poller"))?;
         let waker = Waker::new(poll.registry(), WAKER).map(Arc::new).map_err(system("a waker"))?;
         let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
         let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
-        let identity = directory.identity().clone();
+        let identity = options.directory.identity().clone();
         let catalog = founding::catalog(&identity)?;
         let clock = quorate_store::machine_clock();
-        let opened = quorate_store::open(&directory, &options.store, clock)?;
+        let opened = quorate_store::open(&options.directory, &options.store, clock)?;
         if let Some(cut) = &opened.cut {
             tracing::warn!(event = "torn_tail_cut", cut = ?cut, "writes never synced were cut off");
         }
@@ -116,8 +116,8 @@ impl Core {
         let wake_disk = Arc::clone(&waker);
         let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
             .map_err(system("the disk thread"))?;
-        let lanes = lanes::of(&catalog, &directory, &options.hosts, cluster_at);
-        let me = directory.incarnation();
+        let lanes = lanes::of(&catalog, &options, cluster_at);
+        let me = options.directory.incarnation();
         let node = Node::new(me, seed, recovered, Box::new(reader), lanes);
         let hello = Hello {
             cluster: identity.cluster,
@@ -153,7 +153,7 @@ impl Core {
             desk,
             node,
             disk,
-            directory,
+            directory: options.directory,
             catalog,
             inputs: Vec::new(),
             answers: Vec::new(),

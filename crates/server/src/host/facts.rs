@@ -44,6 +44,7 @@ pub(super) fn door(
         name: keyspace.name.clone(),
         lane: keyspace.lane,
         engine: keyspace.engine.clone(),
+        order: keyspace.order.clone(),
         value_bytes_max: keyspace.value_bytes_max as usize,
     });
     let run_id = format!("{seed:016x}{:016x}{:08x}", settings_hash(identity), shared.start.0);

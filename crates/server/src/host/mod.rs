@@ -58,6 +58,10 @@ pub struct Options {
     pub hosts: Vec<RingHost>,
     /// What operators ask.
     pub questions: Inbox,
+    /// Whether the host evens out the load of the ring by its own tokens.
+    pub balance: bool,
+    /// How many bytes a second it fetches at most when data moves; 0 is no limit.
+    pub transfer_rate: u64,
     /// When an operation must have been answered.
     pub request_timeout: Duration,
     /// The most clients connected at once.

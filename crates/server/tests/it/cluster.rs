@@ -37,6 +37,11 @@ pub struct Cluster {
 impl Cluster {
     /// Makes a cluster whose ports are counted from `base`, and starts no host of it.
     pub fn create(base: u16, durability: &str) -> Cluster {
+        Cluster::create_with(base, durability, &[])
+    }
+
+    /// The same, with more arguments for `init`.
+    pub fn create_with(base: u16, durability: &str, more: &[&str]) -> Cluster {
         let place = tempfile::tempdir().expect("a temporary directory");
         let hosts: Vec<String> =
             (1..=3).map(|host| format!("127.0.0.1:{}", base + 10 * host + 1)).collect();
@@ -45,6 +50,7 @@ impl Cluster {
         for host in &hosts {
             args.extend(["--host", host]);
         }
+        args.extend(more);
         let said = quorate(&args);
         assert_eq!(said.code, 0, "{said:?}");
         let data = (1..=3).map(|host| place.path().join(format!("data/host-{host}"))).collect();

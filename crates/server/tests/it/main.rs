@@ -16,5 +16,6 @@ mod join;
 mod lab;
 mod load;
 mod peers;
+mod ranges;
 mod ring;
 mod run;

@@ -18,6 +18,7 @@ static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(|| {
         name: "default".to_owned(),
         lane: crate::host::LANE,
         engine: "linearizable".to_owned(),
+        order: "hash".to_owned(),
         value_bytes_max: VALUE_BYTES_DEFAULT,
     };
     Arc::new(Shared::new(vec![keyspace], Identity::default(), Box::new(NoFacts)))

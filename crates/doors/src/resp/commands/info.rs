@@ -20,6 +20,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("Replication", replication),
     ("Cluster", cluster),
     ("Keyspace", keyspace),
+    ("Quorate", quorate),
 ];
 
 /// Lines of `name:value`.
@@ -114,5 +115,13 @@ fn keyspace(cx: &Cx<'_>, out: &mut Fields) {
         if let Some(keys @ 1..) = cx.shared.facts.keys(keyspace.lane) {
             let _ = write!(out.0, "db{number}:keys={keys},expires=0,avg_ttl=0\r\n");
         }
+    }
+}
+
+/// What each keyspace is, by its name.
+fn quorate(cx: &Cx<'_>, out: &mut Fields) {
+    for keyspace in cx.shared.keyspaces() {
+        let (name, engine, order) = (&keyspace.name, &keyspace.engine, &keyspace.order);
+        let _ = write!(out.0, "keyspace_{name}:engine={engine},order={order}\r\n");
     }
 }

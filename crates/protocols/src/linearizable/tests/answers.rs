@@ -11,7 +11,7 @@ fn a_minority_fails_fast() {
          get 4 k
          # told nothing
          tick 1s
-         # told get k: refused: 2 of 3 replicas of view 1 are suspected; nothing was changed
+         # told get k: refused: 2 of the 3 replicas in view 1 are suspected..
          ring 4 1:1 2:2 3:3:suspected a4:4
          given get 4 k
          # told get k: nothing",
@@ -28,7 +28,7 @@ fn a_write_under_way_has_an_unknown_outcome() {
          deliver ReadB
          ring 4 1:1 2:2:suspected 3:3:suspected a4:4
          tick 5s
-         # told put k a: refused: the deadline passed after the write was sent; it may have been applied",
+         # told put k a: refused: the deadline passed after the write was sent..",
     );
 }
 
@@ -40,7 +40,7 @@ fn a_position_without_a_view_has_no_route() {
          scan 2 5 10
          # told nothing
          tick 6s
-         # told scan 5 10: refused: no replica of the key's range is known to this host yet; nothing was changed",
+         # told scan 5 10: refused: no replica of the key's range is known..",
     );
 }
 
@@ -53,7 +53,7 @@ fn a_get_is_explained() {
          # told put k a: written
          explain 1 k
          deliver all
-         # told get k: explained: 1 answers in view 1, ready: a value at timestamp 1@0000000000000001.1#1; 2 answers in view 1, ready: a value at timestamp 1@0000000000000001.1#1; done",
+         # told get k: explained: 1 answers in view 1, ready: a value at timestamp 1@..",
     );
 }
 

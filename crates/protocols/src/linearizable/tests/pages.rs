@@ -39,7 +39,8 @@ fn groups() -> Vec<(&'static str, GroupRecord, &'static str)> {
         (
             "`group`: ready",
             full,
-            "01010407090202ac020005070102010701020202020102020204ac020102010407090202ac02010307090201ac02",
+            "01010407090202ac020005070102010701020202020102020204ac0201020104\
+             07090202ac02010307090201ac02",
         ),
         (
             "`group`: busy",
@@ -60,7 +61,8 @@ fn groups() -> Vec<(&'static str, GroupRecord, &'static str)> {
         (
             "`group`: split",
             of(Status::Retired { was_ready: true, forgot: false, parts }),
-            "01010407090202ac020401000286b98588be93efe63f0507080202ac02a0e8f4ac92e6e993050508090202ac0205000000000004ac0200",
+            "01010407090202ac020401000286b98588be93efe63f0507080202ac02a0e8f4\
+             ac92e6e993050508090202ac0205000000000004ac0200",
         ),
     ])
 }

@@ -61,17 +61,15 @@ fn nothing_is_removed_while_a_member_is_away() {
 fn a_put_after_the_removal_is_above_the_tombstone() {
     after_delete(
         "run 4s
-         put 1 k b
-         deliver ReadA
-         deliver ReadB
-         # last 1 gets ReadB of 3
          show 1 tombstones_purged
          # last 1: tombstones_purged 1
-         deliver WriteA 1->2
-         deliver WriteB 2->1
+         put 4 k b
+         deliver ReadA 4->1
+         deliver ReadA 4->2
+         deliver ReadB
+         # last 4: WriteA to 1 2 3: op 1 v1 k = 3@4.1#1 \"b\" above generation 2
+         deliver all
          # told put k b: written
-         drop all
-         run 1s
          given get 3 k
          # told get k: value b",
     );

@@ -6,8 +6,9 @@ use super::super::Linearizable;
 use crate::testing::script;
 use std::vec::Vec;
 
-/// Runs a schedule. `# told ANSWER` says that exactly this was answered since the last such line,
-/// and `# told nothing` that nothing was; `# last LINE` is the last thing that happened.
+/// Runs a schedule. `# told ANSWER` says that exactly this was answered since the last such line
+/// (after `..` comes more), and `# told nothing` that nothing was; `# last LINE` is the last thing
+/// that happened.
 #[track_caller]
 pub(super) fn schedule(lines: &str) {
     let lines: Vec<&str> = lines.lines().map(str::trim).collect();
@@ -21,7 +22,10 @@ pub(super) fn schedule(lines: &str) {
         } else if line == "# told nothing" {
             assert!(told.is_empty(), "{told:?}\n{text}");
         } else if let Some(expected) = line.strip_prefix("# told ") {
-            assert_eq!(told, [expected], "{text}");
+            match (expected.strip_suffix(".."), &told[..]) {
+                (Some(begin), [one]) => assert!(one.starts_with(begin), "{told:?}\n{text}"),
+                _ => assert_eq!(told, [expected], "{text}"),
+            }
             told.clear();
         } else if let Some(expected) = line.strip_prefix("# last ") {
             assert_eq!(last, expected, "{text}");

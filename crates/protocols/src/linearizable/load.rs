@@ -1,0 +1,118 @@
+//! How much this node has to do for the keyspace, estimated for the load balancer (CATS §5).
+//!
+//! Operations are counted. Keys and bytes are not: now and then a few neighbouring keys of each
+//! group are looked at, from a random position on, and how close they stand says how many there
+//! are. So nothing is paid for it on any operation, and a restart forgets nothing.
+
+use super::group::Group;
+use super::keys::segments;
+use super::{Context, Linearizable};
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::ring::Load;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::{Span, Time};
+
+/// How often the load is told.
+const TELL_EVERY: Span = Span::secs(10);
+/// How many keys of a group are looked at.
+const SAMPLE_KEYS: u64 = 64;
+/// How many groups are looked at in one turn.
+const SAMPLE_GROUPS: usize = 8;
+
+/// What was counted and estimated.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    /// Reads and writes answered as a member since the load was last told.
+    pub served: u64,
+    told_at: Option<Time>,
+    /// The group that was looked at last; the next ones are next.
+    sampled: Option<GroupId>,
+}
+
+/// A group's share, smoothed over several looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Share {
+    keys: u64,
+    bytes: u64,
+    is_known: bool,
+}
+
+impl Share {
+    fn take(&mut self, keys: u64, bytes: u64) {
+        let smooth = |old: u64, new: u64| old - old / 4 + new / 4;
+        *self = match self.is_known {
+            true => {
+                Share { keys: smooth(self.keys, keys), bytes: smooth(self.bytes, bytes), ..*self }
+            }
+            false => Share { keys, bytes, is_known: true },
+        };
+    }
+}
+
+impl Linearizable {
+    /// Tells the overlay the load, if it is time.
+    pub(super) fn tell_load(&mut self, cx: &mut Context<'_>) {
+        let told_at = *self.volatile.meter.told_at.get_or_insert(cx.now);
+        if cx.now < told_at + TELL_EVERY {
+            return;
+        }
+        let elapsed_ms = (cx.now - told_at).0 / 1_000_000;
+        let operations = self.volatile.meter.served * 1000 / elapsed_ms.max(1);
+        self.volatile.meter.told_at = Some(cx.now);
+        self.volatile.meter.served = 0;
+        self.sample(cx);
+        let members = || self.durable.groups.values().filter(|group| group.is_member());
+        cx.fx.announce_load(Load {
+            keys: members().map(|group| group.share.keys).sum(),
+            bytes: members().map(|group| group.share.bytes).sum(),
+            operations: u32::try_from(operations).unwrap_or(u32::MAX),
+        });
+    }
+
+    /// Looks at some groups, each in its turn.
+    fn sample(&mut self, cx: &mut Context<'_>) {
+        use core::ops::Bound::{Excluded, Unbounded};
+        for _ in 0..SAMPLE_GROUPS {
+            let after = self.volatile.meter.sampled.map_or(Unbounded, Excluded);
+            let groups = &mut self.durable.groups;
+            let Some((id, group)) = groups.range_mut((after, Unbounded)).next() else {
+                self.volatile.meter.sampled = None;
+                return;
+            };
+            self.volatile.meter.sampled = Some(*id);
+            let (keys, bytes) = estimate(group, cx);
+            group.share.take(keys, bytes);
+        }
+    }
+}
+
+/// About how many keys and bytes a group has here.
+fn estimate(group: &Group, cx: &mut Context<'_>) -> (u64, u64) {
+    let slot = group.record.slot;
+    let (mut keys, mut bytes) = (0, 0);
+    for (first, last) in segments(&group.view.range) {
+        let width = u128::from(last - first) + 1;
+        let from = first + cx.rng.below(last - first + u64::from(last - first < u64::MAX));
+        let (mut seen, mut size, mut end) = (0_u64, 0_u64, last);
+        cx.table.scan(Class::Data, &slot.first_at(from), &mut |stored, record| {
+            let Some(key) = slot.data_key(stored) else { return false };
+            let position = super::keys::position_of(key);
+            if position > last {
+                return false;
+            }
+            if seen >= SAMPLE_KEYS && position > end {
+                return false;
+            }
+            seen += 1;
+            size += (key.len() + record.len()) as u64;
+            end = if seen >= SAMPLE_KEYS { position } else { last };
+            true
+        });
+        let covered = u128::from(end - from) + 1;
+        let scale =
+            |part: u64| u64::try_from(u128::from(part) * width / covered).unwrap_or(u64::MAX);
+        keys += scale(seen);
+        bytes += scale(size);
+    }
+    (keys, bytes)
+}

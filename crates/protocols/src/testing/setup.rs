@@ -1,0 +1,20 @@
+//! What a world begins with.
+
+use std::string::String;
+use std::vec::Vec;
+
+/// How a world is set up.
+#[derive(Clone, Default)]
+pub(crate) struct Setup {
+    /// How many nodes the first view has.
+    pub members: u64,
+    /// How many nodes know the first view and are not in it.
+    pub spares: u64,
+    /// Whether data is kept in memory alone.
+    pub is_memory: bool,
+    /// The first position of the one group's range. Without it the group has the whole ring; with
+    /// it there is room below for the hosts' tokens, so that the ring asks for no split.
+    pub first: Option<u64>,
+    /// For the engine.
+    pub options: Vec<String>,
+}

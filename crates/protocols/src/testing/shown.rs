@@ -1,0 +1,100 @@
+//! What happened, in words, and what a process tells of its state.
+
+use super::word;
+use quorate_kernel::effects::Note;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::{Inspect, Process};
+use std::borrow::ToOwned;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+/// One row of a table, by the names of its cells.
+pub(crate) type Row = BTreeMap<&'static str, String>;
+
+/// A field of a process's state.
+pub(crate) fn field(process: &impl Process, name: &str) -> String {
+    struct Find<'a>(&'a str, Option<String>);
+    impl Inspect for Find<'_> {
+        fn field(&mut self, name: &'static str, value: &dyn Display) {
+            if name == self.0 {
+                self.1 = Some(value.to_string());
+            }
+        }
+    }
+    let mut find = Find(name, None);
+    process.inspect(&mut find);
+    find.1.unwrap_or_else(|| panic!("no field {name}"))
+}
+
+/// The rows of a table of a process's state.
+pub(crate) fn rows(process: &impl Process, table: &str) -> Vec<Row> {
+    struct Collect<'a>(&'a str, Vec<Row>);
+    impl Inspect for Collect<'_> {
+        fn field(&mut self, _name: &'static str, _value: &dyn Display) {}
+
+        fn row(&mut self, table: &'static str, cells: &[(&'static str, &dyn Display)]) {
+            if table == self.0 {
+                self.1.push(cells.iter().map(|(name, value)| (*name, value.to_string())).collect());
+            }
+        }
+    }
+    let mut collect = Collect(table, Vec::new());
+    process.inspect(&mut collect);
+    collect.1
+}
+
+/// `node.start` without leading zeros.
+pub(crate) fn incarnation(who: Incarnation) -> String {
+    format!("{}.{}", who.node.0, who.start.0)
+}
+
+pub(super) fn show_note(note: &Note) -> String {
+    match note {
+        Note::ViewInstalled(view) => {
+            let members: Vec<String> =
+                view.members().iter().map(|node| node.0.to_string()).collect();
+            format!("announces v{}({})", view.id.version, members.join(" "))
+        }
+        other => format!("announces {other:?}"),
+    }
+}
+
+pub(super) fn show_operation(operation: &Operation) -> String {
+    match operation {
+        Operation::Get { key } => format!("get {}", word(key)),
+        Operation::Put { key, value } => format!("put {} {}", word(key), word(value)),
+        Operation::Delete { key } => format!("delete {}", word(key)),
+        Operation::Scan { from, limit } => format!("scan {from:x} {limit}"),
+    }
+}
+
+pub(super) fn show_outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Value(None) => "nothing".to_owned(),
+        Outcome::Value(Some(value)) => format!("value {}", word(value)),
+        Outcome::Written => "written".to_owned(),
+        Outcome::Deleted { existed } => format!("deleted {}", u8::from(*existed)),
+        Outcome::Page { keys, next } => {
+            let keys: Vec<String> = keys.iter().map(|key| word(key)).collect();
+            let next = next.map_or("end".to_owned(), |next| format!("{next:x}"));
+            format!("page {}, next {next}", keys.join(" "))
+        }
+        Outcome::Refused(refusal) => format!("refused: {refusal}"),
+        Outcome::Explained(explanation) => {
+            let steps: Vec<String> = explanation
+                .steps
+                .iter()
+                .map(|step| match step.member {
+                    Some(member) => format!("{} {}", member.0, step.what),
+                    None => step.what.clone(),
+                })
+                .collect();
+            format!("explained: {}", steps.join("; "))
+        }
+        Outcome::Noted => "noted".to_owned(),
+    }
+}
