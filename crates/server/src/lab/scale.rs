@@ -108,7 +108,7 @@ fn costs(calibration: &Calibration) -> Table {
     let mut table = Table::new(
         "fig4-costs",
         "The costs: what one operation takes on three real hosts, and what was made of it",
-        &["operation", "host CPU per op, measured (µs)", "frames per op, simulated"],
+        &["operation", "measured host CPU per op (µs)", "simulated frames per op"],
     );
     for (name, kind) in [("get", calibration.gets), ("put", calibration.puts)] {
         table.push(vec![name.to_owned(), fixed(kind.cpu_us, 1), fixed(kind.frames, 2)]);
