@@ -11,8 +11,8 @@ use crate::cli::exit::Failure;
 use quorate_bench::{Extent, Workload};
 use quorate_sim::service::{Costs, Load, serve};
 
-/// How many clients keep each three hosts busy.
-pub const CLIENTS_PER_THREE: usize = 32;
+/// How many clients keep three real hosts busy.
+const CLIENTS: usize = 32;
 /// The way between two machines of one switch, in microseconds.
 pub const NETWORK_US: u64 = 50;
 
@@ -48,7 +48,7 @@ pub fn calibrate(port_base: u16, size: &Size) -> Result<Calibration, Failure> {
     let mut measure = |workload: Workload, read_percent: u64| -> Result<Kind, Failure> {
         let mut config = cluster.load(workload);
         config.key_count = size.keys;
-        config.connection_count = CLIENTS_PER_THREE;
+        config.connection_count = CLIENTS;
         config.extent = Extent::Time(size.point);
         config.warm_up = size.warm_up;
         config.load = !std::mem::replace(&mut is_loaded, true);
@@ -60,11 +60,14 @@ pub fn calibrate(port_base: u16, size: &Size) -> Result<Calibration, Failure> {
     Ok(solve(gets, puts))
 }
 
-/// Frames per operation that three hosts take.
-fn frames(read_percent: u64) -> Result<f64, Failure> {
+/// Frames per operation that three simulated hosts take.
+///
+/// # Errors
+/// The simulator failed.
+pub fn frames(read_percent: u64) -> Result<f64, Failure> {
     let load = Load {
         hosts: 3,
-        clients_per_three: CLIENTS_PER_THREE,
+        clients_per_three: CLIENTS,
         read_percent,
         keys_per_host: 1000,
         network_us: NETWORK_US,

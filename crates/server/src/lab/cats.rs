@@ -4,7 +4,7 @@
 //! and Self-Organizing Key-Value Stores", §6.
 
 use super::page::{self, Page};
-use super::{elastic, load, paired, price, scale};
+use super::{elastic, load, paired, price, scale, stamps};
 use crate::cli::exit::Failure;
 use std::fmt::Write as _;
 use std::io::{Write as _, stdout};
@@ -130,7 +130,7 @@ pub fn run(args: &CatsArgs) -> Result<(), Failure> {
     if is_wanted(6) || is_wanted(7) {
         let runs = paired::measure(base, &size)?;
         if is_wanted(6) {
-            keep(price::overhead(&runs))?;
+            keep(price::overhead(&runs, &stamps::count()?))?;
         }
         if is_wanted(7) {
             keep(price::latency(&runs))?;

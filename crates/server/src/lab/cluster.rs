@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -122,13 +122,23 @@ impl Cluster {
         Ok(())
     }
 
+    /// The numbers of the hosts that run.
+    #[must_use]
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
     /// The number of the host that was added last.
     #[must_use]
     pub fn last(&self) -> u32 {
         self.numbers.last().copied().unwrap_or(1)
     }
 
-    fn http(&self, number: u32) -> Result<String, Failure> {
+    /// The HTTP door of a host.
+    ///
+    /// # Errors
+    /// The ports of this cluster do not reach so far.
+    pub fn http(&self, number: u32) -> Result<String, Failure> {
         Ok(Doors::on_this_machine(self.port_base, number)?.http.to_string())
     }
 
@@ -184,7 +194,10 @@ impl Cluster {
     }
 
     /// The node of a host.
-    fn node(&self, number: u32) -> Result<String, Failure> {
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn node(&self, number: u32) -> Result<String, Failure> {
         Ok(self.status(number)?["node"].as_str().unwrap_or_default().to_owned())
     }
 
@@ -193,18 +206,16 @@ impl Cluster {
     /// # Errors
     /// A host does not answer.
     pub fn moved_bytes(&self) -> Result<u64, Failure> {
-        let mut sum = 0;
-        for number in &self.numbers {
-            let status = self.status(*number)?;
-            sum += number_in(&status["keyspaces"][0]["state"]["moved_bytes"]).unwrap_or(0);
-        }
-        Ok(sum)
+        self.numbers.iter().map(|number| self.moved_bytes_of(*number)).sum()
     }
 
-    /// Where logs are, for whoever looks for a reason.
-    #[must_use]
-    pub fn place(&self) -> &Path {
-        self.place.path()
+    /// Bytes of records that one host has fetched from others so far.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn moved_bytes_of(&self, number: u32) -> Result<u64, Failure> {
+        let status = self.status(number)?;
+        Ok(number_in(&status["keyspaces"][0]["state"]["moved_bytes"]).unwrap_or(0))
     }
 }
 

@@ -1,12 +1,13 @@
 //! Fig. 5: latency while hosts join and leave under constant load: 3, 6, and 3 real hosts again.
 
+use super::background::{self, Part};
 use super::cats::Size;
 use super::cluster::Cluster;
 use super::page::{Page, Table, fixed};
 use crate::cli::exit::Failure;
 use crate::dev::ctl::Order;
 use quorate_bench::svg::{Axis, Chart, Scale, Series, render};
-use quorate_bench::{Config, Extent, Interval, Pace, Report, Workload};
+use quorate_bench::{Interval, Pace, Report, Workload};
 use std::time::{Duration, Instant};
 
 /// How many hosts join, and leave again.
@@ -38,28 +39,14 @@ pub fn figure(port_base: u16, size: &Size) -> Result<Page, Failure> {
     eprintln!("figure 5: {} keys are written", size.elastic_keys);
     let mut config = cluster.load(Workload::Get);
     config.key_count = size.elastic_keys;
-    load(&config)?;
+    background::load(&config)?;
     config.load = false;
     config.connection_count = CONNECTIONS;
     config.pace = Pace::Open { rate_per_second: size.rate };
     config.warm_up = size.warm_up;
     config.interval = size.bucket;
-    // The steps end the load; this is only what it may take at most.
-    config.extent = Extent::Time((size.step + LATE) * (2 * STEPS + 1));
-    let stop = config.stop.clone();
-    let begun = Instant::now() + size.warm_up;
-    let generator = std::thread::spawn(move || quorate_bench::run(&config));
-    let steps = drive(&mut cluster, size, begun);
-    stop.0.store(true, std::sync::atomic::Ordering::Relaxed);
-    let report = generator.join().map_err(|_| Failure::failed("the load generator panicked"))?;
-    Ok(page(size, &steps?, &report?))
-}
-
-/// Writes the keys.
-fn load(config: &Config) -> Result<(), Failure> {
-    let load = Config { extent: Extent::Operations(1), warm_up: Duration::ZERO, ..config.clone() };
-    quorate_bench::run(&load)?;
-    Ok(())
+    let (steps, report) = background::under_load(config, |begun| drive(&mut cluster, size, begun))?;
+    Ok(page(size, &steps, &report))
 }
 
 /// Has hosts join and leave, one step after the other.
@@ -180,10 +167,12 @@ fn step_table(steps: &[Step], report: &Report) -> Table {
             "errors",
         ],
     );
+    let piece = report.intervals.first().map_or(0.0, |first| first.seconds);
     let mut still_since = 0.0;
     for step in steps {
         let end = step.settled.unwrap_or(f64::MAX);
-        let before = Part::of(report, still_since, step.at);
+        // Whole pieces only: one that a step cuts belongs to the step.
+        let before = Part::of(report, still_since + piece, step.at - piece);
         let moving = Part::of(report, step.at, end);
         still_since = end;
         table.push(vec![
@@ -200,30 +189,6 @@ fn step_table(steps: &[Step], report: &Report) -> Table {
         ]);
     }
     table
-}
-
-/// A part of the time line.
-struct Part {
-    mean_ms: f64,
-    p99_ms: f64,
-    errors: u64,
-}
-
-impl Part {
-    /// The pieces that overlap a time.
-    fn of(report: &Report, from: f64, to: f64) -> Part {
-        let is_within =
-            |piece: &&Interval| piece.at_seconds + piece.seconds > from && piece.at_seconds < to;
-        let pieces: Vec<&Interval> = report.intervals.iter().filter(is_within).collect();
-        let count = |piece: &Interval| (piece.reads + piece.writes) as f64;
-        let total: f64 = pieces.iter().map(|piece| piece.mean_us * count(piece)).sum();
-        let operations: f64 = pieces.iter().map(|piece| count(piece)).sum();
-        Part {
-            mean_ms: total / operations.max(1.0) / 1e3,
-            p99_ms: pieces.iter().map(|piece| piece.p99_us / 1e3).fold(0.0, f64::max),
-            errors: pieces.iter().map(|piece| piece.errors).sum(),
-        }
-    }
 }
 
 fn time_line(report: &Report) -> Table {

@@ -11,19 +11,26 @@
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
 //! | [`elastic`] | Fig. 5: hosts join and leave under constant load |
 //! | [`paired`], [`price`] | Fig. 6 and 7: the price of atomicity, by paired runs |
+//! | [`stamps`] | what the stamps of consistent quorums cost, by counting |
+//! | [`moved`], [`killed`] | one host joins, is drained or is killed under load, step by step |
+//! | [`background`] | load while something happens to the cluster |
 //! | [`statistics`] | means and their confidence intervals |
 //! | [`cluster`] | a real cluster for a measurement |
 //! | [`page`] | tables and pictures as files |
 
+pub mod background;
 pub mod calibrate;
 pub mod cats;
 pub mod cluster;
 pub mod elastic;
+pub mod killed;
 pub mod load;
+pub mod moved;
 pub mod page;
 pub mod paired;
 pub mod price;
 pub mod scale;
+pub mod stamps;
 pub mod statistics;
 
 use crate::cli::exit::Failure;
@@ -40,6 +47,10 @@ pub struct Args {
 enum Command {
     /// Repeat the figures of the CATS paper
     Cats(cats::CatsArgs),
+    /// Have one host join, or drain one, under load: what clients see, and how long it takes
+    Join(moved::JoinArgs),
+    /// Kill one host under load: how long until every key has all its replicas again
+    Kill(killed::KillArgs),
 }
 
 /// Runs `lab`.
@@ -49,5 +60,7 @@ enum Command {
 pub fn run(args: &Args) -> Result<(), Failure> {
     match &args.command {
         Command::Cats(args) => cats::run(args),
+        Command::Join(args) => moved::run(args),
+        Command::Kill(args) => killed::run(args),
     }
 }

@@ -47,7 +47,9 @@ fn every_figure_of_cats_is_made() {
         assert!(page.contains("quorate lab cats --quick"), "it says how it was made");
         assert!(page.contains("|---:|"), "it has a table");
     }
-    for table in ["fig3", "fig4", "fig4-costs", "fig5-steps", "fig5-time", "fig6", "fig7"] {
+    for table in
+        ["fig3", "fig4", "fig4-costs", "fig5-steps", "fig5-time", "fig6", "fig6-stamps", "fig7"]
+    {
         check_table(&output.join(format!("{table}.csv")));
     }
     let steps = std::fs::read_to_string(output.join("fig5-steps.csv")).expect("written");

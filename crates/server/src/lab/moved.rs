@@ -1,0 +1,177 @@
+//! One host joins, or is drained, under load: what clients see, and how long the move takes beside
+//! a plain copy of as many bytes.
+
+use super::background::{Part, load, under_load};
+use super::cluster::Cluster;
+use super::page::{Table, fixed};
+use crate::cli::exit::Failure;
+use crate::dev::ctl::Order;
+use quorate_bench::{Config, Pace, Report, Workload};
+use std::io::{Read, Write, stdout};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// The size of every value.
+pub const VALUE_BYTES: usize = 1024;
+/// Connections of the load.
+const CONNECTIONS: usize = 32;
+/// How long a move may take at most.
+const MOVE_MAX: Duration = Duration::from_secs(1800);
+/// How much one call of the plain copy moves.
+const COPY_BYTES: usize = 1 << 20;
+
+/// What the commands on one host share.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Common {
+    /// How many megabytes of values the cluster holds, each key counted once
+    #[arg(long, default_value_t = 100, value_name = "MB")]
+    pub megabytes: u64,
+    /// How many hosts there are before
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(4..=16))]
+    #[arg(value_name = "COUNT")]
+    pub hosts: u32,
+    /// Operations per second, 95 % of them reads
+    #[arg(long, default_value_t = 2000, value_name = "PER_SECOND")]
+    pub rate: u64,
+    /// How long the load runs before and after, in seconds
+    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
+    pub around: u64,
+    /// Host i has ports PORT + 10 i + 1 to + 3
+    #[arg(long, default_value_t = 7700, value_name = "PORT")]
+    pub port_base: u16,
+}
+
+/// The arguments of `lab join`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Hosts keep their data in memory; all of them share this machine.\n\n\
+                        Example: quorate lab join --megabytes 1000 --hosts 6 --drain")]
+pub struct JoinArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Drain the last host instead
+    #[arg(long)]
+    drain: bool,
+}
+
+impl Common {
+    /// Starts the cluster and writes its data; the load that then runs asks all hosts but the last.
+    ///
+    /// # Errors
+    /// The cluster did not start, or could not take the data.
+    pub fn prepare(&self) -> Result<(Cluster, Config), Failure> {
+        let cluster = Cluster::start(self.port_base, self.hosts, &["default=linearizable"])?;
+        let mut config = cluster.load(Workload::B);
+        config.endpoints.pop();
+        config.server_pids.clear();
+        config.key_count = (self.megabytes * 1_000_000 / VALUE_BYTES as u64).max(1);
+        config.value_bytes = VALUE_BYTES;
+        config.connection_count = CONNECTIONS;
+        eprintln!("{} keys are written", config.key_count);
+        load(&config)?;
+        config.load = false;
+        config.pace = Pace::Open { rate_per_second: self.rate };
+        config.warm_up = Duration::from_secs(1);
+        config.interval = Duration::from_secs(1);
+        Ok((cluster, config))
+    }
+
+    /// Lets the load alone for a while.
+    pub fn wait(&self) {
+        std::thread::sleep(Duration::from_secs(self.around));
+    }
+}
+
+/// When things happened, in seconds since the time line began.
+struct Moved {
+    ordered: f64,
+    settled: Option<f64>,
+    bytes: u64,
+}
+
+/// Runs `lab join`.
+///
+/// # Errors
+/// The cluster did not start, the host could not join, or the load failed.
+pub fn run(args: &JoinArgs) -> Result<(), Failure> {
+    let common = &args.common;
+    let (mut cluster, config) = common.prepare()?;
+    let (moved, report) = under_load(config, |begun| {
+        std::thread::sleep(begun.saturating_duration_since(Instant::now()));
+        common.wait();
+        let moved = change(&mut cluster, args.drain, begun)?;
+        common.wait();
+        Ok(moved)
+    })?;
+    drop(cluster);
+    let copy = copy_seconds(moved.bytes)?;
+    writeln!(stdout(), "{}", table(args, &moved, &report, copy).text())?;
+    Ok(())
+}
+
+fn change(cluster: &mut Cluster, is_drain: bool, begun: Instant) -> Result<Moved, Failure> {
+    let before = cluster.moved_bytes()?;
+    let ordered = begun.elapsed().as_secs_f64();
+    let leaver = is_drain.then(|| cluster.last());
+    cluster.tell(&leaver.map_or(Order::Add, |host| Order::Drain { host }))?;
+    let settled = cluster.settled(leaver, Instant::now() + MOVE_MAX)?;
+    Ok(Moved {
+        ordered,
+        settled: settled.map(|when| when.saturating_duration_since(begun).as_secs_f64()),
+        bytes: cluster.moved_bytes()?.saturating_sub(before),
+    })
+}
+
+fn table(args: &JoinArgs, moved: &Moved, report: &Report, copy: f64) -> Table {
+    let end = moved.settled.unwrap_or(f64::MAX);
+    let before = Part::of(report, 0.0, moved.ordered - 1.0);
+    let during = Part::of(report, moved.ordered, end);
+    let what = if args.drain { "drain" } else { "join" };
+    let mut table = Table::new("join", &format!("One host: {what}"), &["what", "value"]);
+    let mut push = |what: &str, value: String| table.push(vec![what.to_owned(), value]);
+    push("hosts before", args.common.hosts.to_string());
+    push("data (MB, once)", args.common.megabytes.to_string());
+    push("moved (MB)", fixed(moved.bytes as f64 / 1e6, 1));
+    let took = moved.settled.map(|end| fixed(end - moved.ordered, 2));
+    push("time of the move (s)", took.unwrap_or_else(|| "not seen to end".to_owned()));
+    push("plain copy of as many bytes over loopback (s)", fixed(copy, 2));
+    push("p99 before, median of seconds (ms)", fixed(before.p99_median_ms, 2));
+    push("p99 during, median of seconds (ms)", fixed(during.p99_median_ms, 2));
+    push("p99 before, worst second (ms)", fixed(before.p99_ms, 2));
+    push("p99 during, worst second (ms)", fixed(during.p99_ms, 2));
+    push("operations failed", report.errors.values().sum::<u64>().to_string());
+    push("longest time without any answer (ms)", fixed(report.gaps.any_ms, 1));
+    table
+}
+
+/// How long it takes to move this many bytes over one loopback connection.
+fn copy_seconds(bytes: u64) -> Result<f64, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut sender = TcpStream::connect(listener.local_addr()?)?;
+    let (mut receiver, _) = listener.accept()?;
+    let begun = Instant::now();
+    let writer = std::thread::spawn(move || -> std::io::Result<()> {
+        let piece = vec![7_u8; COPY_BYTES];
+        let mut left = bytes;
+        while left > 0 {
+            let size = left.min(COPY_BYTES as u64);
+            sender.write_all(&piece[..size as usize])?;
+            left -= size;
+        }
+        Ok(())
+    });
+    let mut piece = vec![0_u8; COPY_BYTES];
+    while receiver.read(&mut piece)? > 0 {}
+    writer.join().map_err(|_| Failure::failed("the copy panicked"))??;
+    Ok(begun.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_moves_what_it_says() {
+        assert!(copy_seconds(3 * COPY_BYTES as u64 + 5).expect("loopback works") > 0.0);
+        assert!(copy_seconds(0).is_ok());
+    }
+}
