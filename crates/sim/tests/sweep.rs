@@ -236,6 +236,7 @@ fn seeds_that_failed_once_hold() {
         ("elastic", 4),
         ("elastic", 78),
         ("elastic", 164),
+        ("paper", 3_000_184),
     ];
     for (scenario, seed) in kept {
         let setup = Setup { seed, ..Setup::default() };

@@ -129,7 +129,6 @@ impl Linearizable {
         let is_last_left = group.record.lost.contains(&from);
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
         let counts = (is_source || is_last_left) && has_left;
-        let counts = counts || (cfg!(quorate_mutant = "data_from_anyone") && has_left);
         if counts && let Some(transfer) = &mut group.transfer {
             transfer.list(from.node, begin, next, entries);
             self.go_on(view, cx);

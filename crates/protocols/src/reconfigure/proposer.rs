@@ -168,7 +168,7 @@ impl Proposer {
     /// may hold the same view and must not count (against CATS §4, Lemma 2).
     fn is_for_me(&self, from: Incarnation, view: ViewId) -> bool {
         let is_member = self.view.index_of(from.node).is_some();
-        view == self.view.id && (is_member || cfg!(quorate_mutant = "count_strangers"))
+        view == self.view.id && is_member
     }
 
     /// Whether a view comes after this one. Versions go on across a split, so the groups need not

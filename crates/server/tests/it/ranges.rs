@@ -1,4 +1,4 @@
-//! Keyspaces that keep their keys in order: scans walk them so, across groups, and ranges are parts.
+//! Keyspaces that keep their keys in order: scans walk them so, across groups.
 
 use crate::cluster::Cluster;
 use crate::run::{Said, quorate};
