@@ -215,7 +215,7 @@ impl Linearizable {
         }
     }
 
-    /// A read phase that asks a majority first, if that is set and this node is part of it.
+    /// A read phase that asks a majority first, if that is set.
     fn first_reading(&mut self, want: Want, view: &Arc<View>, cx: &Context<'_>) -> Reading {
         if !self.settings.ask_majority_first {
             return Reading::new(want);

@@ -1,5 +1,5 @@
-//! Whom phase 1 asks first: this node and the members that follow it in the order of ids, as many
-//! as a majority needs, without those that were late a moment ago. Which majority answers makes no
+//! Whom phase 1 asks first: this node, if it is a member, and those that follow it in the order of
+//! ids, as many as a majority needs, without those that were late a moment ago. Which majority answers makes no
 //! difference to what is right; the rest is asked as soon as the first is late, lacks data or
 //! disagrees.
 
@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::GROUPS_MAX;
 use quorate_kernel::ring::Ring;
+use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::View;
 
@@ -24,7 +25,7 @@ pub(super) struct Preference {
 }
 
 impl Preference {
-    /// The members to ask first; everybody if too many are late or this node is no member.
+    /// The members to ask first; everybody if too many are late.
     pub fn first(
         &mut self,
         view: &View,
@@ -56,7 +57,9 @@ impl Preference {
     }
 
     fn choose(&self, view: &View, ring: Option<&Ring>, me: NodeId) -> Arc<[NodeId]> {
-        let Some(index) = view.index_of(me) else { return Arc::clone(view.group()) };
+        // A coordinator that is no member begins where its id says, so that many spread.
+        let anywhere = || (mix(me.0) % view.members().len() as u64) as usize;
+        let index = view.index_of(me).unwrap_or_else(anywhere);
         let (before, from_me) = view.members().split_at(index);
         let is_late = |node: NodeId| {
             let is_suspected = ring.is_some_and(|ring| ring.is_suspected(node));
@@ -95,6 +98,9 @@ mod tests {
         preference.note_late(NodeId(2), Time(1));
         assert_eq!(first(&mut preference, 3, 2), [1, 2, 3]);
         assert_eq!(first(&mut preference, 3, LATE_FOR.0), [3, 1]);
-        assert_eq!(first(&mut Preference::default(), 9, 0), [1, 2, 3], "no member");
+        for outside in 10..20 {
+            let chosen = first(&mut Preference::default(), outside, 0);
+            assert_eq!(chosen.len(), 2, "a coordinator that is no member asks a majority too");
+        }
     }
 }
