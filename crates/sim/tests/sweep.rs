@@ -237,6 +237,8 @@ fn seeds_that_failed_once_hold() {
         ("elastic", 78),
         ("elastic", 164),
         ("paper", 3_000_184),
+        ("lagging", 453),
+        ("lagging", 3_000_035),
     ];
     for (scenario, seed) in kept {
         let setup = Setup { seed, ..Setup::default() };

@@ -44,6 +44,10 @@ pub(super) enum Status {
         /// Whether it lost that data and must get it back first: two nodes that forget one after
         /// the other must not leave a newcomer without its sources.
         forgot: bool,
+        /// If it left before it had everything: the members of the view before its own, from which
+        /// it still gets the rest, because the one who replaced it may need it (CATS §4.1, the
+        /// data chain); and what they must have installed before what they say counts.
+        lacking: Option<(Vec<NodeId>, ViewId)>,
         /// The parts, if the group was split.
         parts: Vec<View>,
     },
@@ -232,6 +236,7 @@ impl Group {
                 | Status::Forgot
                 | Status::Learner { is_done: false, .. }
                 | Status::Retired { forgot: true, .. }
+                | Status::Retired { lacking: Some(_), .. }
         );
         assert_eq!(self.transfer.is_some(), is_moving, "who lacks data, and nobody else, moves it");
         self.record.acceptor.check();

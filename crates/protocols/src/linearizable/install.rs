@@ -95,9 +95,19 @@ impl Linearizable {
         if was_member && !is_member {
             probe!("linearizable/retired");
             let was_ready = group.record.status == Status::Ready;
-            let forgot = group.record.status == Status::Forgot;
-            group.record.status = Status::Retired { was_ready, forgot, parts: Vec::new() };
-            group.transfer = None;
+            let (forgot, lacking) = match &group.record.status {
+                Status::Forgot => (true, None),
+                Status::Busy { sources, since, forgot } => {
+                    (*forgot, Some((sources.clone(), *since)))
+                }
+                _ => (false, None),
+            };
+            let goes_on = lacking.is_some() && !forgot;
+            let parts = Vec::new();
+            group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
+            if !goes_on {
+                group.transfer = None;
+            }
             self.note_left(of.group, next.id.version, cx);
         }
         let Some(group) = self.group_mut(of) else { return };
@@ -124,7 +134,8 @@ impl Linearizable {
         let before = group.record.clone();
         // Of a node that left before the split nobody expects a part; it may still be a source.
         let was_ready = group.is_source();
-        group.record.status = Status::Retired { was_ready, forgot: false, parts: parts.to_vec() };
+        let (forgot, lacking, parts_here) = (false, None, parts.to_vec());
+        group.record.status = Status::Retired { was_ready, forgot, lacking, parts: parts_here };
         // A newcomer that never came is invited to the view before the split, and goes on from it.
         group.transfer = None;
         Self::persist(group, cx);
@@ -171,7 +182,7 @@ impl Linearizable {
         let (was_ready, forgot) = match &group.record.status {
             Status::Ready => (true, false),
             Status::Busy { forgot: false, .. } => (false, false),
-            Status::Retired { was_ready, forgot, parts } if parts.is_empty() => {
+            Status::Retired { was_ready, forgot, parts, .. } if parts.is_empty() => {
                 (*was_ready, *forgot)
             }
             _ => return,
@@ -189,7 +200,8 @@ impl Linearizable {
         probe!("linearizable/left_behind");
         group.record.view = view.clone();
         group.view = Arc::new(view.clone());
-        group.record.status = Status::Retired { was_ready, forgot, parts: Vec::new() };
+        let (lacking, parts) = (None, Vec::new());
+        group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
         group.record.acceptor = Acceptor::default();
         group.record.owed.clear();
         group.queue = InstallQueue::default();

@@ -1,7 +1,7 @@
 //! Whom phase 1 asks first: this node, if it is a member, and those that follow it in the order of
-//! ids, as many as a majority needs, without those that were late a moment ago. Which majority answers makes no
-//! difference to what is right; the rest is asked as soon as the first is late, lacks data or
-//! disagrees.
+//! ids, as many as a majority needs, without those that were late a moment ago. Which majority
+//! answers makes no difference to what is right; the rest is asked as soon as the first is late,
+//! lacks data or disagrees.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

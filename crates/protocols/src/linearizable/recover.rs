@@ -75,9 +75,9 @@ fn forget(record: &mut Record) {
     match &mut record.status {
         Status::Ready => record.status = Status::Forgot,
         Status::Busy { forgot, .. } => *forgot = true,
-        Status::Retired { was_ready, forgot, parts } => {
+        Status::Retired { was_ready, forgot, lacking, parts } => {
             // After a split the parts get the data back.
-            *forgot |= *was_ready && parts.is_empty();
+            *forgot |= (*was_ready || lacking.is_some()) && parts.is_empty();
             *was_ready = false;
         }
         Status::Forgot | Status::Learner { .. } => {}

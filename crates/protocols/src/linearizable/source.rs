@@ -37,10 +37,15 @@ impl Linearizable {
         let id = group.view.id;
         let asked: Option<(ViewId, Quorums, bool)> = match &group.record.status {
             Status::Ready
-            | Status::Retired { forgot: false, .. }
+            | Status::Retired { forgot: false, lacking: None, .. }
             | Status::Learner { is_done: true, .. } => None,
-            Status::Retired { forgot: true, .. } => {
-                Some((id, vec![majority_of(group.view.members())], true))
+            Status::Retired { forgot: false, lacking: Some((sources, since)), .. } => {
+                Some((*since, vec![majority_of(sources)], false))
+            }
+            Status::Retired { forgot: true, lacking, .. } => {
+                let sources = lacking.as_ref().map(|(sources, _)| majority_of(sources));
+                let quorums = sources.into_iter().chain([majority_of(group.view.members())]);
+                Some((id, quorums.collect(), true))
             }
             Status::Learner { sources, .. } => Some((id, vec![majority_of(sources)], false)),
             Status::Busy { sources, since, forgot: false } => {
@@ -66,7 +71,9 @@ impl Linearizable {
         group.transfer = None;
         match &mut group.record.status {
             Status::Learner { is_done, .. } => *is_done = true,
-            Status::Retired { was_ready, forgot, .. } => (*was_ready, *forgot) = (true, false),
+            Status::Retired { was_ready, forgot, lacking, .. } => {
+                (*was_ready, *forgot, *lacking) = (true, false, None);
+            }
             status => *status = Status::Ready,
         }
         Self::persist(group, cx);

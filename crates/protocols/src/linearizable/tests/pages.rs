@@ -55,13 +55,18 @@ fn groups() -> Vec<(&'static str, GroupRecord, &'static str)> {
         ),
         (
             "`group`: retired",
-            of(Status::Retired { was_ready: true, forgot: false, parts: Vec::new() }),
-            "01010407090202ac020401000005000000000004ac0200",
+            of(Status::Retired {
+                was_ready: true,
+                forgot: false,
+                lacking: None,
+                parts: Vec::new(),
+            }),
+            "01010407090202ac02040100000005000000000004ac0200",
         ),
         (
             "`group`: split",
-            of(Status::Retired { was_ready: true, forgot: false, parts }),
-            "01010407090202ac020401000286b98588be93efe63f0507080202ac02a0e8f4\
+            of(Status::Retired { was_ready: true, forgot: false, lacking: None, parts }),
+            "01010407090202ac02040100000286b98588be93efe63f0507080202ac02a0e8f4\
              ac92e6e993050508090202ac0205000000000004ac0200",
         ),
     ])
