@@ -11,7 +11,7 @@ use quorate_kernel::time::Span;
 use quorate_kernel::view::View;
 
 /// How long an operation waits for members of which most are suspected.
-const FAIL_AFTER: Span = Span::millis(250);
+const FAIL_AFTER: Span = Span::secs(1);
 
 impl Linearizable {
     /// If so many members of a view are suspected that no quorum is left: the refusal that says so.

@@ -10,7 +10,7 @@ fn a_minority_fails_fast() {
          ring 4 1:1 2:2:suspected 3:3:suspected a4:4
          get 4 k
          # told nothing
-         tick 1s
+         tick 2s
          # told get k: refused: 2 of the 3 replicas in view 1 are suspected..
          ring 4 1:1 2:2 3:3:suspected a4:4
          given get 4 k
