@@ -85,7 +85,7 @@ impl Groups {
     /// What is moving or wished for here, if anything is.
     #[must_use]
     pub fn unsettled(&self) -> Option<String> {
-        let names = ["groups_lacking_data", "transfers", "changes_wanted"];
+        let names = ["groups_lacking_data", "transfers", "changes_wanted", "newcomers_awaited"];
         let name = names.into_iter().find(|name| self.number(name) > 0)?;
         Some(format!("{name} {}", self.number(name)))
     }
