@@ -186,7 +186,7 @@ impl Process for Linearizable {
         into.field("groups_kept_for_others", &(self.durable.groups.len() - members().count()));
         into.field("transfers", &transfers.count());
         let wanted = self.durable.groups.values().filter(|group| group.wished.is_some());
-        let awaited = self.durable.groups.values().filter(|group| !group.record.owed.is_empty());
+        let awaited = members().filter(|group| !group.record.owed.is_empty());
         into.field("changes_wanted", &wanted.count());
         into.field("newcomers_awaited", &awaited.count());
         into.field("operations", &self.volatile.operations.len());
