@@ -199,9 +199,6 @@ impl Node {
         for slot in &mut self.slots {
             slot.table.settle(durable);
         }
-        for index in 0..self.slots.len() {
-            self.call(index, host, |lane, env| lane.on_durable(durable, env));
-        }
         self.drain(host);
     }
 
@@ -329,12 +326,8 @@ impl Node {
             }
             Raised::Timer { code, at } => self.timers.set((slot, code), at),
             Raised::Note(note) => {
-                let release = match note {
-                    Note::ViewInstalled(_) => Release::Lane,
-                    // A hint that promises nothing.
-                    Note::Ring(_) | Note::Load(_) => Release::Early,
-                };
-                self.admit(index, &release, Held::Note(slot, note), host);
+                // A hint that promises nothing.
+                self.admit(index, &Release::Early, Held::Note(slot, note), host);
             }
         }
     }
@@ -379,11 +372,6 @@ impl Node {
                 self.call(usize::from(slot), host, |lane, env| lane.on_local(local, env));
             }
             Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
-            Held::Note(from, Note::ViewInstalled(view)) => {
-                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
-                    self.call(index, host, |lane, env| lane.on_view(&view, env));
-                }
-            }
             Held::Note(from, Note::Load(load)) => {
                 let lane = self.slots[usize::from(from)].id;
                 if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {

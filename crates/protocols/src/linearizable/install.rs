@@ -8,7 +8,6 @@ use super::{Context, Linearizable};
 use crate::reconfigure::{Acceptor, InstallQueue};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::effects::Note;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
 use quorate_kernel::probe;
@@ -72,7 +71,6 @@ impl Linearizable {
         self.volatile.counters.installs += 1;
         for view in &views {
             self.learn(&Arc::new(view.clone()), cx);
-            cx.fx.announce(Note::ViewInstalled(Arc::new(view.clone())));
         }
         self.tell_now(cx);
     }
@@ -211,7 +209,6 @@ impl Linearizable {
         let view = Arc::clone(&group.view);
         self.note_left(view.id.group, view.id.version, cx);
         self.learn(&view, cx);
-        cx.fx.announce(Note::ViewInstalled(view));
         self.tell_now(cx);
     }
 
