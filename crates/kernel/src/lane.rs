@@ -113,6 +113,9 @@ pub trait Lane {
     /// What this node believes of the ring has changed.
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>);
 
+    /// Which hosts were heard, on any lane, since this was last told, and when.
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>);
+
     /// Another lane of this node says how much it has to do.
     fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>);
 
@@ -239,6 +242,10 @@ impl<P: Process> Lane for Hosted<P> {
 
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
         self.call(env, |process, cx| process.on_ring(ring, cx));
+    }
+
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_heard(heard, cx));
     }
 
     fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {

@@ -68,6 +68,10 @@ pub trait Process {
     /// What this node believes of the ring has changed. A hint: it may be wrong at any time.
     fn on_ring(&mut self, _ring: &Arc<Ring>, _cx: &mut Context<'_, Self>) {}
 
+    /// Which hosts were heard, on any lane, since this was last told, and when: the overlay is told
+    /// before each of its timers. A host that was heard was there; whether it hears is not known.
+    fn on_heard(&mut self, _heard: &[(Incarnation, Time)], _cx: &mut Context<'_, Self>) {}
+
     /// Another lane of this node says how much it has to do.
     fn on_load(&mut self, _lane: LaneId, _load: Load, _cx: &mut Context<'_, Self>) {}
 

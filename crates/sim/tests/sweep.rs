@@ -104,6 +104,10 @@ impl Lane for Liar {
         self.inner.on_control(ticket, control, deadline, env);
     }
 
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
+        self.inner.on_heard(heard, env);
+    }
+
     fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
         self.inner.on_load(lane, load, env);
     }
