@@ -293,6 +293,7 @@ fn has_learned(group: &Group, newcomer: NodeId, now: Time) -> bool {
     heard.is_some_and(|heard| matches!(heard.standing, Standing::Learned | Standing::Outside))
 }
 
-fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
+/// What a peer said of itself, if that is not long ago.
+pub(super) fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
     group.heard.get(&node).filter(|heard| now < heard.at + HEARD_WITHIN)
 }
