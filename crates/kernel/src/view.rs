@@ -21,7 +21,7 @@ pub struct ViewId {
 
 /// A part of the hash space, as the half-open interval from `low` up to and including `high`;
 /// `low == high` is the whole space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Range {
     /// Positions up to and including this one belong to the predecessor.
     pub low: u64,

@@ -224,6 +224,7 @@ impl Linearizable {
 
     /// Gives a slot's range up: it is emptied little by little, also after a restart.
     pub(super) fn discard(&mut self, slot: Slot, view: &View, cx: &mut Context<'_>) {
+        self.durable.garbage.insert((slot, view.range));
         cx.fx.put_state(garbage_key(slot, &view.range), Bytes::from_static(b"\x01"));
         self.tend_at(cx.now + super::tend::SWEEP_AFTER, cx);
     }

@@ -63,11 +63,9 @@ impl Linearizable {
         let mut outbox = Outbox::default();
         let moving = |group: &&Group| group.running.is_some();
         let mut moves = self.durable.groups.values().filter(moving).count();
-        let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
-        for view in views {
-            if moves >= MOVES_MAX {
-                break;
-            }
+        let mut last = None;
+        while let Some(view) = self.group_after(last).filter(|_| moves < MOVES_MAX) {
+            last = Some(view.group);
             moves += usize::from(self.propose(view, &ring, &mut outbox, cx));
         }
         outbox.send(cx);

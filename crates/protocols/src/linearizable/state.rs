@@ -16,14 +16,15 @@ use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use crate::reconfigure::Rounds;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use bytes::Bytes;
+use core::ops::Bound;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::INDEX_KEYS_MAX;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
-use quorate_kernel::view::{View, ViewId};
+use quorate_kernel::view::{Range, View, ViewId};
 
 /// What survives a restart.
 #[derive(Debug, Default)]
@@ -33,6 +34,8 @@ pub(super) struct Durable {
     /// Groups that this node has left, and in which version. It never goes back to an older one,
     /// however late an invitation is: it has voted there.
     pub left: BTreeMap<GroupId, u64>,
+    /// Slots and their ranges that were given up and may not be empty yet.
+    pub garbage: BTreeSet<(Slot, Range)>,
     /// The highest slot used.
     pub slot: Slot,
     /// Members that told this node that they forgot.
@@ -134,6 +137,13 @@ impl Linearizable {
     /// The same, to be changed.
     pub(super) fn group_mut(&mut self, view: ViewId) -> Option<&mut Group> {
         self.durable.groups.get_mut(&view.group)
+    }
+
+    /// The group that follows another in the order of their ids; the first one after none.
+    pub(super) fn group_after(&self, last: Option<GroupId>) -> Option<ViewId> {
+        let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let (_, group) = self.durable.groups.range((after, Bound::Unbounded)).next()?;
+        Some(group.view.id)
     }
 
     /// The stamp of a reply to somebody who aims at `asked`, about a position.

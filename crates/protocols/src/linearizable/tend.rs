@@ -2,9 +2,7 @@
 //! what nobody needs any more (CATS §5, Garbage Collector).
 
 use super::group::{Heard, Standing, Status};
-use super::keys::{
-    Slot, decided_key, each_state, garbage_key, garbage_of, group_key, position_of, segments,
-};
+use super::keys::{Slot, decided_key, each_state, garbage_key, group_key, position_of, segments};
 use super::message::{Beat, Message};
 use super::timer::Timer;
 use super::{Context, Linearizable};
@@ -48,15 +46,16 @@ impl Linearizable {
             self.volatile.told_at = Some(cx.now);
             self.beat(cx);
         }
-        let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
-        let mut is_busy = false;
-        for view in views {
+        // What is given up in this turn is left alone for a while.
+        let garbage = self.durable.garbage.first().copied();
+        let (mut is_busy, mut last) = (false, None);
+        while let Some(view) = self.group_after(last) {
+            last = Some(view.group);
             is_busy |= self.tend_group(view, cx);
         }
         self.propose_all(cx);
         self.tell_load(cx);
-        let has_garbage = self.sweep(cx);
-        if has_garbage {
+        if garbage.is_some_and(|(slot, range)| self.sweep(slot, range, cx)) {
             self.tend_at(cx.now + SWEEP_AFTER, cx);
         }
         if is_busy || self.volatile.ring.is_some() {
@@ -241,11 +240,9 @@ impl Linearizable {
         decided.into_iter().for_each(|key| cx.fx.delete_state(key));
     }
 
-    /// Empties slots that were given up, a piece at a time. Returns whether something is left.
-    fn sweep(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut garbage: Vec<(Slot, Range)> = Vec::new();
-        each_state(cx.table, b"garbage", &mut |key, _| garbage.extend(garbage_of(key)));
-        let Some((slot, range)) = garbage.first().copied() else { return false };
+    /// Empties a slot's range that was given up, a piece at a time. Returns whether anything that
+    /// was given up is left.
+    fn sweep(&mut self, slot: Slot, range: Range, cx: &mut Context<'_>) -> bool {
         let mut doomed = Vec::new();
         for (first, last) in segments(&range) {
             cx.table.scan(Class::Data, &slot.first_at(first), &mut |stored, _| {
@@ -264,8 +261,9 @@ impl Linearizable {
         }
         if is_empty {
             probe!("linearizable/swept");
+            self.durable.garbage.remove(&(slot, range));
             cx.fx.delete_state(garbage_key(slot, &range));
         }
-        !is_empty || garbage.len() > 1
+        !self.durable.garbage.is_empty()
     }
 }
