@@ -90,7 +90,7 @@ impl Linearizable {
         }
         let view = Arc::clone(&group.view);
         let is_mine = placement::proposer(&view, ring) == Some(me);
-        let change = placement::next_change(&view, ring, replicas).filter(|_| is_mine);
+        let change = is_mine.then(|| placement::next_change(&view, ring, replicas)).flatten();
         let Some(change) = change else {
             group.wished = None;
             return false;
