@@ -21,6 +21,7 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
@@ -334,8 +335,7 @@ impl Linearizable {
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
             Phase::Write { .. }
-                if cfg!(quorate_mutant = "retry_reads_again")
-                    && !matches!(operation.ask, Ask::Get) =>
+                if mutant!("retry_reads_again") && !matches!(operation.ask, Ask::Get) =>
             {
                 operation.phase = Phase::Read(Reading::new(Want::Counter));
             }
@@ -364,7 +364,7 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
         let is_member = operation.view.index_of(from.node).is_some();
-        if cfg!(quorate_mutant = "count_other_view") && is_member {
+        if mutant!("count_other_view") && is_member {
             return true;
         }
         // Of a group that was split the stamp still names the view that it was split in.
