@@ -65,7 +65,7 @@ pub(super) struct Operation {
     /// How long to wait before the next repetition.
     pub retry: Span,
     /// The one alarm that is not stale.
-    alarm: Time,
+    pub alarm: Time,
     /// Whether the read phase of a delete saw a value.
     pub existed: bool,
     /// Whether a question was repeated: its answers say nothing of the round trip.
@@ -181,6 +181,7 @@ impl Linearizable {
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
+        let first_alarm = self.first_wait(&view, first_alarm);
         let operations = &mut self.volatile.operations;
         operations.last_id += 1;
         let id = operations.last_id;
