@@ -230,6 +230,9 @@ impl Linearizable {
     }
 
     fn refuse(&self, operation: &Asked) -> Option<Refusal> {
+        if self.volatile.is_closing() {
+            return Some(Refusal::Stopping);
+        }
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }

@@ -10,7 +10,7 @@
 //! | [`health`] | `/livez`, `/readyz`, `/healthz`, `/startupz` |
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
-//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
+//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/...`, `/dev/faults` |
 //! | `join` | `/join` |
 
 pub mod exposition;
@@ -38,6 +38,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// How long clients may take for the last answers when the door closes.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What the door answers from.
 pub struct Door {
@@ -78,10 +81,20 @@ impl Admin {
         let serve = async move {
             tokio::spawn(beside);
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let server = axum::serve(listener, router(Arc::new(door))).into_future();
+            let (parting, mut has_parted) = tokio::sync::watch::channel(());
+            let stopped = async move {
+                drop(stopped.await);
+                drop(parting);
+            };
+            let server = axum::serve(listener, router(Arc::new(door)));
+            let server = server.with_graceful_shutdown(stopped).into_future();
+            let too_late = async move {
+                drop(has_parted.changed().await);
+                tokio::time::sleep(FAREWELL).await;
+            };
             tokio::select! {
                 result = server => result,
-                _ = stopped => Ok(()),
+                () = too_late => Ok(()),
             }
         };
         let run = move || {
@@ -125,6 +138,7 @@ fn router(door: Arc<Door>) -> Router {
     let changes = Router::new()
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))
+        .route("/control/shutdown", post(operate::shutdown))
         .route("/join", post(join::join))
         .route("/dev/faults", post(operate::faults))
         .layer(from_fn(operate::no_browsers));
@@ -220,6 +234,8 @@ mod tests {
         };
         assert_eq!(change("/control/drain", &[]), 400, "of which host is not said");
         assert_eq!(change("/control/remove?node=1", &[]), 503, "there is no core thread");
+        assert_eq!(change("/control/shutdown?force=maybe", &[]), 400);
+        assert_eq!(change("/control/shutdown", &[]), 503, "there is no core thread");
         assert_eq!(change("/control/remove?node=1", &[("origin", "http://page")]), 403);
         assert_eq!(change("/dev/faults", &[]), 403, "only hosts of dev take faults");
         let address = admin.address();

@@ -20,3 +20,4 @@ mod peers;
 mod ranges;
 mod ring;
 mod run;
+mod shutdown;
