@@ -67,6 +67,12 @@ pub enum Control {
         /// The key.
         key: Bytes,
     },
+    /// Of a keyspace: which group holds a position? Asked of a quorum of it, as a scan is. Answered
+    /// with [`Outcome::Explained`], without a value.
+    Examine {
+        /// The position.
+        position: u64,
+    },
     /// Of the overlay: a host shall hand over all it holds and take nothing new, or take part
     /// again. Answered with [`Outcome::Noted`].
     Drain {

@@ -312,8 +312,9 @@ impl Linearizable {
             if !operation.is_repeated {
                 self.volatile.rtt.observe(cx.now - operation.since);
             }
+            let position = operation.position();
             let outcome = match operation.trail {
-                Some(trail) => trail.explain(&operation.view, operation.key, outcome, cx),
+                Some(trail) => trail.explain(&operation.view, position, outcome, cx),
                 None => outcome,
             };
             cx.fx.answer_early(operation.ticket, outcome);

@@ -11,10 +11,12 @@
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
 //! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/...`, `/dev/faults` |
+//! | `holds` | `/holds` |
 //! | `join` | `/join` |
 
 pub mod exposition;
 pub mod health;
+mod holds;
 mod join;
 mod operate;
 pub mod status;
@@ -153,6 +155,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/ring", get(operate::ring))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
+        .route("/holds", get(holds::holds))
         .with_state(door)
 }
 
@@ -216,6 +219,7 @@ mod tests {
         assert_eq!(status["host"], 1);
         assert_eq!(ask("/ring").status, 503, "there is no core thread");
         assert_eq!(ask("/explain").status, 400);
+        assert_eq!((ask("/holds").status, ask("/holds?node=ff").status), (400, 400));
         assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
         let join = |bytes: [u8; 32], protocol: u8| {
             let (address, path) =

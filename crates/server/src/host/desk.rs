@@ -37,6 +37,13 @@ pub enum Question {
         /// The key.
         key: Bytes,
     },
+    /// Which group holds a position.
+    Examine {
+        /// The keyspace.
+        keyspace: String,
+        /// The position.
+        position: u64,
+    },
     /// Have a host hand over all it holds, or take part again.
     Drain {
         /// Its node id, address or number.
@@ -196,6 +203,10 @@ impl Desk {
             Question::Explain { keyspace, key } => {
                 let lane = lane_of(sight.catalog, &keyspace)?;
                 Ok((lane, Control::Explain { key }))
+            }
+            Question::Examine { keyspace, position } => {
+                let lane = lane_of(sight.catalog, &keyspace)?;
+                Ok((lane, Control::Examine { position }))
             }
             Question::Drain { host, undo } => {
                 let node = self.node_of(&host)?;
