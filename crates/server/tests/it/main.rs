@@ -15,6 +15,7 @@ mod init;
 mod join;
 mod lab;
 mod load;
+mod mishaps;
 mod net;
 mod peers;
 mod ranges;
