@@ -232,6 +232,9 @@ impl Linearizable {
     }
 
     fn refuse(&self, operation: &Asked) -> Option<Refusal> {
+        if self.volatile.is_closing() {
+            return Some(Refusal::Stopping);
+        }
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }
@@ -311,8 +314,9 @@ impl Linearizable {
             if !operation.is_repeated {
                 self.volatile.rtt.observe(cx.now - operation.since);
             }
+            let position = operation.position();
             let outcome = match operation.trail {
-                Some(trail) => trail.explain(&operation.view, operation.key, outcome, cx),
+                Some(trail) => trail.explain(&operation.view, position, outcome, cx),
                 None => outcome,
             };
             cx.fx.answer_early(operation.ticket, outcome);

@@ -21,7 +21,7 @@ use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::INDEX_KEYS_MAX;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{View, ViewId};
 
@@ -103,6 +103,11 @@ pub(super) struct Counters {
 }
 
 impl Volatile {
+    /// Whether the cluster is being shut down: nothing new is begun.
+    pub fn is_closing(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.closing != Closing::No)
+    }
+
     pub fn new(crashes: CrashVector) -> Volatile {
         Volatile {
             routes: Routes::default(),
