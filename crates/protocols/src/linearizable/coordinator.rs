@@ -21,6 +21,7 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
@@ -64,7 +65,7 @@ pub(super) struct Operation {
     /// How long to wait before the next repetition.
     pub retry: Span,
     /// The one alarm that is not stale.
-    alarm: Time,
+    pub alarm: Time,
     /// Whether the read phase of a delete saw a value.
     pub existed: bool,
     /// Whether a question was repeated: its answers say nothing of the round trip.
@@ -180,6 +181,7 @@ impl Linearizable {
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
+        let first_alarm = self.first_wait(&view, first_alarm);
         let operations = &mut self.volatile.operations;
         operations.last_id += 1;
         let id = operations.last_id;
@@ -338,8 +340,7 @@ impl Linearizable {
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
             Phase::Write { .. }
-                if cfg!(quorate_mutant = "retry_reads_again")
-                    && !matches!(operation.ask, Ask::Get) =>
+                if mutant!("retry_reads_again") && !matches!(operation.ask, Ask::Get) =>
             {
                 operation.phase = Phase::Read(Reading::new(Want::Counter));
             }
@@ -368,7 +369,7 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
         let is_member = operation.view.index_of(from.node).is_some();
-        if cfg!(quorate_mutant = "count_other_view") && is_member {
+        if mutant!("count_other_view") && is_member {
             return true;
         }
         // Of a group that was split the stamp still names the view that it was split in.

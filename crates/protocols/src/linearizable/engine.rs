@@ -168,6 +168,7 @@ impl Process for Linearizable {
     fn on_ring(&mut self, ring: &Arc<Ring>, cx: &mut Context<'_>) {
         self.volatile.ring = Some(Arc::clone(ring));
         self.volatile.preference.forget();
+        self.hurry(cx);
         self.tend_at(cx.now, cx);
     }
 

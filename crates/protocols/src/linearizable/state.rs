@@ -46,6 +46,8 @@ pub(super) struct Volatile {
     pub routes: Routes,
     /// What this node believes of the ring, once it was told.
     pub ring: Option<Arc<Ring>>,
+    /// Whether anybody in it is suspected.
+    pub has_suspects: bool,
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
     pub index: Index,
@@ -110,6 +112,7 @@ impl Volatile {
         Volatile {
             routes: Routes::default(),
             ring: None,
+            has_suspects: false,
             crashes,
             index: Index::new(INDEX_KEYS_MAX),
             operations: Operations::default(),

@@ -46,6 +46,10 @@ impl Process for Overlay {
         self.recover(cx);
     }
 
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], _cx: &mut Context<'_>) {
+        heard.iter().for_each(|(from, at)| self.state.detector.on_heard(*from, *at));
+    }
+
     fn on_load(&mut self, lane: LaneId, load: Load, _cx: &mut Context<'_>) {
         self.sum_load(lane, load);
     }

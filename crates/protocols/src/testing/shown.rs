@@ -53,14 +53,7 @@ pub(crate) fn incarnation(who: Incarnation) -> String {
 }
 
 pub(super) fn show_note(note: &Note) -> String {
-    match note {
-        Note::ViewInstalled(view) => {
-            let members: Vec<String> =
-                view.members().iter().map(|node| node.0.to_string()).collect();
-            format!("announces v{}({})", view.id.version, members.join(" "))
-        }
-        other => format!("announces {other:?}"),
-    }
+    format!("announces {note:?}")
 }
 
 pub(super) fn show_operation(operation: &Operation) -> String {

@@ -334,9 +334,7 @@ impl World {
                 one.timers.remove(&timer.code());
             }
             Effect::Announce(Note::Ring(ring)) => one.ring = ring,
-            Effect::Announce(Note::ViewInstalled(_) | Note::Load(_)) => {
-                unreachable!("an overlay has no views")
-            }
+            Effect::Announce(Note::Load(_)) => unreachable!("an overlay takes loads in"),
         }
     }
 
