@@ -12,12 +12,14 @@
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`splits`] | groups that are cut in two |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
-//! | [`random`] | random schedules, judged by trying every order of the operations |
+//! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
+//! | [`random`] | random schedules in it, with views that are told |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod answers;
 mod any;
+mod chaos;
 mod crashes;
 mod golden;
 mod members;

@@ -3,15 +3,14 @@
 use super::error::ProvisionError;
 use super::plan::random;
 use crate::ring::tokens;
-use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::rng::Rng;
+use quorate_store::text::{self, HostText, KeyspaceText};
 use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
-/// What a host that joins is told. Ids and positions are hexadecimal: not every reader of JSON
-/// takes whole numbers of 64 bits.
+/// What a host that joins is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
     /// The cluster.
@@ -21,39 +20,9 @@ pub struct Invitation {
     /// A number for the newcomer that no other host has, as far as is known.
     pub number: u32,
     /// The hosts on the ring.
-    pub hosts: Vec<InvitingHost>,
+    pub hosts: Vec<HostText>,
     /// The keyspaces.
-    pub keyspaces: Vec<InvitingKeyspace>,
-}
-
-/// A host on the ring.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InvitingHost {
-    /// Its number; 0 if it is not known.
-    pub host: u32,
-    /// Its node.
-    pub node: String,
-    /// Where it was last heard of.
-    pub address: String,
-    /// Its failure zone.
-    pub zone: String,
-    /// Its places on the ring.
-    pub tokens: Vec<String>,
-}
-
-/// A keyspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the fields are those of `KeyspaceRecord`")]
-pub struct InvitingKeyspace {
-    pub name: String,
-    pub lane: u32,
-    pub engine: String,
-    pub durability: String,
-    pub value_bytes_max: u64,
-    pub replicas: u8,
-    pub order: String,
-    pub mode: String,
-    pub settings: BTreeMap<String, String>,
+    pub keyspaces: Vec<KeyspaceText>,
 }
 
 /// What a newcomer says of itself.
@@ -75,12 +44,14 @@ impl Invitation {
     pub fn of(identity: &Identity, report: &crate::ring::Report, protocol: u8) -> Invitation {
         let hosts = report.ring.hosts();
         let is_there = |host: &&quorate_kernel::ring::RingHost| host.standing != Standing::Left;
-        let inviting = |host: &quorate_kernel::ring::RingHost| InvitingHost {
-            host: report.number(host.who.node).unwrap_or(0),
-            node: host.who.node.to_string(),
-            address: host.address.clone(),
-            zone: host.zone.clone(),
-            tokens: host.tokens.iter().map(|token| format!("{token:016x}")).collect(),
+        let inviting = |host: &quorate_kernel::ring::RingHost| {
+            HostText::from(&HostRecord {
+                host: report.number(host.who.node).unwrap_or(0),
+                node: host.who.node,
+                address: host.address.clone(),
+                zone: host.zone.clone(),
+                tokens: host.tokens.clone(),
+            })
         };
         let highest = report.numbers.iter().map(|(_, number)| *number).max().unwrap_or(0);
         let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX - 1);
@@ -90,7 +61,7 @@ impl Invitation {
             // Hosts that left keep theirs.
             number: highest.max(count) + 1,
             hosts: hosts.iter().filter(is_there).map(inviting).collect(),
-            keyspaces: identity.keyspaces.iter().map(InvitingKeyspace::from).collect(),
+            keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
         }
     }
 
@@ -99,13 +70,12 @@ impl Invitation {
     /// # Errors
     /// The invitation makes no sense, or the system gives no random bytes.
     pub fn accept(&self, newcomer: &Newcomer, secret: Secret) -> Result<Identity, ProvisionError> {
-        let refused = |what: &str| ProvisionError::Invitation { what: what.to_owned() };
-        let hosts = self.hosts.iter().map(InvitingHost::record);
-        let hosts = hosts.collect::<Option<Vec<_>>>().ok_or_else(|| refused("a host"))?;
-        let keyspaces = self.keyspaces.iter().map(InvitingKeyspace::record);
-        let keyspaces = keyspaces.collect::<Option<Vec<_>>>().ok_or_else(|| refused("keyspace"))?;
-        let cluster =
-            u128::from_str_radix(&self.cluster, 16).map_err(|_| refused("its cluster"))?;
+        let refused = |what: String| ProvisionError::Invitation { what };
+        let hosts = self.hosts.iter().cloned().map(HostRecord::try_from);
+        let hosts: Vec<HostRecord> = hosts.collect::<Result<_, _>>().map_err(refused)?;
+        let keyspaces = self.keyspaces.iter().cloned().map(KeyspaceRecord::try_from);
+        let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(refused)?;
+        let cluster = text::cluster(&self.cluster).map_err(refused)?;
         let taken: Vec<u64> = hosts.iter().flat_map(|host| host.tokens.clone()).collect();
         let mut rng = Rng::new(u64::from_be_bytes(random()?));
         let record = HostRecord {
@@ -118,53 +88,7 @@ impl Invitation {
         let (host, node) = (record.host, record.node);
         let mut hosts: Vec<HostRecord> = hosts.into_iter().chain([record]).collect();
         hosts.sort_by_key(|record| (record.host == 0, record.host, record.node));
-        let cluster = ClusterId(cluster);
         Ok(Identity { cluster, node, host, is_founder: false, secret, hosts, keyspaces })
-    }
-}
-
-impl InvitingHost {
-    fn record(&self) -> Option<HostRecord> {
-        let word = |text: &String| u64::from_str_radix(text, 16).ok();
-        Some(HostRecord {
-            host: self.host,
-            node: NodeId(word(&self.node)?),
-            address: self.address.clone(),
-            zone: self.zone.clone(),
-            tokens: self.tokens.iter().map(word).collect::<Option<_>>()?,
-        })
-    }
-}
-
-impl From<&KeyspaceRecord> for InvitingKeyspace {
-    fn from(record: &KeyspaceRecord) -> InvitingKeyspace {
-        InvitingKeyspace {
-            name: record.name.clone(),
-            lane: record.lane.0,
-            engine: record.engine.clone(),
-            durability: record.durability.to_string(),
-            value_bytes_max: record.value_bytes_max,
-            replicas: record.replicas,
-            order: record.order.clone(),
-            mode: record.mode.clone(),
-            settings: record.settings.clone(),
-        }
-    }
-}
-
-impl InvitingKeyspace {
-    fn record(&self) -> Option<KeyspaceRecord> {
-        Some(KeyspaceRecord {
-            name: self.name.clone(),
-            lane: LaneId(self.lane),
-            engine: self.engine.clone(),
-            durability: self.durability.parse().ok()?,
-            value_bytes_max: self.value_bytes_max,
-            replicas: self.replicas,
-            order: self.order.clone(),
-            mode: self.mode.clone(),
-            settings: self.settings.clone(),
-        })
     }
 }
 

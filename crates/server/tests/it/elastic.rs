@@ -112,7 +112,7 @@ fn a_drain_knows_all_groups_or_says_which_it_does_not() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
     let soon = ["--hosts", "6", "--set", "limits.request_timeout=1s"];
-    let dev = start(data, "21700", &soon);
+    let dev = start(data, "22000", &soon);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     put_all(&resp, "kept");
     let node = node_at(&ring(&http), &dev.door(4, "cluster")).expect("it is on the ring");
