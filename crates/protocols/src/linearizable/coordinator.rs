@@ -256,19 +256,20 @@ impl Linearizable {
     ///
     /// Questions leave early: they promise nothing, the members decide what to do with them.
     pub(super) fn ask_all(&mut self, id: u64, cx: &mut Context<'_>) {
+        let is_bare = self.settings.static_views;
         if let Some(operation) = self.volatile.operations.get_mut(id) {
             let first = match &operation.phase {
                 Phase::Read(reading) => reading.asked(),
                 Phase::Write { .. } | Phase::Page(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
-            cx.fx.send_early(to, question(id, operation));
+            cx.fx.send_early(to, question(id, operation, is_bare));
         }
     }
 
     /// Sends the question to those members that have not answered it.
     pub(super) fn ask_missing(&mut self, id: u64, cx: &mut Context<'_>) {
-        let crashes = &self.volatile.crashes;
+        let (crashes, is_bare) = (&self.volatile.crashes, self.settings.static_views);
         let Some(operation) = self.volatile.operations.by_id.get(&id) else { return };
         let view = &operation.view;
         for &node in view.members() {
@@ -278,7 +279,7 @@ impl Linearizable {
                 Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
             };
             if !is_answered {
-                cx.fx.send_early(node, question(id, operation));
+                cx.fx.send_early(node, question(id, operation, is_bare));
             }
         }
     }
@@ -377,8 +378,11 @@ impl Linearizable {
     }
 }
 
-fn question(id: u64, operation: &Operation) -> Message {
+fn question(id: u64, operation: &Operation, is_bare: bool) -> Message {
     let (view, key) = (operation.view.id, operation.key.clone());
+    if is_bare && let Some(question) = super::bare::question(id, operation) {
+        return question;
+    }
     match (&operation.phase, &operation.ask) {
         (Phase::Read(reading), _) => Message::ReadA { op: id, view, want: reading.want(), key },
         (Phase::Write { record, basis, .. }, _) => {
