@@ -29,6 +29,8 @@ pub const SWEEP_KEYS_MAX: usize = 1024;
 pub const PURGE_KEYS_MAX: usize = 4096;
 /// The most groups that one message between nodes speaks of.
 pub const BEATS_MAX: usize = 1024;
+/// The most messages of reconfigurations in one message between nodes.
+pub const RECONFIGURES_MAX: usize = 256;
 /// The most decisions of a group in one message.
 pub const DECISIONS_IN_MESSAGE_MAX: usize = 64;
 /// The most operations of one lane that wait until a replica of their key is known.

@@ -7,7 +7,7 @@ use super::record::{COUNTER_MAX, Record};
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX};
+use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, RECONFIGURES_MAX};
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
 impl Message {
@@ -77,9 +77,12 @@ impl Message {
             }
             Message::Reconfigure(list) => {
                 let is_sound = list.iter().all(reconfigure::Message::is_well_formed);
-                well_formed(list.len() <= BEATS_MAX && is_sound, "reconfiguration")
+                well_formed(list.len() <= RECONFIGURES_MAX && is_sound, "reconfiguration")
             }
-            Message::Beats(list) => well_formed(list.len() <= BEATS_MAX, "list"),
+            Message::Beats(list) => {
+                list.iter().try_for_each(|beat| beat.generation.validate())?;
+                well_formed(list.len() <= BEATS_MAX, "list")
+            }
             Message::DecisionsB { changes, .. } => {
                 well_formed(changes.len() <= DECISIONS_IN_MESSAGE_MAX, "list")
             }

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
@@ -64,7 +65,7 @@ pub(super) struct Operation {
     /// How long to wait before the next repetition.
     pub retry: Span,
     /// The one alarm that is not stale.
-    alarm: Time,
+    pub alarm: Time,
     /// Whether the read phase of a delete saw a value.
     pub existed: bool,
     /// Whether a question was repeated: its answers say nothing of the round trip.
@@ -180,6 +181,7 @@ impl Linearizable {
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
+        let first_alarm = self.first_wait(&view, first_alarm);
         let operations = &mut self.volatile.operations;
         operations.last_id += 1;
         let id = operations.last_id;
@@ -230,6 +232,9 @@ impl Linearizable {
     }
 
     fn refuse(&self, operation: &Asked) -> Option<Refusal> {
+        if self.volatile.is_closing() {
+            return Some(Refusal::Stopping);
+        }
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }
@@ -256,20 +261,19 @@ impl Linearizable {
     ///
     /// Questions leave early: they promise nothing, the members decide what to do with them.
     pub(super) fn ask_all(&mut self, id: u64, cx: &mut Context<'_>) {
-        let is_bare = self.settings.static_views;
         if let Some(operation) = self.volatile.operations.get_mut(id) {
             let first = match &operation.phase {
                 Phase::Read(reading) => reading.asked(),
                 Phase::Write { .. } | Phase::Page(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
-            cx.fx.send_early(to, question(id, operation, is_bare));
+            cx.fx.send_early(to, question(id, operation, self.settings.static_views));
         }
     }
 
     /// Sends the question to those members that have not answered it.
     pub(super) fn ask_missing(&mut self, id: u64, cx: &mut Context<'_>) {
-        let (crashes, is_bare) = (&self.volatile.crashes, self.settings.static_views);
+        let crashes = &self.volatile.crashes;
         let Some(operation) = self.volatile.operations.by_id.get(&id) else { return };
         let view = &operation.view;
         for &node in view.members() {
@@ -279,7 +283,7 @@ impl Linearizable {
                 Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
             };
             if !is_answered {
-                cx.fx.send_early(node, question(id, operation, is_bare));
+                cx.fx.send_early(node, question(id, operation, self.settings.static_views));
             }
         }
     }
@@ -310,8 +314,9 @@ impl Linearizable {
             if !operation.is_repeated {
                 self.volatile.rtt.observe(cx.now - operation.since);
             }
+            let position = operation.position();
             let outcome = match operation.trail {
-                Some(trail) => trail.explain(&operation.view, operation.key, outcome, cx),
+                Some(trail) => trail.explain(&operation.view, position, outcome, cx),
                 None => outcome,
             };
             cx.fx.answer_early(operation.ticket, outcome);
@@ -335,8 +340,7 @@ impl Linearizable {
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
             Phase::Write { .. }
-                if cfg!(quorate_mutant = "retry_reads_again")
-                    && !matches!(operation.ask, Ask::Get) =>
+                if mutant!("retry_reads_again") && !matches!(operation.ask, Ask::Get) =>
             {
                 operation.phase = Phase::Read(Reading::new(Want::Counter));
             }
@@ -365,7 +369,7 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
         let is_member = operation.view.index_of(from.node).is_some();
-        if cfg!(quorate_mutant = "count_other_view") && is_member {
+        if mutant!("count_other_view") && is_member {
             return true;
         }
         // Of a group that was split the stamp still names the view that it was split in.

@@ -120,6 +120,14 @@ pub(super) struct Heard {
     pub at: Time,
 }
 
+/// A node asks for the decisions that lead to a newer view.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outpaced {
+    pub since: Time,
+    /// When it last asked.
+    pub asked: Option<Time>,
+}
+
 /// A group.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -144,9 +152,8 @@ pub(super) struct Group {
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
     pub touched: Time,
-    /// Since when a newer view is known of which this member is none, and nobody tells how it came
-    /// about.
-    pub outpaced: Option<Time>,
+    /// Since when a newer view is known, and nobody tells how it came about.
+    pub outpaced: Option<Outpaced>,
     /// When the newcomer that is wished for was last told to learn.
     pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.

@@ -203,7 +203,8 @@ pub enum Message {
         /// The position.
         position: u64,
     },
-    /// The newest view that the sender knows of the asked position; a hint.
+    /// The newest view that the sender knows of the asked position, or of a group that has gone on
+    /// beyond the decisions it still knows; a hint.
     LocateB {
         /// The view.
         view: View,

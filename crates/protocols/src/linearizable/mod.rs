@@ -72,8 +72,9 @@
 //!
 //! # Known limits
 //! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
-//! boundary. A member more than 64 views behind cannot catch up and must join anew. A register has
-//! no compare-and-set, so counters and the like need another engine.
+//! boundary. A member more than 64 views behind cannot follow them and begins anew; in a group of
+//! two it waits for a third member first (`outpaced`). A register has no compare-and-set, so
+//! counters and the like need another engine.
 
 pub(crate) mod amnesia;
 pub(crate) mod bare;
@@ -91,6 +92,7 @@ pub mod keys;
 pub(crate) mod load;
 pub(crate) mod locate;
 pub mod message;
+pub(crate) mod outpaced;
 pub(crate) mod page;
 pub(crate) mod preference;
 pub(crate) mod propose;

@@ -15,9 +15,9 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::BEATS_MAX;
+use quorate_kernel::limits::RECONFIGURES_MAX;
 use quorate_kernel::probe;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Change, View, ViewId};
 
@@ -49,7 +49,7 @@ impl Outbox {
     /// holds.
     fn send(self, cx: &mut Context<'_>) {
         for (node, messages) in self.0 {
-            for part in messages.chunks(BEATS_MAX) {
+            for part in messages.chunks(RECONFIGURES_MAX) {
                 cx.fx.send_early(node, Message::Reconfigure(part.to_vec()));
             }
         }
@@ -60,6 +60,10 @@ impl Linearizable {
     /// Proposes what the ring asks for in every group that is this node's to change.
     pub(super) fn propose_all(&mut self, cx: &mut Context<'_>) {
         let Some(ring) = self.volatile.ring.clone() else { return };
+        if ring.closing != Closing::No {
+            // Hosts that end now are no reason to change a group: they come back.
+            return;
+        }
         let mut outbox = Outbox::default();
         let moving = |group: &&Group| group.running.is_some();
         let mut moves = self.durable.groups.values().filter(moving).count();
@@ -90,7 +94,7 @@ impl Linearizable {
         }
         let view = Arc::clone(&group.view);
         let is_mine = placement::proposer(&view, ring) == Some(me);
-        let change = placement::next_change(&view, ring, replicas).filter(|_| is_mine);
+        let change = is_mine.then(|| placement::next_change(&view, ring, replicas)).flatten();
         let Some(change) = change else {
             group.wished = None;
             return false;
@@ -146,6 +150,9 @@ impl Linearizable {
 
     /// Repeats the questions of proposals whose wait is over.
     pub(super) fn on_propose_timer(&mut self, cx: &mut Context<'_>) {
+        if self.volatile.is_closing() {
+            return;
+        }
         let mut outbox = Outbox::default();
         let me = cx.me;
         let rounds = self.volatile.rounds.get_or_insert_with(|| Rounds::new(me));
@@ -169,7 +176,7 @@ impl Linearizable {
         }
     }
 
-    /// Reconfiguration messages of a peer; the answers to all of them leave in one frame, when all
+    /// Reconfiguration messages of a peer; the answers to all of them leave together, when all
     /// promises among them are durable.
     pub(super) fn on_reconfigure(
         &mut self,
@@ -200,9 +207,9 @@ impl Linearizable {
                 }),
             }
         }
-        if !replies.is_empty() {
+        for part in replies.chunks(RECONFIGURES_MAX) {
             // Votes rest on protocol state alone.
-            cx.fx.send_after_state(from, Message::Reconfigure(replies));
+            cx.fx.send_after_state(from, Message::Reconfigure(part.to_vec()));
         }
         outbox.send(cx);
         self.arm_proposals(cx);
@@ -293,6 +300,7 @@ fn has_learned(group: &Group, newcomer: NodeId, now: Time) -> bool {
     heard.is_some_and(|heard| matches!(heard.standing, Standing::Learned | Standing::Outside))
 }
 
-fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
+/// What a peer said of itself, if that is not long ago.
+pub(super) fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
     group.heard.get(&node).filter(|heard| now < heard.at + HEARD_WITHIN)
 }

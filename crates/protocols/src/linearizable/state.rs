@@ -21,7 +21,7 @@ use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::INDEX_KEYS_MAX;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{View, ViewId};
 
@@ -46,6 +46,8 @@ pub(super) struct Volatile {
     pub routes: Routes,
     /// What this node believes of the ring, once it was told.
     pub ring: Option<Arc<Ring>>,
+    /// Whether anybody in it is suspected.
+    pub has_suspects: bool,
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
     pub index: Index,
@@ -101,10 +103,16 @@ pub(super) struct Counters {
 }
 
 impl Volatile {
+    /// Whether the cluster is being shut down: nothing new is begun.
+    pub fn is_closing(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.closing != Closing::No)
+    }
+
     pub fn new(crashes: CrashVector) -> Volatile {
         Volatile {
             routes: Routes::default(),
             ring: None,
+            has_suspects: false,
             crashes,
             index: Index::new(INDEX_KEYS_MAX),
             operations: Operations::default(),

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{BEATS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
@@ -160,17 +161,22 @@ impl Linearizable {
         }
     }
 
-    /// Newcomers that hold everything are owed nothing more.
+    /// Newcomers that hold everything are owed nothing more; nor are those that were replaced since
+    /// the group was split, as one is whose directory was lost: nobody of that name will come.
     fn forget_debts(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let Some(group) = self.group_mut(view) else { return };
+        let Linearizable { durable, volatile, .. } = self;
+        let Some(group) = durable.groups.get_mut(&view.group) else { return };
         let before = group.record.owed.len();
-        let heard = &group.heard;
+        let (heard, is_split) = (&group.heard, super::install::is_split(group));
+        let range = group.view.range;
         group.record.owed.retain(|owed| {
             let word = heard.get(&owed.newcomer);
-            !word.is_some_and(|word| {
+            let is_done = word.is_some_and(|word| {
                 word.version >= owed.next.id.version
                     && matches!(word.standing, Standing::Ready | Standing::Split)
-            })
+            });
+            let is_expected = || volatile.routes.expects(&range, owed.newcomer).is_some();
+            !is_done && (!is_split || is_expected())
         });
         if group.record.owed.len() != before {
             Self::persist(group, cx);
@@ -188,7 +194,7 @@ impl Linearizable {
             })
         };
         let is_free = group.view.members().iter().all(is_settled);
-        if is_free || cfg!(quorate_mutant = "release_at_once") {
+        if is_free || mutant!("release_at_once") {
             probe!("linearizable/released");
             self.let_go(view, cx);
             return false;
@@ -214,7 +220,13 @@ impl Linearizable {
             return false;
         }
         let (members, beat) = (group.view.group().clone(), group.beat());
+        let (range, owed) = (group.view.range, group.record.owed.first());
+        let expected = owed.and_then(|owed| self.volatile.routes.expects(&range, owed.newcomer));
         cx.fx.send(&members, Message::Beats(vec![beat]));
+        if let Some(position) = expected {
+            // In no part itself, it does not hear who is.
+            self.seek_news(position, cx);
+        }
         true
     }
 

@@ -23,6 +23,7 @@
 //! each 5 s      Digest ──▶ one random host             equal: nothing; else Buckets, Versions,
 //!                                                      Missing, Want
 //! each 10 s     Ping ──▶ one random suspect            it answers: compare all, Lookup
+//! a shutdown    Close ──▶ every host                   ◀── Closing, until all end
 //! ```
 //! So what a node sends does not grow with the cluster; only news does, each once.
 //!
@@ -42,9 +43,10 @@
 //! # Known limits
 //! - At most [`HOSTS_MAX`](quorate_kernel::limits::HOSTS_MAX) hosts are remembered, those that have
 //!   left included; marks of those are never dropped.
-//! - A `Pong` waits for what the lane has written, so a node whose storage is stuck falls silent
-//!   once the lane has something to write; a stuck storage that this lane does not use goes
-//!   unnoticed.
+//! - A `Pong` waits for what the lane has written, so a node whose storage is stuck leaves pings
+//!   without an answer once the lane has something to write, and is suspected, at the latest
+//!   [`UNANSWERED_MAX`](crate::detector::UNANSWERED_MAX) after what else it sends would have been;
+//!   a stuck storage that this lane does not use goes unnoticed.
 //! - A change of load is news: hosts whose load changes all the time keep rumours hot.
 
 pub mod balance;
@@ -56,6 +58,7 @@ pub mod message;
 pub(crate) mod period;
 pub(crate) mod recover;
 pub(crate) mod router;
+pub(crate) mod shutdown;
 pub(crate) mod spread;
 pub(crate) mod state;
 #[cfg(test)]
