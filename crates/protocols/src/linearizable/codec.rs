@@ -15,8 +15,13 @@ impl Message {
     fn tails(&mut self) -> [Option<&mut Bytes>; 2] {
         match self {
             Message::ReadA { key, .. } => [Some(key), None],
-            Message::ReadB { record, .. } => [Some(record), None],
-            Message::WriteA { key, record, .. } => [Some(key), Some(record)],
+            Message::BareReadA { key, .. } => [Some(key), None],
+            Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
+                [Some(record), None]
+            }
+            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
+                [Some(key), Some(record)]
+            }
             Message::PageB { page, .. }
             | Message::ListB { page, .. }
             | Message::FetchA { page, .. }
@@ -33,15 +38,18 @@ impl Message {
             false => Err(WireError::Malformed { what }),
         };
         match self {
-            Message::ReadA { key, .. } => is_data_key(key),
-            Message::ReadB { record, stamp, ts, .. } => {
+            Message::ReadA { key, .. } | Message::BareReadA { key, .. } => is_data_key(key),
+            Message::ReadB { record, ts, .. } | Message::BareReadB { record, ts, .. } => {
                 well_formed(ts.n <= COUNTER_MAX, "counter")?;
                 if !record.is_empty() {
                     Record::from_bytes(record.clone())?;
                 }
-                stamp.validate()
+                match self {
+                    Message::ReadB { stamp, .. } => stamp.validate(),
+                    _ => Ok(()),
+                }
             }
-            Message::WriteA { key, record, .. } => {
+            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
                 Record::from_bytes(record.clone())?;
                 is_data_key(key)
             }
@@ -85,7 +93,8 @@ impl Message {
             | Message::ListA { .. }
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
-            | Message::TombsA { .. } => Ok(()),
+            | Message::TombsA { .. }
+            | Message::BareWriteB { .. } => Ok(()),
         }
     }
 }
@@ -94,9 +103,11 @@ impl Wire for Message {
     fn encode(&self, out: &mut Encoder<'_>) {
         out.head(self);
         match self {
-            Message::ReadA { key, .. } => out.tail(0, key),
-            Message::ReadB { record, .. } => out.tail(0, record),
-            Message::WriteA { key, record, .. } => {
+            Message::ReadA { key, .. } | Message::BareReadA { key, .. } => out.tail(0, key),
+            Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
+                out.tail(0, record);
+            }
+            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
                 out.tail(0, key);
                 out.tail(1, record);
             }

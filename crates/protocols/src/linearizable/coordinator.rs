@@ -267,7 +267,7 @@ impl Linearizable {
                 Phase::Write { .. } | Phase::Page(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
-            cx.fx.send_early(to, question(id, operation));
+            cx.fx.send_early(to, question(id, operation, self.settings.static_views));
         }
     }
 
@@ -283,7 +283,7 @@ impl Linearizable {
                 Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
             };
             if !is_answered {
-                cx.fx.send_early(node, question(id, operation));
+                cx.fx.send_early(node, question(id, operation, self.settings.static_views));
             }
         }
     }
@@ -382,8 +382,11 @@ impl Linearizable {
     }
 }
 
-fn question(id: u64, operation: &Operation) -> Message {
+fn question(id: u64, operation: &Operation, is_bare: bool) -> Message {
     let (view, key) = (operation.view.id, operation.key.clone());
+    if is_bare && let Some(question) = super::bare::question(id, operation) {
+        return question;
+    }
     match (&operation.phase, &operation.ask) {
         (Phase::Read(reading), _) => Message::ReadA { op: id, view, want: reading.want(), key },
         (Phase::Write { record, basis, .. }, _) => {

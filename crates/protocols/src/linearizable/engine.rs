@@ -126,6 +126,14 @@ impl Process for Linearizable {
             Message::DropA { view, generation, page } => {
                 self.on_drop((view, generation), page, cx);
             }
+            Message::BareReadA { op, want, key } => self.on_bare_read(from, (op, want), &key, cx),
+            Message::BareReadB { op, ts, live, record } => {
+                self.on_bare_read_reply(from, op, Head { ts, live }, record, cx);
+            }
+            Message::BareWriteA { op, key, record } => {
+                self.on_bare_write(from, op, (&key, record), cx);
+            }
+            Message::BareWriteB { op } => self.on_bare_write_reply(from, op, cx),
         }
     }
 

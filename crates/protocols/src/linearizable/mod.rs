@@ -66,6 +66,8 @@
 //!   dead by then (`invite`).
 //! - A newcomer copies the data before it is made a member, so that the group is short of a replica
 //!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
+//! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
+//!   that anybody uses has one.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
 //!
 //! # Known limits
@@ -75,6 +77,7 @@
 //! counters and the like need another engine.
 
 pub(crate) mod amnesia;
+pub(crate) mod bare;
 pub(crate) mod by_id;
 pub(crate) mod codec;
 pub(crate) mod coordinator;
@@ -176,6 +179,9 @@ pub struct Settings {
     /// Whether phase 1 asks only a majority first, the coordinator itself among it, and the others
     /// when that is late, lacks data or disagrees. It spares the others a third of their work.
     pub ask_majority_first: bool,
+    /// Whether members neither send nor compare views: **not linearizable** when views change. It
+    /// exists to measure what consistent quorums cost ([`bare`]).
+    pub static_views: bool,
     /// How many bytes of records a second one node's transfers may fetch; 0 is no limit.
     pub transfer_bytes_per_second: u64,
     /// How often things are looked after.

@@ -8,6 +8,7 @@
 //! | [`golden`] | one message of every variant, with its bytes |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
+//! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`splits`] | groups that are cut in two |
@@ -19,6 +20,7 @@
 
 mod answers;
 mod any;
+mod bare;
 mod chaos;
 mod crashes;
 mod golden;

@@ -104,6 +104,8 @@ pub struct Log {
 pub struct Dev {
     /// Whether frames to other hosts may be dropped and delayed on purpose.
     pub faults: bool,
+    /// Whether keyspaces without consistent quorums are served, which are not linearizable.
+    pub unsafe_static_views: bool,
 }
 
 const fn loopback(port: u16) -> SocketAddr {
@@ -140,7 +142,7 @@ impl Default for Config {
             },
             limits: Limits { request_timeout: Length(Duration::from_secs(5)) },
             log: Log { level: LogLevel::Info, format: LogFormat::Auto },
-            dev: Dev { faults: false },
+            dev: Dev { faults: false, unsafe_static_views: false },
         }
     }
 }

@@ -47,15 +47,29 @@ impl Cluster {
     /// # Errors
     /// A port is taken, or a host did not start.
     pub fn start(port_base: u16, hosts: u32, specs: &[Spec<'_>]) -> Result<Cluster, Failure> {
+        let keyspaces = specs.iter().map(|spec| spec.parse::<KeyspaceSpec>());
+        let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(Failure::failed)?;
+        Cluster::with(port_base, hosts, keyspaces)
+    }
+
+    /// The same, with keyspaces that no text describes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with(
+        port_base: u16,
+        hosts: u32,
+        keyspaces: Vec<KeyspaceSpec>,
+    ) -> Result<Cluster, Failure> {
         let place = tempfile::tempdir()?;
         let data = place.path().join("data");
         let doors = (1..=hosts).map(|number| Doors::on_this_machine(port_base, number));
-        let keyspaces = specs.iter().map(|spec| spec.parse::<KeyspaceSpec>());
+        let is_static = keyspaces.iter().any(|spec| spec.static_views);
         let plan = Plan {
             hosts: doors.collect::<Result<_, _>>()?,
             zones: Vec::new(),
             tokens: 1,
-            keyspaces: keyspaces.collect::<Result<_, _>>().map_err(Failure::failed)?,
+            keyspaces,
             durability: Durability::Memory,
         };
         provision::write(&plan, &data)?;
@@ -63,6 +77,7 @@ impl Cluster {
         let mut dev = Command::new(std::env::current_exe()?)
             .args(["dev", "--format", "json", "--data"])
             .arg(&data)
+            .args(["--set", &format!("dev.unsafe_static_views={is_static}")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -41,11 +41,12 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, faults: Faults) -> Run {
+    fn new(seed: u64, faults: Faults, option: Option<&str>) -> Run {
         let mut rng = Rng::new(seed);
         let is_memory = matches!(faults, Faults::Forgetting | Faults::ViewsAndForgetting);
         let has_digests = rng.below(2) == 0;
-        let options = has_digests.then(|| "digests".to_string()).into_iter().collect();
+        let digests = has_digests.then_some("digests");
+        let options = digests.into_iter().chain(option).map(ToString::to_string).collect();
         let setup =
             Setup { members: MEMBERS, spares: NODES - MEMBERS, is_memory, first: None, options };
         let views = match faults {
@@ -143,8 +144,8 @@ impl Run {
 }
 
 /// Runs a seed; says what is wrong, if anything is.
-fn try_seed(seed: u64, faults: Faults) -> Result<(), String> {
-    let mut run = Run::new(seed, faults);
+fn try_seed(seed: u64, faults: Faults, option: Option<&str>) -> Result<(), String> {
+    let mut run = Run::new(seed, faults, option);
     for _ in 0..ACTIONS {
         run.act();
     }
@@ -161,7 +162,7 @@ fn try_seed(seed: u64, faults: Faults) -> Result<(), String> {
 
 fn try_seeds(faults: Faults) {
     for seed in 0..300 {
-        if let Err(why) = try_seed(seed, faults) {
+        if let Err(why) = try_seed(seed, faults, None) {
             panic!("{why}");
         }
     }
@@ -185,4 +186,14 @@ fn view_changes_break_nothing() {
 #[test]
 fn view_changes_and_forgetting_break_nothing() {
     try_seeds(Faults::ViewsAndForgetting);
+}
+
+/// While the views stay, plain majorities are enough; `bare` shows what happens when they change.
+#[test]
+fn crashes_break_nothing_without_consistent_quorums() {
+    for seed in 0..100 {
+        if let Err(why) = try_seed(seed, Faults::Crashes, Some("static")) {
+            panic!("{why}");
+        }
+    }
 }
