@@ -15,7 +15,7 @@ use quorate_kernel::time::Span;
 use quorate_node::catalog::{Catalog, Engine, Keyspace};
 use quorate_node::factory::overlay;
 use quorate_node::pump::Input;
-use quorate_protocols::overlay::balance::{choose_tokens, founding_tokens};
+use quorate_protocols::overlay::tokens;
 
 /// The ticket of what the simulator itself asks; nobody waits for the answer.
 pub const NOBODY: Ticket = Ticket(u64::MAX);
@@ -35,7 +35,7 @@ impl Founders {
     /// The founders of a scenario: its hosts but the spare ones.
     #[must_use]
     pub fn new(scenario: &Scenario, directory: &[(NodeId, HostIndex)]) -> Founders {
-        let tokens = founding_tokens(scenario.members(), scenario.tokens);
+        let tokens = tokens::founding(scenario.members(), scenario.tokens);
         let host = |((node, index), tokens): (&(NodeId, HostIndex), Vec<u64>)| RingHost {
             who: Incarnation { node: *node, start: Start(0) },
             address: format!("n{}", index + 1),
@@ -89,7 +89,7 @@ impl Founders {
         let tokens = match self.ring.host(node) {
             Some(host) => host.tokens.clone(),
             None if scenario.keeps_view => Vec::new(),
-            None => choose_tokens(&self.ring, scenario.tokens, rng),
+            None => tokens::joining(&self.ring, &[], scenario.tokens, rng),
         };
         overlay::Settings {
             address: format!("n{}", index + 1),

@@ -1,14 +1,11 @@
-//! Where tokens should be: at the birth of a cluster, at a join, and when the load is uneven.
+//! Where tokens should be when the load is uneven.
 //!
 //! Pure functions over what gossip tells; CATS §3 moves virtual nodes by such statistics.
 
 use crate::gossip::record::HostRecord;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::TOKENS_PER_HOST_MAX;
-use quorate_kernel::ring::{Ring, Standing};
-use quorate_kernel::rng::Rng;
+use quorate_kernel::ring::Standing;
 
 /// One change of a host's own tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,49 +137,4 @@ fn largest_own(host: &HostRecord, all: &[&HostRecord]) -> Option<u64> {
 
 fn smallest_own(host: &HostRecord, all: &[&HostRecord]) -> Option<u64> {
     host.tokens.iter().copied().min_by_key(|token| (width(*token, all), *token))
-}
-
-/// Positions for a host that joins: each takes the front of the widest range that is not its own,
-/// at most half of it and at most its part of a fair share, a little off by chance so that two
-/// hosts that join at once differ.
-#[must_use]
-pub fn choose_tokens(ring: &Ring, count: usize, rng: &mut Rng) -> Vec<u64> {
-    assert!(count <= TOKENS_PER_HOST_MAX, "tokens are bounded");
-    let mut taken: Vec<(u64, Option<NodeId>)> =
-        ring.tokens().map(|(token, node)| (token, Some(node))).collect();
-    let owners: BTreeSet<NodeId> = taken.iter().filter_map(|(_, node)| *node).collect();
-    let part = u64::MAX / (owners.len() as u64 + 1) / count.max(1) as u64;
-    let mut chosen = Vec::new();
-    while chosen.len() < count {
-        taken.sort_unstable();
-        let gaps = taken.iter().enumerate().map(|(place, (high, owner))| {
-            let low = taken[(place + taken.len() - 1) % taken.len()].0;
-            let width = if low == *high { u64::MAX } else { high.wrapping_sub(low) };
-            (owner.is_some(), width, low)
-        });
-        let token = match gaps.max() {
-            None => rng.next(),
-            Some((_, width, low)) => {
-                let taken = part.min(width / 2);
-                low.wrapping_add(taken - rng.below(taken / 8))
-            }
-        };
-        if taken.iter().all(|(other, _)| *other != token) {
-            taken.push((token, None));
-            chosen.push(token);
-        }
-    }
-    chosen.sort_unstable();
-    chosen
-}
-
-/// Positions for the hosts that a cluster is born with: evenly spaced, the hosts in turn, so that
-/// neighbours on the ring are different hosts.
-#[must_use]
-pub fn founding_tokens(hosts: usize, per_host: usize) -> Vec<Vec<u64>> {
-    assert!((1..=TOKENS_PER_HOST_MAX).contains(&per_host), "tokens are bounded");
-    let total = (hosts * per_host) as u128;
-    let token = |place: usize| ((place as u128 + 1) * (1 << 64) / total - 1) as u64;
-    let of = |host: usize| (0..per_host).map(|turn| token(turn * hosts + host)).collect();
-    (0..hosts).map(of).collect()
 }

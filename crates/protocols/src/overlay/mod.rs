@@ -61,6 +61,7 @@ pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 pub mod timer;
+pub mod tokens;
 pub(crate) mod unify;
 
 use crate::gossip::record::Load;
