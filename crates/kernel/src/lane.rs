@@ -5,7 +5,7 @@ use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::operation::{Control, Outcome};
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
 use crate::storage::{Class, Durable};
 use crate::time::{Time, WallTime};
@@ -118,7 +118,7 @@ pub trait Lane {
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>);
 
     /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>);
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>);
 
     /// The node's log has come this far.
     fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>);
@@ -252,7 +252,7 @@ impl<P: Process> Lane for Hosted<P> {
         self.call(env, |process, cx| process.on_ring(ring, cx));
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
         self.call(env, |process, cx| process.on_load(lane, load, cx));
     }
 

@@ -3,7 +3,7 @@
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::operation::{Control, Operation, Outcome, Refusal};
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
 use crate::storage::{Class, Durable};
 use crate::time::{Time, WallTime};
@@ -73,7 +73,7 @@ pub trait Process {
     fn on_ring(&mut self, _ring: &Arc<Ring>, _cx: &mut Context<'_, Self>) {}
 
     /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, _lane: LaneId, _load: Load, _cx: &mut Context<'_, Self>) {}
+    fn on_load(&mut self, _lane: LaneId, _load: &Arc<Weighed>, _cx: &mut Context<'_, Self>) {}
 
     /// The node's log has come this far.
     fn on_durable(&mut self, _durable: Durable, _cx: &mut Context<'_, Self>) {}

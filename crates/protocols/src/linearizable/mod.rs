@@ -107,6 +107,7 @@ pub(crate) mod tend;
 mod tests;
 pub mod timer;
 pub(crate) mod transfer;
+pub(crate) mod weigh;
 pub(crate) mod write;
 
 use alloc::boxed::Box;
@@ -141,6 +142,10 @@ pub struct Pace {
     /// Between two removals of tombstones, and how long one waits for operations to end; far longer
     /// than any operation may take.
     pub purge: Span,
+    /// Between two words to the overlay on how much there is to do.
+    pub weigh: Span,
+    /// Whether parts of the ring are weighed for the load balancer.
+    pub is_weighing: bool,
 }
 
 impl Default for Pace {
@@ -150,6 +155,8 @@ impl Default for Pace {
             beat: Span::secs(1),
             settle: Span::secs(2),
             purge: Span::secs(60),
+            weigh: Span::secs(10),
+            is_weighing: false,
         }
     }
 }

@@ -40,7 +40,7 @@ impl Linearizable {
             // It shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply(stamp, Head::default(), Bytes::new()));
         };
-        self.volatile.meter.served += 1;
+        self.note_served(position_of(key));
         // The coordinator's own replica gives the value that the others' digests stand for.
         let wants_record = want == Want::Value || (want == Want::Digest && from == cx.me);
         let (head, record) = if wants_record {
@@ -80,7 +80,7 @@ impl Linearizable {
             // A refusal shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply);
         };
-        self.volatile.meter.served += 1;
+        self.note_served(position_of(key));
         let record = Record::stored(record);
         if !record.head().live
             && let Some(group) = self.group_mut(view)

@@ -1,7 +1,5 @@
 //! Where tokens are put.
 
-use crate::gossip::record::{HostRecord, Load, Order, Version};
-use crate::overlay::balance::{TokenMove, decide};
 use crate::overlay::tokens::{founding, joining};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
@@ -9,23 +7,6 @@ use quorate_kernel::rng::Rng;
 use std::collections::BTreeSet;
 use std::string::String;
 use std::vec::Vec;
-
-fn host(node: u64, tokens: &[u64], megabytes: u64) -> HostRecord {
-    HostRecord {
-        who: Incarnation { node: NodeId(node), start: Start(1) },
-        version: Version(1),
-        address: "".into(),
-        zone: "".into(),
-        tokens: tokens.into(),
-        load: Load { keys: 1, bytes: megabytes << 20, operations: 0 },
-        order: Order(0),
-        standing: Standing::Up,
-    }
-}
-
-fn decided(own: usize, hosts: &[HostRecord]) -> Option<TokenMove> {
-    decide(&hosts[own], &hosts.iter().collect::<Vec<_>>())
-}
 
 fn ring_of(tokens: &[Vec<u64>]) -> Ring {
     let host = |(node, tokens): (usize, &Vec<u64>)| RingHost {
@@ -94,37 +75,4 @@ fn joins_and_departures_without_end_need_few_places() {
     };
     assert_eq!(places(false), 16 + 400);
     assert!(places(true) <= 16 + 64, "{}", places(true));
-}
-
-#[test]
-fn uneven_load_moves_tokens_and_even_load_does_not() {
-    let even = [host(1, &[100, 400], 100), host(2, &[200], 120), host(3, &[300], 80)];
-    assert!((0..3).all(|own| decided(own, &even).is_none()));
-    let uneven = [host(1, &[100, 400], 300), host(2, &[200], 90), host(3, &[300], 10)];
-    assert!(matches!(decided(0, &uneven), Some(TokenMove::Remove { .. })));
-    assert_eq!(decided(1, &uneven), None, "it is between the bounds");
-    assert!(matches!(decided(2, &uneven), Some(TokenMove::Add { .. })));
-    let last = [host(1, &[100], 300), host(2, &[200], 90), host(3, &[300], 10)];
-    let Some(TokenMove::Move { from: 100, to }) = decided(0, &last) else {
-        panic!("the last token is moved, never removed")
-    };
-    assert!(to > 300, "it moves half way back to its predecessor, round the end of the ring");
-    let small = [host(1, &[100, 400], 3), host(2, &[200], 0), host(3, &[300], 0)];
-    assert!((0..3).all(|own| decided(own, &small).is_none()), "little load is not worth a move");
-}
-
-#[test]
-fn operations_count_when_bytes_are_even() {
-    let mut hosts = [host(1, &[100, 400], 100), host(2, &[200], 100), host(3, &[300], 100)];
-    hosts[0].load.operations = 9000;
-    assert!(matches!(decided(0, &hosts), Some(TokenMove::Remove { .. })));
-    hosts[0].standing = Standing::Leaving;
-    assert_eq!(decided(0, &hosts), None, "who leaves moves nothing by itself");
-}
-
-#[test]
-fn changes_apply() {
-    assert_eq!(TokenMove::Add { at: 5 }.apply(&[1, 9]), [1, 5, 9]);
-    assert_eq!(TokenMove::Remove { token: 9 }.apply(&[1, 9]), [1]);
-    assert_eq!(TokenMove::Move { from: 9, to: 0 }.apply(&[1, 9]), [0, 1]);
 }
