@@ -70,8 +70,9 @@
 //!
 //! # Known limits
 //! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
-//! boundary. A member more than 64 views behind cannot catch up and must join anew. A register has
-//! no compare-and-set, so counters and the like need another engine.
+//! boundary, which tokens that come later take again where it is near. A member more than 64 views
+//! behind cannot catch up and must join anew. A register has no compare-and-set, so counters and
+//! the like need another engine.
 
 pub(crate) mod amnesia;
 pub(crate) mod by_id;
