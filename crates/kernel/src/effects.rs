@@ -3,7 +3,7 @@
 use crate::ids::{Incarnation, NodeId, Start, Ticket};
 use crate::operation::Outcome;
 use crate::process::Process;
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::storage::Class;
 use crate::time::Time;
 use alloc::sync::Arc;
@@ -59,7 +59,7 @@ pub enum Note {
     /// addresses there.
     Ring(Arc<Ring>),
     /// How much this lane has to do, for the overlay.
-    Load(Load),
+    Load(Arc<Weighed>),
 }
 
 /// One thing a process asks for.
@@ -192,7 +192,7 @@ impl<P: Process + ?Sized> Effects<P> {
     }
 
     /// Tells the overlay how much this lane has to do. It leaves early: it is an estimate.
-    pub fn announce_load(&mut self, load: Load) {
+    pub fn announce_load(&mut self, load: Arc<Weighed>) {
         self.list.push(Effect::Announce(Note::Load(load)));
     }
 

@@ -5,7 +5,7 @@ use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::operation::{Control, Outcome};
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
 use crate::storage::Class;
 use crate::time::{Time, WallTime};
@@ -117,7 +117,7 @@ pub trait Lane {
     fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>);
 
     /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>);
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>);
 
     /// Whether it can serve clients.
     fn is_ready(&self) -> bool;
@@ -248,7 +248,7 @@ impl<P: Process> Lane for Hosted<P> {
         self.call(env, |process, cx| process.on_heard(heard, cx));
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
         self.call(env, |process, cx| process.on_load(lane, load, cx));
     }
 

@@ -71,6 +71,8 @@ pub const CLIENT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const HOSTS_MAX: usize = 4096;
 /// The most positions one host has on the ring.
 pub const TOKENS_PER_HOST_MAX: usize = 64;
+/// The most parts of the ring that one host tells the weight of.
+pub const PIECES_MAX: usize = 64;
 /// The longest address of a host in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
 /// The longest name of a failure zone in bytes.

@@ -3,7 +3,7 @@
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::operation::{Control, Operation, Outcome, Refusal};
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
 use crate::storage::Class;
 use crate::time::{Time, WallTime};
@@ -73,7 +73,7 @@ pub trait Process {
     fn on_heard(&mut self, _heard: &[(Incarnation, Time)], _cx: &mut Context<'_, Self>) {}
 
     /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, _lane: LaneId, _load: Load, _cx: &mut Context<'_, Self>) {}
+    fn on_load(&mut self, _lane: LaneId, _load: &Arc<Weighed>, _cx: &mut Context<'_, Self>) {}
 
     /// Whether it can serve clients.
     fn is_ready(&self) -> bool {

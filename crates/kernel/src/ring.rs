@@ -5,6 +5,8 @@
 //! position belongs to the first token at or after it, clockwise.
 
 use crate::ids::{Incarnation, NodeId};
+use crate::rng::mix;
+use crate::view::Range;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,31 @@ pub struct Load {
     pub operations: u32,
 }
 
+/// What a part of the ring has to do, for each host that holds it: an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// The part; it lies within one group.
+    pub range: Range,
+    /// How many hosts hold it.
+    pub replicas: u8,
+    /// Bytes of keys and values in it.
+    pub bytes: u64,
+    /// Operations that one of its hosts serves in a second.
+    pub operations: u32,
+}
+
+/// What a lane tells of how much it has to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weighed {
+    /// All of it.
+    pub load: Load,
+    /// On which ring the pieces were weighed ([`Ring::shape`]), from begin to end with all groups
+    /// at rest; 0 if they were not.
+    pub shape: u64,
+    /// The parts of the ring to which this node is the closest member.
+    pub pieces: Vec<Piece>,
+}
+
 /// A snapshot of the ring as one node believes it to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
@@ -108,6 +135,18 @@ impl Ring {
         self.tokens.iter().map(|(token, index)| (*token, self.hosts[*index].who.node))
     }
 
+    /// One number for where hosts stand that may hold something. Equal rings, equal number, at
+    /// whatever node; it is never 0.
+    #[must_use]
+    pub fn shape(&self) -> u64 {
+        let may_hold = |host: &RingHost| host.standing == Standing::Up && !host.is_suspected;
+        let token = |sum: u64, (token, index): &(u64, usize)| {
+            let host = &self.hosts[*index];
+            mix(mix(mix(sum ^ token) ^ host.who.node.0) ^ u64::from(may_hold(host)))
+        };
+        self.tokens.iter().fold(0, token) | 1
+    }
+
     /// Whether a node is suspected, or has left.
     #[must_use]
     pub fn is_suspected(&self, node: NodeId) -> bool {
@@ -130,7 +169,7 @@ impl Ring {
     /// The first token strictly inside a range of positions that is of a host that is `Up`, if
     /// there is one.
     #[must_use]
-    pub fn token_inside(&self, range: &crate::view::Range) -> Option<u64> {
+    pub fn token_inside(&self, range: &Range) -> Option<u64> {
         let is_up = |index: usize| self.hosts[index].standing == Standing::Up;
         let inside = |token: u64| range.contains(token) && token != range.high;
         let mut tokens = self.tokens.iter().filter(|(_, index)| is_up(*index));
@@ -142,7 +181,6 @@ impl Ring {
 mod tests {
     use super::*;
     use crate::ids::Start;
-    use crate::view::Range;
     use alloc::vec;
 
     fn host(node: u64, tokens: &[u64]) -> RingHost {
@@ -165,6 +203,20 @@ mod tests {
         assert_eq!(walk(51), [1, 2, 3], "it wraps");
         assert_eq!(walk(21), [3, 1, 2]);
         assert!(Ring::default().walk(7).next().is_none());
+    }
+
+    #[test]
+    fn a_shape_is_of_tokens_and_of_who_may_hold_something() {
+        let shape = |version, hosts: &[RingHost]| Ring::new(version, hosts.to_vec()).shape();
+        let mut hosts = [host(1, &[10]), host(2, &[20])];
+        let before = shape(1, &hosts);
+        hosts[1].address = String::from("elsewhere");
+        assert_eq!(shape(2, &hosts), before);
+        hosts[1].is_suspected = true;
+        let suspected = shape(2, &hosts);
+        hosts[1].tokens = vec![21];
+        let moved = shape(2, &hosts);
+        assert!(before != suspected && suspected != moved && before != moved);
     }
 
     #[test]

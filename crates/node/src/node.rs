@@ -370,7 +370,7 @@ impl Node {
             Held::Note(from, Note::Load(load)) => {
                 let lane = self.slots[usize::from(from)].id;
                 if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
-                    self.call(overlay, host, |process, env| process.on_load(lane, load, env));
+                    self.call(overlay, host, |process, env| process.on_load(lane, &load, env));
                 }
             }
             Held::Note(from, Note::Ring(ring)) => {

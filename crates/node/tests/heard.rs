@@ -68,7 +68,7 @@ fn node(me: Incarnation) -> Node {
         tokens: vec![me.node.0],
         hosts: vec![ring_host(me), ring_host(PEER)],
         replicas_max: 3,
-        balance: false,
+        balance: None,
     };
     let spec = LaneSpec {
         lane: LaneId::OVERLAY,

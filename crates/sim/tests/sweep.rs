@@ -6,7 +6,7 @@ use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::{Load, Ring};
+use quorate_kernel::ring::{Ring, Weighed};
 use quorate_kernel::time::Time;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::prepared::Prepared;
@@ -108,7 +108,7 @@ impl Lane for Liar {
         self.inner.on_heard(heard, env);
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
         self.inner.on_load(lane, load, env);
     }
 

@@ -112,7 +112,10 @@ fn wrong(field: &str) -> String {
 }
 
 /// Reads a number.
-pub(crate) fn word(text: &str, field: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What is wrong with the text; `field` is what it is called.
+pub fn word(text: &str, field: &str) -> Result<u64, String> {
     u64::from_str_radix(text, 16).map_err(|_| wrong(field))
 }
 

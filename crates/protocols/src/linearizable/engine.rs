@@ -53,6 +53,7 @@ impl Linearizable {
                 ("status", &format!("{:?}", group.standing()).to_ascii_lowercase()),
                 ("role", &role),
                 ("moving", &moving),
+                ("bytes", &group.share.bytes()),
                 ("moved_keys", &group.moved.keys),
                 ("moved_bytes", &group.moved.bytes),
             ],

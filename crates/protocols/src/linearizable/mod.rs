@@ -72,9 +72,9 @@
 //!
 //! # Known limits
 //! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
-//! boundary. A member more than 64 views behind cannot follow them and begins anew; in a group of
-//! two it waits for a third member first (`outpaced`). A register has no compare-and-set, so
-//! counters and the like need another engine.
+//! boundary, which tokens that come later take again where it is near. A member more than 64 views
+//! behind cannot follow them and begins anew; in a group of two it waits for a third member first
+//! (`outpaced`). A register has no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
 pub(crate) mod bare;
@@ -112,6 +112,7 @@ pub(crate) mod tend;
 mod tests;
 pub mod timer;
 pub(crate) mod transfer;
+pub(crate) mod weigh;
 pub(crate) mod write;
 
 use alloc::boxed::Box;
@@ -146,6 +147,10 @@ pub struct Pace {
     /// Between two removals of tombstones, and how long one waits for operations to end; far longer
     /// than any operation may take.
     pub purge: Span,
+    /// Between two words to the overlay on how much there is to do.
+    pub weigh: Span,
+    /// Whether parts of the ring are weighed for the load balancer.
+    pub is_weighing: bool,
 }
 
 impl Default for Pace {
@@ -155,6 +160,8 @@ impl Default for Pace {
             beat: Span::secs(1),
             settle: Span::secs(2),
             purge: Span::secs(60),
+            weigh: Span::secs(10),
+            is_weighing: false,
         }
     }
 }

@@ -41,6 +41,7 @@ impl Linearizable {
             // It shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply(stamp, Head::default(), Bytes::new()));
         };
+        self.note_served(position_of(key));
         let (head, record) = self.look(from, want, &stored, cx);
         if want == Want::Counter {
             // A timestamp that a crash takes back only makes the asker's own higher than needed.
@@ -91,7 +92,7 @@ impl Linearizable {
             // A refusal shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply);
         };
-        self.volatile.meter.served += 1;
+        self.note_served(position_of(key));
         let record = Record::stored(record);
         if !record.head().live
             && let Some(group) = self.group_mut(view)

@@ -61,6 +61,8 @@ pub(super) struct Volatile {
     pub rounds: Option<Rounds>,
     /// How much this node has to do.
     pub meter: Meter,
+    /// Where it has how much to do.
+    pub weighing: super::weigh::Weighing,
     /// How much transfers may fetch.
     pub budget: Budget,
     pub rtt: RoundTrip,
@@ -123,6 +125,7 @@ impl Volatile {
             invitations: Invitations::default(),
             rounds: None,
             meter: Meter::default(),
+            weighing: super::weigh::Weighing::default(),
             budget: Budget::default(),
             rtt: RoundTrip::default(),
             preference: Preference::default(),

@@ -6,10 +6,11 @@ use super::timer::Timer;
 use super::{Context, Overlay, Settings};
 use crate::gossip::record::Load;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
-use quorate_kernel::ring::Standing;
+use quorate_kernel::ring::{Standing, Weighed};
 use quorate_kernel::time::Time;
 
 impl Overlay {
@@ -26,12 +27,12 @@ impl Overlay {
     }
 
     /// Takes in what one lane has to do; the host has what all of them have.
-    fn sum_load(&mut self, lane: LaneId, load: Load) {
-        self.lanes.insert(lane, load);
-        let sum = |total: Load, load: &Load| Load {
-            keys: total.keys.saturating_add(load.keys),
-            bytes: total.bytes.saturating_add(load.bytes),
-            operations: total.operations.saturating_add(load.operations),
+    fn sum_load(&mut self, lane: LaneId, load: &Arc<Weighed>) {
+        self.lanes.insert(lane, Arc::clone(load));
+        let sum = |total: Load, lane: &Arc<Weighed>| Load {
+            keys: total.keys.saturating_add(lane.load.keys),
+            bytes: total.bytes.saturating_add(lane.load.bytes),
+            operations: total.operations.saturating_add(lane.load.operations),
         };
         self.set_load(self.lanes.values().fold(Load::default(), sum));
     }
@@ -50,8 +51,11 @@ impl Process for Overlay {
         heard.iter().for_each(|(from, at)| self.state.detector.on_heard(*from, *at));
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, _cx: &mut Context<'_>) {
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, cx: &mut Context<'_>) {
         self.sum_load(lane, load);
+        if self.settings.balance.is_some() {
+            self.weigh(cx);
+        }
     }
 
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
@@ -74,6 +78,7 @@ impl Process for Overlay {
             Message::Lookup { news, hops } => self.on_lookup(*news, hops, cx),
             Message::Close { is_over } => self.on_close(from, is_over, cx),
             Message::Closing { stage } => self.on_closing(from, stage, cx),
+            Message::Weights { words } => self.on_weights(words, cx),
         }
     }
 
@@ -131,6 +136,10 @@ impl Process for Overlay {
         into.field("pauses", &counters.pauses);
         into.field("clones", &counters.clones);
         into.field("hosts_refused", &state.hosts.refused());
+        into.field("tokens_moved", &state.known.moves);
+        let is_pending = self.settings.balance.is_some() && !state.known.is_content;
+        into.field("hosts_weighed", &state.known.heard);
+        into.field("balance_pending", &u8::from(is_pending));
         for news in state.hosts.iter() {
             let record = &news.record;
             let standing = match record.standing {

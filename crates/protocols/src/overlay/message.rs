@@ -1,6 +1,7 @@
 //! What the overlays of nodes say to each other. New variants are only appended.
 
 use super::shutdown::Stage;
+use super::weights::Weights;
 use crate::gossip::cyclon::{Peer, SHUFFLE};
 use crate::gossip::digest::Seen;
 use crate::gossip::hosts::BUCKETS;
@@ -11,7 +12,7 @@ use alloc::vec::Vec;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::{
-    ADDRESS_BYTES_MAX, HOSTS_LISTED_MAX, HOSTS_MAX, LOOKUP_HOPS_MAX, SUCCESSORS_MAX,
+    ADDRESS_BYTES_MAX, HOSTS_LISTED_MAX, HOSTS_MAX, LOOKUP_HOPS_MAX, PIECES_MAX, SUCCESSORS_MAX,
     TOKENS_PER_HOST_MAX,
 };
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
@@ -100,6 +101,11 @@ pub enum Message {
         /// How far it is.
         stage: Stage,
     },
+    /// To random peers while they are new: how much there is to do at hosts, and what they wish.
+    Weights {
+        /// The words of some hosts.
+        words: Vec<Weights>,
+    },
 }
 
 impl Wire for Message {
@@ -145,6 +151,11 @@ impl Message {
             Message::Lookup { news, hops } => {
                 at_most("hops", usize::from(*hops), usize::from(LOOKUP_HOPS_MAX))?;
                 news.record.validate()
+            }
+            Message::Weights { words } => {
+                at_most("words", words.len(), HOSTS_MAX)?;
+                let mut lengths = words.iter().map(|word| word.pieces.len());
+                lengths.try_for_each(|length| at_most("pieces", length, PIECES_MAX))
             }
             Message::Digest { .. }
             | Message::Ping { .. }

@@ -2,6 +2,7 @@
 
 use super::message::Message;
 use super::shutdown::Shutdown;
+use super::weights::Known;
 use super::{Context, Overlay};
 use crate::detector::Detector;
 use crate::gossip::cyclon::{Cyclon, Peer};
@@ -57,6 +58,7 @@ pub(super) struct State {
     pub started_at: Time,
     /// Whether any other host was heard in this start.
     pub is_joined: bool,
+    pub known: Known,
     pub counters: Counters,
     pub shutdown: Shutdown,
 }
@@ -82,6 +84,7 @@ impl State {
             periods: 0,
             started_at: now,
             is_joined: false,
+            known: Known::default(),
             counters: Counters::default(),
             shutdown: Shutdown::default(),
         }

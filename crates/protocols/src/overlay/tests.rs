@@ -10,7 +10,9 @@
 //! | [`random`] | random faults of every kind |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`tokens`] | where tokens are put |
+//! | [`balance`] | what is decided about uneven load |
 
+mod balance;
 mod members;
 mod orders;
 mod partitions;

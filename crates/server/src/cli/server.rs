@@ -168,7 +168,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         cluster: config.cluster.bind,
         hosts,
         questions: inbox,
-        balance: config.cluster.balance,
+        balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
         clients_max: config.resp.clients_max as usize,

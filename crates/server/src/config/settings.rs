@@ -57,6 +57,8 @@ pub struct Cluster {
     pub advertise: Addresses,
     /// Whether it moves, adds and gives up tokens to even out the load.
     pub balance: bool,
+    /// How often it looks at the load for that.
+    pub balance_every: Length,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: Size,
 }
@@ -130,6 +132,7 @@ impl Default for Config {
                 addresses: Addresses::default(),
                 advertise: Addresses::default(),
                 balance: false,
+                balance_every: Length(Duration::from_secs(60)),
                 transfer_rate: Size(0),
             },
             http: Http { bind: loopback(HTTP_PORT) },

@@ -59,8 +59,9 @@ pub struct Options {
     pub hosts: Vec<RingHost>,
     /// What operators ask.
     pub questions: Inbox,
-    /// Whether the host evens out the load of the ring by its own tokens.
-    pub balance: bool,
+    /// How often the host looks whether the load of the ring should be evened out, if it takes part
+    /// in that.
+    pub balance: Option<Duration>,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: u64,
     /// When an operation must have been answered.

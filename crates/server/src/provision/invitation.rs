@@ -2,13 +2,17 @@
 
 use super::error::ProvisionError;
 use super::plan::random;
-use crate::ring::tokens;
+use crate::ring::founding;
+use crate::ring::report::cell;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::ring::Standing;
+use quorate_kernel::limits::HOSTS_LISTED_MAX;
+use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::Rng;
+use quorate_protocols::overlay::tokens;
 use quorate_store::text::{self, HostText, KeyspaceText};
 use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What a host that joins is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +25,10 @@ pub struct Invitation {
     pub number: u32,
     /// The hosts on the ring.
     pub hosts: Vec<HostText>,
+    /// Where tokens have stood that are gone: positions that bound groups all the same, as far as
+    /// is known. A host that does not know of them says nothing.
+    #[serde(default)]
+    pub former: Vec<String>,
     /// The keyspaces.
     pub keyspaces: Vec<KeyspaceText>,
 }
@@ -61,6 +69,7 @@ impl Invitation {
             // Hosts that left keep theirs.
             number: highest.max(count) + 1,
             hosts: hosts.iter().filter(is_there).map(inviting).collect(),
+            former: former(report).iter().map(|position| format!("{position:016x}")).collect(),
             keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
         }
     }
@@ -76,20 +85,34 @@ impl Invitation {
         let keyspaces = self.keyspaces.iter().cloned().map(KeyspaceRecord::try_from);
         let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(refused)?;
         let cluster = text::cluster(&self.cluster).map_err(refused)?;
-        let taken: Vec<u64> = hosts.iter().flat_map(|host| host.tokens.clone()).collect();
+        let ring = Ring::new(0, founding::ring_hosts(&hosts));
+        let former = self.former.iter().map(|position| text::word(position, "former"));
+        let former = former.collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let mut rng = Rng::new(u64::from_be_bytes(random()?));
         let record = HostRecord {
             host: newcomer.number.unwrap_or(self.number),
             node: NodeId(u64::from_be_bytes(random()?)),
             address: newcomer.address.clone(),
             zone: newcomer.zone.clone(),
-            tokens: tokens::bisecting(&taken, newcomer.tokens, || rng.next()),
+            tokens: tokens::joining(&ring, &former, newcomer.tokens, &mut rng),
         };
         let (host, node) = (record.host, record.node);
         let mut hosts: Vec<HostRecord> = hosts.into_iter().chain([record]).collect();
         hosts.sort_by_key(|record| (record.host == 0, record.host, record.node));
         Ok(Identity { cluster, node, host, is_founder: false, secret, hosts, keyspaces })
     }
+}
+
+/// Where hosts that have left stood, and where groups end that this host knows, unless a token
+/// stands there.
+fn former(report: &crate::ring::Report) -> Vec<u64> {
+    let hosts = report.ring.hosts().iter();
+    let left = hosts.filter(|host| host.standing == Standing::Left);
+    let groups = report.keyspaces.iter().flat_map(|keyspace| &keyspace.groups);
+    let ends = groups.filter_map(|group| u64::from_str_radix(cell(group, "high"), 16).ok());
+    let taken: BTreeSet<u64> = report.ring.tokens().map(|(token, _)| token).collect();
+    let all: BTreeSet<u64> = left.flat_map(|host| host.tokens.clone()).chain(ends).collect();
+    all.difference(&taken).copied().take(HOSTS_LISTED_MAX).collect()
 }
 
 #[cfg(test)]
@@ -136,6 +159,7 @@ mod tests {
         assert_eq!(joined.hosts.len(), 2, "who has left is not looked for");
         let own = &joined.hosts[1];
         assert_eq!((own.node, own.tokens.len()), (joined.node, 2));
+        assert!(own.tokens.contains(&u64::MAX), "the place of who has left is taken again");
         let catalog = founding::catalog(&joined).expect("the same keyspaces");
         assert!(catalog.keyspaces[0].first_views.is_empty());
         let broken = Invitation { cluster: String::from("x"), ..invitation };

@@ -1,6 +1,7 @@
 //! The binary as its users meet it, and as faults and bad input do.
 
 mod badinput;
+mod balance;
 mod basics;
 mod check;
 mod client;

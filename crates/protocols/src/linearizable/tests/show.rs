@@ -153,6 +153,7 @@ fn brisk() -> Pace {
         beat: Span::millis(100),
         settle: Span::millis(200),
         purge: Span::millis(500),
+        ..Pace::default()
     }
 }
 

@@ -120,7 +120,7 @@ impl World {
             tokens: Vec::from([mix(host as u64), mix(host as u64 + 1000)]),
             hosts: known.iter().map(|host| ring_host(*host)).collect(),
             replicas_max: 3,
-            balance: false,
+            balance: None,
         };
         self.hosts.push(Host {
             me: who(host, 0),
