@@ -20,6 +20,18 @@ pub enum Standing {
     Left,
 }
 
+/// Whether the whole cluster is being shut down, as far as a node was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Closing {
+    /// It is not.
+    #[default]
+    No,
+    /// It is: nothing new is begun for clients, and nobody proposes a change of any group.
+    Finishing,
+    /// Every host that was told has finished: this one syncs and ends.
+    Over,
+}
+
 /// One host on the ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingHost {
@@ -53,6 +65,8 @@ pub struct Load {
 pub struct Ring {
     /// Rises with each change seen at this node; numbers of two nodes say nothing to each other.
     pub version: u64,
+    /// Whether the cluster is being shut down.
+    pub closing: Closing,
     hosts: Vec<RingHost>,
     /// Every token with the place of its host, ascending.
     tokens: Vec<(u64, usize)>,
@@ -73,7 +87,7 @@ impl Ring {
         // Two hosts with one token: the lower node id has it, everywhere alike.
         tokens.sort_unstable();
         tokens.dedup_by_key(|(token, _)| *token);
-        Ring { version, hosts, tokens }
+        Ring { version, closing: Closing::No, hosts, tokens }
     }
 
     /// Every host known, in the order of node ids, those that have left included.

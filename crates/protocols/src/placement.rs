@@ -15,21 +15,18 @@ use quorate_kernel::view::{Change, Range, View, ViewId};
 #[must_use]
 pub fn desired(ring: &Ring, high: u64, replicas: usize) -> Vec<NodeId> {
     let may_hold = |host: &&RingHost| host.standing == Standing::Up && !host.is_suspected;
-    let hosts: Vec<&RingHost> = ring.walk(high).filter(may_hold).collect();
-    let mut chosen: Vec<&RingHost> = Vec::new();
-    // First one host of each zone, then whoever follows.
-    for host in &hosts {
-        let is_new_zone = chosen.iter().all(|other| other.zone != host.zone);
-        if chosen.len() < replicas && (host.zone.is_empty() || is_new_zone) {
-            chosen.push(host);
+    let (mut chosen, mut spare): (Vec<&RingHost>, Vec<&RingHost>) = Default::default();
+    for host in ring.walk(high).filter(may_hold) {
+        if chosen.len() == replicas {
+            break;
         }
+        let is_new_zone = || chosen.iter().all(|other| other.zone != host.zone);
+        let first = if host.zone.is_empty() || is_new_zone() { &mut chosen } else { &mut spare };
+        first.push(host);
     }
-    for host in &hosts {
-        let is_new = chosen.iter().all(|other| other.who.node != host.who.node);
-        if chosen.len() < replicas && is_new {
-            chosen.push(host);
-        }
-    }
+    // There are fewer zones than replicas: the nearest of the others follow.
+    let lacking = replicas.saturating_sub(chosen.len());
+    chosen.extend(spare.into_iter().take(lacking));
     chosen.into_iter().map(|host| host.who.node).collect()
 }
 
@@ -67,7 +64,9 @@ pub fn next_change(view: &View, ring: &Ring, replicas: usize) -> Option<Change> 
 /// then the one furthest along the ring. A host of which the ring says nothing is a stranger, and
 /// strangers stay: the ring may not have heard of them yet.
 fn surplus(view: &View, ring: &Ring, desired: &[NodeId]) -> Option<NodeId> {
-    let order: Vec<NodeId> = ring.walk(view.range.high).map(|host| host.who.node).collect();
+    let distance = |node: NodeId| {
+        ring.walk(view.range.high).position(|host| host.who.node == node).unwrap_or(usize::MAX)
+    };
     let rank = |node: &NodeId| {
         let host = ring.host(*node)?;
         let urgency = match (host.standing, host.is_suspected) {
@@ -76,7 +75,7 @@ fn surplus(view: &View, ring: &Ring, desired: &[NodeId]) -> Option<NodeId> {
             (Standing::Leaving, false) => 1,
             (Standing::Up, false) => 0,
         };
-        Some((urgency, order.iter().position(|other| other == node).unwrap_or(order.len()), *node))
+        Some((urgency, distance(*node), *node))
     };
     let members = view.members().iter().filter(|node| !desired.contains(node));
     members.filter_map(rank).max().map(|(_, _, node)| node)

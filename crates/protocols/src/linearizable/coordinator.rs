@@ -21,6 +21,7 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
@@ -231,6 +232,9 @@ impl Linearizable {
     }
 
     fn refuse(&self, operation: &Asked) -> Option<Refusal> {
+        if self.volatile.is_closing() {
+            return Some(Refusal::Stopping);
+        }
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }
@@ -310,8 +314,9 @@ impl Linearizable {
             if !operation.is_repeated {
                 self.volatile.rtt.observe(cx.now - operation.since);
             }
+            let position = operation.position();
             let outcome = match operation.trail {
-                Some(trail) => trail.explain(&operation.view, operation.key, outcome, cx),
+                Some(trail) => trail.explain(&operation.view, position, outcome, cx),
                 None => outcome,
             };
             cx.fx.answer_early(operation.ticket, outcome);
@@ -335,8 +340,7 @@ impl Linearizable {
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
             Phase::Write { .. }
-                if cfg!(quorate_mutant = "retry_reads_again")
-                    && !matches!(operation.ask, Ask::Get) =>
+                if mutant!("retry_reads_again") && !matches!(operation.ask, Ask::Get) =>
             {
                 operation.phase = Phase::Read(Reading::new(Want::Counter));
             }
@@ -365,7 +369,7 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
         let is_member = operation.view.index_of(from.node).is_some();
-        if cfg!(quorate_mutant = "count_other_view") && is_member {
+        if mutant!("count_other_view") && is_member {
             return true;
         }
         // Of a group that was split the stamp still names the view that it was split in.

@@ -15,7 +15,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
-use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
@@ -141,8 +141,14 @@ impl Process for Linearizable {
         cx: &mut Context<'_>,
     ) {
         match control {
-            Control::Explain { key } => self.explain(ticket, key, deadline, cx),
-            Control::Drain { .. } | Control::Remove { .. } => {
+            Control::Explain { key } => {
+                self.explain(ticket, Operation::Get { key }, deadline, cx);
+            }
+            Control::Examine { position } => {
+                let question = Operation::Scan { from: position, limit: 1 };
+                self.explain(ticket, question, deadline, cx);
+            }
+            Control::Drain { .. } | Control::Remove { .. } | Control::Shutdown | Control::Idle => {
                 // Nothing was done.
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

@@ -15,6 +15,7 @@ use alloc::vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::limits::GROUPS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::view::{View, ViewId};
 
@@ -90,8 +91,7 @@ impl Linearizable {
         }
         entry.from.insert(from.node);
         entry.generation = entry.generation.max(generation);
-        let needed =
-            if cfg!(quorate_mutant = "newcomer_before_majority") { 1 } else { old.majority() };
+        let needed = if mutant!("newcomer_before_majority") { 1 } else { old.majority() };
         if entry.from.len() >= needed
             && let Some(invitation) = invitations.remove(&next.id.group)
         {

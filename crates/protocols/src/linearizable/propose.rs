@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::RECONFIGURES_MAX;
 use quorate_kernel::probe;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Change, View, ViewId};
 
@@ -60,6 +60,10 @@ impl Linearizable {
     /// Proposes what the ring asks for in every group that is this node's to change.
     pub(super) fn propose_all(&mut self, cx: &mut Context<'_>) {
         let Some(ring) = self.volatile.ring.clone() else { return };
+        if ring.closing != Closing::No {
+            // Hosts that end now are no reason to change a group: they come back.
+            return;
+        }
         let mut outbox = Outbox::default();
         let moving = |group: &&Group| group.running.is_some();
         let mut moves = self.durable.groups.values().filter(moving).count();
@@ -88,7 +92,7 @@ impl Linearizable {
         }
         let view = Arc::clone(&group.view);
         let is_mine = placement::proposer(&view, ring) == Some(me);
-        let change = placement::next_change(&view, ring, replicas).filter(|_| is_mine);
+        let change = is_mine.then(|| placement::next_change(&view, ring, replicas)).flatten();
         let Some(change) = change else {
             group.wished = None;
             return false;
@@ -144,6 +148,9 @@ impl Linearizable {
 
     /// Repeats the questions of proposals whose wait is over.
     pub(super) fn on_propose_timer(&mut self, cx: &mut Context<'_>) {
+        if self.volatile.is_closing() {
+            return;
+        }
         let mut outbox = Outbox::default();
         let me = cx.me;
         let rounds = self.volatile.rounds.get_or_insert_with(|| Rounds::new(me));

@@ -14,6 +14,7 @@ use crate::quorum::{CrashVector, Replies};
 use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::probe;
 use quorate_kernel::view::View;
@@ -248,7 +249,7 @@ impl Linearizable {
             return;
         }
         let Some(record) = record else { return self.fetch(op, cx) };
-        if cfg!(quorate_mutant = "skip_write_back") {
+        if mutant!("skip_write_back") {
             return self.finish(op, Outcome::Value(record.value()), cx);
         }
         let acks = reading.holders_of(head.ts, &operation.view, &self.volatile.crashes);

@@ -9,6 +9,7 @@ use super::{Context, Linearizable};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::SCAN_KEYS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Range, ViewId};
@@ -53,7 +54,7 @@ impl Linearizable {
         if want == Want::Counter {
             // A timestamp that a crash takes back only makes the asker's own higher than needed.
             cx.fx.send_after_state(from, reply(stamp, head, record));
-        } else if cfg!(quorate_mutant = "early_get") {
+        } else if mutant!("early_get") {
             cx.fx.send_early(from, reply(stamp, head, record));
         } else {
             cx.fx.send_after_key(from, reply(stamp, head, record), stored);
@@ -88,7 +89,7 @@ impl Linearizable {
             group.purge.note_tombstone();
         }
         self.store(&stored, record, cx);
-        if cfg!(quorate_mutant = "ack_before_sync") {
+        if mutant!("ack_before_sync") {
             cx.fx.send_early(from, reply);
         } else {
             cx.fx.send_after_key(from, reply, stored);
@@ -145,7 +146,7 @@ impl Linearizable {
 /// have seen. A client's write is above every tombstone that was removed if it saw the floor that
 /// was announced before; what a get read must have been read after the removal began.
 fn may_rest_on(group: &Group, basis: Basis) -> bool {
-    if cfg!(quorate_mutant = "purge_without_fence") {
+    if mutant!("purge_without_fence") {
         return true;
     }
     let enforced = group.record.generation.number & !1;

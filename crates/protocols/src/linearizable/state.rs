@@ -22,7 +22,7 @@ use bytes::Bytes;
 use core::ops::Bound;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::INDEX_KEYS_MAX;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Range, View, ViewId};
 
@@ -106,6 +106,11 @@ pub(super) struct Counters {
 }
 
 impl Volatile {
+    /// Whether the cluster is being shut down: nothing new is begun.
+    pub fn is_closing(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.closing != Closing::No)
+    }
+
     pub fn new(crashes: CrashVector) -> Volatile {
         Volatile {
             routes: Routes::default(),

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{BEATS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
@@ -192,7 +193,7 @@ impl Linearizable {
             })
         };
         let is_free = group.view.members().iter().all(is_settled);
-        if is_free || cfg!(quorate_mutant = "release_at_once") {
+        if is_free || mutant!("release_at_once") {
             probe!("linearizable/released");
             self.let_go(view, cx);
             return false;

@@ -72,6 +72,8 @@ impl Process for Overlay {
             Message::Stabilize { asks } => self.on_stabilize(from, &asks, cx),
             Message::Neighbours { answers } => self.on_neighbours(from, &answers),
             Message::Lookup { news, hops } => self.on_lookup(*news, hops, cx),
+            Message::Close { is_over } => self.on_close(from, is_over, cx),
+            Message::Closing { stage } => self.on_closing(from, stage, cx),
         }
     }
 
@@ -87,7 +89,11 @@ impl Process for Overlay {
         _deadline: Time,
         cx: &mut Context<'_>,
     ) {
-        self.order(ticket, &control, cx);
+        match control {
+            Control::Shutdown => self.order_shutdown(ticket, cx),
+            Control::Idle => self.on_idle(cx),
+            _ => self.order(ticket, &control, cx),
+        }
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {
@@ -95,6 +101,7 @@ impl Process for Overlay {
             Timer::Period => self.on_period(cx),
             Timer::Rumours => self.on_round(cx),
             Timer::Announce => self.on_announce(cx),
+            Timer::Shutdown => self.on_shutdown_timer(cx),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the overlays of nodes say to each other. New variants are only appended.
 
+use super::shutdown::Stage;
 use crate::gossip::cyclon::{Peer, SHUFFLE};
 use crate::gossip::digest::Seen;
 use crate::gossip::hosts::BUCKETS;
@@ -88,6 +89,17 @@ pub enum Message {
         /// How often it was passed on.
         hops: u8,
     },
+    /// To one start of every host, from the one that an operator told to shut the cluster down;
+    /// repeated until it is answered. The receiver begins nothing more.
+    Close {
+        /// Whether everybody has finished, so that the receiver shall end.
+        is_over: bool,
+    },
+    /// The answer. The sender begins nothing more, and will end by itself if it hears nothing more.
+    Closing {
+        /// How far it is.
+        stage: Stage,
+    },
 }
 
 impl Wire for Message {
@@ -134,7 +146,11 @@ impl Message {
                 at_most("hops", usize::from(*hops), usize::from(LOOKUP_HOPS_MAX))?;
                 news.record.validate()
             }
-            Message::Digest { .. } | Message::Ping { .. } | Message::Pong { .. } => Ok(()),
+            Message::Digest { .. }
+            | Message::Ping { .. }
+            | Message::Pong { .. }
+            | Message::Close { .. }
+            | Message::Closing { .. } => Ok(()),
         }
     }
 }

@@ -23,6 +23,7 @@
 //! each 5 s      Digest ──▶ one random host             equal: nothing; else Buckets, Versions,
 //!                                                      Missing, Want
 //! each 10 s     Ping ──▶ one random suspect            it answers: compare all, Lookup
+//! a shutdown    Close ──▶ every host                   ◀── Closing, until all end
 //! ```
 //! So what a node sends does not grow with the cluster; only news does, each once.
 //!
@@ -57,6 +58,7 @@ pub mod message;
 pub(crate) mod period;
 pub(crate) mod recover;
 pub(crate) mod router;
+pub(crate) mod shutdown;
 pub(crate) mod spread;
 pub(crate) mod state;
 #[cfg(test)]

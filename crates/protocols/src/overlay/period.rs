@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::probe;
+use quorate_kernel::ring::Closing;
 use quorate_kernel::time::Time;
 
 /// Compare with one random host: each 5 s.
@@ -30,6 +31,10 @@ impl Overlay {
             return;
         }
         cx.fx.arm(Timer::Period, cx.now + detector::PERIOD);
+        if self.state.shutdown.stage() != Closing::No {
+            // Others fall silent now because they were told to.
+            return;
+        }
         self.state.periods += 1;
         let periods = self.state.periods;
         let is_turn = |every: u64, phase: u64| periods % every == phase;

@@ -59,7 +59,9 @@ impl Overlay {
         state.announced_at = Some(cx.now);
         state.ring_version += 1;
         let hosts: Vec<RingHost> = state.hosts.iter().map(ring_host).collect();
-        cx.fx.announce_ring(Arc::new(Ring::new(state.ring_version, hosts)));
+        let mut ring = Ring::new(state.ring_version, hosts);
+        ring.closing = state.shutdown.stage();
+        cx.fx.announce_ring(Arc::new(ring));
     }
 
     /// Every token of a host that lives.

@@ -1,6 +1,7 @@
 //! What the overlay of a node knows.
 
 use super::message::Message;
+use super::shutdown::Shutdown;
 use super::{Context, Overlay};
 use crate::detector::Detector;
 use crate::gossip::cyclon::{Cyclon, Peer};
@@ -57,6 +58,7 @@ pub(super) struct State {
     /// Whether any other host was heard in this start.
     pub is_joined: bool,
     pub counters: Counters,
+    pub shutdown: Shutdown,
 }
 
 impl State {
@@ -81,6 +83,7 @@ impl State {
             started_at: now,
             is_joined: false,
             counters: Counters::default(),
+            shutdown: Shutdown::default(),
         }
     }
 

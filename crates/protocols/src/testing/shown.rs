@@ -89,5 +89,6 @@ pub(super) fn show_outcome(outcome: &Outcome) -> String {
             format!("explained: {}", steps.join("; "))
         }
         Outcome::Noted => "noted".to_owned(),
+        Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),
     }
 }

@@ -11,7 +11,7 @@ use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::{Operation, Outcome};
-use quorate_kernel::ring::{Ring, RingHost, Standing};
+use quorate_kernel::ring::{Closing, Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,7 +136,7 @@ impl Run {
             host.is_suspected = false;
         }
         if self.world.is_up(node) {
-            self.world.announce(node, &hosts);
+            self.world.announce(node, &hosts, Closing::No);
         }
         self.beliefs.insert(node, hosts);
     }
@@ -179,7 +179,7 @@ impl Run {
     fn restart(&mut self, node: u64) {
         self.world.restart(node, false);
         if let Some(hosts) = self.beliefs.get(&node).cloned() {
-            self.world.announce(node, &hosts);
+            self.world.announce(node, &hosts, Closing::No);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::gossip::cyclon::Peer;
 use crate::gossip::digest::Seen;
 use crate::gossip::record::{HostRecord, Load, News, Order, Version};
 use crate::overlay::message::Message;
+use crate::overlay::shutdown::Stage;
 use crate::ring::pointers::Place;
 use crate::ring::stabilize::{Answer, Ask};
 use bytes::BytesMut;
@@ -68,11 +69,13 @@ fn tag(message: &Message) -> u8 {
         Message::Stabilize { .. } => 10,
         Message::Neighbours { .. } => 11,
         Message::Lookup { .. } => 12,
+        Message::Close { .. } => 13,
+        Message::Closing { .. } => 14,
     }
 }
 
 /// How many variants there are; see [`tag`].
-const VARIANTS: u8 = 13;
+const VARIANTS: u8 = 15;
 
 fn golden() -> Vec<(Message, &'static str)> {
     let ask = Ask { own: 1, of: 300 };
@@ -105,6 +108,8 @@ fn golden() -> Vec<(Message, &'static str)> {
             Message::Lookup { news: Box::new(news()), hops: 3 },
             "0c01020303613a31017a0207ac020405060901010803",
         ),
+        (Message::Close { is_over: true }, "0d01"),
+        (Message::Closing { stage: Stage::Idle }, "0e01"),
     ]
 }
 

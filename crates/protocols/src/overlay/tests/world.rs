@@ -169,10 +169,15 @@ impl World {
         }
     }
 
-    pub fn order(&mut self, host: usize, control: Control) -> Outcome {
-        let before = self.answers.len();
+    /// Gives an order that may be answered later, or never.
+    pub fn tell(&mut self, host: usize, control: Control) {
         let deadline = self.now + Span::secs(1);
         self.step(host, |overlay, cx| overlay.on_control(Ticket(1), control, deadline, cx));
+    }
+
+    pub fn order(&mut self, host: usize, control: Control) -> Outcome {
+        let before = self.answers.len();
+        self.tell(host, control);
         assert_eq!(self.answers.len(), before + 1, "an order is answered");
         self.answers[before].clone()
     }
