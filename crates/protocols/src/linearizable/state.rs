@@ -12,6 +12,8 @@ use super::message::Stamp;
 use super::preference::Preference;
 use super::routes::Routes;
 use super::rtt::RoundTrip;
+use super::serve::Serving;
+use super::sweep::Sweep;
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use crate::reconfigure::Rounds;
@@ -46,6 +48,8 @@ pub(super) struct Volatile {
     pub routes: Routes,
     /// What this node believes of the ring, once it was told.
     pub ring: Option<Arc<Ring>>,
+    /// When it was told last.
+    pub ring_at: Time,
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
     pub index: Index,
@@ -58,6 +62,12 @@ pub(super) struct Volatile {
     pub meter: Meter,
     /// How much transfers may fetch.
     pub budget: Budget,
+    /// When transfers are looked after next, if a timer is armed for it.
+    pub transfers_at: Option<Time>,
+    /// What others ask of this node for their transfers.
+    pub serving: Serving,
+    /// How far slots that were given up are emptied.
+    pub sweep: Sweep,
     pub rtt: RoundTrip,
     pub preference: Preference,
     pub counters: Counters,
@@ -105,6 +115,7 @@ impl Volatile {
         Volatile {
             routes: Routes::default(),
             ring: None,
+            ring_at: Time(0),
             crashes,
             index: Index::new(INDEX_KEYS_MAX),
             operations: Operations::default(),
@@ -113,6 +124,9 @@ impl Volatile {
             rounds: None,
             meter: Meter::default(),
             budget: Budget::default(),
+            transfers_at: None,
+            serving: Serving::default(),
+            sweep: Sweep::default(),
             rtt: RoundTrip::default(),
             preference: Preference::default(),
             counters: Counters::default(),

@@ -12,6 +12,7 @@
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`splits`] | groups that are cut in two |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
+//! | [`transfers`] | moves of more data than fits one message |
 //! | [`random`] | random schedules, judged by trying every order of the operations |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
 //! | [`pages`] | the pages of the manual that name layouts |
@@ -27,6 +28,7 @@ mod rings;
 mod show;
 mod splits;
 mod tombstones;
+mod transfers;
 mod traps;
 mod wire;
 
