@@ -30,7 +30,9 @@ impl Linearizable {
             // What a quorum has listed without it, it need not list.
             let from = gathered.map_or(from, |gathered| from.max(gathered));
             (source.next, source.asked) = (Some(from), Some(from));
-            cx.fx.send(source.node, Message::ListA { round, since, forgot, from });
+            // What it says of this node is protocol state.
+            let question = Message::ListA { round, since, forgot, from };
+            cx.fx.send_after_state(source.node, question);
         }
     }
 

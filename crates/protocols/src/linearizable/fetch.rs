@@ -58,9 +58,13 @@ impl Linearizable {
                 let asked = Record::of_head(head);
                 page::push(&mut page, &key, asked.bytes());
             }
-            // It promises nothing, but waits until what came before is durable: no more is asked
-            // for than the disk takes.
-            cx.fx.send(node, Message::FetchA { round, since, page: page.freeze() });
+            let question = Message::FetchA { round, since, page: page.freeze() };
+            // It promises nothing. But now and then it waits until what came before is durable: no
+            // more is asked for than the disk takes.
+            match transfer.must_wait(node) {
+                true => cx.fx.send(node, question),
+                false => cx.fx.send_early(node, question),
+            }
         }
     }
 
@@ -100,7 +104,7 @@ impl Linearizable {
         if let Some(transfer) = &mut group.transfer
             && useful > 0
         {
-            transfer.fetched(from, useful);
+            transfer.fetched(from, useful, bytes as usize);
         }
         self.go_on(view, cx);
         if useful > 0 && !self.fetching().contains(&from) {

@@ -21,7 +21,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Start};
-use quorate_kernel::limits::{LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
+use quorate_kernel::limits::{FETCHED_AHEAD_BYTES_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Range, ViewId};
 
@@ -48,6 +48,8 @@ pub(super) struct Source {
     pub asked: Option<u64>,
     /// Whether a fetch is under way at it.
     pub fetching: bool,
+    /// How many bytes it has sent since a question last waited until all of them were durable.
+    sent_bytes: usize,
     /// The start in which it said that it forgot too.
     pub forgot: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
@@ -108,6 +110,7 @@ impl Transfer {
             next: Some(0),
             asked: None,
             fetching: false,
+            sent_bytes: 0,
             forgot: None,
             confirmed: false,
         };
@@ -285,8 +288,15 @@ impl Transfer {
         is_asked && self.pulls.remove(key).is_some()
     }
 
+    /// Whether the next question to a source must wait until what it has sent is durable.
+    pub fn must_wait(&mut self, node: NodeId) -> bool {
+        let source = self.sources.iter_mut().find(|source| source.node == node);
+        let waiting = source.filter(|source| source.sent_bytes >= FETCHED_AHEAD_BYTES_MAX);
+        waiting.map(|source| source.sent_bytes = 0).is_some()
+    }
+
     /// A source answered a fetch with so many records: what it left out is asked for again.
-    pub fn fetched(&mut self, from: NodeId, keys: usize) {
+    pub fn fetched(&mut self, from: NodeId, keys: usize, bytes: usize) {
         let is_left_out = |pull: &&Pull| pull.asked == Some(from);
         let has_left_out = self.pulls.values().any(|pull| is_left_out(&pull));
         // Not many more than fit an answer, or most questions are asked in vain.
@@ -294,6 +304,7 @@ impl Transfer {
         self.fetch_keys = fitting.clamp(FETCH_KEYS_MIN, FETCH_KEYS_MAX);
         if let Some(source) = self.sources.iter_mut().find(|source| source.node == from) {
             source.fetching = false;
+            source.sent_bytes += bytes;
         }
         for pull in self.pulls.values_mut().filter(|pull| pull.asked == Some(from)) {
             pull.asked = None;

@@ -66,7 +66,7 @@ fn a_source_does_a_little_in_each_turn() {
          view 3 2 1 2 4
          deliver all
          show 4 moved_keys
-         # last 4: moved_keys 16
+         # last 4: moved_keys 0
          run 1s
          show 4 moved_keys
          # last 4: moved_keys 700",
