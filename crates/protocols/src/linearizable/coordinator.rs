@@ -313,6 +313,7 @@ impl Linearizable {
         if let Some(operation) = self.volatile.operations.by_id.remove(&id) {
             if !operation.is_repeated {
                 self.volatile.rtt.observe(cx.now - operation.since);
+                self.volatile.serving.courtesy.observe(cx.now - operation.since, cx.now);
             }
             let position = operation.position();
             let outcome = match operation.trail {

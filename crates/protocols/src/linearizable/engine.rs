@@ -6,6 +6,7 @@ use super::install::is_split;
 use super::message::Message;
 use super::record::Head;
 use super::replica::remembers;
+use super::serve::Question;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Context, Linearizable, Settings};
@@ -98,7 +99,7 @@ impl Process for Linearizable {
                 self.on_list_reply(from, (round, since, &stamp), said, (begin, next, page), cx);
             }
             Message::FetchA { round, since, page } => {
-                self.on_fetch(from, (round, since), page, cx);
+                self.on_question(from, Question::Fetch { round, since, page }, cx);
             }
             Message::FetchB { round, since, page } => {
                 self.on_fetch_reply(from.node, (round, since), page, cx);
@@ -171,11 +172,14 @@ impl Process for Linearizable {
             Timer::Locate => self.on_locate_timer(cx),
             Timer::Propose => self.on_propose_timer(cx),
             Timer::Tend => self.on_tend(cx),
+            Timer::Serve => self.serve(cx),
+            Timer::Sweep => self.on_sweep(cx),
         }
     }
 
     fn on_ring(&mut self, ring: &Arc<Ring>, cx: &mut Context<'_>) {
         self.volatile.ring = Some(Arc::clone(ring));
+        self.volatile.ring_at = cx.now;
         self.volatile.preference.forget();
         self.hurry(cx);
         self.tend_at(cx.now, cx);

@@ -7,12 +7,10 @@
 //! there (CATS §4.1, Lemma 2 case 2).
 
 use super::group::{Generation, Group, Standing, Status};
-use super::keys::{Slot, garbage_key};
 use super::message::{Beat, Message};
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
-use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::limits::GROUPS_MAX;
 use quorate_kernel::mutant;
@@ -220,12 +218,5 @@ impl Linearizable {
         let Some(group) = self.group(id) else { return false };
         let shared = group.view.members().iter().filter(|node| view.index_of(**node).is_some());
         shared.count() >= view.majority()
-    }
-
-    /// Gives a slot's range up: it is emptied little by little, also after a restart.
-    pub(super) fn discard(&mut self, slot: Slot, view: &View, cx: &mut Context<'_>) {
-        self.durable.garbage.insert((slot, view.range));
-        cx.fx.put_state(garbage_key(slot, &view.range), Bytes::from_static(b"\x01"));
-        self.tend_at(cx.now + super::tend::SWEEP_AFTER, cx);
     }
 }

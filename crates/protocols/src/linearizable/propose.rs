@@ -86,6 +86,7 @@ impl Linearizable {
     ) -> bool {
         let (me, replicas) = (cx.me.node, self.settings.replicas);
         let (settle, tend) = (self.settings.pace.settle, self.settings.pace.tend);
+        let ring_at = self.volatile.ring_at;
         let Some(group) = self.group_mut(id) else { return false };
         if !group.is_serving() || group.running.is_some() {
             return false;
@@ -106,9 +107,17 @@ impl Linearizable {
             group.taught = None;
         }
         let is_forced = change.leaver().is_some_and(|node| ring.is_suspected(node));
-        // A suspicion may be wrong; moving data for a hiccup is dear.
-        let wait = if is_forced { settle } else { Span(settle.0 / 10) };
-        if cx.now < since + wait || !may_change(group, &view, ring, me, cx.now) {
+        // A suspicion may be wrong; moving data for a hiccup is dear. What was planned waits until
+        // the ring has come to rest, and not again for each step on the way.
+        let due = match is_forced {
+            true => since + settle,
+            false => since.min(ring_at) + Span(settle.0 / 10),
+        };
+        if !may_change(group, &view, ring, me, cx.now) {
+            return false;
+        }
+        if cx.now < due {
+            self.tend_at(due, cx);
             return false;
         }
         if let Some(newcomer) = change.newcomer().filter(|_| !is_forced)

@@ -12,6 +12,8 @@ use super::message::Stamp;
 use super::preference::Preference;
 use super::routes::Routes;
 use super::rtt::RoundTrip;
+use super::serve::Serving;
+use super::sweep::Sweep;
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use crate::reconfigure::Rounds;
@@ -51,6 +53,8 @@ pub(super) struct Volatile {
     pub ring: Option<Arc<Ring>>,
     /// Whether anybody in it is suspected.
     pub has_suspects: bool,
+    /// When it was told last.
+    pub ring_at: Time,
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
     pub index: Index,
@@ -65,6 +69,12 @@ pub(super) struct Volatile {
     pub weighing: super::weigh::Weighing,
     /// How much transfers may fetch.
     pub budget: Budget,
+    /// When transfers are looked after next, if a timer is armed for it.
+    pub transfers_at: Option<Time>,
+    /// What others ask of this node for their transfers.
+    pub serving: Serving,
+    /// How far slots that were given up are emptied.
+    pub sweep: Sweep,
     pub rtt: RoundTrip,
     pub preference: Preference,
     pub counters: Counters,
@@ -118,6 +128,7 @@ impl Volatile {
             routes: Routes::default(),
             ring: None,
             has_suspects: false,
+            ring_at: Time(0),
             crashes,
             index: Index::new(INDEX_KEYS_MAX),
             operations: Operations::default(),
@@ -127,6 +138,9 @@ impl Volatile {
             meter: Meter::default(),
             weighing: super::weigh::Weighing::default(),
             budget: Budget::default(),
+            transfers_at: None,
+            serving: Serving::default(),
+            sweep: Sweep::default(),
             rtt: RoundTrip::default(),
             preference: Preference::default(),
             counters: Counters::default(),

@@ -2,7 +2,7 @@
 //! what nobody needs any more (CATS §5, Garbage Collector).
 
 use super::group::{Heard, Standing, Status};
-use super::keys::{Slot, decided_key, each_state, garbage_key, group_key, position_of, segments};
+use super::keys::{decided_key, each_state, group_key};
 use super::message::{Beat, Message};
 use super::timer::Timer;
 use super::{Context, Linearizable};
@@ -11,15 +11,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::{BEATS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::limits::BEATS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::view::{Range, View, ViewId};
+use quorate_kernel::view::{View, ViewId};
 
-/// How long a slot that was given up is left alone before it is emptied, and between two pieces.
-pub(super) const SWEEP_AFTER: Span = Span::millis(50);
 /// After this a learner that nobody asks for gives up what it copied.
 const LEARNER_IDLE: Span = Span::secs(60);
 
@@ -47,8 +44,6 @@ impl Linearizable {
             self.volatile.told_at = Some(cx.now);
             self.beat(cx);
         }
-        // What is given up in this turn is left alone for a while.
-        let garbage = self.durable.garbage.first().copied();
         let (mut is_busy, mut last) = (false, None);
         while let Some(view) = self.group_after(last) {
             last = Some(view.group);
@@ -56,9 +51,7 @@ impl Linearizable {
         }
         self.propose_all(cx);
         self.tell_load(cx);
-        if garbage.is_some_and(|(slot, range)| self.sweep(slot, range, cx)) {
-            self.tend_at(cx.now + SWEEP_AFTER, cx);
-        }
+        self.sweep_rest(cx);
         if is_busy || self.volatile.ring.is_some() {
             self.tend_at(cx.now + pace.tend, cx);
         }
@@ -88,7 +81,7 @@ impl Linearizable {
 
     /// How a peer stands in groups that both know.
     pub(super) fn on_beats(&mut self, from: Incarnation, beats: Vec<Beat>, cx: &mut Context<'_>) {
-        let mut replies = Vec::new();
+        let (mut replies, mut has_news) = (Vec::new(), false);
         for beat in beats {
             let Some(group) = self.group_mut(beat.view) else {
                 self.tell_stranger(from, &beat, cx);
@@ -96,7 +89,13 @@ impl Linearizable {
             };
             let Beat { view, standing, generation, asks } = beat;
             let heard = Heard { version: view.version, standing, generation, at: cx.now };
-            group.heard.insert(from.node, heard);
+            let before = group.heard.insert(from.node, heard);
+            let is_news = before.is_none_or(|before| {
+                (before.version, before.standing) != (heard.version, heard.standing)
+            });
+            // The next step may have waited for just that.
+            let is_awaited = group.wished.is_some() || !group.is_member();
+            has_news |= is_news && is_awaited;
             let (mine, installed) = (group.view.id, group.installed().id.version);
             let is_learner = matches!(group.record.status, Status::Learner { .. });
             if asks || super::install::is_split(group) && standing != Standing::Split {
@@ -112,6 +111,9 @@ impl Linearizable {
         }
         if !replies.is_empty() {
             cx.fx.send(from, Message::Beats(replies));
+        }
+        if has_news {
+            self.tend_at(cx.now, cx);
         }
     }
 
@@ -239,32 +241,5 @@ impl Linearizable {
         let prefix = prefix.slice(..prefix.len() - 8);
         each_state(cx.table, &prefix, &mut |key, _| decided.push(Bytes::copy_from_slice(key)));
         decided.into_iter().for_each(|key| cx.fx.delete_state(key));
-    }
-
-    /// Empties a slot's range that was given up, a piece at a time. Returns whether anything that
-    /// was given up is left.
-    fn sweep(&mut self, slot: Slot, range: Range, cx: &mut Context<'_>) -> bool {
-        let mut doomed = Vec::new();
-        for (first, last) in segments(&range) {
-            cx.table.scan(Class::Data, &slot.first_at(first), &mut |stored, _| {
-                let key = slot.data_key(stored);
-                let is_inside = key.is_some_and(|key| position_of(key) <= last);
-                if is_inside && doomed.len() < SWEEP_KEYS_MAX {
-                    doomed.push(Bytes::copy_from_slice(stored));
-                }
-                is_inside && doomed.len() < SWEEP_KEYS_MAX
-            });
-        }
-        let is_empty = doomed.is_empty();
-        for stored in doomed {
-            self.volatile.index.remove(&stored);
-            cx.fx.delete(stored);
-        }
-        if is_empty {
-            probe!("linearizable/swept");
-            self.durable.garbage.remove(&(slot, range));
-            cx.fx.delete_state(garbage_key(slot, &range));
-        }
-        !self.durable.garbage.is_empty()
     }
 }

@@ -13,6 +13,7 @@
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`splits`] | groups that are cut in two |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
+//! | [`transfers`] | moves of more data than fits one message |
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
@@ -31,6 +32,7 @@ mod rings;
 mod show;
 mod splits;
 mod tombstones;
+mod transfers;
 mod traps;
 mod wire;
 
