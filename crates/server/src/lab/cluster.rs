@@ -224,6 +224,21 @@ impl Cluster {
         self.numbers.iter().map(|number| self.moved_bytes_of(*number)).sum()
     }
 
+    /// Keys, and bytes of records, that all hosts have fetched from others so far.
+    ///
+    /// # Errors
+    /// A host does not answer.
+    pub fn moved(&self) -> Result<(u64, u64), Failure> {
+        let mut moved = (0, 0);
+        for number in &self.numbers {
+            let status = self.status(*number)?;
+            let state = &status["keyspaces"][0]["state"];
+            moved.0 += number_in(&state["moved_keys"]).unwrap_or(0);
+            moved.1 += number_in(&state["moved_bytes"]).unwrap_or(0);
+        }
+        Ok(moved)
+    }
+
     /// Bytes of records that one host has fetched from others so far.
     ///
     /// # Errors
