@@ -6,7 +6,8 @@
 use super::by_id::ById;
 use super::explain::Trail;
 use super::group::Standing;
-use super::message::{Basis, Message, Stamp, Want};
+use super::message::{Basis, Stamp, Want};
+use super::question::question;
 use super::read::Reading;
 use super::record::Record;
 use super::scan::Paging;
@@ -380,22 +381,5 @@ impl Linearizable {
             return false;
         }
         is_member
-    }
-}
-
-fn question(id: u64, operation: &Operation, is_bare: bool) -> Message {
-    let (view, key) = (operation.view.id, operation.key.clone());
-    if is_bare && let Some(question) = super::bare::question(id, operation) {
-        return question;
-    }
-    match (&operation.phase, &operation.ask) {
-        (Phase::Read(reading), _) => Message::ReadA { op: id, view, want: reading.want(), key },
-        (Phase::Write { record, basis, .. }, _) => {
-            Message::WriteA { op: id, view, basis: *basis, key, record: record.bytes().clone() }
-        }
-        (Phase::Page(_), Ask::Scan { from, limit }) => {
-            Message::PageA { op: id, view, from: *from, limit: *limit }
-        }
-        (Phase::Page(_), _) => unreachable!("only a scan collects pages"),
     }
 }

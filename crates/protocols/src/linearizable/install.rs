@@ -88,7 +88,7 @@ impl Linearizable {
         let was_member = group.is_member();
         if was_member && !is_member {
             probe!("linearizable/retired");
-            let was_ready = group.record.status == Status::Ready;
+            let was_ready = group.is_serving();
             let (forgot, lacking) = match &group.record.status {
                 Status::Forgot => (true, None),
                 Status::Busy { sources, since, forgot } => {
@@ -112,8 +112,13 @@ impl Linearizable {
             let (next, old) = (next.clone(), View::clone(old));
             group.record.owed.push(Owed { newcomer, next, old });
         }
+        group.begin_gathering(change);
         Self::persist(group, cx);
-        if matches!(group.record.status, Status::Forgot | Status::Retired { forgot: true, .. }) {
+        let refills = matches!(
+            group.record.status,
+            Status::Forgot | Status::Gathering | Status::Retired { forgot: true, .. }
+        );
+        if refills {
             // Its sources are the members of the view that it is in now: others may be gone.
             self.begin_transfer(of, cx);
         }

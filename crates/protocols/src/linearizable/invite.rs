@@ -186,13 +186,20 @@ impl Linearizable {
                     return;
                 }
                 // It missed that it left.
-                Status::Ready | Status::Busy { .. } | Status::Retired { .. } if is_stale => {
+                Status::Ready
+                | Status::Gathering
+                | Status::Busy { .. }
+                | Status::Retired { .. }
+                    if is_stale =>
+                {
                     return self.outpaced(from, &view, cx);
                 }
                 // It still holds data for others.
-                Status::Retired { .. } | Status::Ready | Status::Busy { .. } | Status::Forgot => {
-                    return;
-                }
+                Status::Retired { .. }
+                | Status::Ready
+                | Status::Gathering
+                | Status::Busy { .. }
+                | Status::Forgot => return,
                 Status::Learner { .. } => {
                     let record = group.record.clone();
                     self.discard(record.slot, &record.view, cx);

@@ -79,7 +79,7 @@ impl Linearizable {
         let Some(group) = self.group_mut(view.id) else { return };
         let (was_ready, forgot) = match &group.record.status {
             Status::Retired { was_ready, forgot, .. } => (*was_ready, *forgot),
-            status => (*status == Status::Ready, false),
+            _ => (group.is_serving(), false),
         };
         probe!("linearizable/left_behind");
         group.record.view = view.clone();
@@ -134,7 +134,7 @@ impl Linearizable {
 /// Whether a node in this condition may go on without the decisions between.
 fn may_jump(group: &Group, is_member_there: bool) -> bool {
     match &group.record.status {
-        Status::Ready | Status::Busy { forgot: false, .. } => true,
+        Status::Ready | Status::Gathering | Status::Busy { forgot: false, .. } => true,
         // It refills in the newer view; outside it nobody would count on what it refills.
         Status::Forgot | Status::Busy { forgot: true, .. } => is_member_there,
         // Who was chosen again is invited.

@@ -5,6 +5,7 @@
 //! suspected holds all data of the present view. Otherwise two replacements in a row could leave a
 //! group in which nobody does, although no majority was ever lost.
 
+use super::gather;
 use super::group::{Group, Heard, Standing};
 use super::message::Message;
 use super::timer::Timer;
@@ -113,7 +114,8 @@ impl Linearizable {
             true => since + settle,
             false => since.min(ring_at) + Span(settle.0 / 10),
         };
-        if !may_change(group, &view, ring, me, cx.now) {
+        let is_safe = gather::may_follow(group, &view, &change, me, cx.now);
+        if !is_safe || !may_change(group, &view, ring, me, cx.now) {
             return false;
         }
         if cx.now < due {

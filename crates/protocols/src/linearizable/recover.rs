@@ -74,7 +74,7 @@ impl Linearizable {
 /// What a lane without its data must say of itself.
 fn forget(record: &mut Record) {
     match &mut record.status {
-        Status::Ready => record.status = Status::Forgot,
+        Status::Ready | Status::Gathering => record.status = Status::Forgot,
         Status::Busy { forgot, .. } => *forgot = true,
         Status::Retired { was_ready, forgot, lacking, parts } => {
             // After a split the parts get the data back.

@@ -1,5 +1,6 @@
 //! Both ends of a transfer's questions: what a source answers, and what becomes of its lists.
 
+use super::gather::is_even;
 use super::group::{Group, Standing, Status};
 use super::keys::{Stored, position_of, state_bytes};
 use super::message::{Message, Stamp};
@@ -56,6 +57,11 @@ impl Linearizable {
                 Some((*since, vec![majority_of(sources), of_the_view()], true))
             }
             Status::Forgot => Some((id, vec![of_the_view()], true)),
+            // It is one of them itself.
+            Status::Gathering => {
+                let others = others(group.view.members());
+                Some((id, vec![(others, group.view.majority() - 1)], false))
+            }
         };
         // Rounds go on rising: an answer to an earlier transfer confirms nothing of this one.
         let round = group.transfer.as_ref().map_or(1, |transfer| transfer.round + 1);
@@ -74,6 +80,11 @@ impl Linearizable {
             Status::Learner { is_done, .. } => *is_done = true,
             Status::Retired { was_ready, forgot, lacking, .. } => {
                 (*was_ready, *forgot, *lacking) = (true, false, None);
+            }
+            Status::Busy { since, .. }
+                if since.version < group.view.id.version && is_even(&group.view) =>
+            {
+                group.record.status = Status::Gathering;
             }
             status => *status = Status::Ready,
         }

@@ -11,6 +11,7 @@
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`answers`] | refusals, explanations, other modes |
+//! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
 //! | [`transfers`] | moves of more data than fits one message |
@@ -24,6 +25,7 @@ mod any;
 mod bare;
 mod chaos;
 mod crashes;
+mod departures;
 mod golden;
 mod members;
 mod pages;

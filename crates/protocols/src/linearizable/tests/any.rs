@@ -22,6 +22,7 @@ fn any_standing() -> impl Strategy<Value = Standing> {
         Just(Standing::Outside),
         Just(Standing::Learned),
         Just(Standing::Split),
+        Just(Standing::Gathering),
     ]
 }
 

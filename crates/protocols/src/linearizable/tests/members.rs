@@ -345,29 +345,3 @@ fn a_member_that_is_too_far_behind_waits_for_a_majority() {
          # last 3: view 67",
     );
 }
-
-/// While the cluster is shut down clients are refused, what is under way ends, and nobody is
-/// replaced, whoever falls silent.
-#[test]
-fn a_cluster_that_is_shut_down_finishes_and_changes_nothing() {
-    schedule(
-        "nodes 3 spare 1 first 100 brisk
-         put 1 k a
-         deliver ReadA
-         closing all 1:1 2:2 3:3 a4:4
-         put 2 k b
-         # told put k b: refused: the node is shutting down
-         get 4 k
-         # told get k: refused: the node is shutting down
-         run 1s
-         # told put k a: written
-         closing all 1:1 2:2 a4:4 3:3:suspected
-         run 5s
-         show 1 view
-         # last 1: view 1
-         ring all 1:1 2:2 a4:4 3:3:suspected
-         run 5s
-         show 1 view
-         # last 1: view 2",
-    );
-}

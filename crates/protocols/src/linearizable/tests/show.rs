@@ -254,6 +254,7 @@ fn show_generation(generation: Generation) -> String {
 fn show_group(record: &GroupRecord) -> String {
     let status = match &record.status {
         Status::Ready => "ready".to_owned(),
+        Status::Gathering => "gathering".to_owned(),
         Status::Forgot => "forgot".to_owned(),
         Status::Busy { sources, forgot, .. } => {
             format!("busy({}{})", members(sources), if *forgot { " forgot" } else { "" })
