@@ -1,6 +1,7 @@
 //! What a protocol may ask for: one ordered, reused list per process.
 
 use crate::ids::{Incarnation, NodeId, Start, Ticket};
+use crate::keyspace::Keyspaces;
 use crate::operation::Outcome;
 use crate::process::Process;
 use crate::ring::{Load, Ring};
@@ -63,6 +64,15 @@ pub enum Note {
     Ring(Arc<Ring>),
     /// How much this lane has to do, for the overlay.
     Load(Load),
+    /// The catalog is this now: the node opens and drops lanes by it, and the host is told.
+    Keyspaces(Arc<Keyspaces>),
+    /// This lane has all it needs, durably, for a position that the catalog gave to this node.
+    Settled {
+        /// Which position.
+        position: u32,
+        /// The decree that gave it.
+        since: u64,
+    },
 }
 
 /// One thing a process asks for.

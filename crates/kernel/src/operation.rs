@@ -1,6 +1,7 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
 use crate::ids::{Incarnation, NodeId};
+use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
 use crate::time::Span;
 use crate::view::View;
 use alloc::boxed::Box;
@@ -80,6 +81,8 @@ pub enum Control {
         /// The host's node.
         node: NodeId,
     },
+    /// Of the catalog: make, alter or drop a keyspace. Answered with [`Outcome::Noted`].
+    Keyspace(KeyspaceOrder),
 }
 
 /// What became of an operation.
@@ -103,7 +106,7 @@ pub enum Outcome {
     },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
-    /// The overlay knows, durably, and spreads it.
+    /// The overlay knows, durably, and spreads it; or the catalog has decided it.
     Noted,
     /// The operation was refused or its outcome is unknown; the refusal says which.
     Refused(Refusal),
@@ -177,6 +180,16 @@ pub enum Refusal {
     /// The engine does not do this operation. Nothing was changed.
     #[error("this engine does not support the operation")]
     Unsupported,
+    /// The catalog does not allow it. Nothing was changed.
+    #[error("{0}; nothing was changed")]
+    Catalog(CatalogRefusal),
+    /// The catalog's decision may yet be made.
+    #[error("the deadline passed before it was known whether the catalog was changed; look again")]
+    CatalogUnknown,
+    /// This host has no such keyspace open: it was dropped, or the host has just heard of it.
+    /// Nothing was changed.
+    #[error("the keyspace is not open on this host; nothing was changed")]
+    NotOpen,
     /// A key or value is over its limit. Nothing was changed.
     #[error("{what} of {length} bytes is over the limit of {limit}")]
     TooLarge {
@@ -199,6 +212,6 @@ impl Refusal {
     /// Whether the operation may have changed data all the same.
     #[must_use]
     pub fn may_have_applied(&self) -> bool {
-        matches!(self, Refusal::OutcomeUnknown)
+        matches!(self, Refusal::OutcomeUnknown | Refusal::CatalogUnknown)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
+use crate::keyspace::Keyspace;
 use crate::operation::{Control, Operation, Outcome, Refusal};
 use crate::ring::{Load, Ring};
 use crate::rng::Rng;
@@ -74,6 +75,20 @@ pub trait Process {
 
     /// Another lane of this node says how much it has to do.
     fn on_load(&mut self, _lane: LaneId, _load: Load, _cx: &mut Context<'_, Self>) {}
+
+    /// The catalog has changed the keyspace of this lane: a setting, or who holds a position.
+    fn on_keyspace(&mut self, _keyspace: &Arc<Keyspace>, _cx: &mut Context<'_, Self>) {}
+
+    /// Of the catalog: a lane says that this node has all it needs for a position that it was given
+    /// by the decree of this number.
+    fn on_settled(
+        &mut self,
+        _lane: LaneId,
+        _position: u32,
+        _since: u64,
+        _cx: &mut Context<'_, Self>,
+    ) {
+    }
 
     /// The node's log has come this far.
     fn on_durable(&mut self, _durable: Durable, _cx: &mut Context<'_, Self>) {}

@@ -329,7 +329,7 @@ impl World {
                 one.timers.remove(&timer.code());
             }
             Effect::Announce(Note::Ring(ring)) => one.ring = ring,
-            Effect::Announce(Note::ViewInstalled(_) | Note::Load(_)) => {
+            Effect::Announce(_) => {
                 unreachable!("an overlay has no views")
             }
         }
