@@ -17,6 +17,7 @@
 //! | [`host`] | what the outside must offer |
 //! | [`lanes`] | the lanes of a node: the overlay, and one for each keyspace |
 //! | [`catalog`] | keyspaces: name, lane, engine, durability, first view |
+//! | `record` | from the words of the catalog's chain to a keyspace, and back |
 //! | [`factory`] | the list of engines; the only file that names them |
 #![no_std]
 
@@ -31,5 +32,6 @@ mod memory;
 pub mod node;
 mod peers;
 pub mod pump;
+mod record;
 pub mod table;
 pub mod timers;

@@ -15,6 +15,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
@@ -147,6 +148,10 @@ impl Process for Linearizable {
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }
         }
+    }
+
+    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, _cx: &mut Context<'_>) {
+        self.alter(keyspace);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {

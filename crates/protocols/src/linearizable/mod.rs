@@ -99,6 +99,7 @@ pub(crate) mod replica;
 pub(crate) mod retry;
 pub(crate) mod routes;
 pub(crate) mod rtt;
+pub mod rules;
 pub(crate) mod scan;
 pub(crate) mod source;
 pub(crate) mod state;

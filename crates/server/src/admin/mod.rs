@@ -11,11 +11,13 @@
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
 //! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
+//! | `keyspaces` | `/keyspaces`, `/control/keyspace/create`, `alter`, `drop`, `replace` |
 //! | `join` | `/join` |
 
 pub mod exposition;
 pub mod health;
 mod join;
+mod keyspaces;
 mod operate;
 pub mod status;
 
@@ -125,6 +127,10 @@ fn router(door: Arc<Door>) -> Router {
     let changes = Router::new()
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))
+        .route("/control/keyspace/create", post(keyspaces::create))
+        .route("/control/keyspace/alter", post(keyspaces::alter))
+        .route("/control/keyspace/drop", post(keyspaces::drop))
+        .route("/control/keyspace/replace", post(keyspaces::replace))
         .route("/join", post(join::join))
         .route("/dev/faults", post(operate::faults))
         .layer(from_fn(operate::no_browsers));
@@ -137,6 +143,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/metrics", get(metrics))
         .route("/status", get(status_json))
         .route("/ring", get(operate::ring))
+        .route("/keyspaces", get(keyspaces::list))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
         .with_state(door)

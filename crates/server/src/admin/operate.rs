@@ -26,7 +26,7 @@ const DELAY_MAX: Duration = Duration::from_secs(60);
 /// The parameters of a request, decoded.
 pub(super) type Pairs = Query<Vec<(String, String)>>;
 
-fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
+pub(super) fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
     pairs.0.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str())
 }
 
@@ -127,7 +127,7 @@ pub(super) async fn explain(State(door): State<Arc<Door>>, pairs: Pairs) -> Resp
         return failure(StatusCode::BAD_REQUEST, text);
     };
     let named = parameter(&pairs, "keyspace").map(str::to_owned);
-    let first = || door.shared.keyspaces.first().map(|keyspace| keyspace.name.clone());
+    let first = || door.shared.keyspaces().first().map(|keyspace| keyspace.name.clone());
     let keyspace = named.or_else(first).unwrap_or_default();
     match ask(&door, Question::Explain { keyspace, key }).await {
         Ok(Reply::Explained(explanation)) => {
@@ -201,7 +201,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.then(|| (0..text.len()).step_by(2).map(byte).collect())?
 }
 
-fn unexpected() -> Response {
+pub(super) fn unexpected() -> Response {
     failure(StatusCode::INTERNAL_SERVER_ERROR, "the host answered another question")
 }
 

@@ -1,17 +1,18 @@
 //! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
 
 use super::io::{self, Progress};
+use super::keyspaces::{Table, number};
+use super::launch::Launch;
 use super::mark;
 use super::token::{CLIENT, token};
-use crate::metrics::{Ending, Kind, RejectReason, Shared};
+use crate::metrics::{Ending, KeyspaceCells, RejectReason, Shared};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
-use quorate_doors::resp::{self, Clock, Requests, Session};
-use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_doors::resp::{self, Clock, Session};
+use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
-use quorate_kernel::operation::{Operation, Outcome};
-use quorate_kernel::process::Request;
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use slab::Slab;
@@ -54,16 +55,6 @@ struct Client {
     took_at: Time,
 }
 
-/// An operation that was handed to the node.
-struct InFlight {
-    client: usize,
-    client_id: u64,
-    number: u32,
-    keyspace: usize,
-    kind: Kind,
-    began: Time,
-}
-
 /// All clients.
 pub(super) struct Clients {
     clients: Slab<Client>,
@@ -76,6 +67,8 @@ pub(super) struct Clients {
     is_stopping: bool,
     seed: u64,
     shared: Arc<Shared>,
+    /// Those of the keyspaces by their numbers.
+    cells: Vec<Option<Arc<KeyspaceCells>>>,
 }
 
 impl Clients {
@@ -101,6 +94,21 @@ impl Clients {
             is_stopping: false,
             seed,
             shared,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Keyspaces came or went. Who works on one that went is told so by its next operation.
+    pub fn set_keyspaces(&mut self, table: &Table) {
+        self.cells.clear();
+        for (keyspace, cells) in table.catalog.keyspaces.iter().zip(&table.cells) {
+            self.cells.resize(number(keyspace.lane) + 1, None);
+            self.cells[number(keyspace.lane)] = Some(Arc::clone(cells));
+        }
+        let door = self.launch.door.with_keyspaces(table.numbered(), table.is_durable());
+        self.launch.door = Arc::new(door);
+        for (_, client) in &mut self.clients {
+            client.session.set_shared(Arc::clone(&self.launch.door));
         }
     }
 
@@ -260,8 +268,9 @@ impl Clients {
     ) {
         let Some(ended) = self.launch.in_flight.try_remove(ticket.0 as usize) else { return };
         let took = Duration::from_nanos((clock.now - ended.began).0);
-        let cells = &self.shared.keyspaces[ended.keyspace];
-        cells.answered(ended.kind, Ending::of(&outcome), took);
+        if let Some(cells) = self.cells.get(ended.keyspace).and_then(Option::as_ref) {
+            cells.answered(ended.kind, Ending::of(&outcome), took);
+        }
         let key = ended.client;
         let Some(client) = self.clients.get_mut(key).filter(|c| c.id == ended.client_id) else {
             return;
@@ -342,7 +351,8 @@ impl Clients {
                 client.session.output().release();
             }
         }
-        for (index, cells) in self.shared.keyspaces.iter().enumerate() {
+        for (index, cells) in self.cells.iter().enumerate() {
+            let Some(cells) = cells else { continue };
             let mine = self.launch.in_flight.iter().filter(|(_, flight)| flight.keyspace == index);
             cells.inflight.set(mine.count() as u64);
         }
@@ -372,54 +382,5 @@ fn queue(flag: &mut bool, list: &mut VecDeque<usize>, key: usize) {
     if !*flag {
         *flag = true;
         list.push_back(key);
-    }
-}
-
-/// What an operation needs on its way to the node.
-struct Launch {
-    in_flight: Slab<InFlight>,
-    timeout: Span,
-    door: Arc<resp::Shared>,
-}
-
-impl Launch {
-    fn starter<'a>(
-        &'a mut self,
-        client: usize,
-        client_id: u64,
-        now: Time,
-        inputs: &'a mut Vec<Input>,
-    ) -> Starter<'a> {
-        let deadline = now + self.timeout;
-        let (in_flight, door) = (&mut self.in_flight, &*self.door);
-        Starter { in_flight, inputs, door, client, client_id, now, deadline }
-    }
-}
-
-/// Turns the operations a session starts into inputs of the node.
-struct Starter<'a> {
-    in_flight: &'a mut Slab<InFlight>,
-    inputs: &'a mut Vec<Input>,
-    door: &'a resp::Shared,
-    client: usize,
-    client_id: u64,
-    now: Time,
-    deadline: Time,
-}
-
-impl Requests for Starter<'_> {
-    fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
-        let keyspaces = self.door.keyspaces();
-        let keyspace = keyspaces.iter().position(|keyspace| keyspace.lane == lane);
-        let ticket = self.in_flight.insert(InFlight {
-            client: self.client,
-            client_id: self.client_id,
-            number,
-            keyspace: keyspace.expect("a session starts operations on the door's keyspaces"),
-            kind: Kind::of(&operation),
-            began: self.now,
-        });
-        let request = Request { operation, deadline: self.deadline };
-        self.inputs.push(Input::Request { lane, ticket: Ticket(ticket as u64), request });
     }
 }

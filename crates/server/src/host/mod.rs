@@ -7,13 +7,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `core` | the loop |
-//! | `clients` | connections of RESP clients |
+//! | `clients`, `launch` | connections of RESP clients, and their operations |
+//! | `out` | what a turn lets out |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `desk`, `show` | what operators ask, and what lanes show |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
+//! | `keyspaces` | the keyspaces as the catalog has them now |
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | one read, one write; what an event is about |
 
@@ -25,9 +27,12 @@ mod facts;
 mod faults;
 mod handshake;
 mod io;
+mod keyspaces;
 mod lanes;
+mod launch;
 mod links;
 mod names;
+mod out;
 mod peers;
 mod show;
 mod token;

@@ -13,6 +13,7 @@ mod elastic;
 mod faults;
 mod init;
 mod join;
+mod keyspaces;
 mod lab;
 mod load;
 mod net;
