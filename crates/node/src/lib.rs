@@ -12,18 +12,20 @@
 //! | [`gate`] | what may not leave yet |
 //! | [`table`] | a lane's bytes: the ordered layer of what is not durable, over the store |
 //! | `memory` | the data of a lane that is never written |
+//! | [`dropped`] | counts of frames that were dropped |
 //! | [`timers`] | one deadline per (lane, timer), in order |
 //! | [`pump`] | the loop body shared by the server and the simulator |
 //! | [`host`] | what the outside must offer |
 //! | [`lanes`] | the lanes of a node: the overlay, and one for each keyspace |
 //! | [`catalog`] | keyspaces: name, lane, engine, durability, first view |
-//! | `record` | from the words of the catalog's chain to a keyspace, and back |
+//! | [`record`] | from the words of the catalog's chain to a keyspace, and back |
 //! | [`factory`] | the list of engines; the only file that names them |
 #![no_std]
 
 extern crate alloc;
 
 pub mod catalog;
+pub mod dropped;
 pub mod factory;
 pub mod gate;
 pub mod host;
@@ -32,6 +34,6 @@ mod memory;
 pub mod node;
 mod peers;
 pub mod pump;
-mod record;
+pub mod record;
 pub mod table;
 pub mod timers;

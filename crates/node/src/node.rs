@@ -3,6 +3,7 @@
 mod leave;
 mod open;
 
+use crate::dropped::Dropped;
 use crate::gate::{Gate, Held};
 use crate::host::Host;
 use crate::lanes::LaneSpec;
@@ -51,17 +52,6 @@ impl Slot {
             rng: rng.fork(u64::from(spec.lane.0)),
         }
     }
-}
-
-/// Frames dropped, by reason. Expected faults: counters, not log lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// The bytes were no frame or no message.
-    pub malformed: u64,
-    /// The frame was from an earlier start of its source, or for another start of this node.
-    pub stale: u64,
-    /// The frame was for a lane that this node does not have.
-    pub homeless: u64,
 }
 
 /// One node.
@@ -183,7 +173,7 @@ impl Node {
         let target = received.target;
         let is_mine =
             target.node == self.me.node && (target.start.0 == 0 || target.start == self.me.start);
-        is_mine && self.peers.admit(received.source)
+        is_mine && self.peers.admit(received.source, self.now)
     }
 
     /// A client asks a lane.
@@ -231,16 +221,18 @@ impl Node {
         for slot in &mut self.slots {
             slot.table.settle(durable);
         }
-        for index in 0..self.slots.len() {
-            self.call(index, host, |lane, env| lane.on_durable(durable, env));
-        }
         self.drain(host);
     }
 
     /// Fires every timer whose deadline has come.
     pub fn fire(&mut self, host: &mut dyn Host) {
         while let Some((slot, code)) = self.timers.pop(self.now) {
-            self.call(usize::from(slot), host, |lane, env| lane.on_timer(code, env));
+            let index = usize::from(slot);
+            if self.slots[index].id == LaneId::OVERLAY {
+                let heard = self.peers.take_heard(self.now);
+                self.call(index, host, |lane, env| lane.on_heard(&heard, env));
+            }
+            self.call(index, host, |lane, env| lane.on_timer(code, env));
             self.drain(host);
         }
     }
@@ -369,9 +361,7 @@ impl Node {
             Raised::Timer { code, at } => self.timers.set((slot, code), at),
             Raised::Note(note) => {
                 let release = match note {
-                    Note::ViewInstalled(_) | Note::Keyspaces(_) | Note::Settled { .. } => {
-                        Release::Lane
-                    }
+                    Note::Keyspaces(_) | Note::Settled { .. } => Release::Lane,
                     // A hint that promises nothing.
                     Note::Ring(_) | Note::Load(_) => Release::Early,
                 };

@@ -5,6 +5,10 @@ use alloc::string::{String, ToString};
 use quorate_kernel::keyspace::{Birth, Keyspace as Record, Settings};
 use quorate_kernel::ring::Ring;
 
+/// The setting of a keyspace without consistent quorums. No engine has it among its rules: only a
+/// cluster that measures is born with it.
+pub const STATIC_VIEWS: &str = "unsafe_static_views";
+
 impl Keyspace {
     /// The keyspace of a record of the catalog. `ring` is that of the cluster's birth, on hosts
     /// that it was born with.
@@ -26,7 +30,8 @@ impl Keyspace {
         }
         let bytes = record.setting("value").parse().unwrap_or(0);
         let (order, mode) = (record.setting("order").parse()?, record.setting("mode").parse()?);
-        Ok(keyspace.with_value_bytes_max(bytes)?.with_order_and_mode(order, mode))
+        let keyspace = keyspace.with_value_bytes_max(bytes)?.with_order_and_mode(order, mode);
+        Ok(Keyspace { static_views: record.setting(STATIC_VIEWS) == "true", ..keyspace })
     }
 
     /// Its settings as the catalog has them.
@@ -39,7 +44,8 @@ impl Keyspace {
             ("order", self.order.to_string()),
             ("mode", self.mode.to_string()),
         ];
-        pairs.into_iter().map(|(name, value)| (String::from(name), value)).collect()
+        let flag = self.static_views.then(|| (STATIC_VIEWS, String::from("true")));
+        pairs.into_iter().chain(flag).map(|(name, value)| (String::from(name), value)).collect()
     }
 }
 

@@ -139,7 +139,7 @@ impl World {
                 tokens: tokens[index].clone(),
                 hosts: known.clone(),
                 replicas_max: 3,
-                balance: false,
+                balance: None,
             }),
             rng: rng.fork(index as u64),
             timers: [None; 3],

@@ -7,10 +7,8 @@ use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::{Load, Ring};
-use quorate_kernel::storage::Durable;
+use quorate_kernel::ring::{Ring, Weighed};
 use quorate_kernel::time::Time;
-use quorate_kernel::view::View;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::prepared::Prepared;
 use quorate_sim::replay::Replay;
@@ -107,7 +105,11 @@ impl Lane for Liar {
         self.inner.on_control(ticket, control, deadline, env);
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
+        self.inner.on_heard(heard, env);
+    }
+
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
         self.inner.on_load(lane, load, env);
     }
 
@@ -121,14 +123,6 @@ impl Lane for Liar {
 
     fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>) {
         self.inner.on_settled(lane, position, since, env);
-    }
-
-    fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>) {
-        self.inner.on_view(view, env);
-    }
-
-    fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>) {
-        self.inner.on_durable(durable, env);
     }
 
     fn is_ready(&self) -> bool {

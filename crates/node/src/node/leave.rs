@@ -45,15 +45,10 @@ impl Node {
                 self.call(usize::from(slot), host, |lane, env| lane.on_local(local, env));
             }
             Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
-            Held::Note(from, Note::ViewInstalled(view)) => {
-                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
-                    self.call(index, host, |lane, env| lane.on_view(&view, env));
-                }
-            }
             Held::Note(from, Note::Load(load)) => {
                 let lane = self.slots[usize::from(from)].id;
                 if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
-                    self.call(overlay, host, |process, env| process.on_load(lane, load, env));
+                    self.call(overlay, host, |process, env| process.on_load(lane, &load, env));
                 }
             }
             Held::Note(_, Note::Keyspaces(keyspaces)) => self.on_keyspaces(&keyspaces, host),

@@ -19,6 +19,7 @@ use quorate_kernel::ids::{LaneId, Lsn, Start};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Keyspaces};
 use quorate_kernel::limits::SWEEP_KEYS_MAX;
+use quorate_kernel::ring::Weighed;
 use quorate_kernel::storage::{Class, Write, store_key};
 
 /// Makes the lane of a keyspace that this node first heard of in that start; `None` if this build
@@ -43,7 +44,7 @@ impl Node {
         for index in 0..self.slots.len() {
             let lane = self.slots[index].id;
             if lane >= LaneId::KEYSPACES && is_kept(lane).is_err() {
-                self.close(index);
+                self.close(index, host);
             }
         }
         let batch = self.batch.lsn;
@@ -83,11 +84,18 @@ impl Node {
     }
 
     /// Ends a lane. What it asked for before may still leave.
-    fn close(&mut self, index: usize) {
+    fn close(&mut self, index: usize, host: &mut dyn Host) {
         let slot = &mut self.slots[index];
-        slot.lane = None;
+        if slot.lane.take().is_none() {
+            return;
+        }
+        let lane = slot.id;
         slot.table = LaneTable::new(slot.table.durability());
         self.timers.drop_slot(index as u16);
+        if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
+            let nothing = Arc::new(Weighed::default());
+            self.call(overlay, host, |process, env| process.on_load(lane, &nothing, env));
+        }
     }
 
     /// Deletes a piece of what dropped lanes have left, once the piece before is written.
@@ -134,7 +142,6 @@ mod tests {
     use alloc::rc::Rc;
     use alloc::string::String;
     use core::cell::RefCell;
-    use quorate_kernel::effects::Note;
     use quorate_kernel::error::{Fatal, WireError};
     use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
     use quorate_kernel::keyspace::{Birth, Settings};
@@ -218,7 +225,7 @@ mod tests {
                 cx.fx.put(key, value);
             }
             if let Some(keyspaces) = &self.keyspaces {
-                cx.fx.announce(Note::Keyspaces(Arc::clone(keyspaces)));
+                cx.fx.announce_keyspaces(Arc::clone(keyspaces));
             }
             cx.fx.answer(ticket, Outcome::Written);
         }

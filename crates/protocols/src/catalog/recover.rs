@@ -8,7 +8,6 @@ use super::{CatalogLane, Context, Founded, PERIOD, keys, system_size};
 use crate::placement;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::effects::Note;
 use quorate_kernel::ids::{LaneId, Start};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Birth, Keyspaces};
@@ -57,7 +56,7 @@ impl CatalogLane {
             list: list.collect(),
             dropped: stored.opened.keys().filter(is_dropped).copied().collect(),
         };
-        cx.fx.announce(Note::Keyspaces(Arc::new(keyspaces)));
+        cx.fx.announce_keyspaces(Arc::new(keyspaces));
     }
 }
 

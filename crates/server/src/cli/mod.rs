@@ -12,6 +12,7 @@
 //! | [`ring`], [`explain`] | `ring`, `explain` |
 //! | [`membership`], [`rejoin`] | `drain`, `remove`, `rejoin` |
 //! | [`keyspace`] | `keyspace create`, `list`, `show`, `alter`, `drop` |
+//! | [`shutdown`] | `shutdown` |
 //! | [`init`] | `init` |
 //! | [`check`] | `check` |
 //! | [`server`] | `server` |
@@ -36,6 +37,7 @@ pub mod rejoin;
 pub mod ring;
 pub mod scan;
 pub mod server;
+pub mod shutdown;
 pub mod status;
 
 use crate::{dev, lab};
@@ -82,6 +84,8 @@ enum Command {
     Drain(membership::DrainArgs),
     /// Count a host as gone for good
     Remove(membership::RemoveArgs),
+    /// Have all hosts finish and end at one time
+    Shutdown(shutdown::Args),
     /// Put a refused data directory aside, so that its host can join as a new one
     Rejoin(rejoin::Args),
     /// Measure a server that speaks RESP: this one or any other
@@ -123,6 +127,7 @@ pub fn run() -> ExitCode {
         Command::Keyspace(args) => keyspace::run(&args),
         Command::Drain(args) => membership::drain(&args),
         Command::Remove(args) => membership::remove(&args),
+        Command::Shutdown(args) => shutdown::run(&args),
         Command::Rejoin(args) => rejoin::run(&args),
         Command::Bench(bench) => return bench.main(),
         Command::Lab(args) => lab::run(&args),

@@ -367,6 +367,11 @@ impl Clients {
         }
     }
 
+    /// Whether nothing is in hand for any client.
+    pub fn is_idle(&self) -> bool {
+        self.launch.in_flight.is_empty()
+    }
+
     /// Whether every client was closed.
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()

@@ -4,12 +4,13 @@ use super::clients::Clients;
 use super::desk::{Desk, Sight};
 use super::disk::{self, Disk, SyncEvery};
 use super::handshake::{Hello, settings_hash};
+use super::io::listen;
 use super::keyspaces::Table;
 use super::links::Links;
 use super::out::Out;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
-use crate::metrics::{DoorAddresses, RejectReason, Shared};
+use crate::metrics::{DoorAddresses, RejectReason, Shared, Stage};
 use crate::ring::founding;
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
@@ -20,13 +21,12 @@ use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
 use quorate_store::{Directory, HostRecord, Identity};
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -176,6 +176,7 @@ impl Core {
             self.take_inputs()?;
             self.turns()?;
             self.clients.flush(self.clock, &mut self.inputs);
+            self.close_with_cluster();
             self.tend_links();
             self.links.flush();
             if self.tended.elapsed() >= TEND_EVERY {
@@ -183,6 +184,23 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Ends with all other hosts, once all are told to.
+    fn close_with_cluster(&mut self) {
+        match self.desk.closing() {
+            Closing::No => return,
+            Closing::Finishing if self.shared.stage() == Stage::Stopping => {}
+            Closing::Finishing => self.shared.stopping(),
+            Closing::Over if self.shutdown.is_requested() => {}
+            Closing::Over => {
+                tracing::info!(event = "host_stopping", "the whole cluster is shut down");
+                self.shutdown.request();
+            }
+        }
+        if self.clients.is_idle() {
+            self.desk.tell_idle(self.clock.now, &mut self.inputs);
+        }
     }
 
     fn tend_links(&mut self) {
@@ -363,19 +381,6 @@ impl Core {
 fn hello(identity: &Identity, me: Incarnation, run: u64) -> Hello {
     let (cluster, settings) = (identity.cluster, settings_hash(identity));
     Hello { cluster, from: me, to: me.node, settings, run }
-}
-
-fn listen(
-    poll: &Poll,
-    door: &'static str,
-    address: SocketAddr,
-    token: mio::Token,
-) -> Result<(TcpListener, SocketAddr), HostError> {
-    let refused = |source| HostError::Bind { door, address, source };
-    let mut listener = TcpListener::bind(address).map_err(refused)?;
-    let bound = listener.local_addr().map_err(refused)?;
-    poll.registry().register(&mut listener, token, Interest::READABLE).map_err(refused)?;
-    Ok((listener, bound))
 }
 
 fn wall() -> WallTime {

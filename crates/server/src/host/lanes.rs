@@ -7,11 +7,18 @@ use quorate_kernel::keyspace::Keyspace as Record;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Span;
 use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
+use quorate_node::factory::overlay::weights::Balance;
 use quorate_node::factory::{ENGINES, Pace, catalog, overlay};
 use quorate_node::lanes::{LaneSpec, always, lane};
 use quorate_node::node::Opener;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How often the load is told between two looks at it, and how often at most.
+const WEIGHED_IN_LOOK: u32 = 2;
+const WEIGH_MIN: Span = Span::millis(500);
 
 /// The lanes that this host's node begins with.
 ///
@@ -42,7 +49,11 @@ pub(super) fn opener(options: &Options) -> Opener {
     let levels = [Durability::Sync, Durability::Memory, Durability::Periodic { every_ms: 1 }];
     let [sync, memory, periodic] = levels.map(|level| directory.remembers(level));
     let ring: Option<Ring> = founding::ring(directory.identity());
-    let pace = Pace { transfer_bytes_per_second: options.transfer_rate, ..Pace::default() };
+    let mut pace = Pace { transfer_bytes_per_second: options.transfer_rate, ..Pace::default() };
+    if let Some(look) = options.balance {
+        pace.linearizable.is_weighing = true;
+        pace.linearizable.weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
+    }
     Box::new(move |record: &Record, since: Start| {
         let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
         let remembers = match keyspace.durability {
@@ -68,6 +79,10 @@ fn overlay_of(born: &Catalog, options: &Options, cluster: SocketAddr) -> overlay
         tokens: mine.map_or_else(Vec::new, |host| host.tokens.clone()),
         hosts: hosts.clone(),
         replicas_max: replicas.max().unwrap_or(1),
-        balance: options.balance,
+        balance: options.balance.map(|look| Balance { look: span(look), ..Balance::default() }),
     }
+}
+
+fn span(duration: Duration) -> Span {
+    Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Operations of clients on their way to the node and back.
+//! Operations of RESP clients on their way into the node, and those in hand there.
 
 use super::keyspaces;
 use crate::metrics::Kind;

@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `core` | the loop |
-//! | `clients`, `launch` | connections of RESP clients, and their operations |
+//! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
 //! | `out` | what a turn lets out |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
 //! | `peers`, `names` | who the other hosts are, and where |
@@ -17,7 +17,7 @@
 //! | `lanes` | the lanes of the node |
 //! | `keyspaces` | the keyspaces as the catalog has them now |
 //! | `facts` | what the RESP door says of the host |
-//! | `io`, `token` | one read, one write; what an event is about |
+//! | `io`, `token` | doors, one read, one write; what an event is about |
 
 mod clients;
 mod core;
@@ -63,8 +63,9 @@ pub struct Options {
     pub hosts: Vec<RingHost>,
     /// What operators ask.
     pub questions: Inbox,
-    /// Whether the host evens out the load of the ring by its own tokens.
-    pub balance: bool,
+    /// How often the host looks whether the load of the ring should be evened out, if it takes part
+    /// in that.
+    pub balance: Option<Duration>,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: u64,
     /// When an operation must have been answered.
