@@ -97,6 +97,8 @@ impl Keyspace {
 pub struct Keyspaces {
     /// How many decrees it rests on.
     pub version: u64,
+    /// The system group, whose majority decides what follows.
+    pub members: Vec<NodeId>,
     /// The keyspaces in the order of their lanes, each with the start in which this node first
     /// heard of it: a lane cannot have forgotten what was before that.
     pub list: Vec<(Arc<Keyspace>, Start)>,

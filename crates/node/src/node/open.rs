@@ -342,7 +342,8 @@ mod tests {
     fn say(world: &mut World, list: &[(u32, u64, u32)], dropped: &[u32]) {
         let list = list.iter().map(|(lane, at, since)| (keyspace(*lane, *at), Start(*since)));
         let dropped = dropped.iter().copied().map(LaneId).collect();
-        let keyspaces = Keyspaces { version: 1, list: list.collect(), dropped };
+        let (version, list) = (1, list.collect());
+        let keyspaces = Keyspaces { version, list, dropped, ..Keyspaces::default() };
         world.node.on_keyspaces(&Arc::new(keyspaces), &mut world.outside);
         world.end();
     }
@@ -350,7 +351,7 @@ mod tests {
     #[test]
     fn lanes_open_change_and_end_as_the_catalog_says_once_that_is_durable() {
         let list = Vec::from([(keyspace(16, 3), Start(1)), (keyspace(18, 4), Start(2))]);
-        let mut world = world(Keyspaces { version: 4, list, dropped: Vec::new() });
+        let mut world = world(Keyspaces { version: 4, list, ..Keyspaces::default() });
         world.put(LaneId(16), "early");
         assert_eq!(world.outside.answers.pop(), Some(Outcome::Refused(Refusal::NotOpen)));
         world.put(LaneId::CATALOG, "x");

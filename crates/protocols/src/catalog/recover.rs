@@ -6,6 +6,7 @@ use super::state::State;
 use super::timer::Timer;
 use super::{CatalogLane, Context, Founded, PERIOD, keys, system_size};
 use crate::placement;
+use crate::reconfigure::Ground;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{LaneId, Start};
@@ -53,6 +54,7 @@ impl CatalogLane {
         let is_dropped = |lane: &&LaneId| catalog.keyspace(**lane).is_none();
         let keyspaces = Keyspaces {
             version: catalog.version(),
+            members: catalog.view().members().to_vec(),
             list: list.collect(),
             dropped: stored.opened.keys().filter(is_dropped).copied().collect(),
         };

@@ -85,6 +85,7 @@ fn settings(pairs: &Pairs) -> Settings {
 fn json_of(keyspaces: &Keyspaces) -> Value {
     json!({
         "decrees": keyspaces.version,
+        "members": keyspaces.members.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "keyspaces": keyspaces.list.iter().map(|(k, _)| keyspace(k)).collect::<Vec<_>>(),
         "engines": ENGINES.iter().map(|rules| engine(rules)).collect::<Vec<_>>(),
     })
