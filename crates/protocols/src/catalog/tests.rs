@@ -2,7 +2,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`world`] | many catalogs with latencies, loss, partitions, crashes; the judge of chains |
+//! | [`world`] | many catalogs with latencies, loss, partitions, crashes |
+//! | [`judge`] | one chain, no name twice, no lane again, no answer untrue |
 //! | [`chain`] | births, races, orders and what is refused |
 //! | [`apart`] | partitions, newcomers, members that come and go, positions |
 //! | [`random`] | random faults of every kind |
@@ -13,6 +14,7 @@
 mod apart;
 mod chain;
 mod golden;
+mod judge;
 mod random;
 mod wire;
 mod words;

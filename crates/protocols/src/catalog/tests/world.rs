@@ -2,7 +2,7 @@
 //! synced, and a judge that sees all hosts.
 
 use super::words::{ENGINES, show};
-use crate::catalog::{CatalogLane, Entry, Founded, Founding, Message, Settings, Timer};
+use crate::catalog::{CatalogLane, Entry, Founded, Founding, Message, Origin, Settings, Timer};
 use bytes::Bytes;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
@@ -76,10 +76,13 @@ pub struct World {
     pub jitter: Span,
     pub answers: BTreeMap<Ticket, Outcome>,
     tickets: u64,
+    /// What each order is known by, if it reached a host that runs.
+    pub(super) origins: BTreeMap<Ticket, Origin>,
+    pub(super) seed: u64,
     /// The judge's: the link of each number, and what it made.
     pub chain: BTreeMap<u64, Entry>,
     /// The judge's: who had each lane.
-    lanes: BTreeMap<LaneId, (String, u64)>,
+    pub(super) lanes: BTreeMap<LaneId, (String, u64)>,
     pub trace: Option<Vec<String>>,
     rung: Time,
 }
@@ -100,6 +103,8 @@ impl World {
             jitter: Span(0),
             answers: BTreeMap::new(),
             tickets: 0,
+            origins: BTreeMap::new(),
+            seed,
             chain: BTreeMap::new(),
             lanes: BTreeMap::new(),
             trace: None,
@@ -169,9 +174,15 @@ impl World {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         let deadline = self.now + within;
+        let before = self.hosts[host].lane.as_ref().map_or(0, |lane| lane.state.wishes);
         self.call(host, |lane, cx| {
             lane.on_control(ticket, Control::Keyspace(order), deadline, cx);
         });
+        let it = &self.hosts[host];
+        if let Some(lane) = it.lane.as_ref().filter(|lane| lane.state.wishes > before) {
+            let origin = Origin { who: it.me, number: lane.state.wishes };
+            self.origins.insert(ticket, origin);
+        }
         ticket
     }
 
@@ -340,26 +351,6 @@ impl World {
             Effect::Disarm { timer } => drop(self.hosts[host].timers.remove(&timer.code())),
             Effect::Announce(Note::Keyspaces(keyspaces)) => held.push(Held::Note(keyspaces)),
             Effect::Announce(note) => panic!("the catalog does not say {note:?}"),
-        }
-    }
-
-    /// One chain: two hosts that know a link of some number know the same. No two keyspaces of one
-    /// name, no lane twice.
-    fn judge(&mut self, host: usize) {
-        let Some(lane) = &self.hosts[host].lane else { return };
-        let stored = &lane.state.stored;
-        for (number, entry) in &stored.entries {
-            let known = self.chain.entry(*number).or_insert_with(|| entry.clone());
-            assert_eq!(known, entry, "link {number} at host {host}");
-        }
-        let Some(catalog) = &stored.catalog else { return };
-        let mut names = BTreeMap::new();
-        for keyspace in catalog.keyspaces() {
-            let before = names.insert(keyspace.name.clone(), keyspace.lane);
-            assert!(before.is_none(), "two keyspaces are called {}", keyspace.name);
-            let had = (keyspace.name.clone(), keyspace.created);
-            let first = self.lanes.entry(keyspace.lane).or_insert_with(|| had.clone());
-            assert_eq!(*first, had, "lane {:?} was given twice", keyspace.lane);
         }
     }
 
