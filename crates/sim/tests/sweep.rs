@@ -223,7 +223,9 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// that gave slow disks and networks too little time (power, views), two hosts that suspected each
 /// other for ten seconds (partition, pause 19) or told each other so without end (loss), a purge
 /// that was announced twice and refused puts (pause), newcomers that were asked at the speed of the
-/// network (elastic 4), and members left behind when all who knew had let go (elastic).
+/// network (elastic 4), members left behind when all who knew had let go (elastic), invitations
+/// that answered each other within no time (elastic from 1,000,000 on), and a judge that did not
+/// wait until the words of two equally loaded hosts had met (balance).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -239,6 +241,10 @@ fn seeds_that_failed_once_hold() {
         ("elastic", 4),
         ("elastic", 78),
         ("elastic", 164),
+        ("elastic", 1_000_673),
+        ("elastic", 1_007_305),
+        ("balance", 155),
+        ("balance", 199),
         ("paper", 3_000_184),
         ("lagging", 453),
         ("lagging", 3_000_035),
