@@ -95,6 +95,14 @@ impl Linearizable {
         let view = Arc::clone(&group.view);
         let is_mine = placement::proposer(&view, ring) == Some(me);
         let change = is_mine.then(|| placement::next_change(&view, ring, replicas)).flatten();
+        let change = match change {
+            // A member without its data would look for it in vain: once the group is split, those
+            // who have left let go of theirs. If it stays away, it is replaced first.
+            Some(Change::Split { .. }) if !all_are_complete(group, &view, me) => {
+                placement::next_member(&view, ring, replicas)
+            }
+            change => change,
+        };
         let Some(change) = change else {
             group.wished = None;
             return false;
@@ -287,6 +295,14 @@ impl Linearizable {
             }
         }
     }
+}
+
+/// Whether every other member has said, however long ago, that it holds all data of the view.
+fn all_are_complete(group: &Group, view: &View, me: NodeId) -> bool {
+    view.members().iter().filter(|node| **node != me).all(|node| {
+        let heard = group.heard.get(node).filter(|heard| heard.version == view.id.version);
+        heard.is_some_and(|heard| heard.standing == Standing::Ready)
+    })
 }
 
 /// Whether every other member that is not suspected holds all data of the present view.
