@@ -43,8 +43,8 @@ pub struct Coordinator {
     #[prost(fixed64, tag = "1")]
     pub node: u64,
     /// How often the host had been started: nothing that it only remembered outlives a start.
-    #[prost(uint64, tag = "2")]
-    pub start: u64,
+    #[prost(uint32, tag = "2")]
+    pub start: u32,
 }
 /// What is known of a write besides what it writes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1123,8 +1123,8 @@ pub struct RingHost {
     #[prost(fixed64, tag = "1")]
     pub node: u64,
     /// The highest start that was heard of.
-    #[prost(uint64, tag = "2")]
-    pub start: u64,
+    #[prost(uint32, tag = "2")]
+    pub start: u32,
     /// Where other hosts find it.
     #[prost(string, tag = "3")]
     pub address: ::prost::alloc::string::String,

@@ -12,6 +12,7 @@
 //! | [`status`] | `/status` |
 //! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
 //! | `join` | `/join` |
+//! | [`crate::native::http`] | `/v1/...` |
 
 pub mod exposition;
 pub mod health;
@@ -23,6 +24,8 @@ pub use join::SECRET_HEADER;
 
 use crate::host::Questions;
 use crate::metrics::Shared;
+use crate::native::http;
+use crate::web::{App, Budget, Exhausted, serve};
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -37,7 +40,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
 /// What the door answers from.
 pub struct Door {
@@ -51,12 +54,25 @@ pub struct Door {
     pub timeout: Duration,
     /// Whether frames may be dropped and delayed on purpose.
     pub takes_faults: bool,
+    /// What else is served here.
+    pub api: Api,
 }
+
+/// The native API as this door serves it.
+pub struct Api {
+    /// Its routes.
+    pub router: Router,
+    /// The memory for its requests and answers.
+    pub budget_bytes: usize,
+}
+
+/// The most connections at once; one more waits until another closes.
+const CONNECTIONS_MAX: usize = 1_024;
 
 /// The HTTP door while it is open. Closed when dropped.
 pub struct Admin {
     address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
+    stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -74,23 +90,28 @@ impl Admin {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let serve = async move {
+        let (stop, stopped) = watch::channel(false);
+        let run = async move {
             tokio::spawn(beside);
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let server = axum::serve(listener, router(Arc::new(door))).into_future();
-            tokio::select! {
-                result = server => result,
-                _ = stopped => Ok(()),
-            }
+            let budget = Budget::new(door.api.budget_bytes);
+            let app = App {
+                router: router(door),
+                late: http::late,
+                exhausted: || Exhausted.into(),
+                budget,
+                connections_max: CONNECTIONS_MAX,
+                is_http1: true,
+            };
+            serve(listener, app, stopped).await
         };
-        let run = move || {
-            if let Err(error) = runtime.block_on(serve) {
+        let turn = move || {
+            if let Err(error) = runtime.block_on(run) {
                 tracing::error!(event = "http_door_failed", %error, "health and metrics are gone");
             }
         };
-        let thread = std::thread::Builder::new().name(String::from("admin")).spawn(run)?;
-        Ok(Admin { address, stop: Some(stop), thread: Some(thread) })
+        let thread = std::thread::Builder::new().name(String::from("admin")).spawn(turn)?;
+        Ok(Admin { address, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -102,15 +123,16 @@ impl Admin {
 
 impl Drop for Admin {
     fn drop(&mut self) {
-        // Dropping the sender stops the thread; a thread that panicked has already said so.
-        drop(self.stop.take());
+        // A thread that panicked has already said so.
+        let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn router(door: Arc<Door>) -> Router {
+fn router(mut door: Door) -> Router {
+    let api = std::mem::take(&mut door.api.router);
     let health = |probe: Probe| {
         get(move |State(door): State<Arc<Door>>, Query(pairs): Query<Vec<(String, String)>>| {
             let answer = health::answer(probe, &Question::of(pairs), &door.shared);
@@ -139,7 +161,8 @@ fn router(door: Arc<Door>) -> Router {
         .route("/ring", get(operate::ring))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
-        .with_state(door)
+        .with_state(Arc::new(door))
+        .merge(api)
 }
 
 async fn metrics(State(door): State<Arc<Door>>) -> Response {
@@ -186,6 +209,7 @@ mod tests {
             questions,
             timeout: Duration::from_secs(5),
             takes_faults: false,
+            api: Api { router: Router::new(), budget_bytes: 1 << 20 },
         };
         let admin = Admin::open(any, door, async {}).expect("a free port");
         let ask = |path: &str| {

@@ -3,10 +3,11 @@
 use super::exit::{Code, Failure};
 use super::join;
 use super::output::Output;
-use crate::admin::{Admin, Door, health};
+use crate::admin::{Admin, Api, Door, health};
 use crate::config::{Config, Environment, Loaded, Sources};
 use crate::metrics::{KeyspaceCells, Shared};
-use crate::ring::founding::ring_hosts;
+use crate::native::{Native, grpc, http};
+use crate::ring::founding::{self, ring_hosts};
 use crate::shutdown::Shutdown;
 use crate::{host, logging};
 use quorate_kernel::ring::RingHost;
@@ -55,6 +56,9 @@ pub struct Settings {
     /// Where the HTTP door listens
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// Where the gRPC door listens
+    #[arg(long, value_name = "ADDRESS")]
+    grpc: Option<SocketAddr>,
     /// Where the door for other hosts listens
     #[arg(long, value_name = "ADDRESS")]
     cluster: Option<SocketAddr>,
@@ -91,6 +95,7 @@ impl Settings {
         flag("--data", "node.data", self.data.as_ref().map(|path| path.display().to_string()));
         flag("--resp", "resp.bind", self.resp.map(|address| address.to_string()));
         flag("--http", "http.bind", self.http.map(|address| address.to_string()));
+        flag("--grpc", "grpc.bind", self.grpc.map(|address| address.to_string()));
         flag("--cluster", "cluster.bind", self.cluster.map(|address| address.to_string()));
         flag("--insecure", "node.insecure", self.insecure.then(|| String::from("true")));
         flag("--log-level", "log.level", self.log_level.clone());
@@ -114,6 +119,8 @@ pub struct ReadyLine {
     pub cluster: SocketAddr,
     /// Its RESP door.
     pub resp: SocketAddr,
+    /// Its gRPC door.
+    pub grpc: SocketAddr,
 }
 
 /// Runs `server`, until the host is told to stop or must.
@@ -142,31 +149,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (announced, asked) = (Arc::clone(&shared), Arc::clone(&shutdown));
     let is_json = args.output.is_json();
     let bound = Arc::new(std::sync::OnceLock::new());
-    let http = Arc::clone(&bound);
+    let found = Arc::clone(&bound);
     let beside = async move {
         tokio::select! {
-            () = announce(&announced, &data, &http, is_json) => {}
+            () = announce(&announced, &data, &found, is_json) => {}
             () = stop_on_signal(&asked) => {}
         }
     };
-    let (questions, inbox) = host::questions();
-    let door = Door {
-        shared: Arc::clone(&shared),
-        identity: identity.clone(),
-        questions,
-        timeout: config.limits.request_timeout.0,
-        takes_faults: config.dev.faults,
-    };
-    let admin = Admin::open(config.http.bind, door, beside).map_err(|error| {
-        Failure::failed(format!("the http door cannot listen on {}: {error}", config.http.bind))
-    })?;
-    bound.set(admin.address()).expect("the address is set once");
+    let ((questions, inbox), (calls, calls_inbox)) = (host::questions(), host::calls());
+    let (admin, grpc) = open_doors(&config, identity, &shared, questions, calls, beside)?;
+    bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
     let options = host::Options {
         directory,
         resp: config.resp.bind,
         cluster: config.cluster.bind,
         hosts,
         questions: inbox,
+        calls: calls_inbox,
         balance: config.cluster.balance,
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
@@ -182,12 +181,43 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         shutdown,
     };
     let result = host::run(options);
-    drop(admin);
+    drop((grpc, admin));
     match &result {
         Ok(()) => tracing::info!(event = "host_stopped"),
         Err(error) => tracing::error!(event = "host_failed", %error),
     }
     Ok(result?)
+}
+
+/// Opens the doors that have threads of their own.
+fn open_doors(
+    config: &Config,
+    identity: &Identity,
+    shared: &Arc<Shared>,
+    questions: Arc<host::Questions>,
+    calls: Arc<host::Calls>,
+    beside: impl Future<Output = ()> + Send + 'static,
+) -> Result<(Admin, grpc::Door), Failure> {
+    let timeout = config.limits.request_timeout.0;
+    let catalog = founding::catalog(identity).map_err(host::HostError::from)?;
+    let native = Native::new(&catalog, Arc::clone(shared), calls, Arc::clone(&questions), timeout);
+    let door = Door {
+        shared: Arc::clone(shared),
+        identity: identity.clone(),
+        questions,
+        timeout,
+        takes_faults: config.dev.faults,
+        api: Api { router: http::router(native.clone()), budget_bytes: native.budget_bytes() },
+    };
+    let refused = |door: &str, address: SocketAddr| {
+        let door = door.to_owned();
+        move |error| Failure::failed(format!("the {door} door cannot listen on {address}: {error}"))
+    };
+    let http = config.http.bind;
+    let admin = Admin::open(http, door, beside).map_err(refused("http", http))?;
+    let (bind, most) = (config.grpc.bind, config.grpc.clients_max as usize);
+    let grpc = grpc::Door::open(bind, native, most).map_err(refused("grpc", bind))?;
+    Ok((admin, grpc))
 }
 
 /// The hosts of the directory, where the configuration or else the identity says they are.
@@ -265,13 +295,13 @@ async fn stop_on_signal(shutdown: &Shutdown) {
 async fn announce(
     shared: &Shared,
     data: &std::path::Path,
-    http: &std::sync::OnceLock<SocketAddr>,
+    found: &std::sync::OnceLock<(SocketAddr, SocketAddr)>,
     is_json: bool,
 ) {
     while !health::is_ready(shared) {
         shared.changed().await;
     }
-    if let (Some(doors), Some(http)) = (shared.doors(), http.get().copied()) {
+    if let (Some(doors), Some((http, grpc))) = (shared.doors(), found.get().copied()) {
         let line = ReadyLine {
             host: shared.host,
             pid: std::process::id(),
@@ -279,6 +309,7 @@ async fn announce(
             http,
             cluster: doors.cluster,
             resp: doors.resp,
+            grpc,
         };
         tracing::info!(event = "host_ready", resp = %line.resp, http = %line.http);
         // Nobody may be listening, and the host serves all the same.
@@ -291,8 +322,11 @@ fn text_of(line: &ReadyLine, is_json: bool) -> String {
     if is_json {
         return serde_json::to_string(line).expect("a ready line has only texts and numbers");
     }
-    let ReadyLine { host, pid, resp, http, cluster, .. } = line;
-    format!("host {host} is ready: process {pid}, resp {resp}, http {http}, cluster {cluster}")
+    let ReadyLine { host, pid, resp, http, grpc, cluster, .. } = line;
+    format!(
+        "host {host} is ready: process {pid}, resp {resp}, http {http}, grpc {grpc}, cluster \
+         {cluster}"
+    )
 }
 
 #[cfg(test)]
@@ -308,12 +342,14 @@ mod tests {
             http: "127.0.0.1:7422".parse().expect("an address"),
             cluster: "127.0.0.1:7421".parse().expect("an address"),
             resp: "127.0.0.1:7423".parse().expect("an address"),
+            grpc: "127.0.0.1:7424".parse().expect("an address"),
         };
         let json = text_of(&line, true);
         assert_eq!(
             json,
             "{\"host\":2,\"pid\":7,\"data\":\"/d/host-2\",\"http\":\"127.0.0.1:7422\",\
-             \"cluster\":\"127.0.0.1:7421\",\"resp\":\"127.0.0.1:7423\"}"
+             \"cluster\":\"127.0.0.1:7421\",\"resp\":\"127.0.0.1:7423\",\
+             \"grpc\":\"127.0.0.1:7424\"}"
         );
         assert_eq!(serde_json::from_str::<ReadyLine>(&json).expect("its own form"), line);
         assert!(text_of(&line, false).contains("resp 127.0.0.1:7423"));

@@ -314,8 +314,7 @@ impl Clients {
         !self.dirty.is_empty()
     }
 
-    /// Closes clients that have taken no replies, or have not closed, for long, and counts what is
-    /// in hand.
+    /// Closes clients that have taken no replies, or have not closed, for long.
     pub fn tend(&mut self, now: Time) {
         let is_slow = |client: &mut Client| {
             client.session.output().len() >= CLIENT_QUEUE_BYTES_MAX
@@ -342,10 +341,11 @@ impl Clients {
                 client.session.output().release();
             }
         }
-        for (index, cells) in self.shared.keyspaces.iter().enumerate() {
-            let mine = self.launch.in_flight.iter().filter(|(_, flight)| flight.keyspace == index);
-            cells.inflight.set(mine.count() as u64);
-        }
+    }
+
+    /// How many operations on a keyspace are in hand.
+    pub fn in_hand(&self, keyspace: usize) -> u64 {
+        self.launch.in_flight.iter().filter(|(_, it)| it.keyspace == keyspace).count() as u64
     }
 
     /// Takes no further commands; each client is closed when those read so far were answered.

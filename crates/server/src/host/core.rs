@@ -1,9 +1,11 @@
 //! The core thread: drain what has arrived, run one turn, write once per peer and client.
 
+use super::callers::Callers;
 use super::clients::Clients;
 use super::desk::{Desk, Sight};
 use super::disk::{self, Disk};
 use super::handshake::{Hello, settings_hash};
+use super::io::listen;
 use super::links::Links;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
@@ -27,12 +29,11 @@ use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
 use quorate_store::{Directory, HostRecord};
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often the host beats, counts and looks after its connections, idle or not.
-const TEND_EVERY: Duration = Duration::from_millis(250);
+pub(super) const TEND_EVERY: Duration = Duration::from_millis(250);
 /// How long a stopping host waits for its clients to take their answers.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The most turns between two flushes: answers can start operations, which want another turn.
@@ -48,6 +49,7 @@ pub(super) struct Core {
     clients: Clients,
     links: Links,
     desk: Desk,
+    callers: Callers,
     node: Node,
     disk: Disk,
     directory: Directory,
@@ -126,23 +128,21 @@ impl Core {
             settings: settings_hash(&identity),
             run: seed,
         };
-        let (port, clients_max) = (resp_at.port(), options.clients_max);
-        let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
-        let timeout = options.request_timeout;
+        let (clients_max, timeout) = (options.clients_max, options.request_timeout);
+        let door = facts::door(&identity, &shared, resp_at.port(), clients_max, wall(), seed);
         let number = |record: &HostRecord| (record.node, record.host);
         let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
         let clients = Clients::new(Arc::new(door), Arc::clone(&shared), clients_max, timeout, seed);
         let links = Links::new(hello, &options.hosts, &numbers, Arc::clone(&shared));
-        let waker_on_question = Arc::clone(&waker);
         let desk = Desk::new(
             options.questions,
             Ring::new(0, options.hosts.clone()),
             numbers.clone(),
             Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
-            move || drop(waker_on_question.wake()),
+            wake(&waker),
         );
-        let waker_on_stop = waker;
-        shutdown.on_request(move || drop(waker_on_stop.wake()));
+        let callers = Callers::new(options.calls, &catalog, me, &shared, wake(&waker));
+        shutdown.on_request(wake(&waker));
         shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
         Ok(Core {
             poll,
@@ -151,6 +151,7 @@ impl Core {
             clients,
             links,
             desk,
+            callers,
             node,
             disk,
             directory: options.directory,
@@ -227,7 +228,8 @@ impl Core {
 
     /// How long the poller may sleep.
     fn timeout(&self) -> Duration {
-        let may_read = self.clients.has_readable() && self.may_read_clients();
+        let has_more = self.clients.has_readable() || self.callers.has_more();
+        let may_read = has_more && self.may_read_clients();
         let has_work = may_read || self.links.has_readable() || self.clients.has_dirty();
         if has_work || !self.inputs.is_empty() {
             return Duration::ZERO;
@@ -312,6 +314,7 @@ impl Core {
         self.desk.take(&mut Sight { node, catalog, links, clock: *clock, inputs });
         self.links.read(&mut self.inputs);
         if self.may_read_clients() {
+            self.callers.take(self.clock, self.epoch, &mut self.inputs);
             self.clients.read(self.clock, &mut self.inputs);
         }
         Ok(())
@@ -323,7 +326,10 @@ impl Core {
             let mut out = Out { links, desk, answers, disk };
             pump::turn(node, clock.now, clock.wall, inputs, &mut out)?;
             for (ticket, outcome) in self.answers.drain(..) {
-                if let Some(outcome) = self.desk.complete(ticket, outcome) {
+                let outcome = self.desk.complete(ticket, outcome);
+                let outcome =
+                    outcome.and_then(|it| self.callers.complete(ticket, it, self.clock.now));
+                if let Some(outcome) = outcome {
                     self.clients.complete(ticket, outcome, self.clock, &mut self.inputs);
                 }
             }
@@ -342,12 +348,15 @@ impl Core {
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
         self.links.tend(now);
         self.clients.tend(self.clock.now);
+        self.callers.tick();
         let mut all_ready = true;
         for (index, keyspace) in self.catalog.keyspaces.iter().enumerate() {
             let is_ready = self.node.is_ready(keyspace.lane);
             all_ready &= is_ready;
             self.shared.set_keyspace_ready(index, is_ready);
             show::keyspace(&self.node, keyspace.lane, &self.shared, index);
+            let in_hand = self.clients.in_hand(index) + self.callers.in_hand(index);
+            self.shared.keyspaces[index].inflight.set(in_hand);
         }
         let progress = self.node.progress();
         let is_refilled = all_ready && progress.synced == progress.written;
@@ -361,26 +370,20 @@ impl Core {
             self.stopping_since = Some(now);
             self.shared.stopping();
             self.clients.finish();
+            self.callers.finish();
         }
     }
 
     fn is_done(&self) -> bool {
         let is_late = |since: Instant| since.elapsed() >= FAREWELL;
-        self.stopping_since.is_some_and(|since| self.clients.is_empty() || is_late(since))
+        let is_empty = self.clients.is_empty() && self.callers.is_empty();
+        self.stopping_since.is_some_and(|since| is_empty || is_late(since))
     }
 }
 
-fn listen(
-    poll: &Poll,
-    door: &'static str,
-    address: SocketAddr,
-    token: mio::Token,
-) -> Result<(TcpListener, SocketAddr), HostError> {
-    let refused = |source| HostError::Bind { door, address, source };
-    let mut listener = TcpListener::bind(address).map_err(refused)?;
-    let bound = listener.local_addr().map_err(refused)?;
-    poll.registry().register(&mut listener, token, Interest::READABLE).map_err(refused)?;
-    Ok((listener, bound))
+fn wake(waker: &Arc<Waker>) -> impl Fn() + Send + Sync + 'static {
+    let waker = Arc::clone(waker);
+    move || drop(waker.wake())
 }
 
 fn wall() -> WallTime {

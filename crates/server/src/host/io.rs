@@ -1,10 +1,14 @@
 //! Bytes between sockets and buffers: one read and one vectored write at a time.
 
+use super::HostError;
 use bytes::BytesMut;
+use mio::net::TcpListener;
+use mio::{Interest, Poll};
 use quorate_kernel::rope::Rope;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::io::{self, ErrorKind, IoSlice, Write};
+use std::net::SocketAddr;
 
 /// The most pieces one vectored write takes.
 const PIECES_MAX: usize = 64;
@@ -67,4 +71,18 @@ pub(super) fn write(to: &mut impl Write, out: &mut Rope) -> io::Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Opens a door.
+pub(super) fn listen(
+    poll: &Poll,
+    door: &'static str,
+    address: SocketAddr,
+    token: mio::Token,
+) -> Result<(TcpListener, SocketAddr), HostError> {
+    let refused = |source| HostError::Bind { door, address, source };
+    let mut listener = TcpListener::bind(address).map_err(refused)?;
+    let bound = listener.local_addr().map_err(refused)?;
+    poll.registry().register(&mut listener, token, Interest::READABLE).map_err(refused)?;
+    Ok((listener, bound))
 }

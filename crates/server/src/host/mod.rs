@@ -10,6 +10,7 @@
 //! | `clients` | connections of RESP clients |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
 //! | `peers`, `names` | who the other hosts are, and where |
+//! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
 //! | `desk`, `show` | what operators ask, and what lanes show |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
@@ -17,6 +18,8 @@
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | one read, one write; what an event is about |
 
+mod callers;
+mod calls;
 mod clients;
 mod core;
 mod desk;
@@ -29,9 +32,11 @@ mod lanes;
 mod links;
 mod names;
 mod peers;
+mod remembered;
 mod show;
 mod token;
 
+pub use calls::{Call, Calls, CallsInbox, Named, Told, calls};
 pub use desk::{Inbox, Question, Questions, Reply, questions};
 pub use faults::Fault;
 
@@ -58,6 +63,8 @@ pub struct Options {
     pub hosts: Vec<RingHost>,
     /// What operators ask.
     pub questions: Inbox,
+    /// What the doors on other threads ask.
+    pub calls: CallsInbox,
     /// Whether the host evens out the load of the ring by its own tokens.
     pub balance: bool,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.

@@ -11,6 +11,8 @@ mod dev;
 mod disks;
 mod elastic;
 mod faults;
+mod grpc;
+mod http;
 mod init;
 mod join;
 mod lab;
