@@ -109,6 +109,7 @@ pub fn first_views(ring: &Ring, replicas: usize) -> Vec<View> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use alloc::string::{String, ToString};
     use alloc::vec;
     use quorate_kernel::ids::{Incarnation, Start};
@@ -147,6 +148,32 @@ mod tests {
         hosts[3].standing = Standing::Leaving;
         assert_eq!(nodes(desired(&Ring::new(1, hosts), 10, 3)), [1, 5, 2], "one zone is left out");
         assert_eq!(nodes(desired(&Ring::new(1, ring(2)), 10, 3)), [1, 2], "as many as there are");
+    }
+
+    #[test]
+    fn replicas_are_on_different_hosts_and_in_different_zones_whatever_the_tokens_are() {
+        let mut rng = quorate_kernel::rng::Rng::new(3);
+        for zones in [0, 2, 3, 4] {
+            let mut hosts: Vec<RingHost> = Vec::new();
+            for node in 1..=8 {
+                let tokens: Vec<u64> = (0..rng.between(1, 5)).map(|_| rng.next()).collect();
+                let zone = if zones == 0 { String::new() } else { (node % zones).to_string() };
+                hosts.push(RingHost { zone, ..host(node, &tokens) });
+            }
+            let ring = Ring::new(1, hosts);
+            for _ in 0..100 {
+                let chosen = desired(&ring, rng.next(), 3);
+                let nodes: BTreeSet<NodeId> = chosen.iter().copied().collect();
+                assert_eq!(
+                    (chosen.len(), nodes.len()),
+                    (3, 3),
+                    "virtual nodes of one host are one"
+                );
+                let zone = |node: &NodeId| &ring.host(*node).expect("it is there").zone;
+                let found: BTreeSet<&String> = chosen.iter().map(zone).collect();
+                assert_eq!(found.len() as u64, zones.clamp(1, 3), "as many zones as can be");
+            }
+        }
     }
 
     /// CATS, the table of joins and departures: r Replace instances, and a Split at a join.

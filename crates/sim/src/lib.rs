@@ -26,6 +26,7 @@
 //! | [`args`], [`command`] | the command line |
 
 pub mod args;
+pub mod balance;
 pub mod clock;
 pub mod command;
 pub mod delay;

@@ -189,6 +189,24 @@ impl Linearizable {
         self.advance_read(op, cx);
     }
 
+    /// A member answered without a stamp: it counts, whatever it is ([`super::bare`]).
+    pub(super) fn on_bare_read_reply(
+        &mut self,
+        from: Incarnation,
+        op: u64,
+        head: Head,
+        record: Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(operation) = self.bare_operation(op, from) else { return };
+        let Phase::Read(reading) = &mut operation.phase else { return };
+        let record = (!record.is_empty()).then(|| Record::stored(record));
+        let head = record.as_ref().map_or(head, Record::head);
+        let answer = Answer { is_ready: true, generation: Generation::default(), head, record };
+        reading.answers.keep(&operation.view, from, answer);
+        self.advance_read(op, cx);
+    }
+
     /// Goes on with a read phase if its replies allow it.
     pub(super) fn advance_read(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };

@@ -41,16 +41,8 @@ impl Linearizable {
             // It shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply(stamp, Head::default(), Bytes::new()));
         };
-        self.volatile.meter.served += 1;
-        // The coordinator's own replica gives the value that the others' digests stand for.
-        let wants_record = want == Want::Value || (want == Want::Digest && from == cx.me);
-        let (head, record) = if wants_record {
-            let record = cx.table.get(Class::Data, &stored).map(Record::stored);
-            let head = record.as_ref().map_or(Head::default(), Record::head);
-            (head, record.map_or(Bytes::new(), |record| record.bytes().clone()))
-        } else {
-            (self.newest(&stored, cx), Bytes::new())
-        };
+        self.note_served(position_of(key));
+        let (head, record) = self.look(from, want, &stored, cx);
         if want == Want::Counter {
             // A timestamp that a crash takes back only makes the asker's own higher than needed.
             cx.fx.send_after_state(from, reply(stamp, head, record));
@@ -59,6 +51,25 @@ impl Linearizable {
         } else {
             cx.fx.send_after_key(from, reply(stamp, head, record), stored);
         }
+    }
+
+    /// What a coordinator wants of a stored key.
+    pub(super) fn look(
+        &mut self,
+        from: Incarnation,
+        want: Want,
+        stored: &Bytes,
+        cx: &mut Context<'_>,
+    ) -> (Head, Bytes) {
+        self.volatile.meter.served += 1;
+        // The coordinator's own replica gives the value that the others' digests stand for.
+        let wants_record = want == Want::Value || (want == Want::Digest && from == cx.me);
+        if !wants_record {
+            return (self.newest(stored, cx), Bytes::new());
+        }
+        let record = cx.table.get(Class::Data, stored).map(Record::stored);
+        let head = record.as_ref().map_or(Head::default(), Record::head);
+        (head, record.map_or(Bytes::new(), |record| record.bytes().clone()))
     }
 
     /// A coordinator asks to store a record in the view it names. Members that lack data take part
@@ -81,7 +92,7 @@ impl Linearizable {
             // A refusal shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply);
         };
-        self.volatile.meter.served += 1;
+        self.note_served(position_of(key));
         let record = Record::stored(record);
         if !record.head().live
             && let Some(group) = self.group_mut(view)

@@ -131,7 +131,7 @@ impl Linearizable {
         Some(Phase::Write { record, basis, acks: Replies::default() })
     }
 
-    fn advance_write(&mut self, op: u64, cx: &mut Context<'_>) {
+    pub(super) fn advance_write(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Write { record, acks, .. } = &operation.phase else { return };
         let count = acks.counted(&operation.view, &self.volatile.crashes).count();

@@ -10,12 +10,14 @@
 //! | [`health`] | `/livez`, `/readyz`, `/healthz`, `/startupz` |
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
-//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
+//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/...`, `/dev/faults` |
+//! | `holds` | `/holds` |
 //! | `join` | `/join` |
 //! | [`crate::native::http`] | `/v1/...` |
 
 pub mod exposition;
 pub mod health;
+mod holds;
 mod join;
 mod operate;
 pub mod status;
@@ -147,6 +149,7 @@ fn router(mut door: Door) -> Router {
     let changes = Router::new()
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))
+        .route("/control/shutdown", post(operate::shutdown))
         .route("/join", post(join::join))
         .route("/dev/faults", post(operate::faults))
         .layer(from_fn(operate::no_browsers));
@@ -161,6 +164,7 @@ fn router(mut door: Door) -> Router {
         .route("/ring", get(operate::ring))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
+        .route("/holds", get(holds::holds))
         .with_state(Arc::new(door))
         .merge(api)
 }
@@ -226,6 +230,7 @@ mod tests {
         assert_eq!(status["host"], 1);
         assert_eq!(ask("/ring").status, 503, "there is no core thread");
         assert_eq!(ask("/explain").status, 400);
+        assert_eq!((ask("/holds").status, ask("/holds?node=ff").status), (400, 400));
         assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
         let join = |bytes: [u8; 32], protocol: u8| {
             let (address, path) =
@@ -244,6 +249,8 @@ mod tests {
         };
         assert_eq!(change("/control/drain", &[]), 400, "of which host is not said");
         assert_eq!(change("/control/remove?node=1", &[]), 503, "there is no core thread");
+        assert_eq!(change("/control/shutdown?force=maybe", &[]), 400);
+        assert_eq!(change("/control/shutdown", &[]), 503, "there is no core thread");
         assert_eq!(change("/control/remove?node=1", &[("origin", "http://page")]), 403);
         assert_eq!(change("/dev/faults", &[]), 403, "only hosts of dev take faults");
         let address = admin.address();

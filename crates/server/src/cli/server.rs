@@ -1,17 +1,16 @@
 //! `server`: one host, from its data directory.
 
 use super::exit::{Code, Failure};
-use super::join;
 use super::output::Output;
-use crate::admin::{Admin, Api, Door, health};
+use super::{doors, join};
+use crate::admin::health;
 use crate::config::{Config, Environment, Loaded, Sources};
 use crate::metrics::{KeyspaceCells, Shared};
-use crate::native::{Native, grpc, http};
 use crate::ring::founding::{self, ring_hosts};
 use crate::shutdown::Shutdown;
 use crate::{host, logging};
 use quorate_kernel::ring::RingHost;
-use quorate_store::{Directory, Identity};
+use quorate_store::{Directory, Identity, KeyspaceRecord};
 use rustix::process::{Pid, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{Write, stdout};
@@ -140,6 +139,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let directory = Directory::open(&config.node.data, None)?;
     let identity = directory.identity();
     logging::set_node(&identity.node.to_string());
+    check_views(&config, identity)?;
     let hosts = hosts(&config, identity)?;
     let shared = Arc::new(shared(identity, &directory));
     let shutdown = Arc::new(Shutdown::default());
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     };
     let ((questions, inbox), (calls, calls_inbox)) = (host::questions(), host::calls());
-    let (admin, grpc) = open_doors(&config, identity, &shared, questions, calls, beside)?;
+    let (admin, grpc) = doors::open(&config, identity, &shared, questions, calls, beside)?;
     bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
     let options = host::Options {
         directory,
@@ -166,7 +166,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         hosts,
         questions: inbox,
         calls: calls_inbox,
-        balance: config.cluster.balance,
+        balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
         clients_max: config.resp.clients_max as usize,
@@ -189,35 +189,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(result?)
 }
 
-/// Opens the doors that have threads of their own.
-fn open_doors(
-    config: &Config,
-    identity: &Identity,
-    shared: &Arc<Shared>,
-    questions: Arc<host::Questions>,
-    calls: Arc<host::Calls>,
-    beside: impl Future<Output = ()> + Send + 'static,
-) -> Result<(Admin, grpc::Door), Failure> {
-    let timeout = config.limits.request_timeout.0;
-    let catalog = founding::catalog(identity).map_err(host::HostError::from)?;
-    let native = Native::new(&catalog, Arc::clone(shared), calls, Arc::clone(&questions), timeout);
-    let door = Door {
-        shared: Arc::clone(shared),
-        identity: identity.clone(),
-        questions,
-        timeout,
-        takes_faults: config.dev.faults,
-        api: Api { router: http::router(native.clone()), budget_bytes: native.budget_bytes() },
-    };
-    let refused = |door: &str, address: SocketAddr| {
-        let door = door.to_owned();
-        move |error| Failure::failed(format!("the {door} door cannot listen on {address}: {error}"))
-    };
-    let http = config.http.bind;
-    let admin = Admin::open(http, door, beside).map_err(refused("http", http))?;
-    let (bind, most) = (config.grpc.bind, config.grpc.clients_max as usize);
-    let grpc = grpc::Door::open(bind, native, most).map_err(refused("grpc", bind))?;
-    Ok((admin, grpc))
+/// A keyspace without consistent quorums is served only where that was asked for: nothing of what
+/// this project promises holds there.
+fn check_views(config: &Config, identity: &Identity) -> Result<(), Failure> {
+    let is_static = |record: &&KeyspaceRecord| founding::has_static_views(record);
+    let Some(record) = identity.keyspaces.iter().find(is_static) else { return Ok(()) };
+    if config.dev.unsafe_static_views {
+        tracing::warn!(event = "static_views", keyspace = record.name, "it is not linearizable");
+        return Ok(());
+    }
+    let text = format!(
+        "keyspace `{}` has no consistent quorums ({}): it was made by `quorate lab` for a \
+         measurement and is not linearizable; this host does not serve it",
+        record.name,
+        founding::STATIC_VIEWS
+    );
+    Err(Failure::new(Code::CheckFailed, text))
 }
 
 /// The hosts of the directory, where the configuration or else the identity says they are.
@@ -332,6 +319,8 @@ fn text_of(line: &ReadyLine, is_json: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provision::{self, Doors, KeyspaceSpec, Plan};
+    use quorate_kernel::storage::Durability;
 
     #[test]
     fn the_ready_line_reads_back() {
@@ -353,6 +342,33 @@ mod tests {
         );
         assert_eq!(serde_json::from_str::<ReadyLine>(&json).expect("its own form"), line);
         assert!(text_of(&line, false).contains("resp 127.0.0.1:7423"));
+    }
+
+    #[test]
+    fn a_keyspace_without_consistent_quorums_is_served_to_measurements_alone() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let mut spec = KeyspaceSpec { name: String::from("bare"), ..KeyspaceSpec::standard() };
+        let mut found = |static_views, name: &str| {
+            spec.static_views = static_views;
+            let plan = Plan {
+                hosts: vec![Doors::on_this_machine(7400, 1).expect("free ports")],
+                zones: Vec::new(),
+                tokens: 1,
+                keyspaces: vec![KeyspaceSpec::standard(), spec.clone()],
+                durability: Durability::Memory,
+            };
+            provision::write(&plan, &place.path().join(name)).expect("an empty place")
+        };
+        let (usual, bare) = (found(false, "usual"), found(true, "bare"));
+        let mut config = Config::default();
+        assert!(check_views(&config, &usual).is_ok());
+        let refused = check_views(&config, &bare).expect_err("refused");
+        assert!(refused.to_string().contains("`bare` has no consistent quorums"), "{refused}");
+        config.dev.unsafe_static_views = true;
+        assert!(check_views(&config, &bare).is_ok());
+        let catalog = founding::catalog(&bare).expect("it was checked when written");
+        let flags: Vec<bool> = catalog.keyspaces.iter().map(|one| one.static_views).collect();
+        assert_eq!(flags, [false, true]);
     }
 
     #[test]

@@ -7,9 +7,10 @@ use super::disk::{self, Disk};
 use super::handshake::{Hello, settings_hash};
 use super::io::listen;
 use super::links::Links;
+use super::out::Out;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
-use crate::metrics::{DoorAddresses, RejectReason, Shared};
+use crate::metrics::{DoorAddresses, RejectReason, Shared, Stage};
 use crate::ring::founding;
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
@@ -19,12 +20,9 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::ring::Ring;
-use quorate_kernel::storage::Batch;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time, WallTime};
-use quorate_kernel::wire::Frame;
 use quorate_node::catalog::Catalog;
-use quorate_node::host::Host;
 use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
 use quorate_store::{Directory, HostRecord};
@@ -62,33 +60,6 @@ pub(super) struct Core {
     stopping_since: Option<Instant>,
     shared: Arc<Shared>,
     shutdown: Arc<Shutdown>,
-}
-
-/// What a turn lets out.
-struct Out<'a> {
-    links: &'a mut Links,
-    desk: &'a mut Desk,
-    answers: &'a mut Vec<(Ticket, Outcome)>,
-    disk: &'a Disk,
-}
-
-impl Host for Out<'_> {
-    fn transmit(&mut self, frame: &Frame) {
-        self.links.send(frame);
-    }
-
-    fn answer(&mut self, ticket: Ticket, outcome: Outcome) {
-        self.answers.push((ticket, outcome));
-    }
-
-    fn commit(&mut self, batch: Batch) {
-        self.disk.commit(batch);
-    }
-
-    fn ring(&mut self, ring: &Arc<Ring>) {
-        self.links.set_ring(ring);
-        self.desk.set_ring(ring);
-    }
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
@@ -203,6 +174,7 @@ impl Core {
             self.take_inputs()?;
             self.turns()?;
             self.clients.flush(self.clock, &mut self.inputs);
+            self.close_with_cluster();
             self.tend_links();
             self.links.flush();
             if self.tended.elapsed() >= TEND_EVERY {
@@ -210,6 +182,23 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Ends with all other hosts, once all are told to.
+    fn close_with_cluster(&mut self) {
+        match self.desk.closing() {
+            Closing::No => return,
+            Closing::Finishing if self.shared.stage() == Stage::Stopping => {}
+            Closing::Finishing => self.shared.stopping(),
+            Closing::Over if self.shutdown.is_requested() => {}
+            Closing::Over => {
+                tracing::info!(event = "host_stopping", "the whole cluster is shut down");
+                self.shutdown.request();
+            }
+        }
+        if self.clients.is_idle() {
+            self.desk.tell_idle(self.clock.now, &mut self.inputs);
+        }
     }
 
     fn tend_links(&mut self) {

@@ -20,6 +20,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Refused(_) => 7,
         Outcome::Explained(_) => 8,
         Outcome::Noted => 9,
+        Outcome::Closed { .. } => 10,
     }
 }
 
