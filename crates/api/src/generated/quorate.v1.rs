@@ -50,8 +50,9 @@ pub struct Coordinator {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WriteOptions {
     /// 16 bytes that no other request has, best drawn at random. With it the coordinator recognizes a
-    /// request that is sent again, and does not do it twice. Empty: it is not recognized, and must not
-    /// be sent again while its outcome is unknown.
+    /// request that is sent again, and does not do it twice. A request that was answered, be it with
+    /// a refusal, is over: what is tried afresh is a new request and needs a new id. Empty: it is not
+    /// recognized, and must not be sent again while its outcome is unknown.
     #[prost(bytes = "bytes", tag = "1")]
     pub request_id: ::prost::bytes::Bytes,
     /// Set when the request is sent again because no answer to it came; never with an empty
@@ -61,7 +62,7 @@ pub struct WriteOptions {
     /// what became of it, and only in the same start. Asked for a repetition, it waits for the first
     /// one or tells its outcome, or does the request if it surely never arrived. Any other coordinator
     /// answers KIND_OUTCOME_UNKNOWN and does nothing: done a second time, an old value could come back
-    /// over a newer one.
+    /// over a newer one. KIND_OVERLOADED and KIND_STOPPING speak of the repetition alone.
     #[prost(message, optional, tag = "2")]
     pub repeat: ::core::option::Option<Repeat>,
     /// When the host must have answered, counted from the arrival of the request; 0 is what the host

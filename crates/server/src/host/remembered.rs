@@ -8,7 +8,7 @@
 //! Age is counted in ticks of the core thread and not in time: a process that was frozen forgets
 //! nothing for it, while what was sent to it waits in its sockets.
 
-use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::operation::Outcome;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -122,13 +122,10 @@ impl Remembered {
         }
     }
 
-    /// A request has ended. One that changed nothing may be done afresh.
+    /// A request has ended. A refusal is remembered too: whoever was told that nothing was changed
+    /// may go on, and an earlier sending that is still on its way must not be done then.
     pub fn end(&mut self, name: Name, outcome: &Outcome) {
-        let changed_nothing =
-            matches!(outcome, Outcome::Refused(refusal) if *refusal != Refusal::OutcomeUnknown);
-        if changed_nothing {
-            self.entries.remove(&name);
-        } else if let Some(entry) = self.entries.get_mut(&name) {
+        if let Some(entry) = self.entries.get_mut(&name) {
             entry.state = State::Done(outcome.clone());
         }
     }
@@ -137,6 +134,7 @@ impl Remembered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::operation::Refusal;
 
     const TICK: Duration = Duration::from_millis(250);
 
@@ -167,14 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_nothing_is_done_afresh_and_what_is_unknown_stays_so() {
-        let mut all = Remembered::default();
-        assert_eq!(all.first(1), Known::New);
-        all.end(name(1), &Outcome::Refused(Refusal::NoQuorum { reached: 1, needed: 2 }));
-        assert_eq!(all.again(1, TICK), Known::New);
-        let unknown = Outcome::Refused(Refusal::OutcomeUnknown);
-        all.end(name(1), &unknown);
-        assert_eq!(all.again(1, TICK), Known::Done(unknown));
+    fn what_was_refused_or_is_unknown_stays_so() {
+        let refusals = [Refusal::NoQuorum { reached: 1, needed: 2 }, Refusal::OutcomeUnknown];
+        for refusal in refusals {
+            let (mut all, refused) = (Remembered::default(), Outcome::Refused(refusal));
+            assert_eq!(all.again(1, TICK), Known::New);
+            all.end(name(1), &refused);
+            // The first sending arrives after the second.
+            assert_eq!(all.first(1), Known::Done(refused));
+        }
     }
 
     #[test]
