@@ -24,4 +24,5 @@ mod peers;
 mod ranges;
 mod ring;
 mod run;
+mod rustclient;
 mod shutdown;
