@@ -39,8 +39,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the cluster that these hosts belong to, given as `NAME:PORT` of their gRPC doors.
-    /// Nothing is connected yet. Must be called within a runtime.
+    /// A client of the cluster that these hosts belong to, given as `NAME:PORT` of their gRPC
+    /// doors. Nothing is connected yet. Must be called within a runtime.
     ///
     /// # Errors
     /// [`ClientError::Address`].

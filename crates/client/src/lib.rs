@@ -1,4 +1,4 @@
-//! A client of Quorate's native API that survives the loss of hosts, and says so when it cannot know.
+//! A client of Quorate's native API that survives the loss of hosts, and says when it cannot know.
 //!
 //! ```no_run
 //! # async fn f() -> Result<(), quorate_client::ClientError> {

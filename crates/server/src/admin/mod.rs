@@ -27,7 +27,7 @@ pub use join::SECRET_HEADER;
 use crate::host::Questions;
 use crate::metrics::Shared;
 use crate::native::http;
-use crate::web::{App, Budget, Exhausted, serve};
+use crate::web::{App, Budget, Exhausted, Patience, serve};
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -102,6 +102,7 @@ impl Admin {
                 late: http::late,
                 exhausted: || Exhausted.into(),
                 budget,
+                patience: Patience::default(),
                 connections_max: CONNECTIONS_MAX,
                 is_http1: true,
             };

@@ -10,7 +10,7 @@ use http_body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -161,9 +161,14 @@ where
 }
 
 /// The body of an answer: keeps the request's allowance until it was taken.
+///
+/// It leaves in pieces. A long one handed over whole would be out of sight, with its allowance
+/// given back, while all of it still waits for the client.
 #[derive(Debug)]
 pub struct Leaving<W> {
     body: Body,
+    /// What the next pieces are cut from.
+    rest: Bytes,
     _allowance: Arc<Allowance>,
     progress: Arc<Progress>,
     sent: usize,
@@ -171,14 +176,16 @@ pub struct Leaving<W> {
     watch: Option<W>,
 }
 
-/// An answer shorter than this is not watched: it fits into the buffers on its way.
-const WATCHED_BYTES: usize = 64 * 1024;
+/// The most bytes that leave at once. An answer shorter than this is not watched: it fits into the
+/// buffers on its way.
+const PIECE_BYTES: usize = 64 * 1024;
 
 impl<W: FnOnce(&Arc<Progress>) + Unpin> Leaving<W> {
     /// A body that keeps this allowance; `watch` is given the progress of one that is long.
     pub fn new(body: Body, allowance: Arc<Allowance>, watch: W) -> Leaving<W> {
         let progress = Arc::new(Progress::new());
-        Leaving { body, _allowance: allowance, progress, sent: 0, watch: Some(watch) }
+        let (rest, watch) = (Bytes::new(), Some(watch));
+        Leaving { body, rest, _allowance: allowance, progress, sent: 0, watch }
     }
 }
 
@@ -191,24 +198,38 @@ impl<W: FnOnce(&Arc<Progress>) + Unpin> HttpBody for Leaving<W> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         self.progress.mark();
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if let Poll::Ready(Some(Ok(frame))) = &polled {
-            self.sent += frame.data_ref().map_or(0, Bytes::len);
-            if self.sent >= WATCHED_BYTES
-                && let Some(watch) = self.watch.take()
-            {
-                watch(&self.progress);
+        if self.rest.is_empty() {
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => frame,
+                other => return Poll::Ready(other),
+            };
+            match frame.into_data() {
+                Ok(data) => self.rest = data,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
         }
-        polled
+        let length = self.rest.len().min(PIECE_BYTES);
+        let piece = self.rest.split_to(length);
+        self.sent += length;
+        if self.sent >= PIECE_BYTES
+            && let Some(watch) = self.watch.take()
+        {
+            watch(&self.progress);
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (mut hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint.set_lower(hint.lower() + rest);
+        hint
     }
 }
 
@@ -246,8 +267,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_answer_leaves_in_pieces_and_says_how_much_is_left() {
+        let budget = Budget::new(1);
+        let body = Body::from(vec![7; PIECE_BYTES + 1]);
+        let mut leaving = Leaving::new(body, budget.allowance(), |_: &Arc<Progress>| {});
+        for (length, left) in [(PIECE_BYTES, 1), (1, 0)] {
+            let frame = leaving.frame().await.expect("there is more").expect("no error");
+            assert_eq!(frame.data_ref().map(Bytes::len), Some(length));
+            assert_eq!(
+                (leaving.size_hint().exact(), leaving.is_end_stream()),
+                (Some(left), left == 0)
+            );
+        }
+        assert!(leaving.frame().await.is_none());
+    }
+
+    #[tokio::test]
     async fn a_long_answer_is_watched_and_holds_its_allowance_until_it_was_taken() {
-        let budget = Budget::new(WATCHED_BYTES);
+        let budget = Budget::new(PIECE_BYTES);
         let watched = Arc::new(AtomicUsize::new(0));
         let answer = |length: usize| {
             let (allowance, watched) = (budget.allowance(), Arc::clone(&watched));
@@ -257,11 +294,13 @@ mod tests {
             };
             Leaving::new(Body::from(vec![0; length]), allowance, watch)
         };
-        let short = answer(WATCHED_BYTES - 1);
+        let short = answer(PIECE_BYTES - 1);
         assert_eq!(budget.left(), 1);
         drop(short.collect().await.expect("it arrives"));
-        assert_eq!((budget.left(), watched.load(Ordering::Relaxed)), (WATCHED_BYTES, 0));
-        drop(answer(WATCHED_BYTES).collect().await.expect("it arrives"));
+        assert_eq!((budget.left(), watched.load(Ordering::Relaxed)), (PIECE_BYTES, 0));
+        let long = answer(PIECE_BYTES);
+        assert_eq!(long.size_hint().exact(), Some(PIECE_BYTES as u64));
+        drop(long.collect().await.expect("it arrives"));
         assert_eq!(watched.load(Ordering::Relaxed), 1);
     }
 }

@@ -112,7 +112,7 @@ fn a_write_whose_answer_is_lost_is_done_once() {
     let cluster = Cluster::start(23_750, "memory");
     let proxy = Proxy::before(cluster.grpc(1));
     block_on(async {
-        let keyspace = client(&[proxy.address.clone()]).keyspace("default");
+        let keyspace = client(std::slice::from_ref(&proxy.address)).keyspace("default");
         keyspace.put("k", "first").await.expect("it is written");
         for round in 1..=5 {
             let before = puts(&cluster);

@@ -10,7 +10,7 @@ use super::problem::{self, Problem};
 use super::service::{Asking, Native};
 use crate::admin::health;
 use crate::metrics::Shared;
-use crate::web::{Allowance, App, Budget, serve};
+use crate::web::{Allowance, App, Budget, Patience, serve};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, Version};
@@ -62,6 +62,7 @@ impl Door {
                 late: || Status::deadline_exceeded("the request took too long").into_http(),
                 exhausted: || details::status(&problem::overloaded()).into(),
                 budget: Budget::new(native.budget_bytes()),
+                patience: Patience::default(),
                 connections_max,
                 is_http1: false,
             };

@@ -17,7 +17,7 @@ use quorate_api::v1::{
 };
 use std::time::{Duration, Instant};
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Response, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -378,8 +378,8 @@ fn without_a_quorum_nothing_is_promised() {
         assert_eq!((code, refused.kind()), (Code::Unavailable, Kind::NoQuorum));
         assert!(refused.replicas_reached < refused.replicas_needed, "{refused:?}");
         // Nothing is known to have reached another replica, so a put has surely done nothing.
-        let mut request = Request::new(put("k", "v"));
-        request.set_timeout(Duration::from_millis(500));
+        let options = WriteOptions { timeout_ms: 500, ..WriteOptions::default() };
+        let request = PutRequest { options: Some(options), ..put("k", "v") };
         let (_, refused) = error(client.put(request).await);
         assert!(matches!(refused.kind(), Kind::NoQuorum | Kind::OutcomeUnknown), "{refused:?}");
         let mut admin = AdminClient::new(channel(&cluster.grpc(1)).await);
