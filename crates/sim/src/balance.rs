@@ -7,6 +7,7 @@
 use crate::groups::Groups;
 use crate::host::Running;
 use crate::queue::HostIndex;
+use crate::workload::Stage;
 use crate::world::World;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::time::Span;
@@ -14,6 +15,10 @@ use quorate_node::catalog::{Keyspace, Mode, Order};
 use quorate_node::factory::overlay::balance::Least;
 use quorate_node::factory::overlay::weights::Balance;
 use serde::{Deserialize, Serialize};
+
+/// For how many looks nobody must have wished for a move. Two hosts that take each other for the
+/// most loaded one are both silent until their words have met.
+const CONTENT_LOOKS: u64 = 10;
 
 /// How the hosts of a scenario even out their load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +75,8 @@ impl BalanceSection {
 impl World<'_> {
     /// Who still weighs, or wishes for a move.
     pub(crate) fn unbalanced(&mut self) -> Option<String> {
-        self.prepared.scenario.balance.as_ref()?;
+        let content_ns =
+            self.prepared.scenario.balance.as_ref()?.look_ms * CONTENT_LOOKS * 1_000_000;
         let mut pending = None;
         let mut moves = 0;
         for (index, host) in self.hosts.iter().enumerate() {
@@ -89,7 +95,12 @@ impl World<'_> {
         }
         // A host that starts again counts anew.
         self.token_moves = self.token_moves.max(moves);
-        pending
+        if pending.is_some() || self.workload.stage != Stage::Over {
+            self.content_since = None;
+            return pending;
+        }
+        let since = *self.content_since.get_or_insert(self.now);
+        (self.now < since + content_ns).then(|| "all are content since a moment ago".to_owned())
     }
 
     /// Judges how even the load is in the end.

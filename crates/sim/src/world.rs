@@ -62,6 +62,8 @@ pub struct World<'a> {
     pub(crate) views: u64,
     /// How many tokens were moved, added or given up to even out the load.
     pub(crate) token_moves: u64,
+    /// Since when nobody wishes for a move.
+    pub(crate) content_since: Option<u64>,
     /// What keeps the groups from rest.
     pub(crate) unsettled: Option<String>,
     /// Whether the faults ended for every host.
@@ -129,6 +131,7 @@ impl<'a> World<'a> {
             founders,
             views: 0,
             token_moves: 0,
+            content_since: None,
             unsettled: None,
             is_whole: true,
             is_at_rest: false,
