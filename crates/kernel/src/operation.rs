@@ -1,6 +1,7 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
 use crate::ids::{Incarnation, NodeId};
+use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
 use crate::time::Span;
 use crate::view::View;
 use alloc::boxed::Box;
@@ -86,6 +87,8 @@ pub enum Control {
         /// The host's node.
         node: NodeId,
     },
+    /// Of the catalog: make, alter or drop a keyspace. Answered with [`Outcome::Noted`].
+    Keyspace(KeyspaceOrder),
     /// Of the overlay: have all hosts finish what they do for clients and end, at one time.
     /// Answered with [`Outcome::Closed`].
     Shutdown,
@@ -114,7 +117,7 @@ pub enum Outcome {
     },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
-    /// The overlay knows, durably, and spreads it.
+    /// The overlay knows, durably, and spreads it; or the catalog has decided it.
     Noted,
     /// The cluster is shut down, but for these hosts: they did not say that they end, and may run
     /// on.
@@ -194,6 +197,16 @@ pub enum Refusal {
     /// The engine does not do this operation. Nothing was changed.
     #[error("this engine does not support the operation")]
     Unsupported,
+    /// The catalog does not allow it. Nothing was changed.
+    #[error("{0}; nothing was changed")]
+    Catalog(CatalogRefusal),
+    /// The catalog's decision may yet be made.
+    #[error("the deadline passed before it was known whether the catalog was changed; look again")]
+    CatalogUnknown,
+    /// This host has no such keyspace open: it was dropped, or the host has just heard of it.
+    /// Nothing was changed.
+    #[error("the keyspace is not open on this host; nothing was changed")]
+    NotOpen,
     /// A key or value is over its limit. Nothing was changed.
     #[error("{what} of {length} bytes is over the limit of {limit}")]
     TooLarge {
@@ -216,6 +229,6 @@ impl Refusal {
     /// Whether the operation may have changed data all the same.
     #[must_use]
     pub fn may_have_applied(&self) -> bool {
-        matches!(self, Refusal::OutcomeUnknown)
+        matches!(self, Refusal::OutcomeUnknown | Refusal::CatalogUnknown)
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
@@ -114,6 +115,14 @@ impl Lane for Liar {
 
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
         self.inner.on_ring(ring, env);
+    }
+
+    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, env: &mut Env<'_>) {
+        self.inner.on_keyspace(keyspace, env);
+    }
+
+    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>) {
+        self.inner.on_settled(lane, position, since, env);
     }
 
     fn is_ready(&self) -> bool {

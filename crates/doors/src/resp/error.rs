@@ -141,10 +141,14 @@ pub(crate) fn shown(arg: &[u8], room: usize) -> String {
 fn code(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => "NOQUORUM",
-        Refusal::OutcomeUnknown => "UNKNOWNOUTCOME",
+        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
-        Refusal::Unsupported | Refusal::TooLarge { .. } | Refusal::Membership { .. } => "ERR",
+        Refusal::Unsupported
+        | Refusal::TooLarge { .. }
+        | Refusal::Membership { .. }
+        | Refusal::Catalog(_)
+        | Refusal::NotOpen => "ERR",
     }
 }
 

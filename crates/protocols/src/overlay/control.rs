@@ -20,7 +20,8 @@ impl Overlay {
             Control::Explain { .. }
             | Control::Examine { .. }
             | Control::Shutdown
-            | Control::Idle => {
+            | Control::Idle
+            | Control::Keyspace(_) => {
                 // Nothing was done, so nothing need be durable.
                 return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

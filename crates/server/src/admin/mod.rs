@@ -12,6 +12,7 @@
 //! | [`status`] | `/status` |
 //! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/...`, `/dev/faults` |
 //! | `holds` | `/holds` |
+//! | `keyspaces` | `/keyspaces`, `/control/keyspace/create`, `alter`, `drop`, `replace` |
 //! | `join` | `/join` |
 //! | [`crate::native::http`] | `/v1/...` |
 
@@ -19,6 +20,7 @@ pub mod exposition;
 pub mod health;
 mod holds;
 mod join;
+mod keyspaces;
 mod operate;
 pub mod status;
 
@@ -150,6 +152,10 @@ fn router(mut door: Door) -> Router {
     let changes = Router::new()
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))
+        .route("/control/keyspace/create", post(keyspaces::create))
+        .route("/control/keyspace/alter", post(keyspaces::alter))
+        .route("/control/keyspace/drop", post(keyspaces::drop))
+        .route("/control/keyspace/replace", post(keyspaces::replace))
         .route("/control/shutdown", post(operate::shutdown))
         .route("/join", post(join::join))
         .route("/dev/faults", post(operate::faults))
@@ -163,6 +169,7 @@ fn router(mut door: Door) -> Router {
         .route("/metrics", get(metrics))
         .route("/status", get(status_json))
         .route("/ring", get(operate::ring))
+        .route("/keyspaces", get(keyspaces::list))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
         .route("/holds", get(holds::holds))

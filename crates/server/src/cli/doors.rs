@@ -6,7 +6,6 @@ use crate::config::Config;
 use crate::host;
 use crate::metrics::Shared;
 use crate::native::{Native, grpc, http};
-use crate::ring::founding;
 use quorate_store::Identity;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 /// Opens them; `beside` runs on the thread of the HTTP door.
 ///
 /// # Errors
-/// One cannot be opened, or the keyspaces cannot be served.
+/// One cannot be opened.
 pub fn open(
     config: &Config,
     identity: &Identity,
@@ -24,8 +23,7 @@ pub fn open(
     beside: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(Admin, grpc::Door), Failure> {
     let timeout = config.limits.request_timeout.0;
-    let catalog = founding::catalog(identity).map_err(host::HostError::from)?;
-    let native = Native::new(&catalog, Arc::clone(shared), calls, Arc::clone(&questions), timeout);
+    let native = Native::new(Arc::clone(shared), calls, Arc::clone(&questions), timeout);
     let door = Door {
         shared: Arc::clone(shared),
         identity: identity.clone(),

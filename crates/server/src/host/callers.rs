@@ -5,16 +5,16 @@
 
 use super::calls::{Call, Called, CallsInbox, Named, Told};
 use super::core::TEND_EVERY;
+use super::keyspaces::{Served, Table, ended_by_drop};
 use super::remembered::{Known, Name, Remembered};
-use crate::metrics::{Ending, Kind, Shared};
+use crate::metrics::{Ending, Kind};
 use quorate_doors::resp::Clock;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::Time;
-use quorate_node::catalog::Catalog;
 use quorate_node::pump::Input;
-use slab::Slab;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ const TAKEN_MAX: usize = 256;
 /// An operation that was handed to the node.
 struct InHand {
     replies: Vec<oneshot::Sender<Told>>,
-    keyspace: usize,
+    keyspace: Arc<Served>,
     kind: Kind,
     began: Time,
     name: Option<Name>,
@@ -39,41 +39,38 @@ struct InHand {
 enum Decision {
     Begin,
     /// The same request is in hand.
-    Join(usize),
+    Join(u64),
     Tell(Told),
 }
 
 /// The core thread's side: hands operations to the node, and remembers who waits for what.
 pub(super) struct Callers {
     inbox: CallsInbox,
-    in_hand: Slab<InHand>,
+    /// By numbers that are never used again: an answer may still come for what has ended.
+    in_hand: HashMap<u64, InHand>,
+    last_number: u64,
     remembered: Remembered,
-    lanes: Vec<LaneId>,
     me: Incarnation,
     has_more: bool,
     is_stopping: bool,
-    shared: Arc<Shared>,
 }
 
 impl Callers {
     /// Nobody has called yet.
     pub fn new(
         inbox: CallsInbox,
-        catalog: &Catalog,
         me: Incarnation,
-        shared: &Arc<Shared>,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Callers {
         inbox.calls.set_wake(wake);
         Callers {
             inbox,
-            in_hand: Slab::new(),
+            in_hand: HashMap::new(),
+            last_number: 0,
             remembered: Remembered::default(),
-            lanes: catalog.keyspaces.iter().map(|keyspace| keyspace.lane).collect(),
             me,
             has_more: false,
             is_stopping: false,
-            shared: Arc::clone(shared),
         }
     }
 
@@ -102,22 +99,28 @@ impl Callers {
         }
         match self.consider(&call) {
             Decision::Begin => {}
-            Decision::Join(key) => return self.in_hand[key].replies.push(reply),
+            Decision::Join(number) => {
+                let first = self.in_hand.get_mut(&number).expect("it has not ended");
+                return first.replies.push(reply);
+            }
             Decision::Tell(told) => return drop(reply.send(told)),
         }
         let time = |at: Instant| {
             let nanos = at.saturating_duration_since(epoch).as_nanos();
             Time(u64::try_from(nanos).unwrap_or(u64::MAX))
         };
-        let ticket = self.in_hand.insert(InHand {
+        let lane = call.keyspace.entry.lane;
+        let begun = InHand {
             replies: vec![reply],
             keyspace: call.keyspace,
             kind: Kind::of(&call.operation),
             began: time(at).min(now),
-            name: call.named.map(|named| (call.keyspace, named.id)),
-        });
+            name: call.named.map(|named| (lane, named.id)),
+        };
+        self.last_number += 1;
+        self.in_hand.insert(self.last_number, begun);
         let request = Request { operation: call.operation, deadline: time(call.deadline) };
-        let (lane, ticket) = (self.lanes[call.keyspace], Ticket(TICKET_FIRST + ticket as u64));
+        let ticket = Ticket(TICKET_FIRST + self.last_number);
         inputs.push(Input::Request { lane, ticket, request });
     }
 
@@ -133,7 +136,7 @@ impl Callers {
             _ if self.is_stopping => return refused(Refusal::Stopping),
             _ if self.in_hand.len() >= IN_HAND_MAX => return refused(Refusal::Overloaded),
             Some(Named { id, digest, repeat }) => {
-                let (name, key) = ((call.keyspace, id), self.in_hand.vacant_key());
+                let (name, key) = ((call.keyspace.entry.lane, id), self.last_number + 1);
                 let age = repeat.map(|(_, age)| age);
                 self.remembered.arrive(name, digest, key, age, TEND_EVERY)
             }
@@ -152,22 +155,43 @@ impl Callers {
     /// An operation has ended; gives the outcome back if the ticket is no caller's.
     pub fn complete(&mut self, ticket: Ticket, outcome: Outcome, now: Time) -> Option<Outcome> {
         let Some(key) = ticket.0.checked_sub(TICKET_FIRST) else { return Some(outcome) };
-        let ended = self.in_hand.try_remove(key as usize)?;
+        let ended = self.in_hand.remove(&key)?;
+        self.end(ended, &outcome, now);
+        None
+    }
+
+    fn end(&mut self, ended: InHand, outcome: &Outcome, now: Time) {
         if let Some(name) = ended.name {
-            self.remembered.end(name, &outcome);
+            self.remembered.end(name, outcome);
         }
         let took = Duration::from_nanos((now - ended.began).0);
-        self.shared.keyspaces[ended.keyspace].answered(ended.kind, Ending::of(&outcome), took);
+        ended.keyspace.cells.answered(ended.kind, Ending::of(outcome), took);
         for (index, reply) in ended.replies.into_iter().enumerate() {
             let told = Told::Ended { outcome: outcome.clone(), is_repeated: index > 0 };
             drop(reply.send(told));
         }
-        None
     }
 
-    /// How many operations on a keyspace are in hand.
-    pub fn in_hand(&self, keyspace: usize) -> u64 {
-        self.in_hand.iter().filter(|(_, hand)| hand.keyspace == keyspace).count() as u64
+    /// Keyspaces came or went.
+    pub fn set_keyspaces(&mut self, table: &Table) {
+        self.inbox.calls.set_keyspaces(table.served());
+    }
+
+    /// Ends what is in hand for keyspaces that went.
+    pub fn end_dropped(&mut self, now: Time) {
+        let served = self.inbox.calls.keyspaces().unwrap_or_default();
+        let is_served = |lane: LaneId| served.iter().any(|keyspace| keyspace.entry.lane == lane);
+        let gone = |_: &u64, hand: &mut InHand| !is_served(hand.keyspace.entry.lane);
+        let ended: Vec<InHand> = self.in_hand.extract_if(gone).map(|(_, hand)| hand).collect();
+        for ended in ended {
+            let outcome = ended_by_drop(ended.kind);
+            self.end(ended, &outcome, now);
+        }
+    }
+
+    /// How many operations on the keyspace of this lane are in hand.
+    pub fn in_hand(&self, lane: LaneId) -> u64 {
+        self.in_hand.values().filter(|hand| hand.keyspace.entry.lane == lane).count() as u64
     }
 
     /// A tick has passed.
@@ -190,20 +214,41 @@ impl Callers {
 mod tests {
     use super::super::calls::{Calls, QUEUED_MAX, calls};
     use super::*;
-    use crate::metrics::shared::tests::sample;
+    use crate::metrics::KeyspaceCells;
     use bytes::Bytes;
     use quorate_kernel::ids::{NodeId, Start};
     use quorate_kernel::operation::Operation;
     use quorate_kernel::storage::Durability;
-    use quorate_node::catalog::{Engine, Keyspace};
+    use quorate_node::catalog::{Catalog, Engine, Keyspace};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     const ME: Incarnation = Incarnation { node: NodeId(1), start: Start(4) };
 
+    const LANE: LaneId = LaneId(4);
+
+    /// The table of a host that serves this one keyspace, if any.
+    fn table(lane: Option<LaneId>) -> Table {
+        let (engine, durability) = (Engine::Linearizable, Durability::Sync);
+        let keyspace =
+            |lane| Keyspace::on_one_group("default", lane, engine, durability, &[ME.node]);
+        let entry = lane.map(|lane| keyspace(lane).expect("it keeps the rules"));
+        let cells = || Arc::new(KeyspaceCells::new("default", "linearizable", durability, 1));
+        Table {
+            cells: entry.iter().map(|_| cells()).collect(),
+            catalog: Catalog { keyspaces: entry.into_iter().collect() },
+            ..Table::default()
+        }
+    }
+
+    fn call(operation: Operation, named: Option<Named>) -> Call {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let keyspace = Arc::clone(&table(Some(LANE)).served()[0]);
+        Call { keyspace, operation, deadline, named }
+    }
+
     fn put(named: Option<Named>) -> Call {
         let (key, value) = (Bytes::from_static(b"k"), Bytes::from_static(b"v"));
-        let deadline = Instant::now() + Duration::from_secs(5);
-        Call { keyspace: 0, operation: Operation::Put { key, value }, deadline, named }
+        call(Operation::Put { key, value }, named)
     }
 
     fn named(repeat: Option<Incarnation>) -> Option<Named> {
@@ -221,14 +266,12 @@ mod tests {
     fn world() -> World {
         let (calls, inbox) = calls();
         let wakes = Arc::new(AtomicUsize::new(0));
-        let (counted, shared) = (Arc::clone(&wakes), Arc::new(sample()));
+        let counted = Arc::clone(&wakes);
         let wake = move || {
             counted.fetch_add(1, Ordering::Relaxed);
         };
-        let (engine, durability) = (Engine::Linearizable, Durability::Sync);
-        let keyspace = Keyspace::on_one_group("default", LaneId(1), engine, durability, &[ME.node]);
-        let catalog = Catalog { keyspaces: vec![keyspace.expect("it keeps the rules")] };
-        let callers = Callers::new(inbox, &catalog, ME, &shared, wake);
+        let mut callers = Callers::new(inbox, ME, wake);
+        callers.set_keyspaces(&table(Some(LANE)));
         World { calls, callers, inputs: Vec::new(), wakes }
     }
 
@@ -264,7 +307,7 @@ mod tests {
         let mut waiting = [world.send(put(None)), world.send(put(None))];
         assert_eq!(world.wakes.load(Ordering::Relaxed), 1);
         assert_eq!(world.take(), 2);
-        assert_eq!(world.callers.in_hand(0), 2);
+        assert_eq!(world.callers.in_hand(LANE), 2);
         world.end(Outcome::Written);
         world.end(Outcome::Written);
         assert!(world.callers.is_empty());
@@ -303,6 +346,35 @@ mod tests {
         assert_eq!(world.take(), 1, "it surely never arrived");
         world.end(Outcome::Written);
         assert_eq!(here.try_recv(), Ok(ended(Outcome::Written, false)));
+    }
+
+    #[test]
+    fn what_is_in_hand_for_a_dropped_keyspace_ends_with_it() {
+        let mut world = world();
+        let get = call(Operation::Get { key: Bytes::from_static(b"k") }, None);
+        let (mut read, mut write) = (world.send(get), world.send(put(named(None))));
+        assert_eq!(world.take(), 2);
+        world.callers.set_keyspaces(&table(Some(LANE)));
+        world.callers.end_dropped(Time(9));
+        assert_eq!(world.callers.in_hand(LANE), 2, "it is still there");
+        world.callers.set_keyspaces(&table(Some(LaneId(5))));
+        world.callers.end_dropped(Time(9));
+        assert!(world.callers.is_empty());
+        assert_eq!(read.try_recv(), Ok(ended(Outcome::Refused(Refusal::NotOpen), false)));
+        let unknown = Outcome::Refused(Refusal::OutcomeUnknown);
+        assert_eq!(write.try_recv(), Ok(ended(unknown.clone(), false)));
+        let mut again = world.send(put(named(Some(ME))));
+        let late = std::mem::take(&mut world.inputs);
+        assert_eq!(world.take(), 0);
+        assert_eq!(again.try_recv(), Ok(ended(unknown, true)), "it is not done now");
+        // What the lane had said before comes for nobody, also if others are in hand by now.
+        let mut next = world.send(put(None));
+        assert_eq!(world.take(), 1);
+        for input in late {
+            let Input::Request { ticket, .. } = input else { panic!("an operation was begun") };
+            assert_eq!(world.callers.complete(ticket, Outcome::Written, Time(9)), None);
+        }
+        assert!(next.try_recv().is_err());
     }
 
     #[test]

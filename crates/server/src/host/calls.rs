@@ -4,11 +4,12 @@
 //! They reach the core thread ([`super::callers`]) through a bounded queue without a lock. When it
 //! is full, the next one is refused at once as overload.
 
+use super::keyspaces::Served;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -18,8 +19,8 @@ pub(super) const QUEUED_MAX: usize = 1024;
 /// An operation that another thread asks for.
 #[derive(Debug)]
 pub struct Call {
-    /// The keyspace, by its number.
-    pub keyspace: usize,
+    /// The keyspace, one of [`Calls::keyspaces`].
+    pub keyspace: Arc<Served>,
     /// What is asked.
     pub operation: Operation,
     /// When it must have been answered.
@@ -71,6 +72,7 @@ pub struct Calls {
     sender: SyncSender<Called>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
     is_woken: AtomicBool,
+    keyspaces: Mutex<Option<Arc<[Arc<Served>]>>>,
 }
 
 /// The core thread's end of the queue.
@@ -84,7 +86,7 @@ pub struct CallsInbox {
 pub fn calls() -> (Arc<Calls>, CallsInbox) {
     let (sender, receiver) = sync_channel(QUEUED_MAX);
     let (wake, is_woken) = (OnceLock::new(), AtomicBool::new(false));
-    let calls = Arc::new(Calls { sender, wake, is_woken });
+    let calls = Arc::new(Calls { sender, wake, is_woken, keyspaces: Mutex::new(None) });
     (Arc::clone(&calls), CallsInbox { receiver, calls })
 }
 
@@ -101,6 +103,18 @@ impl Calls {
         // The host ended with the operation in hand.
         let lost = if may_change { Refusal::OutcomeUnknown } else { Refusal::Stopping };
         told.await.unwrap_or_else(|_| refused(lost))
+    }
+
+    /// The keyspaces that are served now, in the order of their lanes; none while it is not known
+    /// which there are.
+    #[must_use]
+    pub fn keyspaces(&self) -> Option<Arc<[Arc<Served>]>> {
+        self.keyspaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keyspaces came or went.
+    pub(super) fn set_keyspaces(&self, keyspaces: Arc<[Arc<Served>]>) {
+        *self.keyspaces.lock().unwrap_or_else(PoisonError::into_inner) = Some(keyspaces);
     }
 
     /// Sets what wakes the core thread.

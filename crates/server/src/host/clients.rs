@@ -1,15 +1,16 @@
 //! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
 
 use super::io::{self, Progress};
+use super::keyspaces::{Table, ended_by_drop, number};
 use super::launch::Launch;
 use super::mark;
 use super::token::{CLIENT, token};
-use crate::metrics::{Ending, RejectReason, Shared};
+use crate::metrics::{Ending, KeyspaceCells, RejectReason, Shared};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_doors::resp::{self, Clock, Session};
-use quorate_kernel::ids::Ticket;
+use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::{Span, Time};
@@ -66,6 +67,8 @@ pub(super) struct Clients {
     is_stopping: bool,
     seed: u64,
     shared: Arc<Shared>,
+    /// Those of the keyspaces by their numbers.
+    cells: Vec<Option<Arc<KeyspaceCells>>>,
 }
 
 impl Clients {
@@ -80,6 +83,7 @@ impl Clients {
             clients: Slab::new(),
             launch: Launch {
                 in_flight: Slab::new(),
+                count: 0,
                 timeout: Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
                 door,
             },
@@ -91,6 +95,21 @@ impl Clients {
             is_stopping: false,
             seed,
             shared,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Keyspaces came or went. Who works on one that went is told so by its next operation.
+    pub fn set_keyspaces(&mut self, table: &Table) {
+        self.cells.clear();
+        for (keyspace, cells) in table.catalog.keyspaces.iter().zip(&table.cells) {
+            self.cells.resize(number(keyspace.lane) + 1, None);
+            self.cells[number(keyspace.lane)] = Some(Arc::clone(cells));
+        }
+        let door = self.launch.door.with_keyspaces(table.numbered(), table.is_durable());
+        self.launch.door = Arc::new(door);
+        for (_, client) in &mut self.clients {
+            client.session.set_shared(Arc::clone(&self.launch.door));
         }
     }
 
@@ -240,6 +259,14 @@ impl Clients {
         true
     }
 
+    /// Ends what is in hand for keyspaces that went.
+    pub fn end_dropped(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
+        let is_served = |keyspace: usize| self.cells.get(keyspace).is_some_and(Option::is_some);
+        for (ticket, kind) in self.launch.without(is_served) {
+            self.complete(ticket, ended_by_drop(kind), clock, inputs);
+        }
+    }
+
     /// An operation has ended.
     pub fn complete(
         &mut self,
@@ -248,10 +275,11 @@ impl Clients {
         clock: Clock,
         inputs: &mut Vec<Input>,
     ) {
-        let Some(ended) = self.launch.in_flight.try_remove(ticket.0 as usize) else { return };
+        let Some(ended) = self.launch.end(ticket) else { return };
         let took = Duration::from_nanos((clock.now - ended.began).0);
-        let cells = &self.shared.keyspaces[ended.keyspace];
-        cells.answered(ended.kind, Ending::of(&outcome), took);
+        if let Some(cells) = self.cells.get(ended.keyspace).and_then(Option::as_ref) {
+            cells.answered(ended.kind, Ending::of(&outcome), took);
+        }
         let key = ended.client;
         let Some(client) = self.clients.get_mut(key).filter(|c| c.id == ended.client_id) else {
             return;
@@ -333,9 +361,9 @@ impl Clients {
         }
     }
 
-    /// How many operations on a keyspace are in hand.
-    pub fn in_hand(&self, keyspace: usize) -> u64 {
-        self.launch.in_flight.iter().filter(|(_, it)| it.keyspace == keyspace).count() as u64
+    /// How many operations on the keyspace of this lane are in hand.
+    pub fn in_hand(&self, lane: LaneId) -> u64 {
+        self.launch.in_hand(number(lane))
     }
 
     /// Takes no further commands; each client is closed when those read so far were answered.

@@ -3,9 +3,10 @@
 use super::callers::Callers;
 use super::clients::Clients;
 use super::desk::{Desk, Sight};
-use super::disk::{self, Disk};
-use super::handshake::{Hello, settings_hash};
-use super::io::listen;
+use super::disk::{self, Disk, SyncEvery};
+use super::handshake::Hello;
+use super::io::{listen, wake};
+use super::keyspaces::Table;
 use super::links::Links;
 use super::out::Out;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
@@ -18,11 +19,11 @@ use mio::{Events, Interest, Poll, Waker};
 use quorate_doors::resp::Clock;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
+use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time, WallTime};
-use quorate_node::catalog::Catalog;
 use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
 use quorate_store::{Directory, HostRecord};
@@ -51,7 +52,12 @@ pub(super) struct Core {
     node: Node,
     disk: Disk,
     directory: Directory,
-    catalog: Catalog,
+    table: Table,
+    /// What the catalog says since the last turn, if it has changed.
+    fresh: Option<Arc<Keyspaces>>,
+    /// The ring that the cluster was born with, on hosts that it was born with.
+    founding: Option<Ring>,
+    sync_every: SyncEvery,
     inputs: Vec<Input>,
     answers: Vec<(Ticket, Outcome)>,
     epoch: Instant,
@@ -75,7 +81,6 @@ impl Core {
         let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
         let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
         let identity = options.directory.identity().clone();
-        let catalog = founding::catalog(&identity)?;
         let clock = quorate_store::machine_clock();
         let opened = quorate_store::open(&options.directory, &options.store, clock)?;
         if let Some(cut) = &opened.cut {
@@ -83,24 +88,20 @@ impl Core {
         }
         let seed = getrandom::u64()
             .map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))?;
-        let settings =
-            disk::Settings { sync_every: lanes::sync_every(&catalog), shared: Arc::clone(&shared) };
+        let sync_every = SyncEvery::default();
+        let settings = disk::Settings::new(&sync_every, &shared);
         let (reader, recovered) = (opened.reader.clone(), opened.recovered);
         let wake_disk = Arc::clone(&waker);
         let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
             .map_err(system("the disk thread"))?;
-        let lanes = lanes::of(&catalog, &options, cluster_at);
+        let lanes = lanes::of(&options, cluster_at)?;
         let me = options.directory.incarnation();
-        let node = Node::new(me, seed, recovered, Box::new(reader), lanes);
-        let hello = Hello {
-            cluster: identity.cluster,
-            from: me,
-            to: me.node,
-            settings: settings_hash(&identity),
-            run: seed,
-        };
-        let (clients_max, timeout) = (options.clients_max, options.request_timeout);
-        let door = facts::door(&identity, &shared, resp_at.port(), clients_max, wall(), seed);
+        let node = Node::new(me, seed, recovered, Box::new(reader), lanes)
+            .with_opener(lanes::opener(&options));
+        let hello = Hello::first(&identity, me, seed);
+        let (port, clients_max) = (resp_at.port(), options.clients_max);
+        let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
+        let timeout = options.request_timeout;
         let number = |record: &HostRecord| (record.node, record.host);
         let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
         let clients = Clients::new(Arc::new(door), Arc::clone(&shared), clients_max, timeout, seed);
@@ -112,7 +113,7 @@ impl Core {
             Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
             wake(&waker),
         );
-        let callers = Callers::new(options.calls, &catalog, me, &shared, wake(&waker));
+        let callers = Callers::new(options.calls, me, wake(&waker));
         shutdown.on_request(wake(&waker));
         shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
         Ok(Core {
@@ -126,7 +127,10 @@ impl Core {
             node,
             disk,
             directory: options.directory,
-            catalog,
+            table: Table::default(),
+            fresh: None,
+            founding: founding::ring(&identity),
+            sync_every,
             inputs: Vec::new(),
             answers: Vec::new(),
             epoch: Instant::now(),
@@ -157,8 +161,8 @@ impl Core {
 
     fn serve(&mut self) -> Result<(), HostError> {
         let mut events = Events::with_capacity(1024);
-        let Core { node, links, desk, answers, disk, .. } = self;
-        node.start(&mut Out { links, desk, answers, disk });
+        let Core { node, links, desk, answers, disk, fresh, .. } = self;
+        node.start(&mut Out { links, desk, answers, fresh, disk });
         self.turns()?;
         self.tend();
         while !self.is_done() {
@@ -299,8 +303,8 @@ impl Core {
         if let Some(durable) = self.disk.progress()? {
             self.inputs.push(Input::Durable(durable));
         }
-        let Core { node, catalog, links, clock, inputs, .. } = self;
-        self.desk.take(&mut Sight { node, catalog, links, clock: *clock, inputs });
+        let Core { node, table, links, clock, inputs, .. } = self;
+        self.desk.take(&mut Sight { node, table, links, clock: *clock, inputs });
         self.links.read(&mut self.inputs);
         if self.may_read_clients() {
             self.callers.take(self.clock, self.epoch, &mut self.inputs);
@@ -311,9 +315,13 @@ impl Core {
 
     fn turns(&mut self) -> Result<(), Fatal> {
         for _ in 0..TURNS_MAX {
-            let Core { node, links, desk, answers, disk, inputs, clock, .. } = self;
-            let mut out = Out { links, desk, answers, disk };
+            let Core { node, links, desk, answers, disk, fresh, inputs, clock, .. } = self;
+            let mut out = Out { links, desk, answers, fresh, disk };
             pump::turn(node, clock.now, clock.wall, inputs, &mut out)?;
+            let fresh = self.fresh.take();
+            if let Some(keyspaces) = &fresh {
+                self.on_keyspaces(keyspaces);
+            }
             for (ticket, outcome) in self.answers.drain(..) {
                 let outcome = self.desk.complete(ticket, outcome);
                 let outcome =
@@ -322,11 +330,26 @@ impl Core {
                     self.clients.complete(ticket, outcome, self.clock, &mut self.inputs);
                 }
             }
+            if fresh.is_some() {
+                self.callers.end_dropped(self.clock.now);
+                self.clients.end_dropped(self.clock, &mut self.inputs);
+            }
             if self.inputs.is_empty() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// The catalog has changed: doors, metrics and the disk thread follow before anybody is told.
+    fn on_keyspaces(&mut self, keyspaces: &Arc<Keyspaces>) {
+        self.table = self.table.after(keyspaces, self.founding.as_ref());
+        self.sync_every.set(self.table.sync_every());
+        self.clients.set_keyspaces(&self.table);
+        self.callers.set_keyspaces(&self.table);
+        self.table.show(&self.shared);
+        let (decrees, keyspaces) = (keyspaces.version, self.table.names().join(", "));
+        tracing::info!(event = "catalog_learnt", decrees, keyspaces);
     }
 
     /// What need not be done on every turn.
@@ -338,14 +361,14 @@ impl Core {
         self.links.tend(now);
         self.clients.tend(self.clock.now);
         self.callers.tick();
-        let mut all_ready = true;
-        for (index, keyspace) in self.catalog.keyspaces.iter().enumerate() {
-            let is_ready = self.node.is_ready(keyspace.lane);
+        let mut all_ready = self.shared.knows_keyspaces();
+        for (keyspace, cells) in self.table.catalog.keyspaces.iter().zip(&self.table.cells) {
+            let lane = keyspace.lane;
+            let is_ready = self.node.is_ready(lane);
             all_ready &= is_ready;
-            self.shared.set_keyspace_ready(index, is_ready);
-            show::keyspace(&self.node, keyspace.lane, &self.shared, index);
-            let in_hand = self.clients.in_hand(index) + self.callers.in_hand(index);
-            self.shared.keyspaces[index].inflight.set(in_hand);
+            self.shared.set_keyspace_ready(cells, is_ready);
+            show::keyspace(&self.node, lane, cells);
+            cells.inflight.set(self.clients.in_hand(lane) + self.callers.in_hand(lane));
         }
         let progress = self.node.progress();
         let is_refilled = all_ready && progress.synced == progress.written;
@@ -368,11 +391,6 @@ impl Core {
         let is_empty = self.clients.is_empty() && self.callers.is_empty();
         self.stopping_since.is_some_and(|since| is_empty || is_late(since))
     }
-}
-
-fn wake(waker: &Arc<Waker>) -> impl Fn() + Send + Sync + 'static {
-    let waker = Arc::clone(waker);
-    move || drop(waker.wake())
 }
 
 fn wall() -> WallTime {

@@ -15,6 +15,7 @@
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
+//! | `keyspaces` | the keyspaces as the catalog has them now |
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | doors, one read, one write; what an event is about |
 
@@ -28,6 +29,7 @@ mod facts;
 mod faults;
 mod handshake;
 mod io;
+mod keyspaces;
 mod lanes;
 mod launch;
 mod links;
@@ -41,6 +43,7 @@ mod token;
 pub use calls::{Call, Calls, CallsInbox, Named, Told, calls};
 pub use desk::{Inbox, Question, Questions, Reply, questions};
 pub use faults::Fault;
+pub use keyspaces::Served;
 
 use crate::metrics::Shared;
 use crate::shutdown::Shutdown;

@@ -1,9 +1,10 @@
-//! What a turn lets out, and where it goes.
+//! What a turn lets out: to peers, clients, operators and the disk.
 
 use super::desk::Desk;
 use super::disk::Disk;
 use super::links::Links;
 use quorate_kernel::ids::Ticket;
+use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Batch;
@@ -16,6 +17,7 @@ pub(super) struct Out<'a> {
     pub links: &'a mut Links,
     pub desk: &'a mut Desk,
     pub answers: &'a mut Vec<(Ticket, Outcome)>,
+    pub fresh: &'a mut Option<Arc<Keyspaces>>,
     pub disk: &'a Disk,
 }
 
@@ -30,6 +32,10 @@ impl Host for Out<'_> {
 
     fn commit(&mut self, batch: Batch) {
         self.disk.commit(batch);
+    }
+
+    fn keyspaces(&mut self, keyspaces: &Arc<Keyspaces>) {
+        *self.fresh = Some(Arc::clone(keyspaces));
     }
 
     fn ring(&mut self, ring: &Arc<Ring>) {

@@ -8,6 +8,7 @@
 //! Age is counted in ticks of the core thread and not in time: a process that was frozen forgets
 //! nothing for it, while what was sent to it waits in its sockets.
 
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Outcome;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -17,8 +18,9 @@ const REQUESTS_MAX: usize = 65_536;
 /// For how many ticks a request is remembered: ten minutes of the core thread's work.
 const TICKS_MAX: u64 = 2_400;
 
-/// A request: the number of its keyspace, and the 16 bytes that its sender drew.
-pub(super) type Name = (usize, [u8; 16]);
+/// A request: the lane of its keyspace, which no other keyspace ever has, and the 16 bytes that its
+/// sender drew.
+pub(super) type Name = (LaneId, [u8; 16]);
 
 /// What is known of a request that arrives.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(super) enum Known {
     /// It is new: it was noted, and is to be done.
     New,
     /// It is being done, under this key.
-    InHand(usize),
+    InHand(u64),
     /// It was done.
     Done(Outcome),
     /// Another request had this name.
@@ -46,7 +48,7 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
-    InHand(usize),
+    InHand(u64),
     Done(Outcome),
 }
 
@@ -83,7 +85,7 @@ impl Remembered {
         &mut self,
         name: Name,
         digest: u64,
-        key: usize,
+        key: u64,
         age: Option<Duration>,
         tick: Duration,
     ) -> Known {
@@ -139,7 +141,7 @@ mod tests {
     const TICK: Duration = Duration::from_millis(250);
 
     fn name(number: u128) -> Name {
-        (0, number.to_be_bytes())
+        (LaneId(4), number.to_be_bytes())
     }
 
     impl Remembered {
@@ -161,7 +163,11 @@ mod tests {
         assert_eq!(all.again(1, TICK), Known::Done(Outcome::Deleted { existed: true }));
         assert_eq!(all.first(1), Known::Done(Outcome::Deleted { existed: true }));
         assert_eq!(all.arrive(name(1), 8, 3, None, TICK), Known::Reused, "it asks something else");
-        assert_eq!(all.arrive((1, name(1).1), 8, 3, None, TICK), Known::New, "another keyspace");
+        assert_eq!(
+            all.arrive((LaneId(5), name(1).1), 8, 3, None, TICK),
+            Known::New,
+            "another keyspace"
+        );
     }
 
     #[test]

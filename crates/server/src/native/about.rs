@@ -11,11 +11,11 @@ use quorate_api::v1;
 const FIELDS: [&str; 6] = ["group", "low", "high", "version", "members", "status"];
 
 /// The keyspaces as this host sees them.
-pub fn keyspaces(all: &Keyspaces, shared: &Shared) -> Vec<v1::Keyspace> {
-    all.iter().map(|one| keyspace(one, shared)).collect()
+pub fn keyspaces(all: &Keyspaces) -> Vec<v1::Keyspace> {
+    all.iter().map(keyspace).collect()
 }
 
-fn keyspace(keyspace: &Keyspace, shared: &Shared) -> v1::Keyspace {
+fn keyspace(keyspace: &Keyspace) -> v1::Keyspace {
     let entry = &keyspace.entry;
     v1::Keyspace {
         name: entry.name.clone(),
@@ -25,7 +25,7 @@ fn keyspace(keyspace: &Keyspace, shared: &Shared) -> v1::Keyspace {
         value_bytes_max: entry.value_bytes_max as u64,
         order: keyspace.order().into(),
         scan: Some(keyspace.promise()),
-        is_ready: shared.keyspaces[keyspace.number].is_ready(),
+        is_ready: keyspace.cells.is_ready(),
         mode: entry.mode.to_string(),
     }
 }
@@ -52,7 +52,7 @@ pub fn status(me: v1::Coordinator, all: &Keyspaces, shared: &Shared) -> v1::Stat
         stage: stage.into(),
         is_ready: health::is_ready(shared),
         uptime_seconds: shared.began.elapsed().as_secs(),
-        keyspaces: keyspaces(all, shared),
+        keyspaces: keyspaces(all),
         peers: peers.iter().map(|cells| peer(cells)).collect(),
     }
 }

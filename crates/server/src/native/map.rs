@@ -19,7 +19,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 /// How long a request id is.
 const REQUEST_ID_BYTES: usize = 16;
 /// What to do when a value does not fit.
-const SPLIT: &str = "split it, or use a keyspace that takes longer values (init --keyspace)";
+const SPLIT: &str =
+    "split it, or use a keyspace that takes longer values (quorate keyspace create)";
 
 /// A read of a key.
 pub fn get(keyspace: &Keyspace, key: Bytes, replicas: u32) -> Result<Operation, Problem> {

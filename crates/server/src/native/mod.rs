@@ -12,6 +12,7 @@
 //! | `map` | the one place where the API's words meet those of the kernel |
 //! | `keyspaces` | the keyspaces by name, and what listings of each promise |
 //! | `about` | what is told of hosts, keyspaces and the ring |
+//! | `room` | the memory of the doors |
 //! | [`problem`] | typed errors |
 //! | [`grpc`] | the gRPC door |
 //! | [`http`] | HTTP/JSON under `/v1` |
@@ -22,6 +23,7 @@ pub mod http;
 mod keyspaces;
 mod map;
 pub mod problem;
+mod room;
 pub mod scan;
 pub mod service;
 

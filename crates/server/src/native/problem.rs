@@ -28,6 +28,12 @@ pub fn no_keyspace(name: &str, known: &[&str]) -> Problem {
     Box::new(Error { field: String::from("keyspace"), ..*problem(Kind::NoKeyspace, what, right) })
 }
 
+/// The host has not heard of any keyspace yet.
+pub fn not_learnt() -> Problem {
+    let what = "the host has not learnt yet which keyspaces there are";
+    problem(Kind::NoQuorum, what, "send it again after a moment, or to another host")
+}
+
 /// Something is over its limit.
 pub fn too_large(field: &str, length: usize, limit: usize, right: &str) -> Problem {
     let what = format!("the {field} of {length} bytes is over the limit of {limit}");
@@ -117,7 +123,7 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::NoRoute => {
             problem(Kind::NoQuorum, what, "send it again after a moment, or to another host")
         }
-        Refusal::OutcomeUnknown => unknown(what),
+        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => unknown(what),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
         Refusal::Stopping => problem(Kind::Stopping, what, "send it to another host"),
         Refusal::TooLarge { what: field, length, limit } => {
@@ -126,7 +132,14 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::Unsupported => {
             unsupported(what, "use a keyspace whose engine does; Admin.Keyspaces lists them")
         }
-        Refusal::Membership { .. } => problem(Kind::Internal, what, REPORT),
+        Refusal::NotOpen => {
+            let right = "Admin.Keyspaces lists those there are; one made anew under this name is \
+                         another one";
+            let field = String::from("keyspace");
+            Box::new(Error { field, ..*problem(Kind::NoKeyspace, what, right) })
+        }
+        // Orders of operators do not come this way.
+        Refusal::Membership { .. } | Refusal::Catalog(_) => problem(Kind::Internal, what, REPORT),
     }
 }
 
@@ -139,6 +152,7 @@ pub fn word(kind: Kind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::keyspace::CatalogRefusal;
 
     #[test]
     fn only_an_unknown_outcome_may_have_applied() {
@@ -151,6 +165,9 @@ mod tests {
             (Refusal::Stopping, Kind::Stopping),
             (Refusal::TooLarge { what: "value", length: 9, limit: 8 }, Kind::TooLarge),
             (Refusal::Unsupported, Kind::Unsupported),
+            (Refusal::NotOpen, Kind::NoKeyspace),
+            (Refusal::CatalogUnknown, Kind::OutcomeUnknown),
+            (Refusal::Catalog(CatalogRefusal::NotLearnt), Kind::Internal),
         ];
         for (refusal, kind) in table {
             let problem = refused(&refusal);

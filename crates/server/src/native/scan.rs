@@ -87,7 +87,7 @@ impl Listing {
     /// # Errors
     /// The request breaks a rule.
     pub fn new(native: &Native, request: v1::ScanRequest) -> Result<Listing, Problem> {
-        let keyspace = Arc::clone(native.keyspaces.find(&request.keyspace)?);
+        let keyspace = native.find(&request.keyspace)?;
         let has_range = request.from.is_some() || request.to.is_some();
         if has_range && keyspace.order() != v1::ScanOrder::Key {
             let what = "this keyspace does not keep its keys in order, so it has no ranges";

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use quorate_api::v1;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::{Operation, Outcome};
-use quorate_node::catalog::Catalog;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -29,7 +28,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The native API on this host.
 #[derive(Clone)]
 pub struct Native {
-    pub(super) keyspaces: Arc<Keyspaces>,
     pub(super) shared: Arc<Shared>,
     calls: Arc<Calls>,
     questions: Arc<Questions>,
@@ -47,18 +45,16 @@ pub struct Asking {
 }
 
 impl Native {
-    /// The API on a host with this catalog.
+    /// The API on a host.
     #[must_use]
     pub fn new(
-        catalog: &Catalog,
         shared: Arc<Shared>,
         calls: Arc<Calls>,
         questions: Arc<Questions>,
         timeout: Duration,
     ) -> Native {
-        let keyspaces = Arc::new(Keyspaces::of(catalog));
         let me = map::coordinator(Incarnation { node: shared.node, start: shared.start });
-        Native { keyspaces, shared, calls, questions, timeout, me }
+        Native { shared, calls, questions, timeout, me }
     }
 
     /// The host and its start.
@@ -67,10 +63,20 @@ impl Native {
         self.me
     }
 
+    /// The keyspaces at the moment.
+    fn all(&self) -> Keyspaces {
+        Keyspaces(self.calls.keyspaces())
+    }
+
+    /// The keyspace that has this name at the moment.
+    pub(super) fn find(&self, name: &str) -> Result<Arc<Keyspace>, Problem> {
+        self.all().find(name).map(Arc::clone)
+    }
+
     /// The longest value that any keyspace takes.
     #[must_use]
     pub fn value_bytes_max(&self) -> usize {
-        self.keyspaces.value_bytes_max()
+        self.all().value_bytes_max()
     }
 
     /// The memory that a door takes for requests and answers: room for some of the longest values.
@@ -84,7 +90,7 @@ impl Native {
     /// # Errors
     /// There is no such keyspace.
     pub fn value_bytes_max_of(&self, keyspace: &str) -> Result<usize, Problem> {
-        Ok(self.keyspaces.find(keyspace)?.entry.value_bytes_max)
+        Ok(self.find(keyspace)?.entry.value_bytes_max)
     }
 
     /// Says who answered.
@@ -106,12 +112,12 @@ impl Native {
 
     pub(super) async fn call(
         &self,
-        keyspace: &Keyspace,
+        keyspace: &Arc<Keyspace>,
         operation: Operation,
         deadline: Instant,
         named: Option<Named>,
     ) -> Result<(Outcome, bool), Problem> {
-        let call = Call { keyspace: keyspace.number, operation, deadline, named };
+        let call = Call { keyspace: Arc::clone(keyspace), operation, deadline, named };
         let told: Told = self.calls.call(call).await;
         map::ended(told, self.me)
     }
@@ -125,17 +131,17 @@ impl Native {
         request: v1::GetRequest,
         asking: &Asking,
     ) -> Result<v1::GetResponse, Problem> {
-        let keyspace = self.keyspaces.find(&request.keyspace)?;
-        let operation = map::get(keyspace, request.key, request.replicas)?;
+        let keyspace = self.find(&request.keyspace)?;
+        let operation = map::get(&keyspace, request.key, request.replicas)?;
         let deadline = self.deadline(request.timeout_ms, asking);
-        let reading = self.read(keyspace, operation, deadline, asking).await?;
+        let reading = self.read(&keyspace, operation, deadline, asking).await?;
         Ok(v1::GetResponse { reading: Some(reading), coordinator: Some(self.me) })
     }
 
     /// Reads one key; its value is counted as memory of the request.
     pub(super) async fn read(
         &self,
-        keyspace: &Keyspace,
+        keyspace: &Arc<Keyspace>,
         operation: Operation,
         deadline: Instant,
         asking: &Asking,
@@ -155,10 +161,10 @@ impl Native {
         request: v1::PutRequest,
         asking: &Asking,
     ) -> Result<v1::PutResponse, Problem> {
-        let keyspace = self.keyspaces.find(&request.keyspace)?;
-        let operation = map::put(keyspace, request.key, request.value, &request.context)?;
+        let keyspace = self.find(&request.keyspace)?;
+        let operation = map::put(&keyspace, request.key, request.value, &request.context)?;
         let options = request.options.unwrap_or_default();
-        let (outcome, is_repeated) = self.write(keyspace, operation, &options, asking).await?;
+        let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
         let context = map::written(&outcome)?;
         Ok(v1::PutResponse { coordinator: Some(self.me), is_repeated, context })
     }
@@ -172,17 +178,17 @@ impl Native {
         request: v1::DeleteRequest,
         asking: &Asking,
     ) -> Result<v1::DeleteResponse, Problem> {
-        let keyspace = self.keyspaces.find(&request.keyspace)?;
-        let operation = map::delete(keyspace, request.key, &request.context)?;
+        let keyspace = self.find(&request.keyspace)?;
+        let operation = map::delete(&keyspace, request.key, &request.context)?;
         let options = request.options.unwrap_or_default();
-        let (outcome, is_repeated) = self.write(keyspace, operation, &options, asking).await?;
+        let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
         let (existed, context) = map::deleted(&outcome)?;
         Ok(v1::DeleteResponse { coordinator: Some(self.me), is_repeated, existed, context })
     }
 
     async fn write(
         &self,
-        keyspace: &Keyspace,
+        keyspace: &Arc<Keyspace>,
         operation: Operation,
         options: &v1::WriteOptions,
         asking: &Asking,
@@ -201,18 +207,18 @@ impl Native {
         request: v1::BatchGetRequest,
         asking: &Asking,
     ) -> Result<v1::BatchGetResponse, Problem> {
-        let keyspace = self.keyspaces.find(&request.keyspace)?;
+        let keyspace = self.find(&request.keyspace)?;
         if request.keys.len() > BATCH_KEYS_MAX {
             let what = format!("{} keys in one batch", request.keys.len());
             let right = format!("ask for at most {BATCH_KEYS_MAX} keys at a time");
             return Err(problem::invalid("keys", what, right));
         }
-        let get = |key: Bytes| map::get(keyspace, key, request.replicas);
+        let get = |key: Bytes| map::get(&keyspace, key, request.replicas);
         let operations: Vec<Operation> =
             request.keys.into_iter().map(get).collect::<Result<_, _>>()?;
         let deadline = self.deadline(request.timeout_ms, asking);
         let limit = BATCH_BYTES_MAX;
-        let readings = self.read_all(keyspace, operations, deadline, limit, asking).await?;
+        let readings = self.read_all(&keyspace, operations, deadline, limit, asking).await?;
         Ok(v1::BatchGetResponse { readings, coordinator: Some(self.me) })
     }
 
@@ -253,13 +259,13 @@ impl Native {
     /// `Admin.Keyspaces`.
     #[must_use]
     pub fn keyspaces(&self) -> v1::KeyspacesResponse {
-        v1::KeyspacesResponse { keyspaces: about::keyspaces(&self.keyspaces, &self.shared) }
+        v1::KeyspacesResponse { keyspaces: about::keyspaces(&self.all()) }
     }
 
     /// `Admin.Status`.
     #[must_use]
     pub fn status(&self) -> v1::StatusResponse {
-        about::status(self.me, &self.keyspaces, &self.shared)
+        about::status(self.me, &self.all(), &self.shared)
     }
 
     /// `Admin.Ring`.

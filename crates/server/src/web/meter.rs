@@ -18,6 +18,8 @@ use thiserror::Error;
 #[derive(Debug)]
 pub struct Budget {
     left: AtomicUsize,
+    /// All of it.
+    bytes: AtomicUsize,
 }
 
 /// What one request has taken of the budget.
@@ -36,7 +38,15 @@ impl Budget {
     /// A budget of this many bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Arc<Budget> {
-        Arc::new(Budget { left: AtomicUsize::new(bytes) })
+        Arc::new(Budget { left: AtomicUsize::new(bytes), bytes: AtomicUsize::new(bytes) })
+    }
+
+    /// Adds what is missing of this many bytes; takes nothing away.
+    pub fn grow(&self, bytes: usize) {
+        let before = self.bytes.fetch_max(bytes, Ordering::Relaxed);
+        if before < bytes {
+            self.left.fetch_add(bytes - before, Ordering::Relaxed);
+        }
     }
 
     /// The allowance of a request that has taken nothing yet.
@@ -53,6 +63,12 @@ impl Budget {
 }
 
 impl Allowance {
+    /// The budget that it takes from.
+    #[must_use]
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// Takes bytes from the budget.
     ///
     /// # Errors
@@ -251,6 +267,19 @@ mod tests {
         drop(other);
         drop(one);
         assert_eq!(budget.left(), 100);
+    }
+
+    #[test]
+    fn a_budget_grows_and_never_shrinks() {
+        let budget = Budget::new(100);
+        let one = budget.allowance();
+        assert!(one.take(90).is_ok() && one.take(20).is_err());
+        one.budget().grow(150);
+        one.budget().grow(120);
+        assert_eq!(budget.left(), 60);
+        assert!(one.take(60).is_ok());
+        drop(one);
+        assert_eq!(budget.left(), 150);
     }
 
     #[tokio::test]

@@ -8,10 +8,10 @@ use std::net::TcpStream;
 
 /// What was answered.
 #[derive(Debug)]
-struct Answer {
-    status: u16,
+pub struct Answer {
+    pub status: u16,
     head: String,
-    body: Vec<u8>,
+    pub body: Vec<u8>,
 }
 
 impl Answer {
@@ -26,7 +26,7 @@ impl Answer {
     }
 
     /// The kind of an error that says everything it must.
-    fn kind(&self) -> String {
+    pub fn kind(&self) -> String {
         let error = self.json()["error"].clone();
         let says = |name: &str| error[name].as_str().is_some_and(|text| !text.is_empty());
         assert!(says("what") && says("right") && error["may_have_applied"].is_boolean(), "{error}");
@@ -36,7 +36,7 @@ impl Answer {
 
 /// Asks until a quorum answers: on a machine that is too busy for the hosts' pings requests are
 /// refused for a moment, and such a refusal promises that nothing was changed.
-fn ask(address: &str, head: &str, body: &[u8]) -> Answer {
+pub fn ask(address: &str, head: &str, body: &[u8]) -> Answer {
     let mut answer = ask_once(address, head, body);
     until("a quorum answers", || {
         let is_refused = answer.status == 503 && answer.kind() == "no_quorum";

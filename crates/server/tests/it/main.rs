@@ -16,6 +16,7 @@ mod grpc;
 mod http;
 mod init;
 mod join;
+mod keyspaces;
 mod lab;
 mod load;
 mod mishaps;

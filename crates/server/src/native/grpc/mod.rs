@@ -5,8 +5,11 @@
 
 mod admin;
 mod kv;
+mod limited;
 
+use self::limited::Limited;
 use super::problem::{self, Problem};
+use super::room;
 use super::service::{Asking, Native};
 use crate::admin::health;
 use crate::metrics::Shared;
@@ -14,12 +17,11 @@ use crate::web::{Allowance, App, Budget, Patience, serve};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, Version};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use quorate_api::v1::admin_server::AdminServer;
-use quorate_api::v1::kv_server::KvServer;
 use quorate_api::{DESCRIPTOR_SET, details};
-use quorate_kernel::limits::KEY_BYTES_MAX;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -99,10 +101,8 @@ fn router<H: tonic_health::pb::health_server::Health>(
     native: Native,
     health: tonic_health::pb::health_server::HealthServer<H>,
 ) -> Router {
-    let message_bytes_max = native.value_bytes_max() + KEY_BYTES_MAX + MESSAGE_SLACK;
-    let kv = KvServer::new(native.clone())
-        .max_decoding_message_size(message_bytes_max)
-        .max_encoding_message_size(usize::MAX);
+    let kv = Limited(native.clone());
+    let room = from_fn_with_state(native.clone(), room::make);
     let admin = AdminServer::new(native).max_decoding_message_size(MESSAGE_SLACK);
     let described = || {
         tonic_reflection::server::Builder::configure()
@@ -116,7 +116,7 @@ fn router<H: tonic_health::pb::health_server::Health>(
         .add_service(health)
         .add_service(reflection)
         .add_service(reflection_old);
-    routes.into_axum_router().layer(from_fn(only_http2))
+    routes.into_axum_router().layer(room).layer(from_fn(only_http2))
 }
 
 /// Tells a client without HTTP/2 what this door is.
@@ -129,26 +129,29 @@ async fn only_http2(request: Request<Body>, next: Next) -> Response<Body> {
 }
 
 /// Has the health service tell what `/readyz` does.
-async fn report(reporter: HealthReporter, shared: Arc<Shared>) {
+async fn report(mut reporter: HealthReporter, shared: Arc<Shared>) {
     let word = |is_ready: bool| match is_ready {
         true => ServingStatus::Serving,
         false => ServingStatus::NotServing,
     };
-    let mut told: Option<Vec<bool>> = None;
+    let mut told: BTreeMap<String, bool> = BTreeMap::new();
     loop {
         let is_ready = health::is_ready(&shared);
-        let mut now = vec![is_ready];
-        now.extend(shared.keyspaces.iter().map(|keyspace| keyspace.is_ready()));
-        if told.as_ref() != Some(&now) {
-            for service in ["", "quorate.v1.Kv", "quorate.v1.Admin"] {
-                reporter.set_service_status(service, word(is_ready)).await;
-            }
-            for (keyspace, is_ready) in shared.keyspaces.iter().zip(&now[1..]) {
-                let service = format!("keyspace/{}", keyspace.name);
+        let services = ["", "quorate.v1.Kv", "quorate.v1.Admin"];
+        let mut now: BTreeMap<String, bool> =
+            services.into_iter().map(|service| (service.to_owned(), is_ready)).collect();
+        for keyspace in shared.keyspaces().iter() {
+            now.insert(format!("keyspace/{}", keyspace.name), keyspace.is_ready());
+        }
+        for (service, is_ready) in &now {
+            if told.get(service) != Some(is_ready) {
                 reporter.set_service_status(service, word(*is_ready)).await;
             }
-            told = Some(now);
         }
+        for dropped in told.keys().filter(|service| !now.contains_key(*service)) {
+            reporter.clear_service_status(dropped).await;
+        }
+        told = now;
         tokio::time::sleep(HEALTH_EVERY).await;
     }
 }

@@ -18,12 +18,13 @@ mod ask;
 mod kv;
 
 use super::problem::{self, Problem};
+use super::room;
 use super::service::Native;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
@@ -41,6 +42,7 @@ pub fn router(native: Native) -> Router {
         .route("/v1/{*path}", axum::routing::any(no_path))
         .method_not_allowed_fallback(no_method)
         .layer(from_fn(no_pages))
+        .layer(from_fn_with_state(native.clone(), room::make))
         .with_state(native)
 }
 

@@ -1,6 +1,7 @@
 //! The gRPC door: what a register does, and what is refused and how.
 
 mod abuse;
+mod online;
 
 use crate::client::Client;
 use crate::cluster::Cluster;
