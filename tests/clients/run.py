@@ -24,7 +24,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TARGET = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
 SUITE_SECONDS = 600
-SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java"]
+SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "grpc", "http"]
+# What plain Redis does not speak.
+NATIVE = ["grpc", "http"]
+# What needs the virtual environment.
+PYTHON = {"redis-py": "test_redis_py", "grpc": "test_grpc", "http": "test_http"}
 
 
 def main():
@@ -67,7 +71,12 @@ def run(server, options):
     environment["QUORATE"] = "1" if is_ours else "0"
     if is_ours:
         environment["RESP_ENDPOINT_SECOND"] = server.endpoint(2)
+        for door in ("grpc", "http"):
+            environment[f"{door.upper()}_ENDPOINT"] = server.endpoint(1, door)
+            environment[f"{door.upper()}_ENDPOINT_SECOND"] = server.endpoint(2, door)
     names = options.suite or SUITES
+    if not is_ours:
+        names = [name for name in names if name not in NATIVE]
     failed = [name for name in names if not suite(name, name, environment)]
     if is_ours:
         environment["RESP_ENDPOINT"] = server.endpoint(2)
@@ -83,15 +92,14 @@ def suite(name, title, environment):
     command, folder = {
         "redis-cli": ([sys.executable, "-m", "unittest", "test_redis_cli"], HERE),
         "redis-benchmark": ([sys.executable, "-m", "unittest", "test_redis_benchmark"], HERE),
-        "redis-py": (None, HERE),
         "go-redis": (["go", "test", "-count=1", "./..."], os.path.join(HERE, "go")),
         "java": (
             ["mvn", "-q", "-B", "-ntp", f"-Doutput.directory={TARGET}/java", "test"],
             os.path.join(HERE, "java"),
         ),
-    }[name]
-    if name == "redis-py":
-        command = [virtual_python(), "-m", "unittest", "test_redis_py"]
+    }.get(name, (None, HERE))
+    if name in PYTHON:
+        command = [virtual_python(), "-m", "unittest", PYTHON[name]]
     print(f"== {title}: {' '.join(command)}", flush=True)
     begun = time.monotonic()
     try:

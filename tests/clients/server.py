@@ -45,9 +45,9 @@ class Cluster:
         if len(self.hosts) != 3:
             raise Failure(f"three hosts were promised: {line!r}")
 
-    def endpoint(self, number):
-        """Where host `number` (from one) speaks RESP."""
-        return self.hosts[number - 1]["resp"]
+    def endpoint(self, number, door="resp"):
+        """Where a door of host `number` (from one) is."""
+        return self.hosts[number - 1][door]
 
     def stop(self):
         """Interrupts it as Ctrl-C does; it must end well and leave no process behind."""

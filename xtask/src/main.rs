@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `tidy` | checks the rules of this code base that a program can check |
 //! | `sweep` | builds the simulator and runs every scenario over a range of seeds |
+//! | `proto` | writes the code generated from the native API's schema anew |
 //! | `mutants` | builds each planted bug and lets the simulator condemn it |
 //! | `ci` | all of the above after formatting and lints, and every test |
 
 mod ci;
 mod mutants;
+mod proto;
 mod run;
 mod sweep;
 mod tidy;
@@ -23,6 +25,7 @@ usage: cargo xtask COMMAND
        --tighten    lower the ratchet's exceptions to what they are now
   sweep [ARGUMENT...]             build the simulator and run it; arguments are the
                                   simulator's own (default: --seeds 0..400)
+  proto                           write the code of the native API's schema anew
   mutants [NAME...]               run the planted bugs of xtask/mutants.txt (default: all)
   ci                              everything, in the order of cost";
 
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let result = match arguments.first().map(String::as_str) {
         Some("tidy") => tidy::command(rest),
         Some("sweep") => sweep::command(rest),
+        Some("proto") => proto::command(rest),
         Some("mutants") => mutants::command(rest),
         Some("ci") => ci::command(rest),
         Some("help" | "--help" | "-h") | None => {

@@ -11,6 +11,8 @@
 //! | [`host`] | one host: the core thread, its sockets and the disk thread |
 //! | [`metrics`] | what the threads of a host tell the outside |
 //! | [`admin`] | the HTTP door: health, metrics, status |
+//! | [`native`] | the native API behind gRPC and HTTP/JSON |
+//! | [`web`] | what the doors on HTTP share: connections within bounds |
 //! | [`shutdown`] | the one request to stop |
 //! | [`logging`] | log lines |
 
@@ -22,6 +24,8 @@ pub mod host;
 pub mod lab;
 pub mod logging;
 pub mod metrics;
+pub mod native;
 pub mod provision;
 pub mod ring;
 pub mod shutdown;
+pub mod web;

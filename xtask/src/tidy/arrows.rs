@@ -7,7 +7,9 @@ use super::Finding;
 use super::tree::Tree;
 
 /// Each crate below `crates/` with the crates of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 11] = [
+    ("api", &[]),
+    ("client", &["api"]),
     ("kernel", &[]),
     ("protocols", &["kernel"]),
     ("doors", &["kernel"]),
@@ -16,7 +18,21 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("node", &["kernel", "protocols"]),
     ("bench", &["kernel", "doors"]),
     ("sim", &["kernel", "protocols", "doors", "check", "store", "node"]),
-    ("server", &["kernel", "protocols", "doors", "check", "store", "node", "sim", "bench"]),
+    (
+        "server",
+        &[
+            "kernel",
+            "protocols",
+            "doors",
+            "check",
+            "store",
+            "node",
+            "sim",
+            "bench",
+            "api",
+            "client",
+        ],
+    ),
 ];
 
 /// The tables of a manifest that name dependencies.

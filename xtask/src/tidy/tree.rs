@@ -11,7 +11,7 @@ const PLACES: [&str; 4] = ["crates", "tests", "xtask", "Cargo.toml"];
 const ENDINGS: [&str; 7] = [".rs", ".py", ".go", ".java", ".sh", ".toml", ".txt"];
 
 /// Folders that tools fill, not people.
-const GENERATED: [&str; 3] = ["target", "__pycache__", "corpus"];
+const GENERATED: [&str; 4] = ["target", "__pycache__", "corpus", "generated"];
 
 /// A snapshot of the repository's text files; paths are relative, with slashes.
 #[derive(Default)]

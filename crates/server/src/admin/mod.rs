@@ -14,6 +14,7 @@
 //! | `holds` | `/holds` |
 //! | `keyspaces` | `/keyspaces`, `/control/keyspace/create`, `alter`, `drop`, `replace` |
 //! | `join` | `/join` |
+//! | [`crate::native::http`] | `/v1/...` |
 
 pub mod exposition;
 pub mod health;
@@ -27,6 +28,8 @@ pub use join::SECRET_HEADER;
 
 use crate::host::Questions;
 use crate::metrics::Shared;
+use crate::native::http;
+use crate::web::{App, Budget, Exhausted, Patience, serve};
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -41,10 +44,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::oneshot;
-
-/// How long clients may take for the last answers when the door closes.
-const FAREWELL: Duration = Duration::from_secs(1);
+use tokio::sync::watch;
 
 /// What the door answers from.
 pub struct Door {
@@ -58,12 +58,25 @@ pub struct Door {
     pub timeout: Duration,
     /// Whether frames may be dropped and delayed on purpose.
     pub takes_faults: bool,
+    /// What else is served here.
+    pub api: Api,
 }
+
+/// The native API as this door serves it.
+pub struct Api {
+    /// Its routes.
+    pub router: Router,
+    /// The memory for its requests and answers.
+    pub budget_bytes: usize,
+}
+
+/// The most connections at once; one more waits until another closes.
+const CONNECTIONS_MAX: usize = 1_024;
 
 /// The HTTP door while it is open. Closed when dropped.
 pub struct Admin {
     address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
+    stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -81,33 +94,29 @@ impl Admin {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let serve = async move {
+        let (stop, stopped) = watch::channel(false);
+        let run = async move {
             tokio::spawn(beside);
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let (parting, mut has_parted) = tokio::sync::watch::channel(());
-            let stopped = async move {
-                drop(stopped.await);
-                drop(parting);
+            let budget = Budget::new(door.api.budget_bytes);
+            let app = App {
+                router: router(door),
+                late: http::late,
+                exhausted: || Exhausted.into(),
+                budget,
+                patience: Patience::default(),
+                connections_max: CONNECTIONS_MAX,
+                is_http1: true,
             };
-            let server = axum::serve(listener, router(Arc::new(door)));
-            let server = server.with_graceful_shutdown(stopped).into_future();
-            let too_late = async move {
-                drop(has_parted.changed().await);
-                tokio::time::sleep(FAREWELL).await;
-            };
-            tokio::select! {
-                result = server => result,
-                () = too_late => Ok(()),
-            }
+            serve(listener, app, stopped).await
         };
-        let run = move || {
-            if let Err(error) = runtime.block_on(serve) {
+        let turn = move || {
+            if let Err(error) = runtime.block_on(run) {
                 tracing::error!(event = "http_door_failed", %error, "health and metrics are gone");
             }
         };
-        let thread = std::thread::Builder::new().name(String::from("admin")).spawn(run)?;
-        Ok(Admin { address, stop: Some(stop), thread: Some(thread) })
+        let thread = std::thread::Builder::new().name(String::from("admin")).spawn(turn)?;
+        Ok(Admin { address, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -119,15 +128,16 @@ impl Admin {
 
 impl Drop for Admin {
     fn drop(&mut self) {
-        // Dropping the sender stops the thread; a thread that panicked has already said so.
-        drop(self.stop.take());
+        // A thread that panicked has already said so.
+        let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn router(door: Arc<Door>) -> Router {
+fn router(mut door: Door) -> Router {
+    let api = std::mem::take(&mut door.api.router);
     let health = |probe: Probe| {
         get(move |State(door): State<Arc<Door>>, Query(pairs): Query<Vec<(String, String)>>| {
             let answer = health::answer(probe, &Question::of(pairs), &door.shared);
@@ -163,7 +173,8 @@ fn router(door: Arc<Door>) -> Router {
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
         .route("/holds", get(holds::holds))
-        .with_state(door)
+        .with_state(Arc::new(door))
+        .merge(api)
 }
 
 async fn metrics(State(door): State<Arc<Door>>) -> Response {
@@ -210,6 +221,7 @@ mod tests {
             questions,
             timeout: Duration::from_secs(5),
             takes_faults: false,
+            api: Api { router: Router::new(), budget_bytes: 1 << 20 },
         };
         let admin = Admin::open(any, door, async {}).expect("a free port");
         let ask = |path: &str| {

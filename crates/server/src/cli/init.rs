@@ -76,6 +76,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                     "cluster": doors.cluster,
                     "http": doors.http.to_string(),
                     "resp": doors.resp.to_string(),
+                    "grpc": doors.grpc.to_string(),
                 })
             })
             .collect();
@@ -91,11 +92,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .iter()
         .zip(&plan.hosts)
         .map(|((host, data), doors)| {
-            let (http, resp) = (doors.http.to_string(), doors.resp.to_string());
-            vec![host.to_string(), data.display().to_string(), doors.cluster.clone(), http, resp]
+            let mut line = vec![host.to_string(), data.display().to_string()];
+            line.push(doors.cluster.clone());
+            line.extend([doors.http, doors.resp, doors.grpc].map(|door| door.to_string()));
+            line
         })
         .collect();
-    let table = columns("  ", &["HOST", "DATA", "CLUSTER", "HTTP", "RESP"], &lines);
+    let table = columns("  ", &["HOST", "DATA", "CLUSTER", "HTTP", "RESP", "GRPC"], &lines);
     let first = directories[0].1.display();
     write!(
         stdout(),

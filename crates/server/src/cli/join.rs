@@ -130,8 +130,8 @@ fn doors(args: &JoinArgs, config: &Config) -> Result<Doors, Failure> {
         }
         None => bind.to_string(),
     };
-    let (http, resp) = (config.http.bind, config.resp.bind);
-    Ok(Doors { cluster: address, cluster_bind: bind, http, resp })
+    let (http, resp, grpc) = (config.http.bind, config.resp.bind, config.grpc.bind);
+    Ok(Doors { cluster: address, cluster_bind: bind, http, resp, grpc })
 }
 
 fn shown_secret(args: &JoinArgs) -> Result<Secret, Failure> {

@@ -15,7 +15,7 @@
 //! | [`shutdown`] | `shutdown` |
 //! | [`init`] | `init` |
 //! | [`check`] | `check` |
-//! | [`server`] | `server` |
+//! | [`server`], `doors` | `server`, and its doors that have threads of their own |
 //! | [`join`] | `server --join` |
 //! | [`config`] | `config check`, `config show`, `config reference` |
 //! | [`meta`] | `completion`, `version`, `exit-codes` |
@@ -24,6 +24,7 @@ pub mod check;
 pub mod client;
 pub mod config;
 pub mod data;
+mod doors;
 pub mod exit;
 pub mod explain;
 pub mod http;

@@ -1,9 +1,9 @@
 //! `server`: one host, from its data directory.
 
 use super::exit::{Code, Failure};
-use super::join;
 use super::output::Output;
-use crate::admin::{Admin, Door, health};
+use super::{doors, join};
+use crate::admin::health;
 use crate::config::{Config, Environment, Loaded, Sources};
 use crate::metrics::Shared;
 use crate::ring::founding::{self, ring_hosts};
@@ -55,6 +55,9 @@ pub struct Settings {
     /// Where the HTTP door listens
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// Where the gRPC door listens
+    #[arg(long, value_name = "ADDRESS")]
+    grpc: Option<SocketAddr>,
     /// Where the door for other hosts listens
     #[arg(long, value_name = "ADDRESS")]
     cluster: Option<SocketAddr>,
@@ -91,6 +94,7 @@ impl Settings {
         flag("--data", "node.data", self.data.as_ref().map(|path| path.display().to_string()));
         flag("--resp", "resp.bind", self.resp.map(|address| address.to_string()));
         flag("--http", "http.bind", self.http.map(|address| address.to_string()));
+        flag("--grpc", "grpc.bind", self.grpc.map(|address| address.to_string()));
         flag("--cluster", "cluster.bind", self.cluster.map(|address| address.to_string()));
         flag("--insecure", "node.insecure", self.insecure.then(|| String::from("true")));
         flag("--log-level", "log.level", self.log_level.clone());
@@ -114,6 +118,8 @@ pub struct ReadyLine {
     pub cluster: SocketAddr,
     /// Its RESP door.
     pub resp: SocketAddr,
+    /// Its gRPC door.
+    pub grpc: SocketAddr,
 }
 
 /// Runs `server`, until the host is told to stop or must.
@@ -143,31 +149,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (announced, asked) = (Arc::clone(&shared), Arc::clone(&shutdown));
     let is_json = args.output.is_json();
     let bound = Arc::new(std::sync::OnceLock::new());
-    let http = Arc::clone(&bound);
+    let found = Arc::clone(&bound);
     let beside = async move {
         tokio::select! {
-            () = announce(&announced, &data, &http, is_json) => {}
+            () = announce(&announced, &data, &found, is_json) => {}
             () = stop_on_signal(&asked) => {}
         }
     };
-    let (questions, inbox) = host::questions();
-    let door = Door {
-        shared: Arc::clone(&shared),
-        identity: identity.clone(),
-        questions,
-        timeout: config.limits.request_timeout.0,
-        takes_faults: config.dev.faults,
-    };
-    let admin = Admin::open(config.http.bind, door, beside).map_err(|error| {
-        Failure::failed(format!("the http door cannot listen on {}: {error}", config.http.bind))
-    })?;
-    bound.set(admin.address()).expect("the address is set once");
+    let ((questions, inbox), (calls, calls_inbox)) = (host::questions(), host::calls());
+    let (admin, grpc) = doors::open(&config, identity, &shared, questions, calls, beside)?;
+    bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
     let options = host::Options {
         directory,
         resp: config.resp.bind,
         cluster: config.cluster.bind,
         hosts,
         questions: inbox,
+        calls: calls_inbox,
         balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
@@ -183,7 +181,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         shutdown,
     };
     let result = host::run(options);
-    drop(admin);
+    drop((grpc, admin));
     match &result {
         Ok(()) => tracing::info!(event = "host_stopped"),
         Err(error) => tracing::error!(event = "host_failed", %error),
@@ -281,13 +279,13 @@ async fn stop_on_signal(shutdown: &Shutdown) {
 async fn announce(
     shared: &Shared,
     data: &std::path::Path,
-    http: &std::sync::OnceLock<SocketAddr>,
+    found: &std::sync::OnceLock<(SocketAddr, SocketAddr)>,
     is_json: bool,
 ) {
     while !health::is_ready(shared) {
         shared.changed().await;
     }
-    if let (Some(doors), Some(http)) = (shared.doors(), http.get().copied()) {
+    if let (Some(doors), Some((http, grpc))) = (shared.doors(), found.get().copied()) {
         let line = ReadyLine {
             host: shared.host,
             pid: std::process::id(),
@@ -295,6 +293,7 @@ async fn announce(
             http,
             cluster: doors.cluster,
             resp: doors.resp,
+            grpc,
         };
         tracing::info!(event = "host_ready", resp = %line.resp, http = %line.http);
         // Nobody may be listening, and the host serves all the same.
@@ -307,8 +306,11 @@ fn text_of(line: &ReadyLine, is_json: bool) -> String {
     if is_json {
         return serde_json::to_string(line).expect("a ready line has only texts and numbers");
     }
-    let ReadyLine { host, pid, resp, http, cluster, .. } = line;
-    format!("host {host} is ready: process {pid}, resp {resp}, http {http}, cluster {cluster}")
+    let ReadyLine { host, pid, resp, http, grpc, cluster, .. } = line;
+    format!(
+        "host {host} is ready: process {pid}, resp {resp}, http {http}, grpc {grpc}, cluster \
+         {cluster}"
+    )
 }
 
 #[cfg(test)]
@@ -326,12 +328,14 @@ mod tests {
             http: "127.0.0.1:7422".parse().expect("an address"),
             cluster: "127.0.0.1:7421".parse().expect("an address"),
             resp: "127.0.0.1:7423".parse().expect("an address"),
+            grpc: "127.0.0.1:7424".parse().expect("an address"),
         };
         let json = text_of(&line, true);
         assert_eq!(
             json,
             "{\"host\":2,\"pid\":7,\"data\":\"/d/host-2\",\"http\":\"127.0.0.1:7422\",\
-             \"cluster\":\"127.0.0.1:7421\",\"resp\":\"127.0.0.1:7423\"}"
+             \"cluster\":\"127.0.0.1:7421\",\"resp\":\"127.0.0.1:7423\",\
+             \"grpc\":\"127.0.0.1:7424\"}"
         );
         assert_eq!(serde_json::from_str::<ReadyLine>(&json).expect("its own form"), line);
         assert!(text_of(&line, false).contains("resp 127.0.0.1:7423"));

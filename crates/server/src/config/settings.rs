@@ -17,6 +17,8 @@ pub struct Config {
     pub cluster: Cluster,
     /// The HTTP door.
     pub http: Http,
+    /// The gRPC door.
+    pub grpc: Grpc,
     /// The store.
     pub store: Store,
     /// Bounds.
@@ -70,6 +72,15 @@ pub struct Http {
     pub bind: SocketAddr,
 }
 
+/// The gRPC door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grpc {
+    /// Where it listens.
+    pub bind: SocketAddr,
+    /// The most connections at once.
+    pub clients_max: u32,
+}
+
 /// The store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
@@ -120,6 +131,8 @@ pub const CLUSTER_PORT: u16 = 7411;
 pub const HTTP_PORT: u16 = 7412;
 /// The default port of the RESP door.
 pub const RESP_PORT: u16 = 7413;
+/// The default port of the gRPC door.
+pub const GRPC_PORT: u16 = 7414;
 
 impl Default for Config {
     fn default() -> Config {
@@ -136,6 +149,7 @@ impl Default for Config {
                 transfer_rate: Size(0),
             },
             http: Http { bind: loopback(HTTP_PORT) },
+            grpc: Grpc { bind: loopback(GRPC_PORT), clients_max: 1_000 },
             store: Store {
                 cache: Size(32 * MIB),
                 memtable: Size(64 * MIB),
@@ -153,7 +167,12 @@ impl Default for Config {
 impl Config {
     /// The doors and where each is to listen.
     #[must_use]
-    pub fn doors(&self) -> [(&'static str, SocketAddr); 3] {
-        [("cluster", self.cluster.bind), ("http", self.http.bind), ("resp", self.resp.bind)]
+    pub fn doors(&self) -> [(&'static str, SocketAddr); 4] {
+        [
+            ("cluster", self.cluster.bind),
+            ("http", self.http.bind),
+            ("resp", self.resp.bind),
+            ("grpc", self.grpc.bind),
+        ]
     }
 }

@@ -56,8 +56,8 @@ pub struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(HOSTS_MAX)))]
     #[arg(value_name = "COUNT")]
     pub hosts: Option<u32>,
-    /// Host i has port PORT + 10 i + 1 for other hosts, + 2 for HTTP, + 3 for RESP
-    /// [default: 7400]
+    /// Host i has port PORT + 10 i + 1 for other hosts, + 2 for HTTP, + 3 for RESP,
+    /// + 4 for gRPC [default: 7400]
     #[arg(long, value_name = "PORT")]
     pub port_base: Option<u16>,
     /// How durable a new cluster's data is before it is acknowledged: sync, periodic=50ms or

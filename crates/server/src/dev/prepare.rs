@@ -111,7 +111,7 @@ fn joined(data: &Path, identity: &Identity) -> Result<Vec<(u32, Doors)>, Failure
         quorate_store::directory::check_unused(&directory)?;
         let own = found.hosts.iter().find(|record| record.node == found.node);
         let address = own.map_or("", |record| record.address.as_str());
-        joined.push((number, provision::doors_of(&config_of(&directory)?, address)));
+        joined.push((number, doors_in(&directory, &config_of(&directory)?, address)?));
     }
     Ok(joined)
 }
@@ -169,7 +169,19 @@ fn found_doors(data: &Path, identity: &Identity) -> Result<Vec<Doors>, Failure> 
         }
         let config = config_of(&directory)?;
         let address = config.cluster.addresses.0.get(index).unwrap_or(&record.address).clone();
-        doors.push(provision::doors_of(&config, &address));
+        doors.push(doors_in(&directory, &config, &address)?);
+    }
+    Ok(doors)
+}
+
+/// The doors that a host's file gives it. One from before there was a gRPC door names none, and all
+/// hosts would take the same: it is written into the file.
+fn doors_in(directory: &Path, config: &Config, address: &str) -> Result<Doors, Failure> {
+    let mut doors = provision::doors_of(config, address);
+    let own = Doors::at(address)?.grpc;
+    if doors.grpc == Config::default().grpc.bind && doors.grpc != own {
+        doors.grpc = own;
+        provision::write_addresses(directory, &doors, None)?;
     }
     Ok(doors)
 }
@@ -178,7 +190,12 @@ fn found_doors(data: &Path, identity: &Identity) -> Result<Vec<Doors>, Failure> 
 /// host that loses its port between now and then says so itself.
 fn check_ports(doors: &[Doors]) -> Result<(), Failure> {
     for (host, doors) in (1..).zip(doors) {
-        let all = [("cluster", doors.cluster_bind), ("http", doors.http), ("resp", doors.resp)];
+        let all = [
+            ("cluster", doors.cluster_bind),
+            ("http", doors.http),
+            ("resp", doors.resp),
+            ("grpc", doors.grpc),
+        ];
         for (door, address) in all {
             let Err(error) = TcpListener::bind(address) else { continue };
             let port = address.port();
@@ -235,6 +252,23 @@ mod tests {
         let moved = prepare(&args(place.path(), 17_200)).expect("free ports");
         assert_eq!(moved.doors[2].http.port(), 17_232);
         assert_eq!(moved.identity, made.identity);
+    }
+
+    #[test]
+    fn hosts_from_before_the_grpc_door_get_one_each() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let made = prepare(&args(place.path(), 17_600)).expect("free ports");
+        for number in 1..=3 {
+            let file = host_directory(place.path(), number).join(crate::config::load::FILE_NAME);
+            let text = std::fs::read_to_string(&file).expect("it was written");
+            let mut table: toml::Table = text.parse().expect("it is TOML");
+            assert!(table.remove("grpc").is_some());
+            std::fs::write(&file, table.to_string()).expect("it can be changed");
+        }
+        let found = prepare(&Args { port_base: None, ..args(place.path(), 17_600) });
+        assert_eq!(found.expect("free ports").doors, made.doors);
+        let config = config_of(&host_directory(place.path(), 2)).expect("it is good");
+        assert_eq!(config.grpc.bind.port(), 17_624);
     }
 
     #[test]

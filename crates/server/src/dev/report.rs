@@ -19,14 +19,15 @@ pub fn text(prepared: &Prepared, lines: &[ReadyLine]) -> String {
     let rows: Vec<Vec<String>> = lines
         .iter()
         .map(|line| {
-            let (resp, http, cluster) = (line.resp, line.http, line.cluster);
-            let texts = [&line.host as &dyn ToString, &line.pid, &resp, &http, &cluster];
+            let ReadyLine { host, pid, resp, http, grpc, cluster, .. } = line;
+            let texts = [host as &dyn ToString, pid, resp, http, grpc, cluster];
             let mut row: Vec<String> = texts.iter().map(|text| text.to_string()).collect();
             row.push(line.data.display().to_string());
             row
         })
         .collect();
-    let table = columns("  ", &["HOST", "PROCESS", "RESP", "HTTP", "CLUSTER", "DATA"], &rows);
+    let table =
+        columns("  ", &["HOST", "PROCESS", "RESP", "HTTP", "GRPC", "CLUSTER", "DATA"], &rows);
     let [first, second, last] = [&lines[0], &lines[1 % lines.len()], &lines[lines.len() - 1]];
     let port = |line: &ReadyLine| line.resp.port();
     let names: Vec<&str> =
@@ -105,6 +106,7 @@ mod tests {
             http: doors.http,
             cluster: doors.cluster_bind,
             resp: doors.resp,
+            grpc: doors.grpc,
         };
         (1..).zip(&prepared.doors).map(line).collect()
     }
@@ -122,6 +124,7 @@ mod tests {
         assert_eq!(second["pid"], 102);
         assert_eq!(second["resp"], "127.0.0.1:7423");
         assert_eq!(second["http"], "127.0.0.1:7422");
+        assert_eq!(second["grpc"], "127.0.0.1:7424");
         assert_eq!(second["cluster"], "127.0.0.1:7421");
         assert!(second["data"].as_str().is_some_and(|data| data.ends_with("host-2")));
     }

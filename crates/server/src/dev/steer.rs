@@ -171,6 +171,7 @@ impl Steering {
             ("--cluster", doors.cluster_bind.to_string()),
             ("--http", doors.http.to_string()),
             ("--resp", doors.resp.to_string()),
+            ("--grpc", doors.grpc.to_string()),
             ("--join", join),
             ("--number", number.to_string()),
         ];

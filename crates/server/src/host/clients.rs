@@ -1,7 +1,7 @@
 //! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
 
 use super::io::{self, Progress};
-use super::keyspaces::{Table, number};
+use super::keyspaces::{Table, ended_by_drop, number};
 use super::launch::Launch;
 use super::mark;
 use super::token::{CLIENT, token};
@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_doors::resp::{self, Clock, Session};
-use quorate_kernel::ids::Ticket;
+use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::{Span, Time};
@@ -83,6 +83,7 @@ impl Clients {
             clients: Slab::new(),
             launch: Launch {
                 in_flight: Slab::new(),
+                count: 0,
                 timeout: Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
                 door,
             },
@@ -258,6 +259,14 @@ impl Clients {
         true
     }
 
+    /// Ends what is in hand for keyspaces that went.
+    pub fn end_dropped(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
+        let is_served = |keyspace: usize| self.cells.get(keyspace).is_some_and(Option::is_some);
+        for (ticket, kind) in self.launch.without(is_served) {
+            self.complete(ticket, ended_by_drop(kind), clock, inputs);
+        }
+    }
+
     /// An operation has ended.
     pub fn complete(
         &mut self,
@@ -266,7 +275,7 @@ impl Clients {
         clock: Clock,
         inputs: &mut Vec<Input>,
     ) {
-        let Some(ended) = self.launch.in_flight.try_remove(ticket.0 as usize) else { return };
+        let Some(ended) = self.launch.end(ticket) else { return };
         let took = Duration::from_nanos((clock.now - ended.began).0);
         if let Some(cells) = self.cells.get(ended.keyspace).and_then(Option::as_ref) {
             cells.answered(ended.kind, Ending::of(&outcome), took);
@@ -323,8 +332,7 @@ impl Clients {
         !self.dirty.is_empty()
     }
 
-    /// Closes clients that have taken no replies, or have not closed, for long, and counts what is
-    /// in hand.
+    /// Closes clients that have taken no replies, or have not closed, for long.
     pub fn tend(&mut self, now: Time) {
         let is_slow = |client: &mut Client| {
             client.session.output().len() >= CLIENT_QUEUE_BYTES_MAX
@@ -351,11 +359,11 @@ impl Clients {
                 client.session.output().release();
             }
         }
-        for (index, cells) in self.cells.iter().enumerate() {
-            let Some(cells) = cells else { continue };
-            let mine = self.launch.in_flight.iter().filter(|(_, flight)| flight.keyspace == index);
-            cells.inflight.set(mine.count() as u64);
-        }
+    }
+
+    /// How many operations on the keyspace of this lane are in hand.
+    pub fn in_hand(&self, lane: LaneId) -> u64 {
+        self.launch.in_hand(number(lane))
     }
 
     /// Takes no further commands; each client is closed when those read so far were answered.

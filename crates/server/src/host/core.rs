@@ -1,10 +1,11 @@
 //! The core thread: drain what has arrived, run one turn, write once per peer and client.
 
+use super::callers::Callers;
 use super::clients::Clients;
 use super::desk::{Desk, Sight};
 use super::disk::{self, Disk, SyncEvery};
-use super::handshake::{Hello, settings_hash};
-use super::io::listen;
+use super::handshake::Hello;
+use super::io::{listen, wake};
 use super::keyspaces::Table;
 use super::links::Links;
 use super::out::Out;
@@ -17,7 +18,7 @@ use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Waker};
 use quorate_doors::resp::Clock;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::Ticket;
 use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
@@ -25,13 +26,13 @@ use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
-use quorate_store::{Directory, HostRecord, Identity};
+use quorate_store::{Directory, HostRecord};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often the host beats, counts and looks after its connections, idle or not.
-const TEND_EVERY: Duration = Duration::from_millis(250);
+pub(super) const TEND_EVERY: Duration = Duration::from_millis(250);
 /// How long a stopping host waits for its clients to take their answers.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The most turns between two flushes: answers can start operations, which want another turn.
@@ -47,6 +48,7 @@ pub(super) struct Core {
     clients: Clients,
     links: Links,
     desk: Desk,
+    callers: Callers,
     node: Node,
     disk: Disk,
     directory: Directory,
@@ -96,7 +98,7 @@ impl Core {
         let me = options.directory.incarnation();
         let node = Node::new(me, seed, recovered, Box::new(reader), lanes)
             .with_opener(lanes::opener(&options));
-        let hello = hello(&identity, me, seed);
+        let hello = Hello::first(&identity, me, seed);
         let (port, clients_max) = (resp_at.port(), options.clients_max);
         let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
         let timeout = options.request_timeout;
@@ -104,16 +106,15 @@ impl Core {
         let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
         let clients = Clients::new(Arc::new(door), Arc::clone(&shared), clients_max, timeout, seed);
         let links = Links::new(hello, &options.hosts, &numbers, Arc::clone(&shared));
-        let waker_on_question = Arc::clone(&waker);
         let desk = Desk::new(
             options.questions,
             Ring::new(0, options.hosts.clone()),
             numbers.clone(),
             Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
-            move || drop(waker_on_question.wake()),
+            wake(&waker),
         );
-        let waker_on_stop = waker;
-        shutdown.on_request(move || drop(waker_on_stop.wake()));
+        let callers = Callers::new(options.calls, me, wake(&waker));
+        shutdown.on_request(wake(&waker));
         shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
         Ok(Core {
             poll,
@@ -122,6 +123,7 @@ impl Core {
             clients,
             links,
             desk,
+            callers,
             node,
             disk,
             directory: options.directory,
@@ -219,7 +221,8 @@ impl Core {
 
     /// How long the poller may sleep.
     fn timeout(&self) -> Duration {
-        let may_read = self.clients.has_readable() && self.may_read_clients();
+        let has_more = self.clients.has_readable() || self.callers.has_more();
+        let may_read = has_more && self.may_read_clients();
         let has_work = may_read || self.links.has_readable() || self.clients.has_dirty();
         if has_work || !self.inputs.is_empty() {
             return Duration::ZERO;
@@ -304,6 +307,7 @@ impl Core {
         self.desk.take(&mut Sight { node, table, links, clock: *clock, inputs });
         self.links.read(&mut self.inputs);
         if self.may_read_clients() {
+            self.callers.take(self.clock, self.epoch, &mut self.inputs);
             self.clients.read(self.clock, &mut self.inputs);
         }
         Ok(())
@@ -314,13 +318,21 @@ impl Core {
             let Core { node, links, desk, answers, disk, fresh, inputs, clock, .. } = self;
             let mut out = Out { links, desk, answers, fresh, disk };
             pump::turn(node, clock.now, clock.wall, inputs, &mut out)?;
-            if let Some(keyspaces) = self.fresh.take() {
-                self.on_keyspaces(&keyspaces);
+            let fresh = self.fresh.take();
+            if let Some(keyspaces) = &fresh {
+                self.on_keyspaces(keyspaces);
             }
             for (ticket, outcome) in self.answers.drain(..) {
-                if let Some(outcome) = self.desk.complete(ticket, outcome) {
+                let outcome = self.desk.complete(ticket, outcome);
+                let outcome =
+                    outcome.and_then(|it| self.callers.complete(ticket, it, self.clock.now));
+                if let Some(outcome) = outcome {
                     self.clients.complete(ticket, outcome, self.clock, &mut self.inputs);
                 }
+            }
+            if fresh.is_some() {
+                self.callers.end_dropped(self.clock.now);
+                self.clients.end_dropped(self.clock, &mut self.inputs);
             }
             if self.inputs.is_empty() {
                 break;
@@ -334,10 +346,9 @@ impl Core {
         self.table = self.table.after(keyspaces, self.founding.as_ref());
         self.sync_every.set(self.table.sync_every());
         self.clients.set_keyspaces(&self.table);
+        self.callers.set_keyspaces(&self.table);
         self.table.show(&self.shared);
-        let names: Vec<&str> =
-            self.table.catalog.keyspaces.iter().map(|k| k.name.as_str()).collect();
-        let (decrees, keyspaces) = (keyspaces.version, names.join(", "));
+        let (decrees, keyspaces) = (keyspaces.version, self.table.names().join(", "));
         tracing::info!(event = "catalog_learnt", decrees, keyspaces);
     }
 
@@ -349,12 +360,15 @@ impl Core {
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
         self.links.tend(now);
         self.clients.tend(self.clock.now);
+        self.callers.tick();
         let mut all_ready = self.shared.knows_keyspaces();
         for (keyspace, cells) in self.table.catalog.keyspaces.iter().zip(&self.table.cells) {
-            let is_ready = self.node.is_ready(keyspace.lane);
+            let lane = keyspace.lane;
+            let is_ready = self.node.is_ready(lane);
             all_ready &= is_ready;
             self.shared.set_keyspace_ready(cells, is_ready);
-            show::keyspace(&self.node, keyspace.lane, cells);
+            show::keyspace(&self.node, lane, cells);
+            cells.inflight.set(self.clients.in_hand(lane) + self.callers.in_hand(lane));
         }
         let progress = self.node.progress();
         let is_refilled = all_ready && progress.synced == progress.written;
@@ -368,19 +382,15 @@ impl Core {
             self.stopping_since = Some(now);
             self.shared.stopping();
             self.clients.finish();
+            self.callers.finish();
         }
     }
 
     fn is_done(&self) -> bool {
         let is_late = |since: Instant| since.elapsed() >= FAREWELL;
-        self.stopping_since.is_some_and(|since| self.clients.is_empty() || is_late(since))
+        let is_empty = self.clients.is_empty() && self.callers.is_empty();
+        self.stopping_since.is_some_and(|since| is_empty || is_late(since))
     }
-}
-
-/// What this start of the node says first to its peers.
-fn hello(identity: &Identity, me: Incarnation, run: u64) -> Hello {
-    let (cluster, settings) = (identity.cluster, settings_hash(identity));
-    Hello { cluster, from: me, to: me.node, settings, run }
 }
 
 fn wall() -> WallTime {

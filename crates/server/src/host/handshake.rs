@@ -30,6 +30,14 @@ pub(super) struct Hello {
     pub run: u64,
 }
 
+impl Hello {
+    /// What this start of the node says first, to whomever.
+    pub fn first(identity: &Identity, me: Incarnation, run: u64) -> Hello {
+        let (cluster, settings) = (identity.cluster, settings_hash(identity));
+        Hello { cluster, from: me, to: me.node, settings, run }
+    }
+}
+
 /// Why a peer is turned away. Nothing it sent was used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum HelloError {

@@ -3,15 +3,23 @@
 use super::HostError;
 use bytes::BytesMut;
 use mio::net::TcpListener;
-use mio::{Interest, Poll, Token};
+use mio::{Interest, Poll, Token, Waker};
 use quorate_kernel::rope::Rope;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// The most pieces one vectored write takes.
 const PIECES_MAX: usize = 64;
+
+/// What wakes the loop.
+pub(super) fn wake(waker: &Arc<Waker>) -> impl Fn() + Send + Sync + 'static {
+    let waker = Arc::clone(waker);
+    // A loop that cannot be woken looks by itself soon.
+    move || drop(waker.wake())
+}
 
 /// What a read came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

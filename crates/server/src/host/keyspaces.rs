@@ -1,9 +1,10 @@
 //! The keyspaces of a host as the catalog has them now: for the loop, the doors and the metrics.
 
-use crate::metrics::{KeyspaceCells, Shared};
+use crate::metrics::{KeyspaceCells, Kind, Shared};
 use quorate_doors::resp;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::Keyspaces;
+use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_node::catalog::{Catalog, Keyspace};
@@ -19,6 +20,15 @@ pub(super) struct Table {
     pub catalog: Catalog,
     /// Their cells, in the same order.
     pub cells: Vec<Arc<KeyspaceCells>>,
+}
+
+/// A keyspace that this host serves, for the doors on other threads.
+#[derive(Debug)]
+pub struct Served {
+    /// What the catalog has of it.
+    pub entry: Keyspace,
+    /// Its cells.
+    pub cells: Arc<KeyspaceCells>,
 }
 
 impl Table {
@@ -74,6 +84,11 @@ impl Table {
         all
     }
 
+    /// Their names.
+    pub fn names(&self) -> Vec<&str> {
+        self.catalog.keyspaces.iter().map(|keyspace| keyspace.name.as_str()).collect()
+    }
+
     /// Whether all data is on disk before it is acknowledged.
     pub fn is_durable(&self) -> bool {
         self.catalog.keyspaces.iter().all(|keyspace| keyspace.durability == Durability::Sync)
@@ -85,10 +100,27 @@ impl Table {
         every.min().map(|span| Duration::from_nanos(span.0))
     }
 
+    /// The keyspaces that are served, in the order of their lanes.
+    pub fn served(&self) -> Arc<[Arc<Served>]> {
+        let all = self.catalog.keyspaces.iter().zip(&self.cells);
+        all.map(|(entry, cells)| (entry.clone(), Arc::clone(cells)))
+            .map(|(entry, cells)| Arc::new(Served { entry, cells }))
+            .collect()
+    }
+
     /// Tells the outside which keyspaces there are.
     pub fn show(&self, shared: &Shared) {
         shared.set_keyspaces(self.cells.clone());
     }
+}
+
+/// What becomes of an operation that is in hand when its keyspace is dropped: the lane is gone and
+/// will not answer. A write may have taken effect before.
+pub(super) fn ended_by_drop(kind: Kind) -> Outcome {
+    Outcome::Refused(match kind {
+        Kind::Put | Kind::Delete => Refusal::OutcomeUnknown,
+        Kind::Get | Kind::Scan => Refusal::NotOpen,
+    })
 }
 
 /// The number of a keyspace at the RESP door.

@@ -11,8 +11,14 @@ use quorate_node::pump::Input;
 use slab::Slab;
 use std::sync::Arc;
 
+/// How many keys there can be.
+const KEYS: u64 = 1 << 32;
+/// The tickets of others begin beyond this count.
+const COUNT_MAX: u64 = 1 << 30;
+
 /// An operation that was handed to the node.
 pub(super) struct InFlight {
+    pub ticket: Ticket,
     pub client: usize,
     pub client_id: u64,
     pub number: u32,
@@ -24,6 +30,8 @@ pub(super) struct InFlight {
 /// What an operation needs on its way to the node.
 pub(super) struct Launch {
     pub in_flight: Slab<InFlight>,
+    /// How many there have been.
+    pub count: u64,
     pub timeout: Span,
     pub door: Arc<resp::Shared>,
 }
@@ -37,14 +45,34 @@ impl Launch {
         inputs: &'a mut Vec<Input>,
     ) -> Starter<'a> {
         let deadline = now + self.timeout;
-        let in_flight = &mut self.in_flight;
-        Starter { in_flight, inputs, client, client_id, now, deadline }
+        let Launch { in_flight, count, .. } = self;
+        Starter { in_flight, count, inputs, client, client_id, now, deadline }
+    }
+
+    /// How many operations on a keyspace there are.
+    pub fn in_hand(&self, keyspace: usize) -> u64 {
+        self.in_flight.iter().filter(|(_, flight)| flight.keyspace == keyspace).count() as u64
+    }
+
+    /// The operations on keyspaces that are not served.
+    pub fn without(&self, is_served: impl Fn(usize) -> bool) -> Vec<(Ticket, Kind)> {
+        let all = self.in_flight.iter().map(|(_, flight)| flight);
+        let gone = all.filter(|flight| !is_served(flight.keyspace));
+        gone.map(|flight| (flight.ticket, flight.kind)).collect()
+    }
+
+    /// Takes what has ended; `None` if that was taken before.
+    pub fn end(&mut self, ticket: Ticket) -> Option<InFlight> {
+        let key = (ticket.0 % KEYS) as usize;
+        self.in_flight.get(key).is_some_and(|flight| flight.ticket == ticket).then_some(())?;
+        self.in_flight.try_remove(key)
     }
 }
 
 /// Turns the operations a session starts into inputs of the node.
 pub(super) struct Starter<'a> {
     in_flight: &'a mut Slab<InFlight>,
+    count: &'a mut u64,
     inputs: &'a mut Vec<Input>,
     client: usize,
     client_id: u64,
@@ -54,7 +82,11 @@ pub(super) struct Starter<'a> {
 
 impl Requests for Starter<'_> {
     fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
-        let ticket = self.in_flight.insert(InFlight {
+        // An answer may still come for what ended early, when its key has been given to another.
+        *self.count = (*self.count + 1) % COUNT_MAX;
+        let ticket = Ticket(*self.count * KEYS + self.in_flight.vacant_key() as u64);
+        self.in_flight.insert(InFlight {
+            ticket,
             client: self.client,
             client_id: self.client_id,
             number,
@@ -63,6 +95,6 @@ impl Requests for Starter<'_> {
             began: self.now,
         });
         let request = Request { operation, deadline: self.deadline };
-        self.inputs.push(Input::Request { lane, ticket: Ticket(ticket as u64), request });
+        self.inputs.push(Input::Request { lane, ticket, request });
     }
 }

@@ -6,11 +6,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `core` | the loop |
+//! | `core`, `out` | the loop, and what a turn lets out |
 //! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
-//! | `out` | what a turn lets out |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
 //! | `peers`, `names` | who the other hosts are, and where |
+//! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
 //! | `desk`, `show` | what operators ask, and what lanes show |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
@@ -19,6 +19,8 @@
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | doors, one read, one write; what an event is about |
 
+mod callers;
+mod calls;
 mod clients;
 mod core;
 mod desk;
@@ -34,11 +36,14 @@ mod links;
 mod names;
 mod out;
 mod peers;
+mod remembered;
 mod show;
 mod token;
 
+pub use calls::{Call, Calls, CallsInbox, Named, Told, calls};
 pub use desk::{Inbox, Question, Questions, Reply, questions};
 pub use faults::Fault;
+pub use keyspaces::Served;
 
 use crate::metrics::Shared;
 use crate::shutdown::Shutdown;
@@ -63,6 +68,8 @@ pub struct Options {
     pub hosts: Vec<RingHost>,
     /// What operators ask.
     pub questions: Inbox,
+    /// What the doors on other threads ask.
+    pub calls: CallsInbox,
     /// How often the host looks whether the load of the ring should be evened out, if it takes part
     /// in that.
     pub balance: Option<Duration>,

@@ -18,11 +18,14 @@ pub struct Doors {
     pub http: SocketAddr,
     /// Where the RESP door listens.
     pub resp: SocketAddr,
+    /// Where the gRPC door listens.
+    pub grpc: SocketAddr,
 }
 
 impl Doors {
-    /// The doors of a host whose cluster door is found at this address; HTTP and RESP take the next
-    /// two ports. A name says nothing of the machine's own addresses: its doors listen on all.
+    /// The doors of a host whose cluster door is found at this address; HTTP, RESP and gRPC take
+    /// the next three ports. A name says nothing of the machine's own addresses: its doors listen
+    /// on all.
     ///
     /// # Errors
     /// The address is none, or has no port that leaves room for the others.
@@ -39,8 +42,8 @@ impl Doors {
         check_address(&full).map_err(refused)?;
         let (name, port) = full.rsplit_once(':').expect("a checked address has a port");
         let port: u16 = port.parse().expect("a checked address has a valid port");
-        if !(1..=u16::MAX - 2).contains(&port) {
-            return Err(refused(String::from("its port and the two after it must be usable")));
+        if !(1..=u16::MAX - 3).contains(&port) {
+            return Err(refused(String::from("its port and the three after it must be usable")));
         }
         let ip = match full.parse::<SocketAddr>() {
             Ok(socket) => socket.ip(),
@@ -48,10 +51,16 @@ impl Doors {
             Err(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         };
         let door = |offset| SocketAddr::new(ip, port + offset);
-        Ok(Doors { cluster: full.clone(), cluster_bind: door(0), http: door(1), resp: door(2) })
+        Ok(Doors {
+            cluster: full.clone(),
+            cluster_bind: door(0),
+            http: door(1),
+            resp: door(2),
+            grpc: door(3),
+        })
     }
 
-    /// The doors of host `number` on this machine: port base + 10 · number + 1, 2 and 3.
+    /// The doors of host `number` on this machine: port base + 10 · number + 1 to 4.
     ///
     /// # Errors
     /// The ports would be too high.
@@ -89,6 +98,7 @@ pub fn write_addresses(
     set("cluster", "bind", doors.cluster_bind.to_string().into());
     set("http", "bind", doors.http.to_string().into());
     set("resp", "bind", doors.resp.to_string().into());
+    set("grpc", "bind", doors.grpc.to_string().into());
     if let Some(addresses) = addresses {
         set("cluster", "addresses", addresses.to_vec().into());
     }
@@ -108,6 +118,7 @@ pub fn doors_of(config: &Config, address: &str) -> Doors {
         cluster_bind: config.cluster.bind,
         http: config.http.bind,
         resp: config.resp.bind,
+        grpc: config.grpc.bind,
     }
 }
 
@@ -147,6 +158,7 @@ mod tests {
         let doors = |address| Doors::at(address).expect("an address");
         assert_eq!(doors("10.0.0.1").cluster, "10.0.0.1:7411");
         assert_eq!(doors("10.0.0.1").resp.to_string(), "10.0.0.1:7413");
+        assert_eq!(doors("10.0.0.1").grpc.to_string(), "10.0.0.1:7414");
         assert_eq!(doors("[::1]:9001").http.to_string(), "[::1]:9002");
         assert_eq!(doors("::1").cluster, "[::1]:7411");
         assert_eq!(doors("kv-1.example").cluster, "kv-1.example:7411");

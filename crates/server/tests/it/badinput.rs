@@ -165,9 +165,12 @@ fn a_client_that_never_reads_is_no_longer_read() {
 #[test]
 fn a_port_in_use_is_named_with_its_door() {
     let mut cluster = Cluster::create(18850, "memory");
-    for (door, address) in
-        [("cluster", cluster.cluster(1)), ("http", cluster.http(1)), ("resp", cluster.resp(1))]
-    {
+    for (door, address) in [
+        ("cluster", cluster.cluster(1)),
+        ("http", cluster.http(1)),
+        ("resp", cluster.resp(1)),
+        ("grpc", cluster.grpc(1)),
+    ] {
         let taken = TcpListener::bind(&address).expect("a free port");
         cluster.launch(1);
         assert_eq!(cluster.ended(1), Some(1), "{}", cluster.said(1));

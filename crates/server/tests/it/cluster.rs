@@ -107,6 +107,10 @@ impl Cluster {
         self.door(host, 3)
     }
 
+    pub fn grpc(&self, host: usize) -> String {
+        self.door(host, 4)
+    }
+
     /// The RESP doors of all hosts.
     pub fn doors(&self) -> Vec<String> {
         (1..=3).map(|host| self.resp(host)).collect()

@@ -14,6 +14,7 @@ fn join(data: &Path, seed: &str, more: &[&str]) -> Said {
     let data = data.display().to_string();
     let mut args = vec!["server", "--data", &data, "--join", seed, "--cluster", "127.0.0.1:19991"];
     args.extend(["--http", "127.0.0.1:19992", "--resp", "127.0.0.1:19993"]);
+    args.extend(["--grpc", "127.0.0.1:19994"]);
     args.extend(more);
     quorate(&args)
 }
@@ -145,6 +146,7 @@ fn one_identity_in_two_places_is_refused_loudly() {
     let doors = ["--cluster", "127.0.0.1:20541", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"];
     let mut args = vec!["server", "--data", &twin, "--exit-with", &me];
     args.extend(doors);
+    args.extend(["--grpc", "127.0.0.1:0"]);
     let mut process = command(&args)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,9 +1,13 @@
 //! Keyspaces that come and go while the cluster serves.
 
+use crate::client::Client;
 use crate::cluster::{Cluster, until};
 use crate::run::{Said, command, quorate};
+use bytes::BytesMut;
+use quorate_doors::resp::client::write_command;
 use std::process::Stdio;
 use std::thread;
+use std::time::Duration;
 
 /// Runs `quorate keyspace` against a host.
 fn keyspace(cluster: &Cluster, host: usize, args: &[&str]) -> Said {
@@ -39,7 +43,7 @@ fn until_served(cluster: &Cluster, host: usize, name: &str) {
 
 #[test]
 fn a_keyspace_is_made_used_altered_and_dropped_while_the_cluster_serves() {
-    let mut cluster = Cluster::start(21_400, "sync");
+    let mut cluster = Cluster::start(24_000, "sync");
     let made = keyspace(&cluster, 1, &["create", "sessions", "value=1KiB"]);
     assert_eq!((made.code, made.out.as_str()), (0, "keyspace sessions is made\n"), "{made:?}");
     (1..=3).for_each(|host| until_served(&cluster, host, "sessions"));
@@ -83,8 +87,43 @@ fn a_keyspace_is_made_used_altered_and_dropped_while_the_cluster_serves() {
 }
 
 #[test]
+fn clients_in_the_middle_of_a_dropped_keyspace_are_answered_and_go_on() {
+    const AT_ONCE: usize = 64;
+    let cluster = Cluster::start(24_200, "sync");
+    assert_eq!(keyspace(&cluster, 1, &["create", "x"]).code, 0);
+    (1..=3).for_each(|host| until_served(&cluster, host, "x"));
+    thread::scope(|scope| {
+        let busy = |host: usize| {
+            let door = cluster.resp(host);
+            scope.spawn(move || {
+                let mut client = Client::to(&door);
+                assert_eq!(client.told(&[b"SELECT", b"x"]), "OK");
+                let mut sets = BytesMut::new();
+                (0..AT_ONCE).for_each(|_| write_command(&mut sets, &[b"SET", b"k", b"v"]));
+                let mut is_gone = false;
+                while !is_gone {
+                    client.send(&sets).expect("the host reads");
+                    for _ in 0..AT_ONCE {
+                        let reply = client.reply().expect("every command is answered");
+                        let told = String::from_utf8_lossy(reply.as_bytes().expect("a text"));
+                        is_gone |= told.contains("is not open on this host");
+                    }
+                }
+                assert_eq!(client.told(&[b"SELECT", b"default"]), "OK");
+                assert_eq!(client.told_at_last(&[b"SET", b"k", b"v"]), "OK");
+            })
+        };
+        let clients: Vec<_> = [1, 1, 2, 2, 3, 3].into_iter().map(busy).collect();
+        thread::sleep(Duration::from_millis(500));
+        let dropped = keyspace(&cluster, 1, &["drop", "x", "--yes"]);
+        assert_eq!(dropped.code, 0, "{dropped:?}");
+        clients.into_iter().for_each(|client| client.join().expect("it goes on"));
+    });
+}
+
+#[test]
 fn of_creations_at_three_hosts_at_once_one_wins_and_a_minority_cannot() {
-    let mut cluster = Cluster::start(21_440, "memory");
+    let mut cluster = Cluster::start(24_050, "memory");
     let won = thread::scope(|scope| {
         let cluster = &cluster;
         let create = |host| scope.spawn(move || keyspace(cluster, host, &["create", "x"]));
@@ -106,16 +145,17 @@ fn of_creations_at_three_hosts_at_once_one_wins_and_a_minority_cannot() {
 
 #[test]
 fn a_host_that_joins_learns_the_keyspaces_made_before() {
-    let cluster = Cluster::start(21_480, "sync");
+    let cluster = Cluster::start(24_100, "sync");
     assert_eq!(keyspace(&cluster, 2, &["create", "x"]).code, 0);
     let dropped = keyspace(&cluster, 1, &["drop", "default", "--yes"]);
     assert_eq!(dropped.code, 0, "{dropped:?}");
     let data = cluster.place().join("joiner").display().to_string();
     let secret = cluster.place().join("data/cluster.secret").display().to_string();
     let (seed, me) = (cluster.http(1), std::process::id().to_string());
-    let (door, http, own) = ("127.0.0.1:21523", "127.0.0.1:21522", "127.0.0.1:21521");
+    let (door, http, own) = ("127.0.0.1:24153", "127.0.0.1:24152", "127.0.0.1:24151");
     let mut args = vec!["server", "--data", &data, "--join", &seed, "--secret-file", &secret];
     args.extend(["--cluster", own, "--http", http, "--resp", door, "--exit-with", &me]);
+    args.extend(["--grpc", "127.0.0.1:0"]);
     let mut joiner = command(&args);
     let joiner = joiner.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut joiner = joiner.expect("the binary starts");

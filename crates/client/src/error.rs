@@ -1,0 +1,52 @@
+//! How calls fail.
+
+use quorate_api::v1::{self, Kind};
+use thiserror::Error;
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ClientError {
+    /// The cluster refused it, or could not do it in time. Nothing was changed.
+    #[error("{}; {}", .0.what, .0.right)]
+    Refused(Box<v1::Error>),
+    /// Nobody can say whether the write was done, or will be. Writing again, as a new write, may
+    /// bring an old value back over a newer one.
+    #[error("nobody can say whether the write was done, or will be: {why}")]
+    OutcomeUnknown {
+        /// Why.
+        why: String,
+    },
+    /// No host answered in time. Nothing was changed.
+    #[error("no host answered in time: {why}")]
+    Unreachable {
+        /// What the last one that was tried did.
+        why: String,
+    },
+    /// An address is none. Nothing was sent.
+    #[error("`{address}` is no address of a host; write NAME:PORT")]
+    Address {
+        /// The address.
+        address: String,
+    },
+    /// The system gave no random bytes. Nothing was sent.
+    #[error("the system gave no random bytes for a request id")]
+    Randomness,
+    /// The key has several concurrent values: its keyspace is causal. Nothing was changed.
+    #[error("the key has {} concurrent values", .0.values.len())]
+    Siblings(v1::Siblings),
+    /// A host answered what makes no sense.
+    #[error("a host answered what makes no sense: {0}")]
+    Nonsense(&'static str),
+}
+
+impl ClientError {
+    /// What sort of refusal it is, if it is one.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            ClientError::Refused(error) => Some(error.kind()),
+            ClientError::OutcomeUnknown { .. } => Some(Kind::OutcomeUnknown),
+            _ => None,
+        }
+    }
+}

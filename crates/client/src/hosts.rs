@@ -1,0 +1,101 @@
+//! The hosts, and what is known of them.
+
+use crate::error::ClientError;
+use quorate_api::v1::admin_client::AdminClient;
+use quorate_api::v1::kv_client::KvClient;
+use quorate_api::v1::{Coordinator, StatusRequest};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+
+/// How long a connection may take to be made.
+const CONNECT_WITHIN: Duration = Duration::from_secs(2);
+/// How often a silent connection is asked whether its host is there, and how long it may take.
+const PING_EVERY: Duration = Duration::from_secs(5);
+const PING_WITHIN: Duration = Duration::from_secs(3);
+
+/// One host.
+#[derive(Debug)]
+pub(crate) struct Host {
+    channel: Channel,
+    /// Who it was when it last said so.
+    coordinator: Mutex<Option<Coordinator>>,
+}
+
+impl Host {
+    fn new(address: &str) -> Result<Host, ClientError> {
+        let refused = |_| ClientError::Address { address: address.to_owned() };
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(refused)?;
+        let is_whole = endpoint.uri().authority().is_some_and(|it| it.port().is_some());
+        if !is_whole {
+            return Err(ClientError::Address { address: address.to_owned() });
+        }
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_WITHIN)
+            .http2_keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_WITHIN)
+            .tcp_nodelay(true);
+        Ok(Host { channel: endpoint.connect_lazy(), coordinator: Mutex::new(None) })
+    }
+
+    /// The service `Kv` of this host.
+    pub(crate) fn kv(&self) -> KvClient<Channel> {
+        KvClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    /// Who it is, asked if it is not known.
+    pub(crate) async fn coordinator(&self, within: Duration) -> Result<Coordinator, Status> {
+        let known = *self.coordinator.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let mut admin = AdminClient::new(self.channel.clone());
+        let mut request = Request::new(StatusRequest {});
+        request.set_timeout(within);
+        let asked = tokio::time::timeout(within, admin.status(request)).await;
+        let status = asked.map_err(|_| Status::deadline_exceeded("it did not say who it is"))??;
+        let told = status.into_inner().coordinator;
+        let told = told.ok_or_else(|| Status::internal("it did not say who it is"))?;
+        *self.coordinator.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        Ok(told)
+    }
+
+    /// A connection to it was lost: it may be another start when it is back.
+    pub(crate) fn forget(&self) {
+        *self.coordinator.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// All hosts; each call begins at the one that answered last.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    all: Vec<Host>,
+    preferred: AtomicUsize,
+}
+
+impl Hosts {
+    pub(crate) fn new(addresses: &[impl AsRef<str>]) -> Result<Hosts, ClientError> {
+        if addresses.is_empty() {
+            return Err(ClientError::Address { address: String::new() });
+        }
+        let all = addresses.iter().map(|address| Host::new(address.as_ref()));
+        Ok(Hosts { all: all.collect::<Result<_, _>>()?, preferred: AtomicUsize::new(0) })
+    }
+
+    /// The host that is asked first.
+    pub(crate) fn preferred(&self) -> usize {
+        self.preferred.load(Ordering::Relaxed)
+    }
+
+    /// The host of a turn.
+    pub(crate) fn at(&self, turn: usize) -> &Host {
+        &self.all[turn % self.all.len()]
+    }
+
+    /// The host of a turn answered: it is asked first from now on.
+    pub(crate) fn prefer(&self, turn: usize) {
+        self.preferred.store(turn % self.all.len(), Ordering::Relaxed);
+    }
+}

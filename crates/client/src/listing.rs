@@ -1,0 +1,102 @@
+//! Listings: pages that go on at another host.
+
+use crate::client::{Client, value};
+use crate::error::ClientError;
+use bytes::Bytes;
+use quorate_api::v1::kv_client::KvClient;
+use quorate_api::v1::scan_response::Part;
+use quorate_api::v1::{ScanPage, ScanRequest};
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+/// What is to be listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Only keys from this one on; the keyspace must keep its keys in order.
+    pub from: Option<Bytes>,
+    /// Only keys before this one; the keyspace must keep its keys in order.
+    pub to: Option<Bytes>,
+    /// Whether values are read too, each by itself after its key was listed.
+    pub with_values: bool,
+    /// About how many keys a page has; 0 is what the host takes.
+    pub page_keys: u32,
+}
+
+/// One key of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The key.
+    pub key: Bytes,
+    /// Its value, if values were asked for and it still had one when it was read.
+    pub value: Option<Bytes>,
+}
+
+/// A listing under way. A page that cannot be read at one host is read at another; no key comes
+/// twice for it.
+#[derive(Debug)]
+pub struct Listing {
+    client: Client,
+    request: ScanRequest,
+    with_values: bool,
+    is_over: bool,
+}
+
+impl Listing {
+    pub(crate) fn new(client: Client, keyspace: &str, scan: Scan) -> Listing {
+        let request = ScanRequest {
+            keyspace: keyspace.to_owned(),
+            cursor: Bytes::new(),
+            from: scan.from,
+            to: scan.to,
+            limit: 0,
+            page_keys: scan.page_keys,
+            with_values: scan.with_values,
+            timeout_ms: 0,
+        };
+        Listing { client, request, with_values: scan.with_values, is_over: false }
+    }
+
+    /// The next page, which may be empty; `None` behind the last.
+    ///
+    /// # Errors
+    /// It could not be read. Asked again, the listing goes on with it.
+    pub async fn page(&mut self) -> Result<Option<Vec<Entry>>, ClientError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let page = self.client.read(self.request.clone(), first_page).await?;
+        self.is_over = page.cursor.is_empty();
+        self.request.cursor = page.cursor;
+        let entry = |entry: quorate_api::v1::Entry| {
+            let read = if self.with_values { value(entry.reading)? } else { None };
+            Ok(Entry { key: entry.key, value: read })
+        };
+        page.entries.into_iter().map(entry).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// All pages that are left.
+    ///
+    /// # Errors
+    /// One could not be read.
+    pub async fn all(mut self) -> Result<Vec<Entry>, ClientError> {
+        let mut all = Vec::new();
+        while let Some(page) = self.page().await? {
+            all.extend(page);
+        }
+        Ok(all)
+    }
+}
+
+/// The first page of a stream, which is then left: the next one may be another host's.
+async fn first_page(
+    mut kv: KvClient<Channel>,
+    request: Request<ScanRequest>,
+) -> Result<Response<ScanPage>, Status> {
+    let mut stream = kv.scan(request).await?.into_inner();
+    while let Some(message) = stream.message().await? {
+        if let Some(Part::Page(page)) = message.part {
+            return Ok(Response::new(page));
+        }
+    }
+    Err(Status::internal("a listing without a page"))
+}

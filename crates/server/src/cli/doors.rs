@@ -1,0 +1,44 @@
+//! The doors of a host that have threads of their own: HTTP and gRPC.
+
+use super::exit::Failure;
+use crate::admin::{Admin, Api, Door};
+use crate::config::Config;
+use crate::host;
+use crate::metrics::Shared;
+use crate::native::{Native, grpc, http};
+use quorate_store::Identity;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Opens them; `beside` runs on the thread of the HTTP door.
+///
+/// # Errors
+/// One cannot be opened.
+pub fn open(
+    config: &Config,
+    identity: &Identity,
+    shared: &Arc<Shared>,
+    questions: Arc<host::Questions>,
+    calls: Arc<host::Calls>,
+    beside: impl Future<Output = ()> + Send + 'static,
+) -> Result<(Admin, grpc::Door), Failure> {
+    let timeout = config.limits.request_timeout.0;
+    let native = Native::new(Arc::clone(shared), calls, Arc::clone(&questions), timeout);
+    let door = Door {
+        shared: Arc::clone(shared),
+        identity: identity.clone(),
+        questions,
+        timeout,
+        takes_faults: config.dev.faults,
+        api: Api { router: http::router(native.clone()), budget_bytes: native.budget_bytes() },
+    };
+    let refused = |door: &str, address: SocketAddr| {
+        let door = door.to_owned();
+        move |error| Failure::failed(format!("the {door} door cannot listen on {address}: {error}"))
+    };
+    let http = config.http.bind;
+    let admin = Admin::open(http, door, beside).map_err(refused("http", http))?;
+    let (bind, most) = (config.grpc.bind, config.grpc.clients_max as usize);
+    let grpc = grpc::Door::open(bind, native, most).map_err(refused("grpc", bind))?;
+    Ok((admin, grpc))
+}

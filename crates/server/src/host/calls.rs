@@ -1,0 +1,149 @@
+//! Operations that other threads of this process ask for: the doors that are not on the core
+//! thread.
+//!
+//! They reach the core thread ([`super::callers`]) through a bounded queue without a lock. When it
+//! is full, the next one is refused at once as overload.
+
+use super::keyspaces::Served;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// The most calls in the queue.
+pub(super) const QUEUED_MAX: usize = 1024;
+
+/// An operation that another thread asks for.
+#[derive(Debug)]
+pub struct Call {
+    /// The keyspace, one of [`Calls::keyspaces`].
+    pub keyspace: Arc<Served>,
+    /// What is asked.
+    pub operation: Operation,
+    /// When it must have been answered.
+    pub deadline: Instant,
+    /// What is known of a write beside what it writes.
+    pub named: Option<Named>,
+}
+
+/// A write that is recognized when it is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// 16 bytes that no other request has.
+    pub id: [u8; 16],
+    /// A hash of what is asked.
+    pub digest: u64,
+    /// Whom it was first sent to and how long ago, if this is not the first time.
+    pub repeat: Option<(Incarnation, Duration)>,
+}
+
+/// What a caller is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The operation has ended.
+    Ended {
+        /// How.
+        outcome: Outcome,
+        /// Whether an earlier request of this name had it done.
+        is_repeated: bool,
+    },
+    /// Another request had its id. Nothing was done.
+    Reused,
+    /// It was sent before, to another host or start. Nothing was done now.
+    Elsewhere,
+    /// It was sent before, so long ago that it may have been done and forgotten. Nothing was done
+    /// now.
+    Forgotten,
+}
+
+/// A call on its way.
+pub(super) struct Called {
+    pub call: Call,
+    /// When it was made.
+    pub at: Instant,
+    pub reply: oneshot::Sender<Told>,
+}
+
+/// The outside's end of the queue.
+pub struct Calls {
+    sender: SyncSender<Called>,
+    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    is_woken: AtomicBool,
+    keyspaces: Mutex<Option<Arc<[Arc<Served>]>>>,
+}
+
+/// The core thread's end of the queue.
+pub struct CallsInbox {
+    pub(super) receiver: Receiver<Called>,
+    pub(super) calls: Arc<Calls>,
+}
+
+/// Both ends of a queue of calls.
+#[must_use]
+pub fn calls() -> (Arc<Calls>, CallsInbox) {
+    let (sender, receiver) = sync_channel(QUEUED_MAX);
+    let (wake, is_woken) = (OnceLock::new(), AtomicBool::new(false));
+    let calls = Arc::new(Calls { sender, wake, is_woken, keyspaces: Mutex::new(None) });
+    (Arc::clone(&calls), CallsInbox { receiver, calls })
+}
+
+impl Calls {
+    /// Has an operation done. Whoever stops waiting does not undo it.
+    pub async fn call(&self, call: Call) -> Told {
+        let (reply, told) = oneshot::channel();
+        let refused =
+            |refusal| Told::Ended { outcome: Outcome::Refused(refusal), is_repeated: false };
+        let may_change = call.operation.is_write();
+        if let Err(refusal) = self.send(Called { call, at: Instant::now(), reply }) {
+            return refused(refusal);
+        }
+        // The host ended with the operation in hand.
+        let lost = if may_change { Refusal::OutcomeUnknown } else { Refusal::Stopping };
+        told.await.unwrap_or_else(|_| refused(lost))
+    }
+
+    /// The keyspaces that are served now, in the order of their lanes; none while it is not known
+    /// which there are.
+    #[must_use]
+    pub fn keyspaces(&self) -> Option<Arc<[Arc<Served>]>> {
+        self.keyspaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keyspaces came or went.
+    pub(super) fn set_keyspaces(&self, keyspaces: Arc<[Arc<Served>]>) {
+        *self.keyspaces.lock().unwrap_or_else(PoisonError::into_inner) = Some(keyspaces);
+    }
+
+    /// Sets what wakes the core thread.
+    pub(super) fn set_wake(&self, wake: impl Fn() + Send + Sync + 'static) {
+        // The queue is made for one host, so nothing else has set it.
+        let _ = self.wake.set(Box::new(wake));
+    }
+
+    /// The core thread looks: whoever comes from here on wakes it again.
+    pub(super) fn on_look(&self) {
+        self.is_woken.store(false, Ordering::Release);
+    }
+
+    /// Queues a call, if there is room, and somebody to take it.
+    pub(super) fn send(&self, called: Called) -> Result<(), Refusal> {
+        self.sender.try_send(called).map_err(|error| match error {
+            TrySendError::Full(_) => Refusal::Overloaded,
+            TrySendError::Disconnected(_) => Refusal::Stopping,
+        })?;
+        self.wake();
+        Ok(())
+    }
+
+    /// Wakes the core thread unless it has been woken and not looked yet.
+    fn wake(&self) {
+        if !self.is_woken.swap(true, Ordering::AcqRel)
+            && let Some(wake) = self.wake.get()
+        {
+            wake();
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What is answered: readings, errors, bytes as JSON.
+//!
+//! Bytes that are UTF-8 stand in a string under their name, all others in base64 (the standard
+//! alphabet, with padding) under their name and `_base64`.
+
+use super::super::problem::word;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use quorate_api::v1::reading::State;
+use quorate_api::v1::{
+    Coordinator, Error, Keyspace, KeyspacesResponse, Kind, Reading, ScanOrder, ScanPage,
+    ScanPromise,
+};
+use serde_json::{Map, Value, json};
+
+/// The header that says who answered.
+pub const COORDINATOR: &str = "x-quorate-coordinator";
+
+type Object = Map<String, Value>;
+
+/// JSON with a status.
+pub fn json(status: StatusCode, body: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
+}
+
+/// The status of a sort of failures.
+pub fn status_of(kind: Kind) -> StatusCode {
+    match kind {
+        Kind::Invalid | Kind::BadContext => StatusCode::BAD_REQUEST,
+        Kind::NoKeyspace => StatusCode::NOT_FOUND,
+        Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Kind::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        Kind::NoQuorum | Kind::Overloaded | Kind::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Kind::Unspecified | Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// A failure with a status.
+pub fn error(status: StatusCode, error: &Error) -> Response {
+    let mut body = Object::new();
+    body.insert(String::from("kind"), word(error.kind()).into());
+    body.insert(String::from("what"), error.what.as_str().into());
+    body.insert(String::from("right"), error.right.as_str().into());
+    body.insert(String::from("may_have_applied"), error.may_have_applied.into());
+    if let Some(who) = error.coordinator {
+        body.insert(String::from("coordinator"), coordinator(who).into());
+    }
+    let numbers = [
+        ("view", error.view),
+        ("replicas_reached", u64::from(error.replicas_reached)),
+        ("replicas_needed", u64::from(error.replicas_needed)),
+    ];
+    let is_quorum = error.kind() == Kind::NoQuorum;
+    for (name, number) in numbers.into_iter().filter(|(_, number)| is_quorum || *number > 0) {
+        body.insert(name.to_owned(), number.into());
+    }
+    if !error.field.is_empty() {
+        body.insert(String::from("field"), error.field.as_str().into());
+    }
+    json(status, &json!({ "error": body }))
+}
+
+/// A coordinator as one word.
+pub fn coordinator(who: Coordinator) -> String {
+    format!("{:016x}.{}", who.node, who.start)
+}
+
+/// A context as one word.
+pub fn context(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// Puts bytes into an object.
+pub fn put_bytes(object: &mut Object, name: &str, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => object.insert(name.to_owned(), text.into()),
+        Err(_) => object.insert(format!("{name}_base64"), STANDARD.encode(bytes).into()),
+    };
+}
+
+/// Puts the state of a key into an object.
+pub fn put_reading(object: &mut Object, reading: &Reading) {
+    match &reading.state {
+        Some(State::Value(value)) => put_bytes(object, "value", value),
+        Some(State::Siblings(siblings)) => {
+            let one = |value: &bytes::Bytes| {
+                let mut sibling = Object::new();
+                put_bytes(&mut sibling, "value", value);
+                Value::Object(sibling)
+            };
+            let all: Vec<Value> = siblings.values.iter().map(one).collect();
+            object.insert(String::from("siblings"), all.into());
+            object.insert(String::from("context"), context(&siblings.context).into());
+        }
+        Some(State::Absent(_)) | None => {
+            object.insert(String::from("value"), Value::Null);
+        }
+    }
+}
+
+/// The word for an order.
+fn order(order: ScanOrder) -> &'static str {
+    match order {
+        ScanOrder::Key => "key",
+        ScanOrder::Hash | ScanOrder::Unspecified => "hash",
+    }
+}
+
+fn promise(promise: &ScanPromise) -> Value {
+    json!({
+        "engine": promise.engine,
+        "order": order(promise.order()),
+        "is_snapshot": promise.is_snapshot,
+        "is_complete": promise.is_complete,
+        "may_repeat": promise.may_repeat,
+        "text": promise.text,
+    })
+}
+
+/// A page of a listing.
+pub fn page(page: &ScanPage, promised: &ScanPromise) -> Value {
+    let entries = page.entries.iter().map(|entry| {
+        let mut object = Object::new();
+        put_bytes(&mut object, "key", &entry.key);
+        if let Some(reading) = &entry.reading {
+            put_reading(&mut object, reading);
+        }
+        Value::Object(object)
+    });
+    let cursor = (!page.cursor.is_empty()).then(|| URL_SAFE_NO_PAD.encode(&page.cursor));
+    json!({
+        "promise": promise(promised),
+        "entries": entries.collect::<Vec<_>>(),
+        "cursor": cursor,
+    })
+}
+
+/// The keyspaces.
+pub fn keyspaces(all: &KeyspacesResponse) -> Value {
+    let one = |keyspace: &Keyspace| {
+        json!({
+            "name": keyspace.name,
+            "engine": keyspace.engine,
+            "durability": keyspace.durability,
+            "replicas": keyspace.replicas,
+            "value_bytes_max": keyspace.value_bytes_max,
+            "order": order(keyspace.order()),
+            "mode": keyspace.mode,
+            "scan": keyspace.scan.as_ref().map(promise),
+            "is_ready": keyspace.is_ready,
+        })
+    };
+    json!({ "keyspaces": all.keyspaces.iter().map(one).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use quorate_api::v1::Siblings;
+
+    #[test]
+    fn bytes_are_text_or_base64() {
+        let of = |bytes: &[u8]| {
+            let mut object = Object::new();
+            put_bytes(&mut object, "value", bytes);
+            Value::Object(object)
+        };
+        assert_eq!(of("ü\0".as_bytes()), json!({ "value": "ü\0" }));
+        assert_eq!(of(b"\xff"), json!({ "value_base64": "/w==" }));
+    }
+
+    #[test]
+    fn siblings_stand_beside_their_context() {
+        let values = vec![Bytes::from_static(b"a"), Bytes::from_static(b"\xff")];
+        let siblings = Siblings { values, context: Bytes::from_static(b"\x01") };
+        let mut object = Object::new();
+        put_reading(&mut object, &Reading { state: Some(State::Siblings(siblings)) });
+        let expected = json!({
+            "siblings": [{ "value": "a" }, { "value_base64": "/w==" }],
+            "context": "AQ==",
+        });
+        assert_eq!(Value::Object(object), expected);
+    }
+}

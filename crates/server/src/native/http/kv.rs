@@ -1,0 +1,152 @@
+//! The calls.
+
+use super::super::problem::{self, Problem};
+use super::super::scan::{Listing, PAGE_KEYS_MAX};
+use super::super::service::{Asking, Native};
+use super::answer::{self, COORDINATOR};
+use super::ask::{self, Form, Parameters};
+use super::failed;
+use crate::web::Allowance;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use quorate_api::v1::reading::State as Reading;
+use quorate_api::v1::{self, Coordinator};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// How many keys a page has if nothing else is asked.
+const PAGE_KEYS: u32 = 256;
+/// How much longer than its value a JSON body may be: every byte may be escaped with six.
+const JSON_FACTOR: usize = 6;
+/// Room in a JSON body for what is not its value.
+const JSON_SLACK: usize = 4 * 1024;
+
+fn asking(parts: &Parts) -> Asking {
+    let allowance = parts.extensions.get::<Arc<Allowance>>();
+    let allowance = allowance.expect("the listener gives every request an allowance");
+    Asking { within: None, allowance: Arc::clone(allowance) }
+}
+
+/// Says who answered.
+fn signed(mut response: Response, who: Option<Coordinator>) -> Response {
+    if let Some(who) = who {
+        let text = HeaderValue::try_from(answer::coordinator(who));
+        let text = text.expect("digits and a dot are a header's value");
+        response.headers_mut().insert(COORDINATOR, text);
+    }
+    response
+}
+
+/// `GET /v1/kv/{keyspace}/{key}`.
+pub async fn get(State(native): State<Native>, request: Request) -> Response {
+    read(&native, &request.into_parts().0).await.unwrap_or_else(|problem| failed(&native, problem))
+}
+
+async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas"])?;
+    let (keyspace, key) = ask::place(&parts.uri)?;
+    let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
+    let replicas = parameters.number("replicas", 0, u32::MAX)?.unwrap_or(0);
+    let asked = v1::GetRequest { keyspace, key: key.clone(), timeout_ms, replicas };
+    let read = native.get(asked, &asking(parts)).await?;
+    let reading = read.reading.unwrap_or_default();
+    let response = match (&reading.state, ask::wanted(&parts.headers)) {
+        (Some(Reading::Value(value)), Form::Raw) => {
+            ([(header::CONTENT_TYPE, ask::RAW)], value.clone()).into_response()
+        }
+        (state, _) => {
+            let status = match state {
+                Some(Reading::Absent(_)) | None => StatusCode::NOT_FOUND,
+                Some(_) => StatusCode::OK,
+            };
+            let mut object = Map::new();
+            answer::put_bytes(&mut object, "key", &key);
+            answer::put_reading(&mut object, &reading);
+            answer::json(status, &Value::Object(object))
+        }
+    };
+    Ok(signed(response, read.coordinator))
+}
+
+/// `PUT /v1/kv/{keyspace}/{key}`.
+pub async fn put(State(native): State<Native>, request: Request) -> Response {
+    write(&native, request).await.unwrap_or_else(|problem| failed(&native, problem))
+}
+
+async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms"])?;
+    let (keyspace, key) = ask::place(&parts.uri)?;
+    let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
+    let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
+    let context = ask::context(&parts.headers)?;
+    let (form, asking) = (ask::form(&parts.headers)?, asking(&parts));
+    let limit = native.value_bytes_max_of(&keyspace)?;
+    let value = match form {
+        Form::Raw => ask::body(body, limit).await?,
+        Form::Json => {
+            let body = ask::body(body, JSON_FACTOR * limit + JSON_SLACK).await?;
+            ask::value(&body, &asking.allowance)?
+        }
+    };
+    let asked = v1::PutRequest { keyspace, key, value, context, options };
+    let done = native.put(asked, &asking).await?;
+    let mut body = Map::new();
+    body.insert(String::from("is_repeated"), done.is_repeated.into());
+    Ok(signed(told(body, &done.context), done.coordinator))
+}
+
+/// What is told of a write.
+fn told(mut body: Map<String, Value>, context: &[u8]) -> Response {
+    if !context.is_empty() {
+        body.insert(String::from("context"), answer::context(context).into());
+    }
+    answer::json(StatusCode::OK, &Value::Object(body))
+}
+
+/// `DELETE /v1/kv/{keyspace}/{key}`.
+pub async fn delete(State(native): State<Native>, request: Request) -> Response {
+    remove(&native, &request.into_parts().0)
+        .await
+        .unwrap_or_else(|problem| failed(&native, problem))
+}
+
+async fn remove(native: &Native, parts: &Parts) -> Result<Response, Problem> {
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms"])?;
+    let (keyspace, key) = ask::place(&parts.uri)?;
+    let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
+    let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
+    let context = ask::context(&parts.headers)?;
+    let asked = v1::DeleteRequest { keyspace, key, context, options };
+    let done = native.delete(asked, &asking(parts)).await?;
+    let body = json!({ "existed": done.existed, "is_repeated": done.is_repeated });
+    let Value::Object(body) = body else { return Err(problem::mismatch()) };
+    Ok(signed(told(body, &done.context), done.coordinator))
+}
+
+/// `GET /v1/kv/{keyspace}`.
+pub async fn scan(State(native): State<Native>, request: Request) -> Response {
+    list(&native, &request.into_parts().0).await.unwrap_or_else(|problem| failed(&native, problem))
+}
+
+async fn list(native: &Native, parts: &Parts) -> Result<Response, Problem> {
+    let known = ["limit", "cursor", "from", "to", "values", "timeout_ms"];
+    let parameters = Parameters::of(&parts.uri, &known)?;
+    let limit = parameters.number("limit", 1, PAGE_KEYS_MAX)?.unwrap_or(PAGE_KEYS);
+    let asked = v1::ScanRequest {
+        keyspace: ask::place(&parts.uri)?.0,
+        cursor: parameters.cursor()?,
+        from: parameters.bytes("from"),
+        to: parameters.bytes("to"),
+        limit: u64::from(limit),
+        page_keys: limit,
+        with_values: parameters.flag("values")?,
+        timeout_ms: parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0),
+    };
+    let mut listing = Listing::new(native, asked)?;
+    let page = listing.page(&asking(parts)).await?.unwrap_or_default();
+    let body = answer::page(&page, &listing.promise());
+    Ok(signed(answer::json(StatusCode::OK, &body), Some(native.me())))
+}

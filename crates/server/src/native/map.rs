@@ -1,0 +1,268 @@
+//! The one place where the API's words meet those of the kernel.
+//!
+//! An engine that knows more than plain values (siblings, contexts, request ids kept with a
+//! version) is added here: what it takes in the functions that build operations, what it answers
+//! in those that read outcomes.
+
+use super::keyspaces::Keyspace;
+use super::problem::{self, Problem};
+use crate::host::{Named, Told};
+use bytes::Bytes;
+use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_node::catalog::Engine;
+use std::time::Duration;
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// How long a request id is.
+const REQUEST_ID_BYTES: usize = 16;
+/// What to do when a value does not fit.
+const SPLIT: &str =
+    "split it, or use a keyspace that takes longer values (quorate keyspace create)";
+
+/// A read of a key.
+pub fn get(keyspace: &Keyspace, key: Bytes, replicas: u32) -> Result<Operation, Problem> {
+    check_key(&key)?;
+    check_replicas(keyspace, replicas)?;
+    Ok(Operation::Get { key })
+}
+
+/// A write of a key.
+pub fn put(
+    keyspace: &Keyspace,
+    key: Bytes,
+    value: Bytes,
+    context: &Bytes,
+) -> Result<Operation, Problem> {
+    check_key(&key)?;
+    check_context(keyspace, context)?;
+    let limit = keyspace.entry.value_bytes_max;
+    if value.len() > limit {
+        return Err(problem::too_large("value", value.len(), limit, SPLIT));
+    }
+    Ok(Operation::Put { key, value })
+}
+
+/// A delete of a key.
+pub fn delete(keyspace: &Keyspace, key: Bytes, context: &Bytes) -> Result<Operation, Problem> {
+    check_key(&key)?;
+    check_context(keyspace, context)?;
+    Ok(Operation::Delete { key })
+}
+
+fn check_key(key: &Bytes) -> Result<(), Problem> {
+    match key.len() {
+        0..=KEY_BYTES_MAX => Ok(()),
+        length => {
+            Err(problem::too_large("key", length, KEY_BYTES_MAX, "use shorter keys, or a hash"))
+        }
+    }
+}
+
+fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem> {
+    match keyspace.entry.engine {
+        Engine::Linearizable if replicas != 0 => {
+            let what = "a linearizable keyspace reads from a majority; nobody can choose another \
+                        number of replicas";
+            Err(problem::unsupported(what, "leave replicas at 0"))
+        }
+        Engine::Linearizable => Ok(()),
+    }
+}
+
+fn check_context(keyspace: &Keyspace, context: &Bytes) -> Result<(), Problem> {
+    match keyspace.entry.engine {
+        Engine::Linearizable if !context.is_empty() => {
+            let what =
+                "a linearizable keyspace has no contexts: a write replaces whatever is there";
+            Err(problem::unsupported(what, "leave the context out, or use a causal keyspace"))
+        }
+        Engine::Linearizable => Ok(()),
+    }
+}
+
+/// How a write is recognized when it is sent again, if it has an id.
+pub fn named(options: &WriteOptions, operation: &Operation) -> Result<Option<Named>, Problem> {
+    if options.request_id.is_empty() {
+        return match options.repeat {
+            None => Ok(None),
+            Some(_) => {
+                let what =
+                    "the write is said to be sent again, but has no request_id to know it by";
+                let right = "send the request_id that it was first sent with";
+                Err(problem::invalid("options.request_id", what, right))
+            }
+        };
+    }
+    let Ok(id) = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]) else {
+        let what = format!("a request_id of {} bytes", options.request_id.len());
+        return Err(problem::invalid("options.request_id", what, "draw 16 random bytes"));
+    };
+    let repeat = match options.repeat {
+        None => None,
+        Some(repeat) => {
+            let Some(first) = repeat.coordinator else {
+                let what = "the write is sent again, but not said to whom it was sent first";
+                let right = "give the coordinator of an earlier answer, or of Admin.Status";
+                return Err(problem::invalid("options.repeat.coordinator", what, right));
+            };
+            Some((incarnation(first), Duration::from_millis(repeat.age_ms)))
+        }
+    };
+    Ok(Some(Named { id, digest: digest(operation), repeat }))
+}
+
+/// A hash of what a write asks.
+fn digest(operation: &Operation) -> u64 {
+    let (tag, key, value) = match operation {
+        Operation::Put { key, value } => (1_u8, key, value.clone()),
+        Operation::Delete { key } => (2, key, Bytes::new()),
+        Operation::Get { key } => (3, key, Bytes::new()),
+        Operation::Scan { .. } => return 0,
+    };
+    let mut hasher = Xxh3Default::new();
+    hasher.update(&[tag]);
+    hasher.update(&(key.len() as u64).to_le_bytes());
+    hasher.update(key);
+    hasher.update(&value);
+    hasher.digest()
+}
+
+/// The coordinator as the API says it.
+pub fn coordinator(who: Incarnation) -> v1::Coordinator {
+    v1::Coordinator { node: who.node.0, start: who.start.0 }
+}
+
+fn incarnation(who: v1::Coordinator) -> Incarnation {
+    Incarnation { node: NodeId(who.node), start: Start(who.start) }
+}
+
+/// What became of a call, and whether an earlier request had it done.
+pub fn ended(told: Told, me: v1::Coordinator) -> Result<(Outcome, bool), Problem> {
+    match told {
+        Told::Ended { outcome: Outcome::Refused(refusal), .. } => Err(problem::refused(&refusal)),
+        Told::Ended { outcome, is_repeated } => Ok((outcome, is_repeated)),
+        Told::Reused => Err(problem::reused()),
+        Told::Elsewhere => Err(problem::elsewhere(me)),
+        Told::Forgotten => Err(problem::forgotten()),
+    }
+}
+
+/// What was read.
+pub fn reading(outcome: Outcome) -> Result<Reading, Problem> {
+    match outcome {
+        Outcome::Value(Some(value)) => Ok(Reading { state: Some(State::Value(value)) }),
+        Outcome::Value(None) => Ok(Reading { state: Some(State::Absent(Absent {})) }),
+        _ => Err(problem::mismatch()),
+    }
+}
+
+/// A write has taken effect; the context that covers it.
+pub fn written(outcome: &Outcome) -> Result<Bytes, Problem> {
+    match outcome {
+        Outcome::Written => Ok(Bytes::new()),
+        _ => Err(problem::mismatch()),
+    }
+}
+
+/// A delete has taken effect; whether there was a value, and the context that covers it.
+pub fn deleted(outcome: &Outcome) -> Result<(bool, Bytes), Problem> {
+    match outcome {
+        Outcome::Deleted { existed } => Ok((*existed, Bytes::new())),
+        _ => Err(problem::mismatch()),
+    }
+}
+
+/// A page of keys, and the position to go on at.
+pub fn page(outcome: Outcome) -> Result<(Vec<Bytes>, Option<u64>), Problem> {
+    match outcome {
+        Outcome::Page { keys, next } => Ok((keys, next)),
+        _ => Err(problem::mismatch()),
+    }
+}
+
+/// How many bytes of values a reading holds.
+pub fn size(reading: &Reading) -> usize {
+    match &reading.state {
+        Some(State::Value(value)) => value.len(),
+        Some(State::Siblings(siblings)) => siblings.values.iter().map(Bytes::len).sum(),
+        Some(State::Absent(_)) | None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keyspaces::tests::sample;
+    use super::*;
+    use quorate_api::v1::{Coordinator, Kind, Repeat};
+
+    fn bytes(length: usize) -> Bytes {
+        Bytes::from(vec![b'x'; length])
+    }
+
+    #[test]
+    fn keys_values_contexts_and_replicas_are_checked() {
+        let all = sample();
+        let keyspace = all.find("default").expect("it is there");
+        let none = Bytes::new();
+        assert!(get(keyspace, bytes(KEY_BYTES_MAX), 0).is_ok());
+        assert!(put(keyspace, none.clone(), none.clone(), &none).is_ok(), "both may be empty");
+        let limit = keyspace.entry.value_bytes_max;
+        let table = [
+            (get(keyspace, bytes(KEY_BYTES_MAX + 1), 0), Kind::TooLarge, "key"),
+            (get(keyspace, bytes(1), 2), Kind::Unsupported, ""),
+            (put(keyspace, bytes(1), bytes(limit + 1), &none), Kind::TooLarge, "value"),
+            (put(keyspace, bytes(1), bytes(1), &bytes(1)), Kind::Unsupported, ""),
+            (delete(keyspace, bytes(1), &bytes(1)), Kind::Unsupported, ""),
+        ];
+        for (result, kind, field) in table {
+            let problem = result.expect_err("it breaks a rule");
+            assert_eq!((problem.kind(), problem.field.as_str()), (kind, field), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_id_is_sixteen_bytes_and_a_repeat_names_its_first() {
+        let operation = Operation::Delete { key: bytes(1) };
+        let options = |id: usize, repeat: Option<Repeat>| WriteOptions {
+            request_id: bytes(id),
+            repeat,
+            timeout_ms: 0,
+        };
+        let told = |options| named(&options, &operation);
+        assert_eq!(told(options(0, None)), Ok(None));
+        let first = Coordinator { node: 7, start: 2 };
+        let repeat = Repeat { coordinator: Some(first), age_ms: 9 };
+        let good = told(options(16, Some(repeat))).expect("all is there").expect("it has an id");
+        let who = Incarnation { node: NodeId(7), start: Start(2) };
+        assert_eq!(good.repeat, Some((who, Duration::from_millis(9))));
+        for bad in [
+            options(15, None),
+            options(0, Some(repeat)),
+            options(16, Some(Repeat { coordinator: None, age_ms: 0 })),
+        ] {
+            assert_eq!(told(bad).expect_err("it breaks a rule").kind(), Kind::Invalid);
+        }
+    }
+
+    #[test]
+    fn writes_that_ask_something_else_have_another_digest() {
+        let put = |key: &'static str, value: &'static str| Operation::Put {
+            key: Bytes::from_static(key.as_bytes()),
+            value: Bytes::from_static(value.as_bytes()),
+        };
+        let all = [
+            put("a", "bc"),
+            put("ab", "c"),
+            put("a", "b"),
+            Operation::Delete { key: Bytes::from_static(b"a") },
+        ];
+        let mut digests: Vec<u64> = all.iter().map(digest).collect();
+        assert_eq!(digest(&all[0]), digests[0]);
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), all.len());
+    }
+}

@@ -1,0 +1,284 @@
+//! What each call does, whichever door it came through.
+
+use super::keyspaces::{Keyspace, Keyspaces};
+use super::problem::{self, Problem};
+use super::{about, map};
+use crate::host::{Call, Calls, Named, Question, Questions, Reply, Told};
+use crate::metrics::Shared;
+use crate::web::Allowance;
+use bytes::Bytes;
+use quorate_api::v1;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::operation::{Operation, Outcome};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// The most keys of one batch.
+pub const BATCH_KEYS_MAX: usize = 1_000;
+/// The most bytes of values that the answer to a batch holds.
+pub const BATCH_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How many reads of a batch are in hand at once.
+const BATCH_WIDTH: usize = 32;
+/// The least budget of a door for requests and answers in memory.
+const BUDGET_BYTES_MIN: usize = 64 * 1024 * 1024;
+/// How much longer than an operation may take a door waits for what the core thread knows.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The native API on this host.
+#[derive(Clone)]
+pub struct Native {
+    pub(super) shared: Arc<Shared>,
+    calls: Arc<Calls>,
+    questions: Arc<Questions>,
+    /// When an operation must have been answered at the latest.
+    timeout: Duration,
+    me: v1::Coordinator,
+}
+
+/// What a door knows of a request besides its message.
+pub struct Asking {
+    /// How long whoever asks still waits, if that was said.
+    pub within: Option<Duration>,
+    /// The memory that the request and its answer take.
+    pub allowance: Arc<Allowance>,
+}
+
+impl Native {
+    /// The API on a host.
+    #[must_use]
+    pub fn new(
+        shared: Arc<Shared>,
+        calls: Arc<Calls>,
+        questions: Arc<Questions>,
+        timeout: Duration,
+    ) -> Native {
+        let me = map::coordinator(Incarnation { node: shared.node, start: shared.start });
+        Native { shared, calls, questions, timeout, me }
+    }
+
+    /// The host and its start.
+    #[must_use]
+    pub fn me(&self) -> v1::Coordinator {
+        self.me
+    }
+
+    /// The keyspaces at the moment.
+    fn all(&self) -> Keyspaces {
+        Keyspaces(self.calls.keyspaces())
+    }
+
+    /// The keyspace that has this name at the moment.
+    pub(super) fn find(&self, name: &str) -> Result<Arc<Keyspace>, Problem> {
+        self.all().find(name).map(Arc::clone)
+    }
+
+    /// The longest value that any keyspace takes.
+    #[must_use]
+    pub fn value_bytes_max(&self) -> usize {
+        self.all().value_bytes_max()
+    }
+
+    /// The memory that a door takes for requests and answers: room for some of the longest values.
+    #[must_use]
+    pub fn budget_bytes(&self) -> usize {
+        BUDGET_BYTES_MIN.max(4 * self.value_bytes_max())
+    }
+
+    /// The longest value that a keyspace takes.
+    ///
+    /// # Errors
+    /// There is no such keyspace.
+    pub fn value_bytes_max_of(&self, keyspace: &str) -> Result<usize, Problem> {
+        Ok(self.find(keyspace)?.entry.value_bytes_max)
+    }
+
+    /// Says who answered.
+    pub(super) fn sign(&self, mut problem: Problem) -> Problem {
+        problem.coordinator = Some(self.me);
+        problem
+    }
+
+    /// When an operation must have been answered that may take `timeout_ms`, 0 for what is usual.
+    pub(super) fn deadline(&self, timeout_ms: u32, asking: &Asking) -> Instant {
+        let wished = match timeout_ms {
+            0 => self.timeout,
+            timeout_ms => self.timeout.min(Duration::from_millis(u64::from(timeout_ms))),
+        };
+        // What is left for the way back: whoever waits shall get our answer, not its own guess.
+        let within = asking.within.map(|within| within - within / 16);
+        Instant::now() + within.map_or(wished, |within| wished.min(within))
+    }
+
+    pub(super) async fn call(
+        &self,
+        keyspace: &Arc<Keyspace>,
+        operation: Operation,
+        deadline: Instant,
+        named: Option<Named>,
+    ) -> Result<(Outcome, bool), Problem> {
+        let call = Call { keyspace: Arc::clone(keyspace), operation, deadline, named };
+        let told: Told = self.calls.call(call).await;
+        map::ended(told, self.me)
+    }
+
+    /// `Kv.Get`.
+    ///
+    /// # Errors
+    /// The call failed; the problem says what is known of the data, here and below.
+    pub async fn get(
+        &self,
+        request: v1::GetRequest,
+        asking: &Asking,
+    ) -> Result<v1::GetResponse, Problem> {
+        let keyspace = self.find(&request.keyspace)?;
+        let operation = map::get(&keyspace, request.key, request.replicas)?;
+        let deadline = self.deadline(request.timeout_ms, asking);
+        let reading = self.read(&keyspace, operation, deadline, asking).await?;
+        Ok(v1::GetResponse { reading: Some(reading), coordinator: Some(self.me) })
+    }
+
+    /// Reads one key; its value is counted as memory of the request.
+    pub(super) async fn read(
+        &self,
+        keyspace: &Arc<Keyspace>,
+        operation: Operation,
+        deadline: Instant,
+        asking: &Asking,
+    ) -> Result<v1::Reading, Problem> {
+        let (outcome, _) = self.call(keyspace, operation, deadline, None).await?;
+        let reading = map::reading(outcome)?;
+        asking.allowance.take(map::size(&reading)).map_err(|_| problem::overloaded())?;
+        Ok(reading)
+    }
+
+    /// `Kv.Put`.
+    ///
+    /// # Errors
+    /// See [`Native::get`].
+    pub async fn put(
+        &self,
+        request: v1::PutRequest,
+        asking: &Asking,
+    ) -> Result<v1::PutResponse, Problem> {
+        let keyspace = self.find(&request.keyspace)?;
+        let operation = map::put(&keyspace, request.key, request.value, &request.context)?;
+        let options = request.options.unwrap_or_default();
+        let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
+        let context = map::written(&outcome)?;
+        Ok(v1::PutResponse { coordinator: Some(self.me), is_repeated, context })
+    }
+
+    /// `Kv.Delete`.
+    ///
+    /// # Errors
+    /// See [`Native::get`].
+    pub async fn delete(
+        &self,
+        request: v1::DeleteRequest,
+        asking: &Asking,
+    ) -> Result<v1::DeleteResponse, Problem> {
+        let keyspace = self.find(&request.keyspace)?;
+        let operation = map::delete(&keyspace, request.key, &request.context)?;
+        let options = request.options.unwrap_or_default();
+        let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
+        let (existed, context) = map::deleted(&outcome)?;
+        Ok(v1::DeleteResponse { coordinator: Some(self.me), is_repeated, existed, context })
+    }
+
+    async fn write(
+        &self,
+        keyspace: &Arc<Keyspace>,
+        operation: Operation,
+        options: &v1::WriteOptions,
+        asking: &Asking,
+    ) -> Result<(Outcome, bool), Problem> {
+        let named = map::named(options, &operation)?;
+        let deadline = self.deadline(options.timeout_ms, asking);
+        self.call(keyspace, operation, deadline, named).await
+    }
+
+    /// `Kv.BatchGet`.
+    ///
+    /// # Errors
+    /// See [`Native::get`].
+    pub async fn batch_get(
+        &self,
+        request: v1::BatchGetRequest,
+        asking: &Asking,
+    ) -> Result<v1::BatchGetResponse, Problem> {
+        let keyspace = self.find(&request.keyspace)?;
+        if request.keys.len() > BATCH_KEYS_MAX {
+            let what = format!("{} keys in one batch", request.keys.len());
+            let right = format!("ask for at most {BATCH_KEYS_MAX} keys at a time");
+            return Err(problem::invalid("keys", what, right));
+        }
+        let get = |key: Bytes| map::get(&keyspace, key, request.replicas);
+        let operations: Vec<Operation> =
+            request.keys.into_iter().map(get).collect::<Result<_, _>>()?;
+        let deadline = self.deadline(request.timeout_ms, asking);
+        let limit = BATCH_BYTES_MAX;
+        let readings = self.read_all(&keyspace, operations, deadline, limit, asking).await?;
+        Ok(v1::BatchGetResponse { readings, coordinator: Some(self.me) })
+    }
+
+    /// Reads keys, some at a time, whose values together have at most `bytes_max` bytes.
+    pub(super) async fn read_all(
+        &self,
+        keyspace: &Arc<Keyspace>,
+        operations: Vec<Operation>,
+        deadline: Instant,
+        bytes_max: usize,
+        asking: &Asking,
+    ) -> Result<Vec<v1::Reading>, Problem> {
+        let mut readings = vec![v1::Reading::default(); operations.len()];
+        let (mut left, mut reads) = (operations.into_iter().enumerate(), JoinSet::new());
+        let mut bytes = 0;
+        loop {
+            while reads.len() < BATCH_WIDTH
+                && let Some((index, operation)) = left.next()
+            {
+                let (native, keyspace) = (self.clone(), Arc::clone(keyspace));
+                reads.spawn(async move {
+                    (index, native.call(&keyspace, operation, deadline, None).await)
+                });
+            }
+            let Some(joined) = reads.join_next().await else { return Ok(readings) };
+            let (index, read) = joined.map_err(|_| problem::mismatch())?;
+            let reading = map::reading(read?.0)?;
+            bytes += map::size(&reading);
+            if bytes > bytes_max {
+                let right = "ask for fewer keys at a time, or for each by itself";
+                return Err(problem::answer_too_large(bytes_max, right));
+            }
+            asking.allowance.take(map::size(&reading)).map_err(|_| problem::overloaded())?;
+            readings[index] = reading;
+        }
+    }
+
+    /// `Admin.Keyspaces`.
+    #[must_use]
+    pub fn keyspaces(&self) -> v1::KeyspacesResponse {
+        v1::KeyspacesResponse { keyspaces: about::keyspaces(&self.all()) }
+    }
+
+    /// `Admin.Status`.
+    #[must_use]
+    pub fn status(&self) -> v1::StatusResponse {
+        about::status(self.me, &self.all(), &self.shared)
+    }
+
+    /// `Admin.Ring`.
+    ///
+    /// # Errors
+    /// The core thread does not answer.
+    pub async fn ring(&self) -> Result<v1::RingResponse, Problem> {
+        let asked = self.questions.ask(Question::Ring);
+        match tokio::time::timeout(self.timeout + GRACE, asked).await {
+            Ok(Some(Reply::Ring(report))) => Ok(about::ring(&report)),
+            Ok(Some(_)) => Err(problem::mismatch()),
+            Ok(None) => Err(problem::stopping()),
+            Err(_) => Err(problem::no_answer()),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! A budget for the bytes of requests and answers that are in memory.
+//!
+//! Each request has an [`Allowance`]. Its body takes from it as it arrives, and whoever answers
+//! takes what the answer holds; all of it is given back when the answer was taken or the request
+//! died. When the budget is used up, requests are refused: to let them wait would let a few that
+//! never end block all others.
+
+use axum::body::{Body, Bytes, HttpBody};
+use http_body::{Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// The budget of one door.
+#[derive(Debug)]
+pub struct Budget {
+    left: AtomicUsize,
+    /// All of it.
+    bytes: AtomicUsize,
+}
+
+/// What one request has taken of the budget.
+#[derive(Debug)]
+pub struct Allowance {
+    budget: Arc<Budget>,
+    taken: AtomicUsize,
+}
+
+/// The budget is used up. Nothing was done.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the host has too many bytes of requests and answers in memory")]
+pub struct Exhausted;
+
+impl Budget {
+    /// A budget of this many bytes.
+    #[must_use]
+    pub fn new(bytes: usize) -> Arc<Budget> {
+        Arc::new(Budget { left: AtomicUsize::new(bytes), bytes: AtomicUsize::new(bytes) })
+    }
+
+    /// Adds what is missing of this many bytes; takes nothing away.
+    pub fn grow(&self, bytes: usize) {
+        let before = self.bytes.fetch_max(bytes, Ordering::Relaxed);
+        if before < bytes {
+            self.left.fetch_add(bytes - before, Ordering::Relaxed);
+        }
+    }
+
+    /// The allowance of a request that has taken nothing yet.
+    #[must_use]
+    pub fn allowance(self: &Arc<Budget>) -> Arc<Allowance> {
+        Arc::new(Allowance { budget: Arc::clone(self), taken: AtomicUsize::new(0) })
+    }
+
+    /// How many bytes are left.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::Relaxed)
+    }
+}
+
+impl Allowance {
+    /// The budget that it takes from.
+    #[must_use]
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Takes bytes from the budget.
+    ///
+    /// # Errors
+    /// Fewer are left; none were taken.
+    pub fn take(&self, bytes: usize) -> Result<(), Exhausted> {
+        let taken = self
+            .budget
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.map_err(|_| Exhausted)?;
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives bytes back before the request ends; never more than were taken.
+    pub fn give(&self, bytes: usize) {
+        let less = |taken: usize| Some(taken.saturating_sub(bytes));
+        let before = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let given = before.map_or(0, |before| before.min(bytes));
+        self.budget.left.fetch_add(given, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Allowance {
+    fn drop(&mut self) {
+        self.budget.left.fetch_add(*self.taken.get_mut(), Ordering::Relaxed);
+    }
+}
+
+/// When an answer last went on, in milliseconds since it began.
+#[derive(Debug)]
+pub struct Progress {
+    began: Instant,
+    at_ms: AtomicU64,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress { began: Instant::now(), at_ms: AtomicU64::new(0) }
+    }
+
+    fn mark(&self) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.at_ms.store(now, Ordering::Relaxed);
+    }
+
+    /// For how long it has not gone on.
+    #[must_use]
+    pub fn idle(&self) -> Duration {
+        let at = Duration::from_millis(self.at_ms.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(at)
+    }
+}
+
+/// The body of a request: takes from the budget what arrives.
+#[derive(Debug)]
+pub struct Arriving<B> {
+    body: B,
+    allowance: Arc<Allowance>,
+    exhausted: fn() -> BoxError,
+}
+
+impl<B> Arriving<B> {
+    /// A body that takes from this allowance; `exhausted` is what it ends with if nothing is left.
+    pub fn new(body: B, allowance: Arc<Allowance>, exhausted: fn() -> BoxError) -> Arriving<B> {
+        Arriving { body, allowance, exhausted }
+    }
+}
+
+/// Any error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl<B> HttpBody for Arriving<B>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        polled.map(|next| {
+            let frame = match next? {
+                Ok(frame) => frame,
+                Err(error) => return Some(Err(error.into())),
+            };
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            match self.allowance.take(length) {
+                Ok(()) => Some(Ok(frame)),
+                Err(Exhausted) => Some(Err((self.exhausted)())),
+            }
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer: keeps the request's allowance until it was taken.
+///
+/// It leaves in pieces. A long one handed over whole would be out of sight, with its allowance
+/// given back, while all of it still waits for the client.
+#[derive(Debug)]
+pub struct Leaving<W> {
+    body: Body,
+    /// What the next pieces are cut from.
+    rest: Bytes,
+    _allowance: Arc<Allowance>,
+    progress: Arc<Progress>,
+    sent: usize,
+    /// Called once, when more was sent than sockets hold.
+    watch: Option<W>,
+}
+
+/// The most bytes that leave at once. An answer shorter than this is not watched: it fits into the
+/// buffers on its way.
+const PIECE_BYTES: usize = 64 * 1024;
+
+impl<W: FnOnce(&Arc<Progress>) + Unpin> Leaving<W> {
+    /// A body that keeps this allowance; `watch` is given the progress of one that is long.
+    pub fn new(body: Body, allowance: Arc<Allowance>, watch: W) -> Leaving<W> {
+        let progress = Arc::new(Progress::new());
+        let (rest, watch) = (Bytes::new(), Some(watch));
+        Leaving { body, rest, _allowance: allowance, progress, sent: 0, watch }
+    }
+}
+
+impl<W: FnOnce(&Arc<Progress>) + Unpin> HttpBody for Leaving<W> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.progress.mark();
+        if self.rest.is_empty() {
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => frame,
+                other => return Poll::Ready(other),
+            };
+            match frame.into_data() {
+                Ok(data) => self.rest = data,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+            }
+        }
+        let length = self.rest.len().min(PIECE_BYTES);
+        let piece = self.rest.split_to(length);
+        self.sent += length;
+        if self.sent >= PIECE_BYTES
+            && let Some(watch) = self.watch.take()
+        {
+            watch(&self.progress);
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (mut hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint.set_lower(hint.lower() + rest);
+        hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+
+    #[test]
+    fn what_was_taken_is_given_back() {
+        let budget = Budget::new(100);
+        let (one, other) = (budget.allowance(), budget.allowance());
+        assert!(one.take(60).is_ok() && other.take(30).is_ok());
+        assert!(other.take(11).is_err());
+        one.give(10);
+        assert_eq!(budget.left(), 20);
+        one.give(1_000);
+        assert_eq!(budget.left(), 70, "no more than was taken");
+        drop(other);
+        drop(one);
+        assert_eq!(budget.left(), 100);
+    }
+
+    #[test]
+    fn a_budget_grows_and_never_shrinks() {
+        let budget = Budget::new(100);
+        let one = budget.allowance();
+        assert!(one.take(90).is_ok() && one.take(20).is_err());
+        one.budget().grow(150);
+        one.budget().grow(120);
+        assert_eq!(budget.left(), 60);
+        assert!(one.take(60).is_ok());
+        drop(one);
+        assert_eq!(budget.left(), 150);
+    }
+
+    #[tokio::test]
+    async fn a_body_over_the_budget_is_refused_while_it_arrives() {
+        let budget = Budget::new(10);
+        let collect = |text: &'static str| {
+            let body = Arriving::new(Body::from(text), budget.allowance(), || Exhausted.into());
+            body.collect()
+        };
+        assert_eq!(collect("12345").await.expect("it fits").to_bytes(), "12345");
+        let error = collect("12345678901").await.expect_err("it does not");
+        assert!(error.is::<Exhausted>());
+        assert_eq!(budget.left(), 10);
+    }
+
+    #[tokio::test]
+    async fn an_answer_leaves_in_pieces_and_says_how_much_is_left() {
+        let budget = Budget::new(1);
+        let body = Body::from(vec![7; PIECE_BYTES + 1]);
+        let mut leaving = Leaving::new(body, budget.allowance(), |_: &Arc<Progress>| {});
+        for (length, left) in [(PIECE_BYTES, 1), (1, 0)] {
+            let frame = leaving.frame().await.expect("there is more").expect("no error");
+            assert_eq!(frame.data_ref().map(Bytes::len), Some(length));
+            assert_eq!(
+                (leaving.size_hint().exact(), leaving.is_end_stream()),
+                (Some(left), left == 0)
+            );
+        }
+        assert!(leaving.frame().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_long_answer_is_watched_and_holds_its_allowance_until_it_was_taken() {
+        let budget = Budget::new(PIECE_BYTES);
+        let watched = Arc::new(AtomicUsize::new(0));
+        let answer = |length: usize| {
+            let (allowance, watched) = (budget.allowance(), Arc::clone(&watched));
+            allowance.take(length).expect("it fits");
+            let watch = move |_: &Arc<Progress>| {
+                watched.fetch_add(1, Ordering::Relaxed);
+            };
+            Leaving::new(Body::from(vec![0; length]), allowance, watch)
+        };
+        let short = answer(PIECE_BYTES - 1);
+        assert_eq!(budget.left(), 1);
+        drop(short.collect().await.expect("it arrives"));
+        assert_eq!((budget.left(), watched.load(Ordering::Relaxed)), (PIECE_BYTES, 0));
+        let long = answer(PIECE_BYTES);
+        assert_eq!(long.size_hint().exact(), Some(PIECE_BYTES as u64));
+        drop(long.collect().await.expect("it arrives"));
+        assert_eq!(watched.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,166 @@
+"""The native API by grpcio, with code generated from the schema by Google's own compiler."""
+
+import os
+import unittest
+import uuid
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+from grpc_status import rpc_status
+
+import native
+from native import GRPC, GRPC_SECOND, key
+
+native.generate()
+
+from quorate.v1 import (  # noqa: E402  (generated just now)
+    admin_pb2, admin_pb2_grpc, common_pb2, error_pb2, kv_pb2, kv_pb2_grpc,
+)
+
+TIMEOUT = 30
+
+
+def error_of(caught):
+    """The typed error in the details of a failed call."""
+    status = rpc_status.from_call(caught.exception)
+    error = error_pb2.Error()
+    assert status.details[0].Unpack(error), status
+    return error
+
+
+class Grpc(unittest.TestCase):
+    """What a client in another language sees."""
+
+    def setUp(self):
+        self.channel = grpc.insecure_channel(
+            GRPC, options=[("grpc.max_receive_message_length", 64 << 20)]
+        )
+        self.addCleanup(self.channel.close)
+        second = grpc.insecure_channel(GRPC_SECOND)
+        self.addCleanup(second.close)
+        self.kv = kv_pb2_grpc.KvStub(self.channel)
+        self.second = kv_pb2_grpc.KvStub(second)
+        self.admin = admin_pb2_grpc.AdminStub(self.channel)
+
+    def put(self, name, value, stub=None, **more):
+        request = kv_pb2.PutRequest(keyspace="default", key=name, value=value, **more)
+        return (stub or self.kv).Put(request, timeout=TIMEOUT)
+
+    def get(self, name, stub=None):
+        request = kv_pb2.GetRequest(keyspace="default", key=name)
+        return (stub or self.kv).Get(request, timeout=TIMEOUT).reading
+
+    def test_values(self):
+        name = key("value").encode()
+        self.assertEqual(self.get(name).WhichOneof("state"), "absent")
+        for value in (b"", b"\x00\xff", "grüß".encode(), os.urandom(1 << 20)):
+            self.put(name, value)
+            reading = self.get(name, self.second)
+            self.assertEqual(reading.WhichOneof("state"), "value")
+            self.assertEqual(reading.value, value)
+        request = kv_pb2.DeleteRequest(keyspace="default", key=name)
+        self.assertTrue(self.second.Delete(request, timeout=TIMEOUT).existed)
+        self.assertFalse(self.kv.Delete(request, timeout=TIMEOUT).existed)
+
+    def test_batch(self):
+        names = [key(f"batch{index}").encode() for index in range(100)]
+        for name in names[::2]:
+            self.put(name, name)
+        request = kv_pb2.BatchGetRequest(keyspace="default", keys=names)
+        readings = self.kv.BatchGet(request, timeout=TIMEOUT).readings
+        states = [reading.WhichOneof("state") for reading in readings]
+        self.assertEqual(states, ["value", "absent"] * 50)
+        self.assertEqual([reading.value for reading in readings[::2]], names[::2])
+
+    def test_scan(self):
+        base = key("scan")
+        names = {f"{base}:{index}".encode() for index in range(600)}
+        for name in names:
+            self.put(name, b"v")
+        request = kv_pb2.ScanRequest(keyspace="default", with_values=True)
+        messages = list(self.kv.Scan(request, timeout=TIMEOUT))
+        self.assertEqual(messages[0].promise.engine, "linearizable")
+        entries = [entry for message in messages[1:] for entry in message.page.entries]
+        found = [entry.key for entry in entries if entry.key.startswith(base.encode())]
+        self.assertEqual(len(found), len(set(found)))
+        self.assertEqual(set(found), names)
+        self.assertEqual(messages[-1].page.cursor, b"")
+
+    def test_a_stream_may_be_left_in_the_middle(self):
+        for _ in range(20):
+            request = kv_pb2.ScanRequest(keyspace="default", page_keys=1)
+            stream = self.kv.Scan(request, timeout=TIMEOUT)
+            next(stream)
+            stream.cancel()
+        self.put(key("after").encode(), b"v")
+
+    def test_a_write_sent_again(self):
+        name, request_id = key("again").encode(), uuid.uuid4().bytes
+        options = common_pb2.WriteOptions(request_id=request_id)
+        first = self.put(name, b"old", options=options)
+        self.put(name, b"new", self.second)
+        options.repeat.coordinator.CopyFrom(first.coordinator)
+        options.repeat.age_ms = 10
+        self.assertTrue(self.put(name, b"old", options=options).is_repeated)
+        self.assertEqual(self.get(name).value, b"new")
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.put(name, b"old", self.second, options=options)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.UNKNOWN)
+        error = error_of(caught)
+        self.assertEqual(error.kind, error_pb2.KIND_OUTCOME_UNKNOWN)
+        self.assertTrue(error.may_have_applied)
+
+    def test_errors_say_what_would_be_right(self):
+        cases = [
+            (kv_pb2.GetRequest(keyspace="nope", key=b"k"), error_pb2.KIND_NO_KEYSPACE, "default"),
+            (kv_pb2.GetRequest(key=b"k"), error_pb2.KIND_INVALID, "name one of"),
+            (
+                kv_pb2.GetRequest(keyspace="default", key=b"k" * 70_000),
+                error_pb2.KIND_TOO_LARGE,
+                "shorter",
+            ),
+            (
+                kv_pb2.GetRequest(keyspace="default", key=b"k", replicas=1),
+                error_pb2.KIND_UNSUPPORTED,
+                "leave",
+            ),
+        ]
+        for request, kind, right in cases:
+            with self.assertRaises(grpc.RpcError) as caught:
+                self.kv.Get(request, timeout=TIMEOUT)
+            error = error_of(caught)
+            self.assertEqual(error.kind, kind)
+            self.assertIn(right, error.right)
+            self.assertTrue(error.coordinator.node)
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.put(b"k", b"v", context=b"c")
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+
+    def test_admin(self):
+        status = self.admin.Status(admin_pb2.StatusRequest(), timeout=TIMEOUT)
+        self.assertTrue(status.is_ready)
+        self.assertEqual(len(status.peers), 2)
+        keyspaces = self.admin.Keyspaces(admin_pb2.KeyspacesRequest(), timeout=TIMEOUT).keyspaces
+        self.assertEqual(keyspaces[0].name, "default")
+        ring = self.admin.Ring(admin_pb2.RingRequest(), timeout=TIMEOUT)
+        self.assertEqual(len(ring.hosts), 3)
+        self.assertTrue(all(len(group.members) == 3 for group in ring.groups))
+
+    def test_health_and_reflection(self):
+        health = health_pb2_grpc.HealthStub(self.channel)
+        for service in ("", "quorate.v1.Kv", "keyspace/default"):
+            request = health_pb2.HealthCheckRequest(service=service)
+            status = health.Check(request, timeout=TIMEOUT).status
+            self.assertEqual(status, health_pb2.HealthCheckResponse.SERVING)
+        database = ProtoReflectionDescriptorDatabase(self.channel)
+        services = set(database.get_services())
+        self.assertLessEqual({"quorate.v1.Kv", "quorate.v1.Admin"}, services)
+        file = database.FindFileContainingSymbol("quorate.v1.Kv")
+        self.assertEqual(file.package, "quorate.v1")
+
+
+if __name__ == "__main__":
+    unittest.main()

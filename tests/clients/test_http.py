@@ -1,0 +1,148 @@
+"""HTTP/JSON: by hand, and by Schemathesis, which makes requests from the served description and
+checks every answer against it."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+
+from native import HTTP, HTTP_SECOND, key
+
+TIMEOUT = 30
+# How many requests Schemathesis makes of each operation, of the good and of the bad.
+EXAMPLES = os.environ.get("EXAMPLES", "60")
+# A refusal for want of a quorum, 503, is as described; a defect, 500, is not in the description.
+CHECKS = ",".join([
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "unsupported_method",
+])
+
+
+def ask(method, path, body=None, endpoint=HTTP, **headers):
+    """One request; the status, the headers and the body of its answer."""
+    connection = http.client.HTTPConnection(endpoint, timeout=TIMEOUT)
+    try:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, names)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
+
+
+class Http(unittest.TestCase):
+    """What a client without any library of ours does."""
+
+    def path(self, name):
+        return "/v1/kv/default/" + urllib.parse.quote(name, safe="")
+
+    def test_text_base64_and_raw(self):
+        path = self.path(key("naïve ☂/"))
+        status, _, body = ask("GET", path)
+        self.assertEqual((status, json.loads(body)["value"]), (404, None))
+        sent = json.dumps({"value": "ünï ☂"})
+        status, headers, body = ask("PUT", path, sent, content_type="application/json")
+        self.assertEqual((status, json.loads(body)), (200, {"is_repeated": False}))
+        self.assertRegex(headers["X-Quorate-Coordinator"], r"^[0-9a-f]{16}\.[0-9]+$")
+        status, _, body = ask("GET", path, endpoint=HTTP_SECOND)
+        self.assertEqual(json.loads(body)["value"], "ünï ☂")
+        raw = bytes(range(256))
+        ask("PUT", path, raw, content_type="application/octet-stream")
+        _, _, body = ask("GET", path)
+        self.assertEqual(base64.b64decode(json.loads(body)["value_base64"]), raw)
+        _, headers, body = ask("GET", path, accept="application/octet-stream")
+        self.assertEqual((headers["Content-Type"], body), ("application/octet-stream", raw))
+        status, _, body = ask("DELETE", path)
+        self.assertEqual((status, json.loads(body)["existed"]), (200, True))
+
+    def test_pages(self):
+        base = key("page")
+        names = {f"{base}:{index}" for index in range(50)}
+        for name in names:
+            ask("PUT", self.path(name), b"v", content_type="text/plain")
+        found, cursor = [], ""
+        while cursor is not None:
+            query = f"?limit=20&values=true&cursor={cursor}" if cursor else "?limit=20&values=true"
+            status, _, body = ask("GET", "/v1/kv/default" + query)
+            self.assertEqual(status, 200)
+            page = json.loads(body)
+            found += [entry["key"] for entry in page["entries"] if "key" in entry]
+            cursor = page["cursor"]
+        mine = [name for name in found if name.startswith(base)]
+        self.assertEqual(len(mine), len(names))
+        self.assertEqual(set(mine), names)
+
+    def test_errors(self):
+        status, _, body = ask("GET", "/v1/kv/nope/k")
+        error = json.loads(body)["error"]
+        self.assertEqual((status, error["kind"]), (404, "no_keyspace"))
+        self.assertIn("default", error["right"])
+        status, _, body = ask("PUT", self.path("k"), b"v", content_type="text/plain",
+                              x_quorate_context="AA==")
+        self.assertEqual((status, json.loads(body)["error"]["kind"]), (501, "unsupported"))
+
+    def test_a_page_of_another_site_may_not_write(self):
+        status, _, _ = ask("PUT", self.path("k"), b"v", content_type="text/plain",
+                           origin="http://elsewhere.example")
+        self.assertEqual(status, 403)
+
+    def fuzz(self, document):
+        """Has Schemathesis test the server against a description; it must find nothing."""
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "openapi.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+            command = [os.path.join(os.path.dirname(sys.executable), "schemathesis"), "run"]
+            command += [path, "--url", f"http://{HTTP}", "--checks", CHECKS, "--mode", "all"]
+            command += ["--phases", "examples,coverage,fuzzing", "--max-examples", EXAMPLES]
+            command += ["--seed", "7", "--request-timeout", str(TIMEOUT)]
+            done = subprocess.run(
+                command, cwd=place, capture_output=True, text=True, timeout=250, check=False
+            )
+        self.assertEqual(done.returncode, 0, done.stdout[-8_000:] + done.stderr[-2_000:])
+        return int(re.search(r"(\d+) generated, \1 passed", done.stdout)[1])
+
+    def test_any_request_is_answered_as_described(self):
+        _, _, body = ask("GET", "/v1/openapi.json")
+        self.assertGreater(self.fuzz(json.loads(body)), 100)
+
+    def test_requests_that_are_served_are_answered_as_described(self):
+        _, _, body = ask("GET", "/v1/openapi.json")
+        document = json.loads(body)
+        # What would be refused for what it names is left out, so that the rest is really done.
+        parameters = document["components"]["parameters"]
+        parameters["keyspace"]["schema"] = {"type": "string", "enum": ["default"]}
+        parameters["key"]["schema"]["maxLength"] = 8
+        refused = ["replicas", "cursor", "from", "to", "context", "repeat_of", "repeat_age_ms"]
+        for item in document["paths"].values():
+            for operation in item.values():
+                if "parameters" in operation:
+                    operation["parameters"] = [
+                        each for each in operation["parameters"]
+                        if each.get("name", each.get("$ref", "").rpartition("/")[2]) not in refused
+                    ]
+        before = served()
+        self.assertGreater(self.fuzz(document), 100)
+        self.assertGreater(served() - before, 100)
+
+
+def served():
+    """How many operations host 1 has done for clients."""
+    _, _, body = ask("GET", "/metrics")
+    lines = body.decode().splitlines()
+    done = [line for line in lines if line.startswith("quorate_requests_total{")]
+    return sum(int(line.rpartition(" ")[2]) for line in done if 'outcome="ok"' in line)
+
+
+if __name__ == "__main__":
+    unittest.main()
