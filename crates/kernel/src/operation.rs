@@ -1,5 +1,6 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
+use crate::causal::{Ask, ContextError, Told};
 use crate::ids::{Incarnation, NodeId};
 use crate::time::Span;
 use crate::view::View;
@@ -37,6 +38,8 @@ pub enum Operation {
         /// none, and a page ends only between two different positions, so it can hold more.
         limit: u32,
     },
+    /// Of a keyspace that keeps siblings. Answered with [`Outcome::Causal`].
+    Causal(Ask),
 }
 
 impl Operation {
@@ -48,13 +51,18 @@ impl Operation {
                 Some(key)
             }
             Operation::Scan { .. } => None,
+            Operation::Causal(ask) => Some(ask.key()),
         }
     }
 
     /// Whether the operation may change data.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        matches!(self, Operation::Put { .. } | Operation::Delete { .. })
+        match self {
+            Operation::Put { .. } | Operation::Delete { .. } => true,
+            Operation::Get { .. } | Operation::Scan { .. } => false,
+            Operation::Causal(ask) => ask.is_write(),
+        }
     }
 }
 
@@ -80,6 +88,12 @@ pub enum Control {
         /// The host's node.
         node: NodeId,
     },
+    /// Of a keyspace on fixed positions: which host holds each of them, as its engine encodes it;
+    /// an older map than the known one changes nothing. Answered with [`Outcome::Noted`].
+    Place {
+        /// The map.
+        map: Bytes,
+    },
 }
 
 /// What became of an operation.
@@ -103,8 +117,10 @@ pub enum Outcome {
     },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
-    /// The overlay knows, durably, and spreads it.
+    /// The overlay, or the keyspace, knows, durably, and spreads it.
     Noted,
+    /// What became of an operation on a keyspace that keeps siblings.
+    Causal(Told),
     /// The operation was refused or its outcome is unknown; the refusal says which.
     Refused(Refusal),
 }
@@ -177,6 +193,15 @@ pub enum Refusal {
     /// The engine does not do this operation. Nothing was changed.
     #[error("this engine does not support the operation")]
     Unsupported,
+    /// The context of a write is not one of this key. Nothing was changed.
+    #[error(transparent)]
+    Context(ContextError),
+    /// The key has several values and the operation asks for one. Nothing was changed.
+    #[error("the key has {count} concurrent values; ask for all of them")]
+    Siblings {
+        /// How many.
+        count: usize,
+    },
     /// A key or value is over its limit. Nothing was changed.
     #[error("{what} of {length} bytes is over the limit of {limit}")]
     TooLarge {

@@ -12,6 +12,7 @@
 //! | [`overlay`] | the lane that composes these: who is there, and who is suspected |
 //! | [`placement`] | which nodes should hold a range, and the next step there |
 //! | [`reconfigure`] | consensus on the next view of a group |
+//! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 #![no_std]
 
@@ -20,6 +21,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod detector;
+pub mod dots;
 pub mod gossip;
 pub mod linearizable;
 pub mod overlay;

@@ -144,7 +144,11 @@ fn code(refusal: &Refusal) -> &'static str {
         Refusal::OutcomeUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
-        Refusal::Unsupported | Refusal::TooLarge { .. } | Refusal::Membership { .. } => "ERR",
+        Refusal::Siblings { .. } => "SIBLINGS",
+        Refusal::Context(_)
+        | Refusal::Unsupported
+        | Refusal::TooLarge { .. }
+        | Refusal::Membership { .. } => "ERR",
     }
 }
 

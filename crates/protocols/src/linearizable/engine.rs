@@ -142,7 +142,7 @@ impl Process for Linearizable {
     ) {
         match control {
             Control::Explain { key } => self.explain(ticket, key, deadline, cx),
-            Control::Drain { .. } | Control::Remove { .. } => {
+            Control::Drain { .. } | Control::Remove { .. } | Control::Place { .. } => {
                 // Nothing was done.
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

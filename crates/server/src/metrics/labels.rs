@@ -1,5 +1,6 @@
 //! The label values of metrics: bounded sets, each value the word the manual uses.
 
+use quorate_kernel::causal::Ask;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 
 macro_rules! labels {
@@ -93,6 +94,9 @@ impl Kind {
             Operation::Put { .. } => Kind::Put,
             Operation::Delete { .. } => Kind::Delete,
             Operation::Scan { .. } => Kind::Scan,
+            Operation::Causal(Ask::Get { .. }) => Kind::Get,
+            Operation::Causal(Ask::Put { .. }) => Kind::Put,
+            Operation::Causal(Ask::Delete { .. }) => Kind::Delete,
         }
     }
 }
@@ -107,9 +111,11 @@ impl Ending {
                     Ending::NoQuorum
                 }
                 Refusal::OutcomeUnknown => Ending::Unknown,
-                Refusal::Unsupported | Refusal::TooLarge { .. } | Refusal::Membership { .. } => {
-                    Ending::Refused
-                }
+                Refusal::Unsupported
+                | Refusal::TooLarge { .. }
+                | Refusal::Context(_)
+                | Refusal::Siblings { .. }
+                | Refusal::Membership { .. } => Ending::Refused,
                 Refusal::Overloaded | Refusal::Stopping => Ending::Unavailable,
             },
             _ => Ending::Ok,

@@ -20,6 +20,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Refused(_) => 7,
         Outcome::Explained(_) => 8,
         Outcome::Noted => 9,
+        Outcome::Causal(_) => 10,
     }
 }
 
@@ -36,6 +37,7 @@ impl std::fmt::Display for Shown<'_> {
             }
             Operation::Delete { key } => write!(f, "delete {}", key.escape_ascii()),
             Operation::Scan { from, limit } => write!(f, "scan {limit} from {from:016x}"),
+            Operation::Causal(ask) => write!(f, "{ask:?}"),
         }
     }
 }
