@@ -70,7 +70,8 @@ pub enum Told {
     },
     /// The write is stored as often as the keyspace's `w` asks.
     Stored {
-        /// Covers this write and all it replaced, but no other.
+        /// Covers this write and all it replaced, for the next write of the same client. Empty if
+        /// the key has siblings that the client has not seen: it must read them first.
         context: Bytes,
     },
 }

@@ -196,12 +196,6 @@ pub enum Refusal {
     /// The context of a write is not one of this key. Nothing was changed.
     #[error(transparent)]
     Context(ContextError),
-    /// The key has several values and the operation asks for one. Nothing was changed.
-    #[error("the key has {count} concurrent values; ask for all of them")]
-    Siblings {
-        /// How many.
-        count: usize,
-    },
     /// A key or value is over its limit. Nothing was changed.
     #[error("{what} of {length} bytes is over the limit of {limit}")]
     TooLarge {

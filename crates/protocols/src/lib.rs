@@ -14,12 +14,14 @@
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
+//! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
 #![no_std]
 
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod causal;
 pub mod detector;
 pub mod dots;
 pub mod gossip;

@@ -144,7 +144,6 @@ fn code(refusal: &Refusal) -> &'static str {
         Refusal::OutcomeUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
-        Refusal::Siblings { .. } => "SIBLINGS",
         Refusal::Context(_)
         | Refusal::Unsupported
         | Refusal::TooLarge { .. }

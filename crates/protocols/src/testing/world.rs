@@ -71,10 +71,10 @@ pub(crate) struct World<P: Scripted> {
     pub log: Vec<String>,
     /// Every request with its answer, by its number.
     pub answers: Vec<(Operation, Option<Outcome>)>,
-    first_view: View,
+    pub(super) first_view: View,
     /// The views that are decided one after the other, by version.
     views: BTreeMap<u64, View>,
-    options: Vec<String>,
+    pub(super) options: Vec<String>,
 }
 
 impl<P: Scripted> World<P> {
@@ -290,7 +290,7 @@ impl<P: Scripted> World<P> {
     }
 
     /// Delivers what nodes sent to themselves, until nothing is left.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         while let Some(flight) = self.locals.pop_front() {
             if self.is_up(flight.to.0) {
                 self.take_in(&flight);
@@ -305,7 +305,7 @@ impl<P: Scripted> World<P> {
         self.step(flight.to.0, |process, cx| process.on_message(from, message, cx));
     }
 
-    fn step(&mut self, id: u64, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
+    pub(super) fn step(&mut self, id: u64, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
         let now = self.now;
         let Node { me, process, disk, rng, .. } = self.node(id);
         let process = process.as_mut().unwrap_or_else(|| panic!("node {id} is down"));

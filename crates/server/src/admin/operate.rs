@@ -65,7 +65,7 @@ pub(super) async fn ask(door: &Door, question: Question) -> Result<Reply, Respon
 
 fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
-        Refusal::Membership { .. } | Refusal::Siblings { .. } => StatusCode::CONFLICT,
+        Refusal::Membership { .. } => StatusCode::CONFLICT,
         Refusal::TooLarge { .. } | Refusal::Context(_) => StatusCode::BAD_REQUEST,
         Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Refusal::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,

@@ -114,7 +114,6 @@ impl Ending {
                 Refusal::Unsupported
                 | Refusal::TooLarge { .. }
                 | Refusal::Context(_)
-                | Refusal::Siblings { .. }
                 | Refusal::Membership { .. } => Ending::Refused,
                 Refusal::Overloaded | Refusal::Stopping => Ending::Unavailable,
             },

@@ -1,0 +1,19 @@
+//! Tests of the engine as a whole: golden scripts, golden bytes, and traps of the protocol.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`maps`] | which position holds what |
+//! | [`show`] | messages and writes in readable form |
+//! | [`wire`] | every message is read back, and any bytes are survived |
+
+mod maps;
+mod show;
+mod wire;
+
+use super::Causal;
+use crate::testing::run_scripts;
+
+#[test]
+fn every_script_shows_what_it_says() {
+    run_scripts::<Causal>("causal/scripts");
+}
