@@ -35,7 +35,7 @@ impl Process for Causal {
         match message {
             Message::ReadA { op, key } => self.on_read(from, op, &key, cx),
             Message::ReadB { op, position, is_serving, object } => {
-                self.on_read_reply(op, position, is_serving, &object, cx);
+                self.on_read_reply(from, (op, position), is_serving, &object, cx);
             }
             Message::WriteA { op, id, context, is_delete, within_ms, key, value } => {
                 let value = (!is_delete).then_some(value);
@@ -92,7 +92,7 @@ impl Process for Causal {
     }
 
     fn is_ready(&self) -> bool {
-        self.durable.map.is_some()
+        self.durable.map.is_some() && self.volatile.is_settled
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

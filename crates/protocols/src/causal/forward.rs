@@ -1,22 +1,26 @@
 //! Writes that reach a node which is no replica of the key.
 //!
-//! Such a node does not issue dots (T12). It picks the replica that it heard of last and stays with
-//! it: a second replica could do the write a second time. Only one that says it did nothing is
-//! followed by another.
+//! Such a node does not issue dots (T12). It gives the write to a replica that it heard of within
+//! the last second, or asks all of them for the object and takes the first that answers: so it is
+//! one that can be reached, in the start it is in. It stays with that one, as a second replica, or
+//! a later start of the same, could do the write a second time. Only one that says it did nothing
+//! is followed by another.
 
 use super::coordinate::Update;
-use super::get::refuse;
 use super::message::{Ending, Message, TellContext, tell};
 use super::operations::{Origin, Work};
 use super::{Causal, Context};
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
 use quorate_kernel::causal::WriteId;
-use quorate_kernel::ids::{Incarnation, NodeId, Start, Ticket};
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
+
+/// How long a replica that was heard counts as one that can be reached.
+const FRESH: Span = Span::secs(1);
 
 impl Causal {
     /// Gives a write to a replica of its key.
@@ -42,24 +46,53 @@ impl Causal {
             key: key.clone(),
             value: value.unwrap_or_default(),
         };
-        let Some(target) = self.nearest(&key, &BTreeSet::new()) else {
-            return refuse(ticket, Refusal::NoRoute, cx);
-        };
-        // A request promises nothing.
-        cx.fx.send_early(target, message.clone());
-        let work = Work::Forward { ticket, target, refused: BTreeSet::new(), message };
+        let refused = BTreeSet::new();
+        let target = self.nearest(&key, &refused, cx.now);
+        let work = Work::Forward { ticket, target, refused, message };
         self.volatile.operations.insert(op, key, deadline, work, cx);
+        self.forward_on(op, cx);
     }
 
-    /// The replica's host that was heard of last, in the start it was heard in.
-    fn nearest(&self, key: &[u8], without: &BTreeSet<NodeId>) -> Option<Incarnation> {
+    /// Sends a write to the replica that was chosen, again if it was sent before; or asks who can
+    /// be chosen. Requests promise nothing.
+    pub(super) fn forward_on(&mut self, op: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        let key = operation.key.clone();
+        let Work::Forward { target, refused, message, .. } = &operation.work else { return };
+        match target {
+            Some(target) => cx.fx.send_early(*target, message.clone()),
+            None => {
+                let refused = refused.clone();
+                for (_, host) in self.replicas_of(&key) {
+                    if !refused.contains(&host) {
+                        cx.fx.send_early(host, Message::ReadA { op, key: key.clone() });
+                    }
+                }
+            }
+        }
+    }
+
+    /// A replica has answered and can be chosen.
+    pub(super) fn on_reachable(&mut self, from: Incarnation, op: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        let Work::Forward { target, refused, .. } = &mut operation.work else { return };
+        if target.is_none() && !refused.contains(&from.node) {
+            probe!("causal/forward_after_asking");
+            *target = Some(from);
+            self.forward_on(op, cx);
+        }
+    }
+
+    /// The replica's host that was heard of last, in the start it was heard in, if that was not
+    /// long ago.
+    fn nearest(&self, key: &[u8], without: &BTreeSet<NodeId>, now: Time) -> Option<Incarnation> {
+        let heard = |host: NodeId| {
+            let (at, start) = self.volatile.heard.get(&host).copied()?;
+            (now < at + FRESH).then_some((at, Incarnation { node: host, start }))
+        };
         let hosts = self.replicas_of(key).into_iter().map(|(_, host)| host);
-        let heard = |host: &NodeId| self.volatile.heard.get(host).copied();
-        let best = hosts
-            .filter(|host| !without.contains(host))
-            .max_by_key(|host| heard(host).map(|(at, _)| at))?;
-        let start = heard(&best).map_or(Start(0), |(_, start)| start);
-        Some(Incarnation { node: best, start })
+        let usable = hosts.filter(|host| !without.contains(host));
+        usable.filter_map(heard).max().map(|(_, who)| who)
     }
 
     /// A node asks this one to coordinate a write.
@@ -105,7 +138,7 @@ impl Causal {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let key = operation.key.clone();
         let Work::Forward { ticket, target, refused, .. } = &mut operation.work else { return };
-        if target.node != from.node {
+        if *target != Some(from) {
             return;
         }
         let ticket = *ticket;
@@ -116,9 +149,11 @@ impl Causal {
             Ending::NotHere => {
                 probe!("causal/forward_elsewhere");
                 refused.insert(from.node);
+                *target = None;
                 let refused = refused.clone();
-                if self.forward_again(op, &key, &refused, cx) {
-                    return;
+                if self.replicas_of(&key).iter().any(|(_, host)| !refused.contains(host)) {
+                    let next = self.nearest(&key, &refused, cx.now);
+                    return self.forward_to(op, next, cx);
                 }
                 Outcome::Refused(Refusal::NoRoute)
             }
@@ -128,18 +163,12 @@ impl Causal {
         cx.fx.answer_early(ticket, outcome);
     }
 
-    fn forward_again(
-        &mut self,
-        op: u64,
-        key: &Bytes,
-        refused: &BTreeSet<NodeId>,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        let Some(next) = self.nearest(key, refused) else { return false };
-        let Some(operation) = self.volatile.operations.get_mut(op) else { return false };
-        let Work::Forward { target, message, .. } = &mut operation.work else { return false };
-        *target = next;
-        cx.fx.send_early(next, message.clone());
-        true
+    fn forward_to(&mut self, op: u64, next: Option<Incarnation>, cx: &mut Context<'_>) {
+        if let Some(operation) = self.volatile.operations.get_mut(op)
+            && let Work::Forward { target, .. } = &mut operation.work
+        {
+            *target = next;
+        }
+        self.forward_on(op, cx);
     }
 }

@@ -138,12 +138,13 @@ impl Causal {
     /// A replica has answered.
     pub(super) fn on_read_reply(
         &mut self,
-        op: u64,
-        position: Position,
+        from: Incarnation,
+        (op, position): (u64, Position),
         is_serving: bool,
         object: &Bytes,
         cx: &mut Context<'_>,
     ) {
+        self.on_reachable(from, op, cx);
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Work::Read { needed, replies, .. } = &mut operation.work else { return };
         if !is_serving {
@@ -223,10 +224,8 @@ impl Causal {
             match &operation.work {
                 Work::Read { .. } => self.ask_replicas(id, cx),
                 Work::Write { .. } => self.replicate_again(id, cx),
-                Work::Forward { target, message, .. } => {
-                    // The same node does a repeated write once.
-                    cx.fx.send_early(*target, message.clone());
-                }
+                // The same start of a node does a repeated write once.
+                Work::Forward { .. } => self.forward_on(id, cx),
             }
         }
     }

@@ -44,9 +44,15 @@ pub(super) enum Kind {
 /// The wire form of a client's key.
 pub(super) fn data_key(key: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(HASH_BYTES + key.len());
-    bytes.put_u64(xxh3_64(key));
+    bytes.put_u64(hash_of_key(key));
     bytes.put_slice(key);
     bytes.freeze()
+}
+
+/// The hash of a client's key: what its home follows from.
+#[must_use]
+pub fn hash_of_key(key: &[u8]) -> u64 {
+    xxh3_64(key)
 }
 
 /// The hash of a wire key.

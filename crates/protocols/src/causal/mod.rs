@@ -35,6 +35,7 @@
 //! leave replica     ── Replicate ─────▶ a replica    each key that has entries in the dot-key map
 //!                   ── LeftA ─────────▶ peers' hosts it says nothing more
 //!                   ◀── LeftB ─────────
+//! start node        ── MapA ──────────▶ itself       when all that the start wrote is durable
 //! map   node        ── MapA ──────────▶ node         who sees a newer version asks for it
 //!                   ◀── MapB ──────────
 //! ```

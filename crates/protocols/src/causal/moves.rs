@@ -33,6 +33,11 @@ impl Causal {
 
     /// A node with an older map asks for this one's.
     pub(super) fn on_map_asked(&mut self, from: Incarnation, version: u64, cx: &mut Context<'_>) {
+        if from == cx.me {
+            // Asked at the start, after all that the start wrote.
+            self.volatile.is_settled = true;
+            return;
+        }
         if let Some(map) = self.durable.map.as_ref().filter(|map| map.version > version) {
             cx.fx.send(from, Message::MapB { map: map.clone() });
         }

@@ -52,8 +52,8 @@ pub(super) enum Work {
     Forward {
         /// The client.
         ticket: Ticket,
-        /// Whom it was sent to.
-        target: Incarnation,
+        /// Whom it was sent to, if a replica that can be reached is known.
+        target: Option<Incarnation>,
         /// Who said that it cannot.
         refused: BTreeSet<NodeId>,
         /// What was sent.

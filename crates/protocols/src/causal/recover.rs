@@ -54,6 +54,8 @@ impl Causal {
         let is_first = self.durable.map.as_ref().is_some_and(|map| map.version == 1);
         self.take_positions(is_newborn && is_first, cx);
         self.know_former(&former, cx);
+        // It comes back to this node when the new births are durable.
+        cx.fx.send(cx.me, super::message::Message::MapA { version: 0 });
         let sync = Span(cx.rng.below(self.settings.sync_interval.0.max(1)));
         cx.fx.arm(Timer::Sync, cx.now + sync);
         cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);

@@ -37,6 +37,9 @@ pub(super) struct Volatile {
     pub heard: BTreeMap<NodeId, (Time, Start)>,
     /// Forwarded writes that were done, to know a repeated one.
     pub remembered: Remembered,
+    /// Whether what the start wrote is durable: until then a crash would bring back what was given
+    /// up, so the host must not forget that the lane forgot.
+    pub is_settled: bool,
     /// What is counted.
     pub counters: Counters,
 }
