@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`maps`] | which position holds what |
 //! | [`show`] | messages and writes in readable form |
+//! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod maps;
 mod show;
+mod traps;
 mod wire;
 
 use super::Causal;
