@@ -3,24 +3,30 @@
 use super::keys::is_data_key;
 use super::message::{Ending, Message, TellClock, TellContext};
 use super::page;
-use crate::dots::dot::Dot;
+use crate::dots::clock::Entry;
+use crate::dots::dot::{Actor, Dot};
 use crate::dots::object::{Object, is_counter};
+use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
 impl Message {
-    /// The raw tails, in order.
-    fn tails(&mut self) -> [Option<&mut Bytes>; 2] {
+    /// Takes the raw tails.
+    fn take(&mut self, first: Bytes, second: Bytes) -> Result<(), WireError> {
         match self {
-            Message::ReadA { key, .. } | Message::ScanA { key, .. } => [Some(key), None],
-            Message::ReadB { object, .. } => [Some(object), None],
-            Message::WriteA { key, value, .. } => [Some(key), Some(value)],
-            Message::Replicate { key, object, .. } => [Some(key), Some(object)],
-            Message::SyncB { page, .. } => [Some(page), None],
-            Message::ScanB { page, next, .. } => [Some(page), Some(next)],
-            _ => [None, None],
+            Message::ReadA { key, .. } | Message::ScanA { key, .. } => *key = first,
+            Message::ReadB { object, .. } => *object = first,
+            Message::WriteA { key, value: other, .. }
+            | Message::Replicate { key, object: other, .. } => (*key, *other) = (first, second),
+            Message::SyncA { clock, .. } => *clock = TellClock::from_bytes(&first)?,
+            Message::SyncB { clock, page, .. } | Message::ScanB { clock, page, .. } => {
+                *clock = TellClock::from_bytes(&first)?;
+                *page = second;
+            }
+            _ => {}
         }
+        Ok(())
     }
 
     fn validate(&self) -> Result<(), WireError> {
@@ -37,12 +43,13 @@ impl Message {
                 is_data_key(key)?;
                 Object::from_bytes(object).map(drop)
             }
-            Message::SyncA { clock, .. } => clock.validate(),
-            Message::SyncB { clock, page, .. } | Message::ScanB { clock, page, .. } => {
-                clock.validate()?;
+            Message::SyncB { page, .. } => page::read(page.clone()).map(drop),
+            Message::ScanB { page, next, .. } => {
+                well_formed(next.is_empty() || is_data_key(next).is_ok(), "key")?;
                 page::read(page.clone()).map(drop)
             }
-            Message::ScanA { .. }
+            Message::SyncA { .. }
+            | Message::ScanA { .. }
             | Message::WriteB { .. }
             | Message::Replicated { .. }
             | Message::MapA { .. }
@@ -62,8 +69,12 @@ fn are_counters(context: &TellContext) -> Result<(), WireError> {
 }
 
 impl TellClock {
-    fn validate(&self) -> Result<(), WireError> {
-        well_formed(self.0.iter().all(|(_, entry)| entry.is_well_formed()), "clock")
+    fn from_bytes(bytes: &Bytes) -> Result<TellClock, WireError> {
+        let Ok((entries, [])) = postcard::take_from_bytes::<Vec<(Actor, Entry)>>(bytes) else {
+            return Err(WireError::Malformed { what: "clock" });
+        };
+        well_formed(entries.iter().all(|(_, entry)| entry.is_well_formed()), "clock")?;
+        Ok(TellClock(entries))
     }
 }
 
@@ -78,10 +89,10 @@ impl Wire for Message {
                 out.tail(0, key);
                 out.tail(1, second);
             }
-            Message::SyncB { page, .. } => out.tail(0, page),
-            Message::ScanB { page, next, .. } => {
-                out.tail(0, page);
-                out.tail(1, next);
+            Message::SyncA { clock, .. } => out.tail(0, &clock.to_bytes()),
+            Message::SyncB { clock, page, .. } | Message::ScanB { clock, page, .. } => {
+                out.tail(0, &clock.to_bytes());
+                out.tail(1, page);
             }
             _ => {}
         }
@@ -89,11 +100,7 @@ impl Wire for Message {
 
     fn decode(input: &Decoder) -> Result<Message, WireError> {
         let mut message: Message = input.head()?;
-        for (index, tail) in message.tails().into_iter().enumerate() {
-            if let Some(tail) = tail {
-                *tail = input.tail(index);
-            }
-        }
+        message.take(input.tail(0), input.tail(1))?;
         message.validate()?;
         Ok(message)
     }

@@ -53,7 +53,7 @@ impl Process for Causal {
             }
             Message::ScanA { pair, step, key } => self.on_scan(from, pair, step, &key, cx),
             Message::ScanB { pair, to, step, clock, page, next } => {
-                let told = (&clock.clock(), page, next);
+                let told = (&clock.clock(), page, next.into());
                 self.on_scan_reply(from, (pair, to), step, told, cx);
             }
             Message::MapA { version } => self.on_map_asked(from, version, cx),

@@ -24,6 +24,9 @@ use quorate_kernel::time::Time;
 /// How many keys one leaving replica has in flight.
 const HANDED_OVER_MAX: usize = 64;
 
+/// How many dots of one key are handed over at a time: they stand in the head of a message.
+const DOTS_MAX: usize = 1024;
+
 /// What was sent and is not acknowledged.
 #[derive(Debug)]
 struct Handed {
@@ -101,7 +104,9 @@ impl Causal {
                 continue;
             };
             let object = one.replica.fetch(self.settings.shape, &key, cx).to_bytes();
-            let dots = one.replica.dot_keys.of(&key);
+            let mut dots = one.replica.dot_keys.of(&key);
+            // The rest follows when these are acknowledged.
+            dots.truncate(DOTS_MAX);
             let op = self.volatile.operations.number();
             let from = Some(one.replica.actor());
             let handed = Handed { key: key.clone(), dots: dots.clone(), sent_at: cx.now };

@@ -35,6 +35,12 @@ impl TellClock {
         TellClock(clock.iter().map(told).collect())
     }
 
+    /// Its bytes. They are a raw tail: a clock that has met many actors does not fit a head.
+    #[must_use]
+    pub(super) fn to_bytes(&self) -> Bytes {
+        postcard::to_allocvec(&self.0).expect("plain data always serializes").into()
+    }
+
     /// The clock.
     #[must_use]
     pub fn clock(self) -> Clock {
@@ -147,6 +153,7 @@ pub enum Message {
         /// Who asks whom.
         pair: Pair,
         /// The asker's clock.
+        #[serde(skip)]
         clock: TellClock,
     },
     /// Anti-entropy, the answer (`sync_repair`): what the receiver has not seen of the keys that
@@ -157,6 +164,7 @@ pub enum Message {
         /// Which replica it is for.
         to: Actor,
         /// The sender's clock.
+        #[serde(skip)]
         clock: TellClock,
         /// Whether the sender has joined.
         is_joined: bool,
@@ -188,13 +196,13 @@ pub enum Message {
         /// Echoed.
         step: u64,
         /// The sender's clock.
+        #[serde(skip)]
         clock: TellClock,
         /// The objects, stripped.
         #[serde(skip)]
         page: Bytes,
         /// The key to continue at; empty at the end.
-        #[serde(skip)]
-        next: Bytes,
+        next: Vec<u8>,
     },
     /// To a node that has shown a newer map: tell it.
     MapA {

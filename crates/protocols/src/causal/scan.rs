@@ -70,7 +70,7 @@ impl Causal {
             step,
             clock: TellClock::of(&replica.clock),
             page: page.freeze(),
-            next: end,
+            next: end.to_vec(),
         };
         cx.fx.send(from, message);
     }

@@ -132,7 +132,7 @@ fn of_replicas() -> impl Strategy<Value = Message> {
         }),
         (any_pair(), any_actor(), any::<u64>(), any_clock(), any_page(), any_key()).prop_map(
             |(pair, to, step, clock, page, next)| {
-                Message::ScanB { pair, to, step, clock, page, next }
+                Message::ScanB { pair, to, step, clock, page, next: next.to_vec() }
             }
         ),
         any::<u64>().prop_map(|version| Message::MapA { version }),
@@ -216,10 +216,10 @@ const HEADS: [&str; 14] = [
     "030100010302010905",
     "04010103020109010302010906",
     "050100",
-    "06030201090001010302010907000000",
-    "0703020109000103020109010302010907000000010101",
+    "06030201090001",
+    "0703020109000103020109010101",
     "0803020109000101",
-    "090302010900010302010901010302010907000000",
+    "09030201090001030201090100",
     "0a01",
     "0b0101010100",
     "0c03020109",
@@ -265,7 +265,7 @@ fn messages_keep_their_bytes() {
             page: empty(),
         },
         Message::ScanA { pair, step: 1, key },
-        Message::ScanB { pair, to: actor, step: 1, clock, page: empty(), next: empty() },
+        Message::ScanB { pair, to: actor, step: 1, clock, page: empty(), next: Vec::new() },
         Message::MapA { version: 1 },
         Message::MapB { map: Map::first(Shape::new(1, 1), &[NodeId(1)]) },
         Message::LeftA { actor },
