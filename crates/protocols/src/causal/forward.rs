@@ -106,7 +106,10 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         let ending = match self.local(key) {
-            None => Ending::NotHere,
+            None => {
+                self.tell_map(from, cx);
+                Ending::NotHere
+            }
             Some(_) if self.volatile.operations.len() >= OPERATIONS_MAX => Ending::Overloaded,
             Some(at) => match self.volatile.remembered.begin((from, op)) {
                 None => {

@@ -123,10 +123,7 @@ impl Causal {
         key: &Bytes,
         cx: &mut Context<'_>,
     ) {
-        let Some(position) = self.local(key) else {
-            // The asker's map is older, or newer; it learns of that elsewhere.
-            return;
-        };
+        let Some(position) = self.local(key) else { return self.tell_map(from, cx) };
         let is_serving = self.is_serving(position, cx.now);
         let replica = &self.durable.replicas[&position];
         let object = replica.fetch(self.settings.shape, key, cx).to_bytes();

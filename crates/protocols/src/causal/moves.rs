@@ -43,6 +43,16 @@ impl Causal {
         }
     }
 
+    /// Tells the map to a node that took this one for a replica of a key: one of the two has an
+    /// older map.
+    pub(super) fn tell_map(&mut self, to: Incarnation, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.clone() else { return };
+        probe!("causal/asked_for_nothing");
+        // A question promises nothing; of an older map nobody takes notice.
+        cx.fx.send_early(to, Message::MapA { version: map.version });
+        cx.fx.send(to, Message::MapB { map });
+    }
+
     /// Takes a map, if it is newer.
     pub(super) fn take_map(&mut self, map: Map, cx: &mut Context<'_>) {
         let is_newer = self.durable.map.as_ref().is_none_or(|known| known.version < map.version);

@@ -174,6 +174,12 @@ impl Replica {
                 cx.fx.put(self.dot_key(dot), key.clone());
             }
         }
+        // Whoever a context names must be known, or could never be closed.
+        for (actor, _) in object.context.iter() {
+            if self.clock.get(actor).is_none() {
+                self.touch(actor);
+            }
+        }
         object.strip(&self.clock);
         object.fold(&self.clock);
         let is_unstripped = !object.context.is_empty();

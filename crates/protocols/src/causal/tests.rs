@@ -2,12 +2,14 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
 //! | [`show`] | messages and writes in readable form |
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod maps;
+mod marks;
 mod show;
 mod traps;
 mod wire;

@@ -93,4 +93,9 @@ impl<P: Scripted> World<P> {
         self.step(id, |process, cx| process.on_control(ticket, control, Time(u64::MAX), cx));
         self.settle();
     }
+
+    /// How many keys a node stores.
+    pub fn stored(&mut self, id: u64) -> usize {
+        self.node(id).disk.keys()
+    }
 }

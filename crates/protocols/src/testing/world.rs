@@ -43,11 +43,11 @@ enum Held {
     Answer(Ticket, Outcome),
 }
 
-struct Node<P: Scripted> {
+pub(super) struct Node<P: Scripted> {
     me: Incarnation,
     /// None while the node is down.
     process: Option<P>,
-    disk: Disk,
+    pub(super) disk: Disk,
     held: VecDeque<(u64, Held)>,
     timers: Vec<(Time, u64, P::Timer)>,
     /// The highest start seen of each peer; frames of a lower one are dropped.
@@ -113,7 +113,7 @@ impl<P: Scripted> World<P> {
         world
     }
 
-    fn node(&mut self, id: u64) -> &mut Node<P> {
+    pub(super) fn node(&mut self, id: u64) -> &mut Node<P> {
         let place = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
         place.and_then(|at| self.nodes.get_mut(at)).unwrap_or_else(|| panic!("no node {id}"))
     }

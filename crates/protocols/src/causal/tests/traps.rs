@@ -14,30 +14,45 @@ use std::format;
 use std::string::ToString;
 use std::vec::Vec;
 
-type CausalWorld = World<Causal>;
+pub(super) type CausalWorld = World<Causal>;
 
-fn world(members: u64, options: &[&str]) -> CausalWorld {
+pub(super) fn world(members: u64, options: &[&str]) -> CausalWorld {
     let options = options.iter().map(|option| option.to_string()).collect();
     World::new(&Setup { members, options, ..Setup::default() })
 }
 
-fn bytes(text: &str) -> Bytes {
+pub(super) fn bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
 fn ask(world: &mut CausalWorld, node: u64, ask: Ask) -> Outcome {
     let number = world.request(node, Operation::Causal(ask), Span::secs(1));
+    if world.answers[number].1.is_none() {
+        // The node is no replica of the key.
+        deliver_all(world);
+    }
     world.answers[number].1.clone().expect("one replica is enough")
 }
 
-fn get(world: &mut CausalWorld, node: u64, key: &str) -> (Vec<Bytes>, Bytes) {
+pub(super) fn delete(world: &mut CausalWorld, node: u64, key: &str) {
+    let (_, context) = get(world, node, key);
+    ask(world, node, Ask::Delete { key: bytes(key), context });
+}
+
+pub(super) fn get(world: &mut CausalWorld, node: u64, key: &str) -> (Vec<Bytes>, Bytes) {
     match ask(world, node, Ask::Get { key: bytes(key), replies: None }) {
         Outcome::Causal(Told::Siblings { values, context }) => (values, context),
         other => panic!("{other:?}"),
     }
 }
 
-fn put(world: &mut CausalWorld, node: u64, key: &str, value: &str, context: Bytes) -> Outcome {
+pub(super) fn put(
+    world: &mut CausalWorld,
+    node: u64,
+    key: &str,
+    value: &str,
+    context: Bytes,
+) -> Outcome {
     let (key, value) = (bytes(key), bytes(value));
     ask(world, node, Ask::Put { key, value, context, id: None })
 }
@@ -49,7 +64,7 @@ fn deliver_all(world: &mut CausalWorld) {
 }
 
 /// Time passes and everything arrives.
-fn calm(world: &mut CausalWorld, span: Span) {
+pub(super) fn calm(world: &mut CausalWorld, span: Span) {
     let end = world.now + span;
     while world.now < end {
         deliver_all(world);
