@@ -54,6 +54,7 @@ tools:
 	need mvn maven; \
 	need ip iproute2; \
 	need nft nftables; \
+	need faketime faketime; \
 	need python3 python3; \
 	python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$$packages python3-venv"; \
 	if [ -n "$$packages" ]; then \

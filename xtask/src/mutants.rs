@@ -1,12 +1,12 @@
-//! Planted bugs: each is built from the real code and must be condemned by the simulator.
+//! Planted bugs: each changes the real code and must be condemned by the simulator.
 //!
-//! A mutant is a piece of code under `#[cfg(quorate_mutant = "name")]`. The list
-//! `xtask/mutants.txt` says in which scenario, within which seeds and by which judge it must fall:
-//! `name | scenario | A..B | judge`, or several judges with commas between them. A mutant that
-//! survives means that a judge is blind, which counts as much as a bug.
+//! A mutant is a piece of code under `mutant!("name")`. The list `xtask/mutants.txt` says in which
+//! scenario, within which seeds and by which judge it must fall: `name | scenario | A..B | judge`,
+//! or several judges with commas between them. A mutant that survives means that a judge is blind,
+//! which counts as much as a bug.
 //!
-//! The flag reaches only the crates of this workspace, through a compiler wrapper per mutant, so
-//! that everything else is compiled once for all of them.
+//! All of them are compiled into one simulator, which puts the one in force that it is told to. The
+//! flag that lets them in reaches only the crates of this workspace, through a compiler wrapper.
 
 use crate::{run, sweep};
 use serde_json::Value;
@@ -47,11 +47,13 @@ pub fn command(names: &[String]) -> Result<(), String> {
     if let Some(name) = names.iter().find(|name| mutants.iter().all(|each| each.name != **name)) {
         return Err(format!("{LIST} has no mutant {name}"));
     }
+    let target = run::target_directory().join("mutants");
+    sweep::build(&target, PROFILE, Some(&wrapper(&target)?))?;
     let chosen = mutants.iter().filter(|each| names.is_empty() || names.contains(&each.name));
     let mut failures = Vec::new();
     let mut rows = Vec::new();
     for mutant in chosen {
-        match judge(mutant) {
+        match judge(mutant, &target) {
             Ok(row) => rows.push(row),
             Err(message) => failures.push(format!("{}: {message}", mutant.name)),
         }
@@ -64,11 +66,10 @@ pub fn command(names: &[String]) -> Result<(), String> {
     Err(format!("mutants: {} failed\n{}", failures.len(), failures.join("\n")))
 }
 
-/// Builds and runs one mutant; returns its row of the table.
-fn judge(mutant: &Mutant) -> Result<String, String> {
-    let target = run::target_directory().join("mutants");
-    sweep::build(&target, PROFILE, Some(&wrapper(&target, &mutant.name)?))?;
-    let mut simulator = sweep::simulator(&target, PROFILE);
+/// Runs one mutant; returns its row of the table.
+fn judge(mutant: &Mutant, target: &Path) -> Result<String, String> {
+    let mut simulator = sweep::simulator(target, PROFILE);
+    simulator.args(["--mutant", &mutant.name]);
     simulator.args(["--scenario", &mutant.scenario, "--seeds", &mutant.seeds]);
     simulator.args(["--until-violation", "--format", "json"]);
     println!("== mutant {}: {}", mutant.name, run::line(&simulator));
@@ -93,15 +94,13 @@ fn judge(mutant: &Mutant) -> Result<String, String> {
     ))
 }
 
-/// Writes the compiler wrapper of the mutant `name`. Cargo keeps the results of different wrappers
-/// apart by their paths.
-fn wrapper(target: &Path, name: &str) -> Result<PathBuf, String> {
-    let folder = target.join("wrappers");
-    let path = folder.join(name);
-    let script = format!("#!/bin/sh\nexec \"$@\" --cfg 'quorate_mutant=\"{name}\"'\n");
+/// Writes the compiler wrapper that lets the mutants in. Cargo keeps the results of different
+/// wrappers apart by their paths.
+fn wrapper(target: &Path) -> Result<PathBuf, String> {
+    let path = target.join("with-mutants");
     let write = || {
-        fs::create_dir_all(&folder)?;
-        fs::write(&path, script)?;
+        fs::create_dir_all(target)?;
+        fs::write(&path, "#!/bin/sh\nexec \"$@\" --cfg quorate_mutants\n")?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
     };
     write().map_err(|error| format!("{}: cannot write: {error}", path.display()))?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::spread::Spread;
 use hdrhistogram::Histogram;
 use quorate_kernel::time::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,9 @@ pub struct Interval {
     pub p99_us: f64,
     /// The mean of their latencies, in microseconds.
     pub mean_us: f64,
+    /// How their latencies are spread; not part of any file.
+    #[serde(skip)]
+    pub spread: Spread,
 }
 
 /// The latencies of one class, and how many of them ended within the window.
@@ -234,6 +238,7 @@ impl Recorder {
             p50_us: micros(0.5),
             p99_us: micros(0.99),
             mean_us: self.recent.mean() / 1e3,
+            spread: Spread::of(&self.recent),
         };
         for class in &mut self.classes {
             class.at_interval_begin = class.success_count;

@@ -1,5 +1,6 @@
 //! Processor time and memory of the servers, read from `/proc`, and of the client itself.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use rustix::param::clock_ticks_per_second;
@@ -24,9 +25,12 @@ pub struct ServerUsage {
 }
 
 /// One look at a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Sample {
+    /// In whole ticks, which are a hundredth of a second.
     cpu_seconds: f64,
+    /// Nanoseconds of each thread that runs now; empty if they are not told.
+    threads: BTreeMap<u32, u64>,
     rss_bytes: u64,
     rss_peak_bytes: u64,
 }
@@ -58,7 +62,7 @@ impl Watch {
         let watched = |&pid: &u32| {
             let begin = look(pid)
                 .ok_or_else(|| BenchError::Settings(format!("there is no process {pid}")))?;
-            Ok(Watched { pid, begin, last: begin, ended: false })
+            Ok(Watched { pid, last: begin.clone(), begin, ended: false })
         };
         let servers = pids.iter().map(watched).collect::<Result<_, BenchError>>()?;
         Ok(Watch {
@@ -74,7 +78,7 @@ impl Watch {
     pub fn open(&mut self) {
         self.sample();
         for server in &mut self.servers {
-            server.begin = server.last;
+            server.begin = server.last.clone();
         }
         self.client_begin_seconds = thread_seconds();
         self.machine_begin_seconds = machine_seconds();
@@ -102,7 +106,7 @@ impl Watch {
     pub fn servers(&self) -> Vec<ServerUsage> {
         let usage = |server: &Watched| ServerUsage {
             pid: server.pid,
-            cpu_seconds: server.last.cpu_seconds - server.begin.cpu_seconds,
+            cpu_seconds: server.last.cpu_seconds_since(&server.begin),
             rss_bytes: server.last.rss_bytes,
             rss_peak_bytes: server.last.rss_peak_bytes,
             ended: server.ended,
@@ -153,11 +157,38 @@ fn look(pid: u32) -> Option<Sample> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let ticks = cpu_ticks(&stat)?;
     Some(Sample {
+        threads: thread_nanos(pid),
         cpu_seconds: ticks as f64 / clock_ticks_per_second() as f64,
         // A process that is about to end has no memory left to speak of.
         rss_bytes: status_bytes(&status, "VmRSS:").unwrap_or(0),
         rss_peak_bytes: status_bytes(&status, "VmHWM:").unwrap_or(0),
     })
+}
+
+impl Sample {
+    /// Processor seconds since an earlier look: exact while every thread of then still runs, in
+    /// ticks if one has ended and taken its time along.
+    fn cpu_seconds_since(&self, begin: &Sample) -> f64 {
+        let has_all = begin.threads.keys().all(|thread| self.threads.contains_key(thread));
+        if self.threads.is_empty() || !has_all {
+            return self.cpu_seconds - begin.cpu_seconds;
+        }
+        let since = |(thread, nanos): (&u32, &u64)| {
+            nanos.saturating_sub(begin.threads.get(thread).copied().unwrap_or(0))
+        };
+        self.threads.iter().map(since).sum::<u64>() as f64 / 1e9
+    }
+}
+
+/// What each thread of a process has run, in nanoseconds, from `/proc/PID/task/TID/schedstat`.
+fn thread_nanos(pid: u32) -> BTreeMap<u32, u64> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let nanos = |task: fs::DirEntry| {
+        let thread = task.file_name().to_str()?.parse().ok()?;
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        Some((thread, text.split(' ').next()?.parse().ok()?))
+    };
+    tasks.filter_map(nanos).collect()
 }
 
 /// User and system time of all threads, fields 14 and 15 of `/proc/PID/stat`; none for a zombie.
@@ -195,6 +226,20 @@ mod tests {
         let stat = "cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         assert_eq!(busy_ticks(stat), Some(63));
         assert_eq!(busy_ticks("intr 5"), None);
+    }
+
+    #[test]
+    fn threads_that_ended_leave_ticks() {
+        let sample = |cpu_seconds, threads: &[(u32, u64)]| Sample {
+            cpu_seconds,
+            threads: threads.iter().copied().collect(),
+            ..Sample::default()
+        };
+        let begin = sample(1.0, &[(7, 100), (8, 200)]);
+        let exact = sample(2.0, &[(7, 2_000_000_100), (8, 200), (9, 1_000_000_000)]);
+        assert!((exact.cpu_seconds_since(&begin) - 3.0).abs() < 1e-9);
+        assert!((sample(2.0, &[(7, 300)]).cpu_seconds_since(&begin) - 1.0).abs() < 1e-9);
+        assert!((sample(2.0, &[]).cpu_seconds_since(&sample(1.0, &[])) - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -3,10 +3,9 @@
 use crate::ids::{Incarnation, NodeId, Start, Ticket};
 use crate::operation::Outcome;
 use crate::process::Process;
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::storage::Class;
 use crate::time::Time;
-use crate::view::View;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -53,16 +52,14 @@ impl From<&Arc<[NodeId]>> for Recipients {
     }
 }
 
-/// What a process tells its own node. Held like a message: nobody acts on what a crash could undo.
+/// What a process tells its own node: hints, which promise nothing that a crash could undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A newer view was installed and is durable.
-    ViewInstalled(Arc<View>),
     /// What this node believes of the ring has changed. The host is told too: it finds the peers'
     /// addresses there.
     Ring(Arc<Ring>),
     /// How much this lane has to do, for the overlay.
-    Load(Load),
+    Load(Arc<Weighed>),
 }
 
 /// One thing a process asks for.
@@ -200,13 +197,8 @@ impl<P: Process + ?Sized> Effects<P> {
     }
 
     /// Tells the overlay how much this lane has to do. It leaves early: it is an estimate.
-    pub fn announce_load(&mut self, load: Load) {
+    pub fn announce_load(&mut self, load: Arc<Weighed>) {
         self.list.push(Effect::Announce(Note::Load(load)));
-    }
-
-    /// Tells the node something, after everything the lane wrote so far is durable.
-    pub fn announce(&mut self, note: Note) {
-        self.list.push(Effect::Announce(note));
     }
 
     /// Takes out the effects asked for so far, in order. For whoever drives a process on its own.

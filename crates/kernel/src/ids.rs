@@ -1,5 +1,6 @@
 //! Names of nodes, lanes, log positions and pending requests.
 
+use crate::mutant;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,7 @@ impl Start {
     /// The start that follows this one. The server and the simulator both count with it.
     #[must_use]
     pub fn next(self) -> Start {
-        if cfg!(quorate_mutant = "start_reused") && self.0 > 0 {
+        if mutant!("start_reused") && self.0 > 0 {
             return self;
         }
         Start(self.0.checked_add(1).expect("a directory is opened fewer than 2^32 times"))

@@ -5,11 +5,10 @@ use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::operation::{Control, Outcome};
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
-use crate::storage::{Class, Durable};
+use crate::storage::Class;
 use crate::time::{Time, WallTime};
-use crate::view::View;
 use crate::wire::{Body, Decoder, Wire};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -111,17 +110,14 @@ pub trait Lane {
     /// A timer fired.
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>);
 
-    /// Another lane of this node announced a newer view.
-    fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>);
-
     /// What this node believes of the ring has changed.
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>);
 
-    /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>);
+    /// Which hosts were heard, on any lane, since this was last told, and when.
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>);
 
-    /// The node's log has come this far.
-    fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>);
+    /// Another lane of this node says how much it has to do.
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>);
 
     /// Whether it can serve clients.
     fn is_ready(&self) -> bool;
@@ -244,20 +240,16 @@ impl<P: Process> Lane for Hosted<P> {
         self.call(env, |process, cx| process.on_timer(timer, cx));
     }
 
-    fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_view(view, cx));
-    }
-
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
         self.call(env, |process, cx| process.on_ring(ring, cx));
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_load(lane, load, cx));
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_heard(heard, cx));
     }
 
-    fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_durable(durable, cx));
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_load(lane, load, cx));
     }
 
     fn is_ready(&self) -> bool {

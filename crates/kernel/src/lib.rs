@@ -17,6 +17,7 @@
 //! | [`rope`] | output bytes without copying large values |
 //! | [`limits`] | every bound |
 //! | [`invariant`] | `invariant!` and the coverage marks `probe!` |
+//! | [`mutant`](mod@mutant) | planted bugs, in the simulator's build for them alone |
 //! | [`error`] | the four kinds of failure |
 //!
 //! The crate is `no_std`: no clock, socket, thread, file or ambient randomness is in scope.
@@ -33,6 +34,7 @@ pub mod ids;
 pub mod invariant;
 pub mod lane;
 pub mod limits;
+pub mod mutant;
 pub mod operation;
 pub mod process;
 pub mod ring;

@@ -20,15 +20,28 @@ pub const ROUTES_MAX: usize = 65_536;
 pub const GROUPS_MAX: usize = 4096;
 /// The most keys that a member looks through for one message of a transfer or of a removal of
 /// tombstones: clients wait meanwhile.
-pub const LIST_KEYS_MAX: usize = 1024;
+pub const LIST_KEYS_MAX: usize = 512;
+/// The most bytes of records in one answer to a transfer; at least one record always fits.
+pub const FETCH_BYTES_MAX: usize = 64 * 1024;
+/// The most bytes of records that are fetched from one source before a question to it waits until
+/// they are durable.
+pub const FETCHED_AHEAD_BYTES_MAX: usize = 8 * FETCH_BYTES_MAX;
+/// About the most bytes that one turn handles for transfers.
+pub const TURN_BYTES_MAX: usize = 64 * 1024;
+/// The most questions of transfers that wait at a source.
+pub const SERVING_MAX: usize = 1024;
 /// The most keys that one source has listed for a transfer before it is asked for no more.
 pub const TRANSFER_LISTED_MAX: usize = 4 * LIST_KEYS_MAX;
+/// The most keys whose records a transfer waits for before it turns to the next lists.
+pub const TRANSFER_PULLS_MAX: usize = 2 * LIST_KEYS_MAX;
 /// The most keys of a slot that was given up that are deleted in one turn.
-pub const SWEEP_KEYS_MAX: usize = 1024;
+pub const SWEEP_KEYS_MAX: usize = 256;
 /// The most tombstones that are removed from a group at a time.
 pub const PURGE_KEYS_MAX: usize = 4096;
 /// The most groups that one message between nodes speaks of.
 pub const BEATS_MAX: usize = 1024;
+/// The most messages of reconfigurations in one message between nodes.
+pub const RECONFIGURES_MAX: usize = 256;
 /// The most decisions of a group in one message.
 pub const DECISIONS_IN_MESSAGE_MAX: usize = 64;
 /// The most operations of one lane that wait until a replica of their key is known.
@@ -69,6 +82,8 @@ pub const CLIENT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const HOSTS_MAX: usize = 4096;
 /// The most positions one host has on the ring.
 pub const TOKENS_PER_HOST_MAX: usize = 64;
+/// The most parts of the ring that one host tells the weight of.
+pub const PIECES_MAX: usize = 64;
 /// The longest address of a host in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
 /// The longest name of a failure zone in bytes.

@@ -75,6 +75,12 @@ pub enum Control {
         /// The key.
         key: Bytes,
     },
+    /// Of a keyspace: which group holds a position? Asked of a quorum of it, as a scan is. Answered
+    /// with [`Outcome::Explained`], without a value.
+    Examine {
+        /// The position.
+        position: u64,
+    },
     /// Of the overlay: a host shall hand over all it holds and take nothing new, or take part
     /// again. Answered with [`Outcome::Noted`].
     Drain {
@@ -94,6 +100,11 @@ pub enum Control {
         /// The map.
         map: Bytes,
     },
+    /// Of the overlay: have all hosts finish what they do for clients and end, at one time.
+    /// Answered with [`Outcome::Closed`].
+    Shutdown,
+    /// Of the overlay, by its own host: nothing is in hand for clients any more. Not answered.
+    Idle,
 }
 
 /// What became of an operation.
@@ -121,6 +132,12 @@ pub enum Outcome {
     Noted,
     /// What became of an operation on a keyspace that keeps siblings.
     Causal(Told),
+    /// The cluster is shut down, but for these hosts: they did not say that they end, and may run
+    /// on.
+    Closed {
+        /// The hosts' nodes.
+        silent: Vec<NodeId>,
+    },
     /// The operation was refused or its outcome is unknown; the refusal says which.
     Refused(Refusal),
 }

@@ -3,11 +3,10 @@
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::operation::{Control, Operation, Outcome, Refusal};
-use crate::ring::{Load, Ring};
+use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
-use crate::storage::{Class, Durable};
+use crate::storage::Class;
 use crate::time::{Time, WallTime};
-use crate::view::View;
 use crate::wire::Wire;
 use alloc::sync::Arc;
 use bytes::Bytes;
@@ -66,17 +65,15 @@ pub trait Process {
     /// A timer fired. It may fire late, and once after it was disarmed.
     fn on_timer(&mut self, timer: Self::Timer, cx: &mut Context<'_, Self>);
 
-    /// Another lane of this node announced a newer view.
-    fn on_view(&mut self, _view: &Arc<View>, _cx: &mut Context<'_, Self>) {}
-
     /// What this node believes of the ring has changed. A hint: it may be wrong at any time.
     fn on_ring(&mut self, _ring: &Arc<Ring>, _cx: &mut Context<'_, Self>) {}
 
-    /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, _lane: LaneId, _load: Load, _cx: &mut Context<'_, Self>) {}
+    /// Which hosts were heard, on any lane, since this was last told, and when: the overlay is told
+    /// before each of its timers. A host that was heard was there; whether it hears is not known.
+    fn on_heard(&mut self, _heard: &[(Incarnation, Time)], _cx: &mut Context<'_, Self>) {}
 
-    /// The node's log has come this far.
-    fn on_durable(&mut self, _durable: Durable, _cx: &mut Context<'_, Self>) {}
+    /// Another lane of this node says how much it has to do.
+    fn on_load(&mut self, _lane: LaneId, _load: &Arc<Weighed>, _cx: &mut Context<'_, Self>) {}
 
     /// Whether it can serve clients.
     fn is_ready(&self) -> bool {

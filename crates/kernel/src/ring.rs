@@ -5,6 +5,8 @@
 //! position belongs to the first token at or after it, clockwise.
 
 use crate::ids::{Incarnation, NodeId};
+use crate::rng::mix;
+use crate::view::Range;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,18 @@ pub enum Standing {
     Leaving,
     /// It is gone for good; its node id never comes back.
     Left,
+}
+
+/// Whether the whole cluster is being shut down, as far as a node was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Closing {
+    /// It is not.
+    #[default]
+    No,
+    /// It is: nothing new is begun for clients, and nobody proposes a change of any group.
+    Finishing,
+    /// Every host that was told has finished: this one syncs and ends.
+    Over,
 }
 
 /// One host on the ring.
@@ -48,11 +62,38 @@ pub struct Load {
     pub operations: u32,
 }
 
+/// What a part of the ring has to do, for each host that holds it: an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// The part; it lies within one group.
+    pub range: Range,
+    /// How many hosts hold it.
+    pub replicas: u8,
+    /// Bytes of keys and values in it.
+    pub bytes: u64,
+    /// Operations that one of its hosts serves in a second.
+    pub operations: u32,
+}
+
+/// What a lane tells of how much it has to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weighed {
+    /// All of it.
+    pub load: Load,
+    /// On which ring the pieces were weighed ([`Ring::shape`]), from begin to end with all groups
+    /// at rest; 0 if they were not.
+    pub shape: u64,
+    /// The parts of the ring to which this node is the closest member.
+    pub pieces: Vec<Piece>,
+}
+
 /// A snapshot of the ring as one node believes it to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     /// Rises with each change seen at this node; numbers of two nodes say nothing to each other.
     pub version: u64,
+    /// Whether the cluster is being shut down.
+    pub closing: Closing,
     hosts: Vec<RingHost>,
     /// Every token with the place of its host, ascending.
     tokens: Vec<(u64, usize)>,
@@ -73,7 +114,7 @@ impl Ring {
         // Two hosts with one token: the lower node id has it, everywhere alike.
         tokens.sort_unstable();
         tokens.dedup_by_key(|(token, _)| *token);
-        Ring { version, hosts, tokens }
+        Ring { version, closing: Closing::No, hosts, tokens }
     }
 
     /// Every host known, in the order of node ids, those that have left included.
@@ -92,6 +133,18 @@ impl Ring {
     /// Every token and its host's node, ascending.
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = (u64, NodeId)> + '_ {
         self.tokens.iter().map(|(token, index)| (*token, self.hosts[*index].who.node))
+    }
+
+    /// One number for where hosts stand that may hold something. Equal rings, equal number, at
+    /// whatever node; it is never 0.
+    #[must_use]
+    pub fn shape(&self) -> u64 {
+        let may_hold = |host: &RingHost| host.standing == Standing::Up && !host.is_suspected;
+        let token = |sum: u64, (token, index): &(u64, usize)| {
+            let host = &self.hosts[*index];
+            mix(mix(mix(sum ^ token) ^ host.who.node.0) ^ u64::from(may_hold(host)))
+        };
+        self.tokens.iter().fold(0, token) | 1
     }
 
     /// Whether a node is suspected, or has left.
@@ -116,7 +169,7 @@ impl Ring {
     /// The first token strictly inside a range of positions that is of a host that is `Up`, if
     /// there is one.
     #[must_use]
-    pub fn token_inside(&self, range: &crate::view::Range) -> Option<u64> {
+    pub fn token_inside(&self, range: &Range) -> Option<u64> {
         let is_up = |index: usize| self.hosts[index].standing == Standing::Up;
         let inside = |token: u64| range.contains(token) && token != range.high;
         let mut tokens = self.tokens.iter().filter(|(_, index)| is_up(*index));
@@ -128,7 +181,6 @@ impl Ring {
 mod tests {
     use super::*;
     use crate::ids::Start;
-    use crate::view::Range;
     use alloc::vec;
 
     fn host(node: u64, tokens: &[u64]) -> RingHost {
@@ -151,6 +203,20 @@ mod tests {
         assert_eq!(walk(51), [1, 2, 3], "it wraps");
         assert_eq!(walk(21), [3, 1, 2]);
         assert!(Ring::default().walk(7).next().is_none());
+    }
+
+    #[test]
+    fn a_shape_is_of_tokens_and_of_who_may_hold_something() {
+        let shape = |version, hosts: &[RingHost]| Ring::new(version, hosts.to_vec()).shape();
+        let mut hosts = [host(1, &[10]), host(2, &[20])];
+        let before = shape(1, &hosts);
+        hosts[1].address = String::from("elsewhere");
+        assert_eq!(shape(2, &hosts), before);
+        hosts[1].is_suspected = true;
+        let suspected = shape(2, &hosts);
+        hosts[1].tokens = vec![21];
+        let moved = shape(2, &hosts);
+        assert!(before != suspected && suspected != moved && before != moved);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct ViewId {
 
 /// A part of the hash space, as the half-open interval from `low` up to and including `high`;
 /// `low == high` is the whole space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Range {
     /// Positions up to and including this one belong to the predecessor.
     pub low: u64,
@@ -41,6 +41,15 @@ impl Range {
         } else {
             self.low == self.high || position > self.low || position <= self.high
         }
+    }
+
+    /// Where the range next to this one begins, going up from one of its positions; none at the
+    /// end of the space.
+    #[must_use]
+    pub fn after(&self, position: u64) -> Option<u64> {
+        assert!(self.contains(position), "one of its positions");
+        // A range that wraps holds the end of the space above `low`.
+        if position <= self.high { self.high.checked_add(1) } else { None }
     }
 }
 
@@ -201,6 +210,19 @@ mod tests {
         let wrapped = Range { low: 20, high: 10 };
         assert!(wrapped.contains(21) && wrapped.contains(0) && wrapped.contains(10));
         assert!(!wrapped.contains(11) && !wrapped.contains(20));
+    }
+
+    #[test]
+    fn a_walk_over_ranges_ends_where_the_space_does() {
+        let (plain, wrapped) = (Range { low: 10, high: 20 }, Range { low: 20, high: 10 });
+        assert_eq!(
+            (wrapped.after(0), plain.after(11), wrapped.after(21)),
+            (Some(11), Some(21), None)
+        );
+        assert_eq!(Range { low: 20, high: u64::MAX }.after(21), None);
+        assert_eq!(Range::ALL.after(0), None);
+        let from_seven = Range { low: 7, high: 7 };
+        assert_eq!((from_seven.after(0), from_seven.after(8)), (Some(8), None));
     }
 
     #[test]

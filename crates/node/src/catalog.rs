@@ -116,6 +116,9 @@ pub struct Keyspace {
     pub order: Order,
     /// What its operations wait for.
     pub mode: Mode,
+    /// Whether its hosts neither send nor compare views: **not linearizable** when hosts come, go
+    /// or fail. Only for measuring what consistent quorums cost.
+    pub static_views: bool,
     /// The views the cluster was born with, which cover the ring. Empty on a host that joined
     /// later: it learns from the others which groups there are.
     pub first_views: Vec<View>,
@@ -238,6 +241,7 @@ impl Keyspace {
             replicas,
             order: Order::default(),
             mode: Mode::default(),
+            static_views: false,
             first_views: Vec::new(),
         })
     }

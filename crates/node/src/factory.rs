@@ -26,6 +26,7 @@ pub fn lane(keyspace: &Keyspace, pace: Pace) -> Box<dyn Lane> {
             // in memory the value costs less than a second question.
             digest_reads: keyspace.durability != Durability::Memory,
             ask_majority_first: true,
+            static_views: keyspace.static_views,
             transfer_bytes_per_second: pace.transfer_bytes_per_second,
             pace: pace.linearizable,
         }),

@@ -12,6 +12,7 @@
 //! | [`gate`] | what may not leave yet |
 //! | [`table`] | a lane's bytes: the ordered layer of what is not durable, over the store |
 //! | `memory` | the data of a lane that is never written |
+//! | [`dropped`] | counts of frames that were dropped |
 //! | [`timers`] | one deadline per (lane, timer), in order |
 //! | [`pump`] | the loop body shared by the server and the simulator |
 //! | [`host`] | what the outside must offer |
@@ -23,6 +24,7 @@
 extern crate alloc;
 
 pub mod catalog;
+pub mod dropped;
 pub mod factory;
 pub mod gate;
 pub mod host;

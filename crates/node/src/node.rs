@@ -1,5 +1,6 @@
 //! Three tables and a router. It matches on inputs and effects, never on messages.
 
+use crate::dropped::Dropped;
 use crate::gate::{Gate, Held, Needs};
 use crate::host::Host;
 use crate::lanes::LaneSpec;
@@ -28,17 +29,6 @@ struct Slot {
     lane: Box<dyn Lane>,
     table: LaneTable,
     rng: Rng,
-}
-
-/// Frames dropped, by reason. Expected faults: counters, not log lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// The bytes were no frame or no message.
-    pub malformed: u64,
-    /// The frame was from an earlier start of its source, or for another start of this node.
-    pub stale: u64,
-    /// The frame was for a lane that this node does not have.
-    pub homeless: u64,
 }
 
 /// One node.
@@ -151,7 +141,7 @@ impl Node {
         let target = received.target;
         let is_mine =
             target.node == self.me.node && (target.start.0 == 0 || target.start == self.me.start);
-        is_mine && self.peers.admit(received.source)
+        is_mine && self.peers.admit(received.source, self.now)
     }
 
     /// A client asks a lane.
@@ -199,16 +189,18 @@ impl Node {
         for slot in &mut self.slots {
             slot.table.settle(durable);
         }
-        for index in 0..self.slots.len() {
-            self.call(index, host, |lane, env| lane.on_durable(durable, env));
-        }
         self.drain(host);
     }
 
     /// Fires every timer whose deadline has come.
     pub fn fire(&mut self, host: &mut dyn Host) {
         while let Some((slot, code)) = self.timers.pop(self.now) {
-            self.call(usize::from(slot), host, |lane, env| lane.on_timer(code, env));
+            let index = usize::from(slot);
+            if self.slots[index].id == LaneId::OVERLAY {
+                let heard = self.peers.take_heard(self.now);
+                self.call(index, host, |lane, env| lane.on_heard(&heard, env));
+            }
+            self.call(index, host, |lane, env| lane.on_timer(code, env));
             self.drain(host);
         }
     }
@@ -329,12 +321,8 @@ impl Node {
             }
             Raised::Timer { code, at } => self.timers.set((slot, code), at),
             Raised::Note(note) => {
-                let release = match note {
-                    Note::ViewInstalled(_) => Release::Lane,
-                    // A hint that promises nothing.
-                    Note::Ring(_) | Note::Load(_) => Release::Early,
-                };
-                self.admit(index, &release, Held::Note(slot, note), host);
+                // A hint that promises nothing.
+                self.admit(index, &Release::Early, Held::Note(slot, note), host);
             }
         }
     }
@@ -379,15 +367,10 @@ impl Node {
                 self.call(usize::from(slot), host, |lane, env| lane.on_local(local, env));
             }
             Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
-            Held::Note(from, Note::ViewInstalled(view)) => {
-                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
-                    self.call(index, host, |lane, env| lane.on_view(&view, env));
-                }
-            }
             Held::Note(from, Note::Load(load)) => {
                 let lane = self.slots[usize::from(from)].id;
                 if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
-                    self.call(overlay, host, |process, env| process.on_load(lane, load, env));
+                    self.call(overlay, host, |process, env| process.on_load(lane, &load, env));
                 }
             }
             Held::Note(from, Note::Ring(ring)) => {

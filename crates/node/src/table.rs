@@ -13,6 +13,7 @@ use core::cell::RefCell;
 use core::cmp::Ordering;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Lsn};
+use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::{Class, Durability, Durable, Reader, store_key};
 
@@ -103,7 +104,7 @@ impl LaneTable {
     /// What must be durable before something that rests on this data key may leave.
     #[must_use]
     pub fn needs_key(&self, key: &Bytes) -> Needs {
-        if cfg!(quorate_mutant = "gate_ignores_key") || !self.is_logged(Class::Data) {
+        if mutant!("gate_ignores_key") || !self.is_logged(Class::Data) {
             return self.needs_state();
         }
         let pending = self.data.get(&Sorted::new(key.clone()));

@@ -15,21 +15,18 @@ use quorate_kernel::view::{Change, Range, View, ViewId};
 #[must_use]
 pub fn desired(ring: &Ring, high: u64, replicas: usize) -> Vec<NodeId> {
     let may_hold = |host: &&RingHost| host.standing == Standing::Up && !host.is_suspected;
-    let hosts: Vec<&RingHost> = ring.walk(high).filter(may_hold).collect();
-    let mut chosen: Vec<&RingHost> = Vec::new();
-    // First one host of each zone, then whoever follows.
-    for host in &hosts {
-        let is_new_zone = chosen.iter().all(|other| other.zone != host.zone);
-        if chosen.len() < replicas && (host.zone.is_empty() || is_new_zone) {
-            chosen.push(host);
+    let (mut chosen, mut spare): (Vec<&RingHost>, Vec<&RingHost>) = Default::default();
+    for host in ring.walk(high).filter(may_hold) {
+        if chosen.len() == replicas {
+            break;
         }
+        let is_new_zone = || chosen.iter().all(|other| other.zone != host.zone);
+        let first = if host.zone.is_empty() || is_new_zone() { &mut chosen } else { &mut spare };
+        first.push(host);
     }
-    for host in &hosts {
-        let is_new = chosen.iter().all(|other| other.who.node != host.who.node);
-        if chosen.len() < replicas && is_new {
-            chosen.push(host);
-        }
-    }
+    // There are fewer zones than replicas: the nearest of the others follow.
+    let lacking = replicas.saturating_sub(chosen.len());
+    chosen.extend(spare.into_iter().take(lacking));
     chosen.into_iter().map(|host| host.who.node).collect()
 }
 
@@ -67,7 +64,9 @@ pub fn next_change(view: &View, ring: &Ring, replicas: usize) -> Option<Change> 
 /// then the one furthest along the ring. A host of which the ring says nothing is a stranger, and
 /// strangers stay: the ring may not have heard of them yet.
 fn surplus(view: &View, ring: &Ring, desired: &[NodeId]) -> Option<NodeId> {
-    let order: Vec<NodeId> = ring.walk(view.range.high).map(|host| host.who.node).collect();
+    let distance = |node: NodeId| {
+        ring.walk(view.range.high).position(|host| host.who.node == node).unwrap_or(usize::MAX)
+    };
     let rank = |node: &NodeId| {
         let host = ring.host(*node)?;
         let urgency = match (host.standing, host.is_suspected) {
@@ -76,7 +75,7 @@ fn surplus(view: &View, ring: &Ring, desired: &[NodeId]) -> Option<NodeId> {
             (Standing::Leaving, false) => 1,
             (Standing::Up, false) => 0,
         };
-        Some((urgency, order.iter().position(|other| other == node).unwrap_or(order.len()), *node))
+        Some((urgency, distance(*node), *node))
     };
     let members = view.members().iter().filter(|node| !desired.contains(node));
     members.filter_map(rank).max().map(|(_, _, node)| node)
@@ -110,6 +109,7 @@ pub fn first_views(ring: &Ring, replicas: usize) -> Vec<View> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use alloc::string::{String, ToString};
     use alloc::vec;
     use quorate_kernel::ids::{Incarnation, Start};
@@ -148,6 +148,32 @@ mod tests {
         hosts[3].standing = Standing::Leaving;
         assert_eq!(nodes(desired(&Ring::new(1, hosts), 10, 3)), [1, 5, 2], "one zone is left out");
         assert_eq!(nodes(desired(&Ring::new(1, ring(2)), 10, 3)), [1, 2], "as many as there are");
+    }
+
+    #[test]
+    fn replicas_are_on_different_hosts_and_in_different_zones_whatever_the_tokens_are() {
+        let mut rng = quorate_kernel::rng::Rng::new(3);
+        for zones in [0, 2, 3, 4] {
+            let mut hosts: Vec<RingHost> = Vec::new();
+            for node in 1..=8 {
+                let tokens: Vec<u64> = (0..rng.between(1, 5)).map(|_| rng.next()).collect();
+                let zone = if zones == 0 { String::new() } else { (node % zones).to_string() };
+                hosts.push(RingHost { zone, ..host(node, &tokens) });
+            }
+            let ring = Ring::new(1, hosts);
+            for _ in 0..100 {
+                let chosen = desired(&ring, rng.next(), 3);
+                let nodes: BTreeSet<NodeId> = chosen.iter().copied().collect();
+                assert_eq!(
+                    (chosen.len(), nodes.len()),
+                    (3, 3),
+                    "virtual nodes of one host are one"
+                );
+                let zone = |node: &NodeId| &ring.host(*node).expect("it is there").zone;
+                let found: BTreeSet<&String> = chosen.iter().map(zone).collect();
+                assert_eq!(found.len() as u64, zones.clamp(1, 3), "as many zones as can be");
+            }
+        }
     }
 
     /// CATS, the table of joins and departures: r Replace instances, and a Split at a join.

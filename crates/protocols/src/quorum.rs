@@ -11,6 +11,7 @@
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::GROUP_MEMBERS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::view::View;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,7 @@ impl CrashVector {
     /// Whether a reply of this incarnation still stands for what its node holds.
     #[must_use]
     pub fn admits(&self, from: Incarnation) -> bool {
-        cfg!(quorate_mutant = "forgets_ignored") || from.start >= self.of(from.node)
+        mutant!("forgets_ignored") || from.start >= self.of(from.node)
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Row {
     pub is_member: bool,
     /// Whether it holds all data.
     pub is_ready: bool,
+    /// About how many bytes it holds.
+    pub bytes: u64,
 }
 
 /// What one host says of its groups.
@@ -57,6 +59,7 @@ impl Inspect for Groups {
             members: cell("members").split(',').map(str::to_owned).collect(),
             is_member: matches!(standing.as_str(), "ready" | "busy" | "forgot"),
             is_ready: standing == "ready",
+            bytes: cell("bytes").parse().unwrap_or(0),
         });
     }
 }
@@ -80,6 +83,12 @@ impl Groups {
     #[must_use]
     pub fn number(&self, name: &str) -> u64 {
         self.fields.get(name).copied().unwrap_or(0)
+    }
+
+    /// About how many bytes the host holds as a member.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.rows.iter().filter(|row| row.is_member).map(|row| row.bytes).sum()
     }
 
     /// What is moving or wished for here, if anything is.
@@ -163,6 +172,7 @@ mod tests {
             members: members.iter().map(|name| (*name).to_owned()).collect(),
             is_member: true,
             is_ready: true,
+            bytes: 0,
         }
     }
 

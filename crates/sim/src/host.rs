@@ -1,5 +1,6 @@
 //! One simulated host: a process with a node in it, its disk and its clocks.
 
+use crate::balance::BalanceSection;
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::net::Net;
@@ -31,8 +32,13 @@ pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
 
 /// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
 /// things are tried.
-fn pace(purge: Span) -> Pace {
+#[must_use]
+pub fn pace(purge: Span, balance: Option<&BalanceSection>) -> Pace {
     let mut pace = Pace::default();
+    if let Some(balance) = balance {
+        pace.linearizable.is_weighing = true;
+        pace.linearizable.weigh = Span::millis(balance.look_ms);
+    }
     pace.linearizable.settle = Span::millis(500);
     pace.linearizable.beat = Span::millis(500);
     pace.linearizable.purge = purge;
@@ -171,12 +177,12 @@ impl Host {
         &mut self,
         overlay: overlay::Settings,
         catalog: &Catalog,
-        purge: Span,
+        pace: Pace,
         wrap: Option<Wrap>,
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
         let recovery = self.recovery();
-        let mut specs = lanes(overlay, catalog, pace(purge), |_: Durability| recovery);
+        let mut specs = lanes(overlay, catalog, pace, |_: Durability| recovery);
         if let Some(wrap) = wrap {
             let wrapped = |spec: LaneSpec| match spec.lane {
                 LANE => LaneSpec { process: wrap(spec.process), ..spec },

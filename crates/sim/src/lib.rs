@@ -27,6 +27,7 @@
 //! | [`args`], [`command`] | the command line |
 
 pub mod args;
+pub mod balance;
 pub mod causal;
 pub mod clock;
 pub mod command;

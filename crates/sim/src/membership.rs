@@ -1,6 +1,7 @@
 //! Who takes part in a simulated cluster: its founders, and the hosts that join, leave and come
 //! back.
 
+use crate::balance::BalanceSection;
 use crate::groups::{self, Groups};
 use crate::host::{LANE, Running};
 use crate::queue::{Event, HostIndex};
@@ -15,7 +16,7 @@ use quorate_kernel::time::Span;
 use quorate_node::catalog::{Catalog, Engine, Keyspace};
 use quorate_node::factory::overlay;
 use quorate_node::pump::Input;
-use quorate_protocols::overlay::balance::{choose_tokens, founding_tokens};
+use quorate_protocols::overlay::tokens;
 
 /// The ticket of what the simulator itself asks; nobody waits for the answer.
 pub const NOBODY: Ticket = Ticket(u64::MAX);
@@ -35,7 +36,10 @@ impl Founders {
     /// The founders of a scenario: its hosts but the spare ones.
     #[must_use]
     pub fn new(scenario: &Scenario, directory: &[(NodeId, HostIndex)]) -> Founders {
-        let tokens = founding_tokens(scenario.members(), scenario.tokens);
+        let mut tokens = tokens::founding(scenario.members(), scenario.tokens);
+        if let Some(fewer) = scenario.balance.as_ref().and_then(|balance| balance.tokens_fewer) {
+            tokens.iter_mut().skip(1).step_by(2).for_each(|tokens| tokens.truncate(fewer));
+        }
         let host = |((node, index), tokens): (&(NodeId, HostIndex), Vec<u64>)| RingHost {
             who: Incarnation { node: *node, start: Start(0) },
             address: format!("n{}", index + 1),
@@ -58,7 +62,12 @@ impl Founders {
         } else {
             Keyspace::joined("default", LANE, engine, durability, self.replicas)
         };
-        Catalog { keyspaces: vec![keyspace.expect("a scenario's replicas were checked")] }
+        let keyspace = keyspace.expect("a scenario's replicas were checked");
+        let keyspace = match &scenario.balance {
+            Some(balance) => balance.ordered(keyspace),
+            None => keyspace,
+        };
+        Catalog { keyspaces: vec![keyspace] }
     }
 
     /// Whom a host that joins is told of: the nodes that are there now. A founder that was wiped is
@@ -89,7 +98,7 @@ impl Founders {
         let tokens = match self.ring.host(node) {
             Some(host) => host.tokens.clone(),
             None if scenario.keeps_view => Vec::new(),
-            None => choose_tokens(&self.ring, scenario.tokens, rng),
+            None => tokens::joining(&self.ring, &[], scenario.tokens, rng),
         };
         overlay::Settings {
             address: format!("n{}", index + 1),
@@ -97,7 +106,7 @@ impl Founders {
             tokens,
             hosts: if is_founder { self.ring.hosts().to_vec() } else { self.contacts(present) },
             replicas_max: usize::from(self.replicas),
-            balance: false,
+            balance: scenario.balance.as_ref().map(BalanceSection::settings),
         }
     }
 }
@@ -156,8 +165,14 @@ impl World<'_> {
             return unsettled;
         }
         self.forgive_wipes(&said);
-        let is_covered = groups::covers(&said);
-        (!is_covered).then(|| "no group serves a part of the ring".to_owned())
+        if !groups::covers(&said) {
+            return Some("no group serves a part of the ring".to_owned());
+        }
+        let unbalanced = self.unbalanced();
+        if unbalanced.is_none() && self.workload.stage == Stage::Over {
+            self.judge_balance(&said);
+        }
+        unbalanced
     }
 
     /// All groups are settled: whoever lost its directory has been made up for, so that another may

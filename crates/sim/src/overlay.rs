@@ -139,7 +139,7 @@ impl World {
                 tokens: tokens[index].clone(),
                 hosts: known.clone(),
                 replicas_max: 3,
-                balance: false,
+                balance: None,
             }),
             rng: rng.fork(index as u64),
             timers: [None; 3],
@@ -258,7 +258,7 @@ impl World {
             }
             Effect::Announce(Note::Ring(ring)) => self.hosts[from as usize].ring = ring,
             Effect::Write { .. } => self.counts.writes += 1,
-            Effect::Answer { .. } | Effect::Announce(Note::ViewInstalled(_) | Note::Load(_)) => {}
+            Effect::Answer { .. } | Effect::Announce(Note::Load(_)) => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a scenario file says, and the scenarios that ship with the simulator.
 
+use crate::balance::BalanceSection;
 use crate::causal::CausalSection;
 use crate::delay::Distribution;
 use crate::fault::{Fault, Kind};
@@ -55,6 +56,9 @@ pub struct Scenario {
     pub clock: ClockSection,
     /// The clients.
     pub workload: WorkloadSection,
+    /// How hosts even out their load, if they do.
+    #[serde(default)]
+    pub balance: Option<BalanceSection>,
     /// The faults.
     #[serde(default)]
     pub faults: FaultsSection,
@@ -126,6 +130,12 @@ pub struct WorkloadSection {
     pub operations: u32,
     /// How many keys there are at most; the number is drawn for each seed.
     pub keys: u64,
+    /// How many there are at least.
+    #[serde(default = "one")]
+    pub keys_min: u64,
+    /// How many operations of a million meet on the first key.
+    #[serde(default = "half")]
+    pub hot_ppm: u32,
     /// The weight of gets.
     pub get: u32,
     /// The weight of puts.
@@ -383,6 +393,7 @@ impl Scenario {
                 "faults need weights",
             ),
         ];
-        checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message)
+        let found = checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message);
+        found.or_else(|| self.balance.as_ref()?.problem())
     }
 }

@@ -48,6 +48,8 @@ pub struct Report {
     pub faults: u64,
     /// How many views were decided.
     pub views: u64,
+    /// How many tokens were moved, added or given up to even out the load.
+    pub token_moves: u64,
     /// How much time of the world has passed, in nanoseconds.
     pub time: u64,
     /// Why it does not count, if it does not.
@@ -171,6 +173,7 @@ fn report(seed: u64, world: &World<'_>) -> Report {
         counts: world.workload.counts,
         faults: world.fates.iter().filter(is_applied).count() as u64,
         views: world.views,
+        token_moves: world.token_moves,
         time: Time(world.now).0,
         idle: None,
         violation: world.violation.clone(),
@@ -193,6 +196,10 @@ fn idle(prepared: &Prepared, report: &Report) -> Option<String> {
     too_few("operations answered", counts.answered_freely, least.operations)
         .or_else(|| too_few("faults applied", report.faults, least.faults))
         .or_else(|| too_few("views decided", report.views, least.views))
+        .or_else(|| {
+            let needed = prepared.scenario.balance.as_ref()?.moves_min;
+            too_few("tokens moved", report.token_moves, needed)
+        })
         .or_else(|| too_few("milliseconds", time_ms, least.time_ms))
         .or_else(|| {
             let is_over = unknown_percent > least.unknown_percent;

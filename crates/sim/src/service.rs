@@ -8,7 +8,7 @@
 use crate::clock::Clock;
 use crate::delay::{Delay, Distribution};
 use crate::disk::Disk;
-use crate::host::{Host, LANE, Surroundings};
+use crate::host::{Host, LANE, Surroundings, pace};
 use crate::membership::{Founders, NOBODY};
 use crate::net::Net;
 use crate::queue::{Event, HostIndex, Queue};
@@ -186,7 +186,7 @@ impl<'a> Cluster<'a> {
             let mut rng = Rng::new(node.0);
             let overlay = self.founders.overlay(&self.scenario, node, index, &[], &mut rng);
             let (host, mut around) = self.lend(index);
-            host.start(overlay, &catalog, PURGE, None, &mut around)?;
+            host.start(overlay, &catalog, pace(PURGE, None), None, &mut around)?;
         }
         while !self.hosts.iter().all(Host::is_ready) {
             self.step()?;

@@ -151,8 +151,8 @@ impl World<'_> {
         let present: Vec<_> = joined.map(|(index, host)| (host.node_id, index)).collect();
         let overlay = self.founders.overlay(scenario, node, host, &present, &mut rng);
         let (target, mut around) = self.lend(host);
-        let purge = Span::millis(scenario.purge_ms);
-        let result = target.start(overlay, &catalog, purge, wrap, &mut around);
+        let pace = crate::host::pace(Span::millis(scenario.purge_ms), scenario.balance.as_ref());
+        let result = target.start(overlay, &catalog, pace, wrap, &mut around);
         self.check_fatal(host, result);
         self.trace.line(self.now, format_args!("n{} starts", host + 1));
         self.workload.on_host_started(host);

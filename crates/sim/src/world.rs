@@ -60,6 +60,10 @@ pub struct World<'a> {
     pub(crate) founders: Founders,
     /// The highest version of any group seen.
     pub(crate) views: u64,
+    /// How many tokens were moved, added or given up to even out the load.
+    pub(crate) token_moves: u64,
+    /// Since when nobody wishes for a move.
+    pub(crate) content_since: Option<u64>,
     /// What keeps the groups from rest.
     pub(crate) unsettled: Option<String>,
     /// Whether the faults ended for every host.
@@ -126,6 +130,8 @@ impl<'a> World<'a> {
             workload,
             founders,
             views: 0,
+            token_moves: 0,
+            content_since: None,
             unsettled: None,
             is_whole: true,
             is_at_rest: false,

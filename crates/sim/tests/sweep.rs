@@ -6,10 +6,8 @@ use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::{Load, Ring};
-use quorate_kernel::storage::Durable;
+use quorate_kernel::ring::{Ring, Weighed};
 use quorate_kernel::time::Time;
-use quorate_kernel::view::View;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::prepared::Prepared;
 use quorate_sim::replay::Replay;
@@ -106,20 +104,16 @@ impl Lane for Liar {
         self.inner.on_control(ticket, control, deadline, env);
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, env: &mut Env<'_>) {
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
+        self.inner.on_heard(heard, env);
+    }
+
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
         self.inner.on_load(lane, load, env);
     }
 
     fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
         self.inner.on_ring(ring, env);
-    }
-
-    fn on_view(&mut self, view: &Arc<View>, env: &mut Env<'_>) {
-        self.inner.on_view(view, env);
-    }
-
-    fn on_durable(&mut self, durable: Durable, env: &mut Env<'_>) {
-        self.inner.on_durable(durable, env);
     }
 
     fn is_ready(&self) -> bool {

@@ -2,6 +2,7 @@
 //! afterwards.
 
 use crate::files::{seal, unseal};
+use crate::text::{self, HostText, KeyspaceText};
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::storage::Durability;
 use serde::{Deserialize, Serialize};
@@ -106,31 +107,6 @@ struct IdentityText {
     keyspaces: Vec<KeyspaceText>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HostText {
-    host: u32,
-    node: String,
-    address: String,
-    zone: String,
-    tokens: Vec<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeyspaceText {
-    name: String,
-    lane: u32,
-    engine: String,
-    durability: String,
-    value_bytes_max: u64,
-    replicas: u8,
-    order: String,
-    mode: String,
-    #[serde(default)]
-    settings: BTreeMap<String, String>,
-}
-
 impl From<&Identity> for IdentityText {
     fn from(identity: &Identity) -> IdentityText {
         IdentityText {
@@ -138,37 +114,9 @@ impl From<&Identity> for IdentityText {
             node: identity.node.to_string(),
             host: identity.host,
             is_founder: identity.is_founder,
-            secret: identity.secret.0.iter().map(|byte| format!("{byte:02x}")).collect(),
+            secret: text::of_bytes(&identity.secret.0),
             hosts: identity.hosts.iter().map(HostText::from).collect(),
             keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
-        }
-    }
-}
-
-impl From<&HostRecord> for HostText {
-    fn from(record: &HostRecord) -> HostText {
-        HostText {
-            host: record.host,
-            node: record.node.to_string(),
-            address: record.address.clone(),
-            zone: record.zone.clone(),
-            tokens: record.tokens.iter().map(|token| format!("{token:016x}")).collect(),
-        }
-    }
-}
-
-impl From<&KeyspaceRecord> for KeyspaceText {
-    fn from(record: &KeyspaceRecord) -> KeyspaceText {
-        KeyspaceText {
-            name: record.name.clone(),
-            lane: record.lane.0,
-            engine: record.engine.clone(),
-            durability: record.durability.to_string(),
-            value_bytes_max: record.value_bytes_max,
-            replicas: record.replicas,
-            order: record.order.clone(),
-            mode: record.mode.clone(),
-            settings: record.settings.clone(),
         }
     }
 }
@@ -176,75 +124,25 @@ impl From<&KeyspaceRecord> for KeyspaceText {
 impl TryFrom<IdentityText> for Identity {
     type Error = String;
 
-    fn try_from(text: IdentityText) -> Result<Identity, String> {
+    fn try_from(identity: IdentityText) -> Result<Identity, String> {
         Ok(Identity {
-            cluster: ClusterId(
-                u128::from_str_radix(&text.cluster, 16).map_err(|_| wrong("cluster"))?,
-            ),
-            node: NodeId(word(&text.node, "node")?),
-            host: text.host,
-            is_founder: text.is_founder,
-            secret: secret(&text.secret)?,
-            hosts: text.hosts.into_iter().map(HostRecord::try_from).collect::<Result<_, _>>()?,
-            keyspaces: text
+            cluster: text::cluster(&identity.cluster)?,
+            node: NodeId(text::word(&identity.node, "node")?),
+            host: identity.host,
+            is_founder: identity.is_founder,
+            secret: Secret(text::bytes(&identity.secret, "secret")?),
+            hosts: identity
+                .hosts
+                .into_iter()
+                .map(HostRecord::try_from)
+                .collect::<Result<_, _>>()?,
+            keyspaces: identity
                 .keyspaces
                 .into_iter()
                 .map(KeyspaceRecord::try_from)
                 .collect::<Result<_, _>>()?,
         })
     }
-}
-
-impl TryFrom<HostText> for HostRecord {
-    type Error = String;
-
-    fn try_from(text: HostText) -> Result<HostRecord, String> {
-        let tokens = text.tokens.iter().map(|token| word(token, "tokens"));
-        Ok(HostRecord {
-            host: text.host,
-            node: NodeId(word(&text.node, "node")?),
-            address: text.address,
-            zone: text.zone,
-            tokens: tokens.collect::<Result<_, _>>()?,
-        })
-    }
-}
-
-impl TryFrom<KeyspaceText> for KeyspaceRecord {
-    type Error = String;
-
-    fn try_from(text: KeyspaceText) -> Result<KeyspaceRecord, String> {
-        Ok(KeyspaceRecord {
-            lane: LaneId(text.lane),
-            engine: text.engine,
-            durability: text.durability.parse().map_err(str::to_owned)?,
-            value_bytes_max: text.value_bytes_max,
-            replicas: text.replicas,
-            order: text.order,
-            mode: text.mode,
-            settings: text.settings,
-            name: text.name,
-        })
-    }
-}
-
-fn wrong(field: &str) -> String {
-    format!("`{field}` is not hexadecimal")
-}
-
-fn word(text: &str, field: &str) -> Result<u64, String> {
-    u64::from_str_radix(text, 16).map_err(|_| wrong(field))
-}
-
-fn secret(text: &str) -> Result<Secret, String> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return Err("`secret` is not 64 hexadecimal digits".to_owned());
-    }
-    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong("secret"))?;
-    }
-    Ok(Secret(bytes))
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ mod mark;
 pub mod memory;
 mod recovery;
 mod start;
+pub mod text;
 
 pub use directory::{Directory, check_empty, create, identity_of};
 pub use error::DirectoryError;

@@ -11,8 +11,10 @@ const LIST: &str = "xtask/mutants.txt";
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut planted = BTreeMap::new();
     for (path, text) in tree.below("crates", ".rs") {
-        for at in Source::new(text).places_of("quorate_mutant") {
-            if let Some(name) = text[at..].split('"').nth(1) {
+        for at in Source::new(text).places_of("mutant") {
+            let name =
+                text[at..].strip_prefix("mutant!(\"").and_then(|rest| rest.split('"').next());
+            if let Some(name) = name {
                 planted.entry(name).or_insert((path, line_of(text, at)));
             }
         }

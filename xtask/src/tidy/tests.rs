@@ -176,7 +176,7 @@ fn unsafe_has_its_places() {
 
 #[test]
 fn mutants_and_their_list_agree() {
-    let code = "fn a() {\n    if cfg!(quorate_mutant = \"no_sync\") { return; }\n}\n";
+    let code = "fn a() {\n    if mutant!(\"no_sync\") { return; }\n}\n";
     let list = "# comment\nno_sync | crash | 0..9 | durability\n";
     let path = "crates/node/src/gate.rs";
     passes(planted::check, &[(path, code), ("xtask/mutants.txt", list)]);

@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{Told, WriteId};
 use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
@@ -228,7 +229,7 @@ impl Causal {
 /// context before it merges with the local object; a context says "up to", so that would cover
 /// every earlier update of this replica, also those the client never saw (T1).
 fn put(mut object: Object, dot: Dot, version: Option<Version>, context: &CausalContext) -> Object {
-    if cfg!(quorate_mutant = "put_as_printed") {
+    if mutant!("put_as_printed") {
         let mut new = Object { context: context.clone(), ..Object::default() };
         new.context.raise(dot.actor, dot.counter);
         new.versions.extend(version.map(|version| (dot, version)));

@@ -76,7 +76,12 @@ impl Process for Causal {
     ) {
         match control {
             Control::Place { map } => self.on_placed(ticket, &map, cx),
-            Control::Explain { .. } | Control::Drain { .. } | Control::Remove { .. } => {
+            Control::Explain { .. }
+            | Control::Examine { .. }
+            | Control::Drain { .. }
+            | Control::Remove { .. }
+            | Control::Shutdown
+            | Control::Idle => {
                 // Nothing was done.
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

@@ -43,14 +43,12 @@ pub(super) struct Leaving {
     /// The hosts that know that it says nothing more.
     noted: BTreeSet<NodeId>,
     told_at: Option<Time>,
-    /// Counts attempts, so that another replica is tried each time.
-    attempts: usize,
 }
 
 impl Leaving {
     pub fn new(replica: Replica) -> Leaving {
         let (handed, noted) = (BTreeMap::new(), BTreeSet::new());
-        Leaving { replica, handed, noted, told_at: None, attempts: 0 }
+        Leaving { replica, handed, noted, told_at: None }
     }
 
     /// The hosts that must know when it says nothing more.
@@ -98,9 +96,8 @@ impl Causal {
         let next: Vec<Bytes> =
             keys.filter(|key| !in_flight.contains(*key)).take(room).cloned().collect();
         for key in next {
-            one.attempts += 1;
             let replicas = self.replicas_of(&key);
-            let Some((_, host)) = replicas.get(one.attempts % replicas.len().max(1)) else {
+            let Some((_, host)) = replicas.get(cx.rng.below(replicas.len() as u64) as usize) else {
                 continue;
             };
             let object = one.replica.fetch(self.settings.shape, &key, cx).to_bytes();

@@ -15,6 +15,7 @@ use crate::dots::clock::Entry;
 use crate::dots::dot::{Actor, Dot};
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Class;
@@ -39,7 +40,7 @@ impl Causal {
         let mut former = Vec::new();
         for (birth, record) in records {
             let record: Record = state_value(&record);
-            let is_lost = recovery == Recovery::Forgot && !cfg!(quorate_mutant = "clock_reused");
+            let is_lost = recovery == Recovery::Forgot && !mutant!("clock_reused");
             if is_lost {
                 probe!("causal/forgot");
                 former.push(record.actor);
@@ -94,7 +95,7 @@ fn load(record: Record, cx: &mut Context<'_>) -> Replica {
     });
     // Above all that may have been shown before a batch was lost.
     let (own, reserved) = (replica.actor(), replica.record.reserved);
-    if reserved > 0 && !cfg!(quorate_mutant = "clock_reused") {
+    if reserved > 0 && !mutant!("clock_reused") {
         replica.touch(own).insert_range(1, reserved);
     }
     replica.touch(own);

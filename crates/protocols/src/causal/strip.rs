@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Bound;
 use quorate_kernel::limits::{STRIP_KEYS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::process::Inspect;
 use quorate_kernel::storage::Class;
 
@@ -124,7 +125,7 @@ fn collect(replica: &mut Replica, map: &Map, shape: Shape, cx: &mut Context<'_>)
             let others = shape.replicas_of(home).map(Position);
             let others = others.filter(|at| *at != replica.position());
             let seen = others.map(seen_at);
-            let least = match cfg!(quorate_mutant = "collect_early") {
+            let least = match mutant!("collect_early") {
                 true => seen.max(),
                 false => seen.min(),
             };

@@ -24,6 +24,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 
@@ -162,7 +163,7 @@ impl Causal {
 
 /// Takes over what a peer has issued itself.
 fn take_over(replica: &mut Replica, peer: Actor, clock: &Clock) {
-    if cfg!(quorate_mutant = "merge_whole_clock") {
+    if mutant!("merge_whole_clock") {
         let own = replica.actor();
         for (actor, entry) in clock.iter().filter(|(actor, _)| *actor != own) {
             replica.touch(actor).merge(entry);

@@ -5,6 +5,9 @@
 //! if its round trips take long, more with each suspicion that turned out false. So under partial
 //! synchrony suspicions of a live node end.
 //!
+//! - Anything else that a node sends is a sign of life too: its answer may wait behind large
+//!   frames, or behind the work that they make. But it does not say that the node hears, so it puts
+//!   a suspicion off by [`UNANSWERED_MAX`] at most.
 //! - An answer of a newer start says that the old incarnation is gone and the new one lives.
 //! - When the observer's own timer is late by more than a period it was the observer that stood
 //!   still: all time-outs begin anew instead of suspecting everybody.
@@ -26,10 +29,13 @@ pub const TIMEOUT_MIN: Span = Span::millis(1000);
 pub const PENALTY: Span = Span::millis(500);
 /// How much a time-out can be lengthened.
 pub const PENALTY_MAX: Span = Span::secs(10);
+/// How long a node may leave pings without an answer while other signs of life come from it.
+pub const UNANSWERED_MAX: Span = Span::secs(5);
 /// How long a suspect is still pinged after it is not to be watched any more.
 pub const SUSPECT_KEPT: Span = Span::secs(30);
 /// How many such suspects are kept.
 const SUSPECTS_MAX: usize = 2 * WATCHED_MAX;
+const _: () = assert!(UNANSWERED_MAX.0 > PERIOD.0 + TIMEOUT_MIN.0, "other signs count");
 
 /// What is known of a watched node.
 #[derive(Clone, Debug)]
@@ -37,6 +43,8 @@ struct Peer {
     who: Incarnation,
     /// When the newest answered ping was sent, or the watch began.
     alive_at: Time,
+    /// When anything of it was last heard, or the watch began.
+    heard_at: Time,
     /// Smoothed round trip and its mean deviation in nanoseconds (Jacobson), once measured.
     round_trip: Option<(u64, u64)>,
     penalty: Span,
@@ -47,7 +55,21 @@ struct Peer {
 impl Peer {
     fn new(who: Incarnation, now: Time) -> Peer {
         let (round_trip, penalty) = (None, Span(0));
-        Peer { who, alive_at: now, round_trip, penalty, suspected_at: None, is_watched: true }
+        Peer {
+            who,
+            alive_at: now,
+            heard_at: now,
+            round_trip,
+            penalty,
+            suspected_at: None,
+            is_watched: true,
+        }
+    }
+
+    /// For how long it has given no sign that counts.
+    fn silence(&self, now: Time) -> Span {
+        let last = self.heard_at.min(self.alive_at + UNANSWERED_MAX);
+        now - self.alive_at.max(last)
     }
 
     fn timeout(&self) -> Span {
@@ -135,7 +157,7 @@ impl Detector {
         }
         for peer in self.peers.values_mut() {
             due.pings.push(peer.who.node);
-            let silence = now - peer.alive_at;
+            let silence = peer.silence(now);
             // The first ping without an answer left at most a period after the last with one.
             if peer.suspected_at.is_none() && silence.0 >= PERIOD.0 + peer.timeout().0 {
                 peer.suspected_at = Some(now);
@@ -147,6 +169,15 @@ impl Detector {
         };
         self.peers.retain(|_, peer| is_kept(peer));
         due
+    }
+
+    /// Something of a node was heard then. Of a suspect only its own word counts.
+    pub fn on_heard(&mut self, from: Incarnation, at: Time) {
+        if let Some(peer) = self.peers.get_mut(&from.node)
+            && peer.who == from
+        {
+            peer.heard_at = peer.heard_at.max(at);
+        }
     }
 
     /// A node echoes a ping that was sent at `sent`.
@@ -183,10 +214,10 @@ impl Detector {
         }
     }
 
-    /// Whether a node that is watched here has answered within its time-out.
+    /// Whether a node that is watched here has given a sign of life within its time-out.
     #[must_use]
     pub fn hears(&self, node: NodeId, now: Time) -> bool {
-        let is_fresh = |peer: &Peer| now - peer.alive_at < Span(PERIOD.0 + peer.timeout().0);
+        let is_fresh = |peer: &Peer| peer.silence(now) < Span(PERIOD.0 + peer.timeout().0);
         self.peers.get(&node).is_some_and(|peer| peer.suspected_at.is_none() && is_fresh(peer))
     }
 

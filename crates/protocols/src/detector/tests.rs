@@ -99,6 +99,28 @@ fn suspects_are_pinged_for_a_while_and_the_watched_are_bounded() {
 }
 
 #[test]
+fn other_signs_of_life_put_a_suspicion_off_for_a_while() {
+    let mut detector = Detector::default();
+    detector.watch([who(2, 2)].into_iter(), at(0));
+    let mut first = None;
+    for ms in (0..20_000).step_by(500) {
+        detector.on_heard(who(2, 2), at(ms));
+        detector.on_heard(who(3, 1), at(ms));
+        if !detector.tick(at(ms)).suspects.is_empty() {
+            first = first.or(Some(ms));
+        }
+        assert_eq!(detector.hears(NodeId(2), at(ms)), first.is_none());
+    }
+    assert_eq!(first, Some(5000 + 1500), "it may send and not hear");
+    detector.on_refuted(who(2, 2), at(20_000));
+    detector.on_heard(who(2, 2), at(22_000));
+    assert_eq!(silent(&mut detector, 20_500, 40_000), Some(24_000), "the last sign counts");
+    detector.on_refuted(who(2, 2), at(40_000));
+    detector.on_heard(who(2, 1), at(42_000));
+    assert_eq!(silent(&mut detector, 40_500, 60_000), Some(43_000), "another start says nothing");
+}
+
+#[test]
 fn a_pong_from_the_future_is_ignored() {
     let mut detector = Detector::default();
     detector.watch([who(2, 1)].into_iter(), at(0));

@@ -7,6 +7,7 @@
 use super::dot::{Actor, Counter, Dot};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
 /// The counters of one actor.
@@ -50,7 +51,7 @@ impl Entry {
     /// Whether a context's counter is known without the context saying so.
     #[must_use]
     pub fn implies(&self, counter: Counter) -> bool {
-        if cfg!(quorate_mutant = "strip_before_base") {
+        if mutant!("strip_before_base") {
             return counter <= self.highest();
         }
         self.closed || counter <= self.base

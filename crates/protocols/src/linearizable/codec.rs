@@ -7,7 +7,7 @@ use super::record::{COUNTER_MAX, Record};
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX};
+use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, RECONFIGURES_MAX};
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
 impl Message {
@@ -15,8 +15,13 @@ impl Message {
     fn tails(&mut self) -> [Option<&mut Bytes>; 2] {
         match self {
             Message::ReadA { key, .. } => [Some(key), None],
-            Message::ReadB { record, .. } => [Some(record), None],
-            Message::WriteA { key, record, .. } => [Some(key), Some(record)],
+            Message::BareReadA { key, .. } => [Some(key), None],
+            Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
+                [Some(record), None]
+            }
+            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
+                [Some(key), Some(record)]
+            }
             Message::PageB { page, .. }
             | Message::ListB { page, .. }
             | Message::FetchA { page, .. }
@@ -33,15 +38,18 @@ impl Message {
             false => Err(WireError::Malformed { what }),
         };
         match self {
-            Message::ReadA { key, .. } => is_data_key(key),
-            Message::ReadB { record, stamp, ts, .. } => {
+            Message::ReadA { key, .. } | Message::BareReadA { key, .. } => is_data_key(key),
+            Message::ReadB { record, ts, .. } | Message::BareReadB { record, ts, .. } => {
                 well_formed(ts.n <= COUNTER_MAX, "counter")?;
                 if !record.is_empty() {
                     Record::from_bytes(record.clone())?;
                 }
-                stamp.validate()
+                match self {
+                    Message::ReadB { stamp, .. } => stamp.validate(),
+                    _ => Ok(()),
+                }
             }
-            Message::WriteA { key, record, .. } => {
+            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
                 Record::from_bytes(record.clone())?;
                 is_data_key(key)
             }
@@ -69,9 +77,12 @@ impl Message {
             }
             Message::Reconfigure(list) => {
                 let is_sound = list.iter().all(reconfigure::Message::is_well_formed);
-                well_formed(list.len() <= BEATS_MAX && is_sound, "reconfiguration")
+                well_formed(list.len() <= RECONFIGURES_MAX && is_sound, "reconfiguration")
             }
-            Message::Beats(list) => well_formed(list.len() <= BEATS_MAX, "list"),
+            Message::Beats(list) => {
+                list.iter().try_for_each(|beat| beat.generation.validate())?;
+                well_formed(list.len() <= BEATS_MAX, "list")
+            }
             Message::DecisionsB { changes, .. } => {
                 well_formed(changes.len() <= DECISIONS_IN_MESSAGE_MAX, "list")
             }
@@ -82,7 +93,8 @@ impl Message {
             | Message::ListA { .. }
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
-            | Message::TombsA { .. } => Ok(()),
+            | Message::TombsA { .. }
+            | Message::BareWriteB { .. } => Ok(()),
         }
     }
 }
@@ -91,9 +103,11 @@ impl Wire for Message {
     fn encode(&self, out: &mut Encoder<'_>) {
         out.head(self);
         match self {
-            Message::ReadA { key, .. } => out.tail(0, key),
-            Message::ReadB { record, .. } => out.tail(0, record),
-            Message::WriteA { key, record, .. } => {
+            Message::ReadA { key, .. } | Message::BareReadA { key, .. } => out.tail(0, key),
+            Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
+                out.tail(0, record);
+            }
+            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
                 out.tail(0, key);
                 out.tail(1, record);
             }

@@ -6,7 +6,8 @@
 use super::by_id::ById;
 use super::explain::Trail;
 use super::group::Standing;
-use super::message::{Basis, Message, Stamp, Want};
+use super::message::{Basis, Stamp, Want};
+use super::question::question;
 use super::read::Reading;
 use super::record::Record;
 use super::scan::Paging;
@@ -21,6 +22,7 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
@@ -64,7 +66,7 @@ pub(super) struct Operation {
     /// How long to wait before the next repetition.
     pub retry: Span,
     /// The one alarm that is not stale.
-    alarm: Time,
+    pub alarm: Time,
     /// Whether the read phase of a delete saw a value.
     pub existed: bool,
     /// Whether a question was repeated: its answers say nothing of the round trip.
@@ -182,6 +184,7 @@ impl Linearizable {
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
+        let first_alarm = self.first_wait(&view, first_alarm);
         let operations = &mut self.volatile.operations;
         operations.last_id += 1;
         let id = operations.last_id;
@@ -232,6 +235,9 @@ impl Linearizable {
     }
 
     fn refuse(&self, operation: &Asked) -> Option<Refusal> {
+        if self.volatile.is_closing() {
+            return Some(Refusal::Stopping);
+        }
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }
@@ -265,7 +271,7 @@ impl Linearizable {
                 Phase::Write { .. } | Phase::Page(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
-            cx.fx.send_early(to, question(id, operation));
+            cx.fx.send_early(to, question(id, operation, self.settings.static_views));
         }
     }
 
@@ -281,7 +287,7 @@ impl Linearizable {
                 Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
             };
             if !is_answered {
-                cx.fx.send_early(node, question(id, operation));
+                cx.fx.send_early(node, question(id, operation, self.settings.static_views));
             }
         }
     }
@@ -311,9 +317,11 @@ impl Linearizable {
         if let Some(operation) = self.volatile.operations.by_id.remove(&id) {
             if !operation.is_repeated {
                 self.volatile.rtt.observe(cx.now - operation.since);
+                self.volatile.serving.courtesy.observe(cx.now - operation.since, cx.now);
             }
+            let position = operation.position();
             let outcome = match operation.trail {
-                Some(trail) => trail.explain(&operation.view, operation.key, outcome, cx),
+                Some(trail) => trail.explain(&operation.view, position, outcome, cx),
                 None => outcome,
             };
             cx.fx.answer_early(operation.ticket, outcome);
@@ -337,8 +345,7 @@ impl Linearizable {
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
             Phase::Write { .. }
-                if cfg!(quorate_mutant = "retry_reads_again")
-                    && !matches!(operation.ask, Ask::Get) =>
+                if mutant!("retry_reads_again") && !matches!(operation.ask, Ask::Get) =>
             {
                 operation.phase = Phase::Read(Reading::new(Want::Counter));
             }
@@ -367,7 +374,7 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(id) else { return false };
         let is_member = operation.view.index_of(from.node).is_some();
-        if cfg!(quorate_mutant = "count_other_view") && is_member {
+        if mutant!("count_other_view") && is_member {
             return true;
         }
         // Of a group that was split the stamp still names the view that it was split in.
@@ -377,19 +384,5 @@ impl Linearizable {
             return false;
         }
         is_member
-    }
-}
-
-fn question(id: u64, operation: &Operation) -> Message {
-    let (view, key) = (operation.view.id, operation.key.clone());
-    match (&operation.phase, &operation.ask) {
-        (Phase::Read(reading), _) => Message::ReadA { op: id, view, want: reading.want(), key },
-        (Phase::Write { record, basis, .. }, _) => {
-            Message::WriteA { op: id, view, basis: *basis, key, record: record.bytes().clone() }
-        }
-        (Phase::Page(_), Ask::Scan { from, limit }) => {
-            Message::PageA { op: id, view, from: *from, limit: *limit }
-        }
-        (Phase::Page(_), _) => unreachable!("only a scan collects pages"),
     }
 }

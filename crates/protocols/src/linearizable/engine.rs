@@ -6,6 +6,7 @@ use super::install::is_split;
 use super::message::Message;
 use super::record::Head;
 use super::replica::remembers;
+use super::serve::Question;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Context, Linearizable, Settings};
@@ -15,7 +16,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
-use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
@@ -53,6 +54,7 @@ impl Linearizable {
                 ("status", &format!("{:?}", group.standing()).to_ascii_lowercase()),
                 ("role", &role),
                 ("moving", &moving),
+                ("bytes", &group.share.bytes()),
                 ("moved_keys", &group.moved.keys),
                 ("moved_bytes", &group.moved.bytes),
             ],
@@ -97,7 +99,7 @@ impl Process for Linearizable {
                 self.on_list_reply(from, (round, since, &stamp), said, (begin, next, page), cx);
             }
             Message::FetchA { round, since, page } => {
-                self.on_fetch(from, (round, since), page, cx);
+                self.on_question(from, Question::Fetch { round, since, page }, cx);
             }
             Message::FetchB { round, since, page } => {
                 self.on_fetch_reply(from.node, (round, since), page, cx);
@@ -126,6 +128,14 @@ impl Process for Linearizable {
             Message::DropA { view, generation, page } => {
                 self.on_drop((view, generation), page, cx);
             }
+            Message::BareReadA { op, want, key } => self.on_bare_read(from, (op, want), &key, cx),
+            Message::BareReadB { op, ts, live, record } => {
+                self.on_bare_read_reply(from, op, Head { ts, live }, record, cx);
+            }
+            Message::BareWriteA { op, key, record } => {
+                self.on_bare_write(from, op, (&key, record), cx);
+            }
+            Message::BareWriteB { op } => self.on_bare_write_reply(from, op, cx),
         }
     }
 
@@ -141,8 +151,18 @@ impl Process for Linearizable {
         cx: &mut Context<'_>,
     ) {
         match control {
-            Control::Explain { key } => self.explain(ticket, key, deadline, cx),
-            Control::Drain { .. } | Control::Remove { .. } | Control::Place { .. } => {
+            Control::Explain { key } => {
+                self.explain(ticket, Operation::Get { key }, deadline, cx);
+            }
+            Control::Examine { position } => {
+                let question = Operation::Scan { from: position, limit: 1 };
+                self.explain(ticket, question, deadline, cx);
+            }
+            Control::Drain { .. }
+            | Control::Remove { .. }
+            | Control::Shutdown
+            | Control::Idle
+            | Control::Place { .. } => {
                 // Nothing was done.
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }
@@ -156,12 +176,16 @@ impl Process for Linearizable {
             Timer::Locate => self.on_locate_timer(cx),
             Timer::Propose => self.on_propose_timer(cx),
             Timer::Tend => self.on_tend(cx),
+            Timer::Serve => self.serve(cx),
+            Timer::Sweep => self.on_sweep(cx),
         }
     }
 
     fn on_ring(&mut self, ring: &Arc<Ring>, cx: &mut Context<'_>) {
         self.volatile.ring = Some(Arc::clone(ring));
+        self.volatile.ring_at = cx.now;
         self.volatile.preference.forget();
+        self.hurry(cx);
         self.tend_at(cx.now, cx);
     }
 

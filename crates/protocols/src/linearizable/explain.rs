@@ -7,7 +7,6 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::{Explanation, Operation, Outcome, Step};
 use quorate_kernel::process::Request;
@@ -42,15 +41,19 @@ impl Trail {
     pub fn explain(
         mut self,
         view: &View,
-        data_key: Bytes,
+        position: u64,
         outcome: Outcome,
         cx: &Context<'_>,
     ) -> Outcome {
-        let Outcome::Value(value) = outcome else { return outcome };
+        let value = match outcome {
+            Outcome::Value(value) => value,
+            Outcome::Page { .. } => None,
+            other => return other,
+        };
         self.note(cx.now, None, String::from("done"));
         Outcome::Explained(Box::new(Explanation {
             value_bytes: value.map(|value| value.len()),
-            position: super::keys::position_of(&data_key),
+            position,
             coordinator: cx.me,
             view: view.clone(),
             steps: self.steps,
@@ -59,16 +62,16 @@ impl Trail {
 }
 
 impl Linearizable {
-    /// Serves a get and tells how.
+    /// Serves a get or a page of a scan and tells how.
     pub(super) fn explain(
         &mut self,
         ticket: Ticket,
-        key: Bytes,
+        operation: Operation,
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
         let trail = Box::new(Trail { began: cx.now, steps: Vec::new() });
-        let request = Request { operation: Operation::Get { key }, deadline };
+        let request = Request { operation, deadline };
         self.begin(ticket, request, Some(trail), cx);
     }
 }

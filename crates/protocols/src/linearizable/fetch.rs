@@ -2,8 +2,9 @@
 
 use super::message::Message;
 use super::record::Record;
-use super::timer::Timer;
+use super::transfer::Transfer;
 use super::{Context, Linearizable, page};
+use alloc::collections::BTreeSet;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::probe;
@@ -35,23 +36,43 @@ impl Budget {
 impl Linearizable {
     /// Asks holders for the records of the window.
     pub(super) fn ask_records(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let transfer = self.group(view).and_then(|group| group.transfer.as_ref());
+        if transfer.is_none_or(Transfer::has_all_listed) {
+            return;
+        }
         let rate = self.settings.transfer_bytes_per_second;
         if !self.volatile.budget.may_ask(rate, cx.now) {
             probe!("linearizable/transfer_limited");
-            return cx.fx.arm(Timer::Transfer, cx.now + Span::millis(20));
+            if let Some(transfer) = self.group_mut(view).and_then(|group| group.transfer.as_mut()) {
+                transfer.waits();
+            }
+            return self.look_after_transfers(cx.now + Span::millis(20), cx);
         }
+        let busy = self.fetching();
         let Some(group) = self.group_mut(view) else { return };
         let Some(transfer) = &mut group.transfer else { return };
         let (round, since) = (transfer.round, transfer.since);
-        for (node, keys) in transfer.assign() {
+        for (node, keys) in transfer.assign(&busy) {
             let mut page = BytesMut::new();
             for (key, head) in keys {
                 let asked = Record::of_head(head);
                 page::push(&mut page, &key, asked.bytes());
             }
-            // A question promises nothing.
-            cx.fx.send_early(node, Message::FetchA { round, since, page: page.freeze() });
+            let question = Message::FetchA { round, since, page: page.freeze() };
+            // It promises nothing. But now and then it waits until what came before is durable: no
+            // more is asked for than the disk takes.
+            match transfer.must_wait(node) {
+                true => cx.fx.send(node, question),
+                false => cx.fx.send_early(node, question),
+            }
         }
+    }
+
+    /// The sources that are about to send records, for whichever group.
+    fn fetching(&self) -> BTreeSet<NodeId> {
+        let transfers = self.durable.groups.values().filter_map(|group| group.transfer.as_ref());
+        let sources = transfers.flat_map(|transfer| &transfer.sources);
+        sources.filter(|source| source.fetching).map(|source| source.node).collect()
     }
 
     /// A source sent records.
@@ -63,14 +84,14 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some((view, slot)) = self.transfer_of(since) else { return };
-        let (bytes, mut keys, mut is_useful) = (entries.len() as u64, 0, false);
+        let (bytes, mut keys, mut useful) = (entries.len() as u64, 0, 0);
         for (key, record) in page::entries(entries) {
             let Some(group) = self.group_mut(view) else { return };
             let Some(transfer) = group.transfer.as_mut().filter(|t| t.round == round) else {
                 return;
             };
             if transfer.take(&key, record.head()) {
-                is_useful = true;
+                useful += 1;
                 keys += u64::from(self.store(&slot.stored(&key), record, cx));
             }
         }
@@ -81,10 +102,15 @@ impl Linearizable {
         group.moved.keys += keys;
         group.moved.bytes += bytes;
         if let Some(transfer) = &mut group.transfer
-            && is_useful
+            && useful > 0
         {
-            transfer.fetched(from);
+            transfer.fetched(from, useful, bytes as usize);
         }
         self.go_on(view, cx);
+        if useful > 0 && !self.fetching().contains(&from) {
+            // The source has nothing more to do for this group, but perhaps for another one.
+            let others = self.moving().into_iter().filter(|other| *other != view);
+            others.for_each(|other| self.go_on(other, cx));
+        }
     }
 }

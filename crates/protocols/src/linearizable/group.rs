@@ -51,6 +51,9 @@ pub(super) enum Status {
         /// The parts, if the group was split.
         parts: Vec<View>,
     },
+    /// A member whose data is complete, and that gathers what other members hold, since the group
+    /// has shrunk to an even size ([`super::gather`]).
+    Gathering,
 }
 
 /// What a stamp says of its sender's part in the group.
@@ -68,6 +71,8 @@ pub enum Standing {
     Learned,
     /// The group has gone on in its two parts.
     Split,
+    /// In beats alone: a member whose data is complete and that gathers what others hold.
+    Gathering,
 }
 
 /// How far the removal of tombstones has come in a group ([`super::purge`]).
@@ -120,6 +125,14 @@ pub(super) struct Heard {
     pub at: Time,
 }
 
+/// A node asks for the decisions that lead to a newer view.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outpaced {
+    pub since: Time,
+    /// When it last asked.
+    pub asked: Option<Time>,
+}
+
 /// A group.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -144,9 +157,8 @@ pub(super) struct Group {
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
     pub touched: Time,
-    /// Since when a newer view is known of which this member is none, and nobody tells how it came
-    /// about.
-    pub outpaced: Option<Time>,
+    /// Since when a newer view is known, and nobody tells how it came about.
+    pub outpaced: Option<Outpaced>,
     /// When the newcomer that is wished for was last told to learn.
     pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.
@@ -183,7 +195,7 @@ impl Group {
     /// What a reply says of this node.
     pub fn standing(&self) -> Standing {
         match &self.record.status {
-            Status::Ready => Standing::Ready,
+            Status::Ready | Status::Gathering => Standing::Ready,
             Status::Busy { .. } => Standing::Busy,
             Status::Forgot => Standing::Forgot,
             Status::Learner { is_done: true, .. } => Standing::Learned,
@@ -195,17 +207,17 @@ impl Group {
 
     /// Whether this node's data in the group is complete, so that others may take it.
     pub fn is_source(&self) -> bool {
-        matches!(self.record.status, Status::Ready | Status::Retired { was_ready: true, .. })
+        self.is_serving() || matches!(self.record.status, Status::Retired { was_ready: true, .. })
     }
 
     /// Whether this node is a member of the installed view, and the group was not split.
     pub fn is_member(&self) -> bool {
-        matches!(self.record.status, Status::Ready | Status::Busy { .. } | Status::Forgot)
+        self.is_serving() || matches!(self.record.status, Status::Busy { .. } | Status::Forgot)
     }
 
     /// Whether its data may be shown to clients.
     pub fn is_serving(&self) -> bool {
-        self.record.status == Status::Ready
+        matches!(self.record.status, Status::Ready | Status::Gathering)
     }
 
     /// The view that decides what is installed here: of a group that was split, its first part's.
@@ -218,7 +230,9 @@ impl Group {
 
     /// What this node says of itself in the group.
     pub fn beat(&self) -> super::message::Beat {
-        let (standing, generation) = (self.standing(), self.record.generation);
+        let generation = self.record.generation;
+        let is_gathering = self.record.status == Status::Gathering;
+        let standing = if is_gathering { Standing::Gathering } else { self.standing() };
         let asks = !self.is_member();
         super::message::Beat { view: self.view.id, standing, generation, asks }
     }
@@ -234,6 +248,7 @@ impl Group {
             self.record.status,
             Status::Busy { .. }
                 | Status::Forgot
+                | Status::Gathering
                 | Status::Learner { is_done: false, .. }
                 | Status::Retired { forgot: true, .. }
                 | Status::Retired { lacking: Some(_), .. }

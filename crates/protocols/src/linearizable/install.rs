@@ -5,19 +5,14 @@ use super::group::{Generation, Group, Owed, Record, Status};
 use super::keys::{DECISIONS_MAX, decided_key, state_bytes, state_value};
 use super::message::Message;
 use super::{Context, Linearizable};
-use crate::reconfigure::{Acceptor, InstallQueue};
+use crate::reconfigure::Acceptor;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::effects::Note;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
-use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
-
-/// How long a member that was left behind asks for decisions before it goes without them.
-const OUTPACED_AFTER: Span = Span::secs(2);
 
 impl Linearizable {
     /// This change was decided to follow a view: install it, or keep it until the ones before it
@@ -72,7 +67,6 @@ impl Linearizable {
         self.volatile.counters.installs += 1;
         for view in &views {
             self.learn(&Arc::new(view.clone()), cx);
-            cx.fx.announce(Note::ViewInstalled(Arc::new(view.clone())));
         }
         self.tell_now(cx);
     }
@@ -94,7 +88,7 @@ impl Linearizable {
         let was_member = group.is_member();
         if was_member && !is_member {
             probe!("linearizable/retired");
-            let was_ready = group.record.status == Status::Ready;
+            let was_ready = group.is_serving();
             let (forgot, lacking) = match &group.record.status {
                 Status::Forgot => (true, None),
                 Status::Busy { sources, since, forgot } => {
@@ -118,8 +112,13 @@ impl Linearizable {
             let (next, old) = (next.clone(), View::clone(old));
             group.record.owed.push(Owed { newcomer, next, old });
         }
+        group.begin_gathering(change);
         Self::persist(group, cx);
-        if matches!(group.record.status, Status::Forgot | Status::Retired { forgot: true, .. }) {
+        let refills = matches!(
+            group.record.status,
+            Status::Forgot | Status::Gathering | Status::Retired { forgot: true, .. }
+        );
+        if refills {
             // Its sources are the members of the view that it is in now: others may be gone.
             self.begin_transfer(of, cx);
         }
@@ -173,48 +172,6 @@ impl Linearizable {
         }
     }
 
-    /// A newer view is known of a group that this node takes itself for a member of, and it is none
-    /// there. If nobody can tell the decisions between, because all who knew them have let go, the
-    /// node leaves without them: it has acknowledged nothing in the views between, and it remains a
-    /// source of what it acknowledged before.
-    pub(super) fn outpaced(&mut self, from: Incarnation, view: &View, cx: &mut Context<'_>) {
-        let Some(group) = self.group_mut(view.id) else { return };
-        let (was_ready, forgot) = match &group.record.status {
-            Status::Ready => (true, false),
-            Status::Busy { forgot: false, .. } => (false, false),
-            Status::Retired { was_ready, forgot, parts, .. } if parts.is_empty() => {
-                (*was_ready, *forgot)
-            }
-            _ => return,
-        };
-        let is_behind = group.view.id.version < view.id.version;
-        if !is_behind || view.index_of(cx.me.node).is_some() {
-            return;
-        }
-        let since = *group.outpaced.get_or_insert(cx.now);
-        if cx.now < since + OUTPACED_AFTER {
-            let view = group.view.id;
-            // A question promises nothing.
-            return cx.fx.send_early(from, Message::DecisionsA { view });
-        }
-        probe!("linearizable/left_behind");
-        group.record.view = view.clone();
-        group.view = Arc::new(view.clone());
-        let (lacking, parts) = (None, Vec::new());
-        group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
-        group.record.acceptor = Acceptor::default();
-        group.record.owed.clear();
-        group.queue = InstallQueue::default();
-        (group.transfer, group.running, group.wished, group.outpaced) = (None, None, None, None);
-        group.heard.clear();
-        Self::persist(group, cx);
-        let view = Arc::clone(&group.view);
-        self.note_left(view.id.group, view.id.version, cx);
-        self.learn(&view, cx);
-        cx.fx.announce(Note::ViewInstalled(view));
-        self.tell_now(cx);
-    }
-
     /// A node that is behind asks for what follows the view it has installed.
     pub(super) fn on_decisions_asked(
         &mut self,
@@ -231,10 +188,14 @@ impl Linearizable {
             let Some(bytes) = stored else { break };
             changes.push(state_value::<Change>(&bytes));
         }
+        // What was decided is so, whether this node's copy of it is durable or not; the asker may
+        // conclude nothing about this node.
         if !changes.is_empty() {
-            // What was decided is so, whether this node's copy of it is durable or not; the asker
-            // may conclude nothing about this node.
             cx.fx.send_early(from, Message::DecisionsB { view, changes });
+        } else if view.version < upto {
+            // What follows that view is forgotten here.
+            let view = View::clone(&group.view);
+            cx.fx.send_early(from, Message::LocateB { view });
         }
     }
 

@@ -7,14 +7,13 @@
 //! there (CATS §4.1, Lemma 2 case 2).
 
 use super::group::{Generation, Group, Standing, Status};
-use super::keys::{Slot, garbage_key};
 use super::message::{Beat, Message};
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
-use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::limits::GROUPS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::view::{View, ViewId};
 
@@ -90,8 +89,7 @@ impl Linearizable {
         }
         entry.from.insert(from.node);
         entry.generation = entry.generation.max(generation);
-        let needed =
-            if cfg!(quorate_mutant = "newcomer_before_majority") { 1 } else { old.majority() };
+        let needed = if mutant!("newcomer_before_majority") { 1 } else { old.majority() };
         if entry.from.len() >= needed
             && let Some(invitation) = invitations.remove(&next.id.group)
         {
@@ -188,13 +186,20 @@ impl Linearizable {
                     return;
                 }
                 // It missed that it left.
-                Status::Ready | Status::Busy { .. } | Status::Retired { .. } if is_stale => {
+                Status::Ready
+                | Status::Gathering
+                | Status::Busy { .. }
+                | Status::Retired { .. }
+                    if is_stale =>
+                {
                     return self.outpaced(from, &view, cx);
                 }
                 // It still holds data for others.
-                Status::Retired { .. } | Status::Ready | Status::Busy { .. } | Status::Forgot => {
-                    return;
-                }
+                Status::Retired { .. }
+                | Status::Ready
+                | Status::Gathering
+                | Status::Busy { .. }
+                | Status::Forgot => return,
                 Status::Learner { .. } => {
                     let record = group.record.clone();
                     self.discard(record.slot, &record.view, cx);
@@ -220,11 +225,5 @@ impl Linearizable {
         let Some(group) = self.group(id) else { return false };
         let shared = group.view.members().iter().filter(|node| view.index_of(**node).is_some());
         shared.count() >= view.majority()
-    }
-
-    /// Gives a slot's range up: it is emptied little by little, also after a restart.
-    pub(super) fn discard(&mut self, slot: Slot, view: &View, cx: &mut Context<'_>) {
-        cx.fx.put_state(garbage_key(slot, &view.range), Bytes::from_static(b"\x01"));
-        self.tend_at(cx.now + super::tend::SWEEP_AFTER, cx);
     }
 }

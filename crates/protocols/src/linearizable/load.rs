@@ -1,19 +1,20 @@
-//! How much this node has to do for the keyspace, estimated for the load balancer (CATS §5).
+//! How much this node has to do for the keyspace, for the load balancer and the console (CATS §5).
 //!
 //! Operations are counted. Keys and bytes are not: now and then a few neighbouring keys of each
 //! group are looked at, from a random position on, and how close they stand says how many there
-//! are. So nothing is paid for it on any operation, and a restart forgets nothing.
+//! are. So nothing is paid for it on any operation, and a restart forgets nothing. Where load is
+//! to be evened out they are [weighed](super::weigh) besides.
 
 use super::group::Group;
 use super::keys::segments;
 use super::{Context, Linearizable};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
-use quorate_kernel::ring::Load;
+use quorate_kernel::ring::{Load, Weighed};
 use quorate_kernel::storage::Class;
-use quorate_kernel::time::{Span, Time};
+use quorate_kernel::time::Time;
 
-/// How often the load is told.
-const TELL_EVERY: Span = Span::secs(10);
 /// How many keys of a group are looked at.
 const SAMPLE_KEYS: u64 = 64;
 /// How many groups are looked at in one turn.
@@ -38,7 +39,18 @@ pub(super) struct Share {
 }
 
 impl Share {
-    fn take(&mut self, keys: u64, bytes: u64) {
+    /// The bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// All was counted.
+    pub fn set(&mut self, keys: u64, bytes: u64) {
+        *self = Share { keys, bytes, is_known: true };
+    }
+
+    /// A part was looked at.
+    pub fn take(&mut self, keys: u64, bytes: u64) {
         let smooth = |old: u64, new: u64| old - old / 4 + new / 4;
         *self = match self.is_known {
             true => {
@@ -50,23 +62,47 @@ impl Share {
 }
 
 impl Linearizable {
+    /// An operation was served at a position.
+    pub(super) fn note_served(&mut self, position: u64) {
+        self.volatile.meter.served += 1;
+        if self.settings.pace.is_weighing {
+            self.volatile.weighing.operations.note(position, 1);
+        }
+    }
+
     /// Tells the overlay the load, if it is time.
     pub(super) fn tell_load(&mut self, cx: &mut Context<'_>) {
         let told_at = *self.volatile.meter.told_at.get_or_insert(cx.now);
-        if cx.now < told_at + TELL_EVERY {
+        let is_weighed = self.settings.pace.is_weighing && self.weigh(cx);
+        // While there is something to weigh, what was counted meanwhile is told with it.
+        let is_waiting = self.volatile.weighing.shape.is_some() && !is_weighed;
+        if cx.now < told_at + self.settings.pace.weigh || is_waiting {
             return;
         }
         let elapsed_ms = (cx.now - told_at).0 / 1_000_000;
         let operations = self.volatile.meter.served * 1000 / elapsed_ms.max(1);
         self.volatile.meter.told_at = Some(cx.now);
         self.volatile.meter.served = 0;
-        self.sample(cx);
+        if !self.settings.pace.is_weighing {
+            self.sample(cx);
+        }
+        let mut weighed = Weighed { load: self.load(operations), shape: 0, pieces: Vec::new() };
+        if let Some(shape) = self.volatile.weighing.shape.filter(|_| is_weighed) {
+            weighed.shape = shape;
+            weighed.pieces = self.pieces(operations, cx.me.node);
+            self.weigh_anew(Some(shape), cx.now);
+        }
+        cx.fx.announce_load(Arc::new(weighed));
+    }
+
+    /// All that this node is a member of.
+    pub(super) fn load(&self, operations: u64) -> Load {
         let members = || self.durable.groups.values().filter(|group| group.is_member());
-        cx.fx.announce_load(Load {
+        Load {
             keys: members().map(|group| group.share.keys).sum(),
             bytes: members().map(|group| group.share.bytes).sum(),
             operations: u32::try_from(operations).unwrap_or(u32::MAX),
-        });
+        }
     }
 
     /// Looks at some groups, each in its turn.
@@ -87,7 +123,7 @@ impl Linearizable {
 }
 
 /// About how many keys and bytes a group has here.
-fn estimate(group: &Group, cx: &mut Context<'_>) -> (u64, u64) {
+pub(super) fn estimate(group: &Group, cx: &mut Context<'_>) -> (u64, u64) {
     let slot = group.record.slot;
     let (mut keys, mut bytes) = (0, 0);
     for (first, last) in segments(&group.view.range) {

@@ -203,7 +203,8 @@ pub enum Message {
         /// The position.
         position: u64,
     },
-    /// The newest view that the sender knows of the asked position; a hint.
+    /// The newest view that the sender knows of the asked position, or of a group that has gone on
+    /// beyond the decisions it still knows; a hint.
     LocateB {
         /// The view.
         view: View,
@@ -293,6 +294,45 @@ pub enum Message {
         /// The entries.
         #[serde(skip)]
         page: Bytes,
+    },
+    /// What [`Message::ReadA`] is where quorums are not consistent ([`super::bare`]).
+    BareReadA {
+        /// The asker's operation.
+        op: u64,
+        /// What is wanted.
+        want: Want,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+    },
+    /// What [`Message::ReadB`] is there. It says nothing of the sender's view.
+    BareReadB {
+        /// Echoed.
+        op: u64,
+        /// The newest timestamp.
+        ts: Ts,
+        /// Whether the key has a value.
+        live: bool,
+        /// The record; empty if it was not wanted or there is none.
+        #[serde(skip)]
+        record: Bytes,
+    },
+    /// What [`Message::WriteA`] is there.
+    BareWriteA {
+        /// The asker's operation.
+        op: u64,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+        /// The record.
+        #[serde(skip)]
+        record: Bytes,
+    },
+    /// What [`Message::WriteB`] is there: the sender holds the record or a newer one, in whatever
+    /// view it is.
+    BareWriteB {
+        /// Echoed.
+        op: u64,
     },
 }
 

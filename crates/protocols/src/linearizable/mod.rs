@@ -66,20 +66,27 @@
 //!   dead by then (`invite`).
 //! - A newcomer copies the data before it is made a member, so that the group is short of a replica
 //!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
+//! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
+//!   that anybody uses has one.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
 //!
 //! # Known limits
 //! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
-//! boundary. A member more than 64 views behind cannot catch up and must join anew. A register has
-//! no compare-and-set, so counters and the like need another engine.
+//! boundary, which tokens that come later take again where it is near. A member more than 64 views
+//! behind cannot follow them and begins anew; in a group of two it waits for a third member first
+//! (`outpaced`). A register has no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
+pub(crate) mod bare;
 pub(crate) mod by_id;
 pub(crate) mod codec;
 pub(crate) mod coordinator;
+pub(crate) mod courtesy;
+pub(crate) mod drive;
 pub mod engine;
 pub(crate) mod explain;
 pub(crate) mod fetch;
+pub(crate) mod gather;
 pub mod group;
 pub(crate) mod index;
 pub(crate) mod install;
@@ -88,10 +95,12 @@ pub mod keys;
 pub(crate) mod load;
 pub(crate) mod locate;
 pub mod message;
+pub(crate) mod outpaced;
 pub(crate) mod page;
 pub(crate) mod preference;
 pub(crate) mod propose;
 pub(crate) mod purge;
+pub(crate) mod question;
 pub(crate) mod read;
 pub mod record;
 pub(crate) mod recover;
@@ -100,13 +109,16 @@ pub(crate) mod retry;
 pub(crate) mod routes;
 pub(crate) mod rtt;
 pub(crate) mod scan;
+pub(crate) mod serve;
 pub(crate) mod source;
 pub(crate) mod state;
+pub(crate) mod sweep;
 pub(crate) mod tend;
 #[cfg(test)]
 mod tests;
 pub mod timer;
 pub(crate) mod transfer;
+pub(crate) mod weigh;
 pub(crate) mod write;
 
 use alloc::boxed::Box;
@@ -141,6 +153,10 @@ pub struct Pace {
     /// Between two removals of tombstones, and how long one waits for operations to end; far longer
     /// than any operation may take.
     pub purge: Span,
+    /// Between two words to the overlay on how much there is to do.
+    pub weigh: Span,
+    /// Whether parts of the ring are weighed for the load balancer.
+    pub is_weighing: bool,
 }
 
 impl Default for Pace {
@@ -150,6 +166,8 @@ impl Default for Pace {
             beat: Span::secs(1),
             settle: Span::secs(2),
             purge: Span::secs(60),
+            weigh: Span::secs(10),
+            is_weighing: false,
         }
     }
 }
@@ -174,6 +192,9 @@ pub struct Settings {
     /// Whether phase 1 asks only a majority first, the coordinator itself among it, and the others
     /// when that is late, lacks data or disagrees. It spares the others a third of their work.
     pub ask_majority_first: bool,
+    /// Whether members neither send nor compare views: **not linearizable** when views change. It
+    /// exists to measure what consistent quorums cost ([`bare`]).
+    pub static_views: bool,
     /// How many bytes of records a second one node's transfers may fetch; 0 is no limit.
     pub transfer_bytes_per_second: u64,
     /// How often things are looked after.

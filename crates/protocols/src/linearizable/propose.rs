@@ -5,6 +5,7 @@
 //! suspected holds all data of the present view. Otherwise two replacements in a row could leave a
 //! group in which nobody does, although no majority was ever lost.
 
+use super::gather;
 use super::group::{Group, Heard, Standing};
 use super::message::Message;
 use super::timer::Timer;
@@ -15,9 +16,9 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::BEATS_MAX;
+use quorate_kernel::limits::RECONFIGURES_MAX;
 use quorate_kernel::probe;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Change, View, ViewId};
 
@@ -49,7 +50,7 @@ impl Outbox {
     /// holds.
     fn send(self, cx: &mut Context<'_>) {
         for (node, messages) in self.0 {
-            for part in messages.chunks(BEATS_MAX) {
+            for part in messages.chunks(RECONFIGURES_MAX) {
                 cx.fx.send_early(node, Message::Reconfigure(part.to_vec()));
             }
         }
@@ -60,14 +61,16 @@ impl Linearizable {
     /// Proposes what the ring asks for in every group that is this node's to change.
     pub(super) fn propose_all(&mut self, cx: &mut Context<'_>) {
         let Some(ring) = self.volatile.ring.clone() else { return };
+        if ring.closing != Closing::No {
+            // Hosts that end now are no reason to change a group: they come back.
+            return;
+        }
         let mut outbox = Outbox::default();
         let moving = |group: &&Group| group.running.is_some();
         let mut moves = self.durable.groups.values().filter(moving).count();
-        let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
-        for view in views {
-            if moves >= MOVES_MAX {
-                break;
-            }
+        let mut last = None;
+        while let Some(view) = self.group_after(last).filter(|_| moves < MOVES_MAX) {
+            last = Some(view.group);
             moves += usize::from(self.propose(view, &ring, &mut outbox, cx));
         }
         outbox.send(cx);
@@ -84,13 +87,14 @@ impl Linearizable {
     ) -> bool {
         let (me, replicas) = (cx.me.node, self.settings.replicas);
         let (settle, tend) = (self.settings.pace.settle, self.settings.pace.tend);
+        let ring_at = self.volatile.ring_at;
         let Some(group) = self.group_mut(id) else { return false };
         if !group.is_serving() || group.running.is_some() {
             return false;
         }
         let view = Arc::clone(&group.view);
         let is_mine = placement::proposer(&view, ring) == Some(me);
-        let change = placement::next_change(&view, ring, replicas).filter(|_| is_mine);
+        let change = is_mine.then(|| placement::next_change(&view, ring, replicas)).flatten();
         let Some(change) = change else {
             group.wished = None;
             return false;
@@ -104,9 +108,18 @@ impl Linearizable {
             group.taught = None;
         }
         let is_forced = change.leaver().is_some_and(|node| ring.is_suspected(node));
-        // A suspicion may be wrong; moving data for a hiccup is dear.
-        let wait = if is_forced { settle } else { Span(settle.0 / 10) };
-        if cx.now < since + wait || !may_change(group, &view, ring, me, cx.now) {
+        // A suspicion may be wrong; moving data for a hiccup is dear. What was planned waits until
+        // the ring has come to rest, and not again for each step on the way.
+        let due = match is_forced {
+            true => since + settle,
+            false => since.min(ring_at) + Span(settle.0 / 10),
+        };
+        let is_safe = gather::may_follow(group, &view, &change, me, cx.now);
+        if !is_safe || !may_change(group, &view, ring, me, cx.now) {
+            return false;
+        }
+        if cx.now < due {
+            self.tend_at(due, cx);
             return false;
         }
         if let Some(newcomer) = change.newcomer().filter(|_| !is_forced)
@@ -146,6 +159,9 @@ impl Linearizable {
 
     /// Repeats the questions of proposals whose wait is over.
     pub(super) fn on_propose_timer(&mut self, cx: &mut Context<'_>) {
+        if self.volatile.is_closing() {
+            return;
+        }
         let mut outbox = Outbox::default();
         let me = cx.me;
         let rounds = self.volatile.rounds.get_or_insert_with(|| Rounds::new(me));
@@ -169,7 +185,7 @@ impl Linearizable {
         }
     }
 
-    /// Reconfiguration messages of a peer; the answers to all of them leave in one frame, when all
+    /// Reconfiguration messages of a peer; the answers to all of them leave together, when all
     /// promises among them are durable.
     pub(super) fn on_reconfigure(
         &mut self,
@@ -200,9 +216,9 @@ impl Linearizable {
                 }),
             }
         }
-        if !replies.is_empty() {
+        for part in replies.chunks(RECONFIGURES_MAX) {
             // Votes rest on protocol state alone.
-            cx.fx.send_after_state(from, Message::Reconfigure(replies));
+            cx.fx.send_after_state(from, Message::Reconfigure(part.to_vec()));
         }
         outbox.send(cx);
         self.arm_proposals(cx);
@@ -293,6 +309,7 @@ fn has_learned(group: &Group, newcomer: NodeId, now: Time) -> bool {
     heard.is_some_and(|heard| matches!(heard.standing, Standing::Learned | Standing::Outside))
 }
 
-fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
+/// What a peer said of itself, if that is not long ago.
+pub(super) fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
     group.heard.get(&node).filter(|heard| now < heard.at + HEARD_WITHIN)
 }

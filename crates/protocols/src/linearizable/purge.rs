@@ -103,7 +103,7 @@ impl Linearizable {
             Some(ring) => placement::proposer(&group.view, ring) == Some(cx.me.node),
             None => false,
         };
-        if !is_leader || !group.is_serving() || !is_atomic {
+        if !is_leader || !group.is_whole() || !is_atomic {
             group.purge.stage = Stage::Idle;
             return false;
         }
@@ -215,7 +215,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
-        if group.view.id != view || !group.is_serving() {
+        if group.view.id != view || !group.is_whole() {
             return;
         }
         let before = group.record.generation;
@@ -274,7 +274,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group(view) else { return };
-        let is_open = group.view.id == view && group.is_serving();
+        let is_open = group.view.id == view && group.is_whole();
         if !is_open || !group.view.range.contains(from) {
             return;
         }

@@ -14,6 +14,7 @@ use crate::quorum::{CrashVector, Replies};
 use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::probe;
 use quorate_kernel::view::View;
@@ -188,6 +189,24 @@ impl Linearizable {
         self.advance_read(op, cx);
     }
 
+    /// A member answered without a stamp: it counts, whatever it is ([`super::bare`]).
+    pub(super) fn on_bare_read_reply(
+        &mut self,
+        from: Incarnation,
+        op: u64,
+        head: Head,
+        record: Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(operation) = self.bare_operation(op, from) else { return };
+        let Phase::Read(reading) = &mut operation.phase else { return };
+        let record = (!record.is_empty()).then(|| Record::stored(record));
+        let head = record.as_ref().map_or(head, Record::head);
+        let answer = Answer { is_ready: true, generation: Generation::default(), head, record };
+        reading.answers.keep(&operation.view, from, answer);
+        self.advance_read(op, cx);
+    }
+
     /// Goes on with a read phase if its replies allow it.
     pub(super) fn advance_read(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
@@ -248,7 +267,7 @@ impl Linearizable {
             return;
         }
         let Some(record) = record else { return self.fetch(op, cx) };
-        if cfg!(quorate_mutant = "skip_write_back") {
+        if mutant!("skip_write_back") {
             return self.finish(op, Outcome::Value(record.value()), cx);
         }
         let acks = reading.holders_of(head.ts, &operation.view, &self.volatile.crashes);

@@ -8,6 +8,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
 /// Totally ordered and unique: `n` is one more than the highest the writer's quorum knew, the
@@ -35,7 +36,7 @@ impl Ts {
     #[must_use]
     pub fn next(self, writer: Incarnation, sequence: u64) -> Ts {
         let n = self.n.checked_add(1).expect("a key is written fewer than 2^64 times");
-        if cfg!(quorate_mutant = "timestamp_without_writer") {
+        if mutant!("timestamp_without_writer") {
             return Ts { n, ..Ts::ZERO };
         }
         Ts { n, writer, sequence }

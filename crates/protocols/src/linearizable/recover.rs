@@ -1,7 +1,7 @@
 //! From stored bytes back to state.
 
 use super::group::{Group, Record, Status};
-use super::keys::{Slot, Stored, each_state, left_of, state_bytes, state_value};
+use super::keys::{Slot, Stored, each_state, garbage_of, left_of, state_bytes, state_value};
 use super::state::{Durable, Volatile};
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
@@ -24,6 +24,9 @@ impl Linearizable {
         }
         each_state(cx.table, b"left", &mut |key, value| {
             self.durable.left.extend(left_of(key).map(|group| (group, state_value(value))));
+        });
+        each_state(cx.table, b"garbage", &mut |key, _| {
+            self.durable.garbage.extend(garbage_of(key));
         });
         let mut records: Vec<Record> = Vec::new();
         each_state(cx.table, b"group", &mut |_, value| records.push(state_value(value)));
@@ -51,9 +54,7 @@ impl Linearizable {
         }
         // Slots that were given up may not be empty yet, and newcomers may wait for an invitation.
         let has_owed = self.durable.groups.values().any(|group| !group.record.owed.is_empty());
-        let mut has_garbage = false;
-        each_state(cx.table, b"garbage", &mut |_, _| has_garbage = true);
-        if has_owed || has_garbage {
+        if has_owed || !self.durable.garbage.is_empty() {
             self.tell_now(cx);
         }
     }
@@ -73,7 +74,7 @@ impl Linearizable {
 /// What a lane without its data must say of itself.
 fn forget(record: &mut Record) {
     match &mut record.status {
-        Status::Ready => record.status = Status::Forgot,
+        Status::Ready | Status::Gathering => record.status = Status::Forgot,
         Status::Busy { forgot, .. } => *forgot = true,
         Status::Retired { was_ready, forgot, lacking, parts } => {
             // After a split the parts get the data back.

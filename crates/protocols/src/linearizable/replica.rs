@@ -9,6 +9,7 @@ use super::{Context, Linearizable};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::SCAN_KEYS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Range, ViewId};
@@ -40,24 +41,35 @@ impl Linearizable {
             // It shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply(stamp, Head::default(), Bytes::new()));
         };
-        self.volatile.meter.served += 1;
-        // The coordinator's own replica gives the value that the others' digests stand for.
-        let wants_record = want == Want::Value || (want == Want::Digest && from == cx.me);
-        let (head, record) = if wants_record {
-            let record = cx.table.get(Class::Data, &stored).map(Record::stored);
-            let head = record.as_ref().map_or(Head::default(), Record::head);
-            (head, record.map_or(Bytes::new(), |record| record.bytes().clone()))
-        } else {
-            (self.newest(&stored, cx), Bytes::new())
-        };
+        self.note_served(position_of(key));
+        let (head, record) = self.look(from, want, &stored, cx);
         if want == Want::Counter {
             // A timestamp that a crash takes back only makes the asker's own higher than needed.
             cx.fx.send_after_state(from, reply(stamp, head, record));
-        } else if cfg!(quorate_mutant = "early_get") {
+        } else if mutant!("early_get") {
             cx.fx.send_early(from, reply(stamp, head, record));
         } else {
             cx.fx.send_after_key(from, reply(stamp, head, record), stored);
         }
+    }
+
+    /// What a coordinator wants of a stored key.
+    pub(super) fn look(
+        &mut self,
+        from: Incarnation,
+        want: Want,
+        stored: &Bytes,
+        cx: &mut Context<'_>,
+    ) -> (Head, Bytes) {
+        self.volatile.meter.served += 1;
+        // The coordinator's own replica gives the value that the others' digests stand for.
+        let wants_record = want == Want::Value || (want == Want::Digest && from == cx.me);
+        if !wants_record {
+            return (self.newest(stored, cx), Bytes::new());
+        }
+        let record = cx.table.get(Class::Data, stored).map(Record::stored);
+        let head = record.as_ref().map_or(Head::default(), Record::head);
+        (head, record.map_or(Bytes::new(), |record| record.bytes().clone()))
     }
 
     /// A coordinator asks to store a record in the view it names. Members that lack data take part
@@ -80,7 +92,7 @@ impl Linearizable {
             // A refusal shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply);
         };
-        self.volatile.meter.served += 1;
+        self.note_served(position_of(key));
         let record = Record::stored(record);
         if !record.head().live
             && let Some(group) = self.group_mut(view)
@@ -88,7 +100,7 @@ impl Linearizable {
             group.purge.note_tombstone();
         }
         self.store(&stored, record, cx);
-        if cfg!(quorate_mutant = "ack_before_sync") {
+        if mutant!("ack_before_sync") {
             cx.fx.send_early(from, reply);
         } else {
             cx.fx.send_after_key(from, reply, stored);
@@ -145,7 +157,7 @@ impl Linearizable {
 /// have seen. A client's write is above every tombstone that was removed if it saw the floor that
 /// was announced before; what a get read must have been read after the removal began.
 fn may_rest_on(group: &Group, basis: Basis) -> bool {
-    if cfg!(quorate_mutant = "purge_without_fence") {
+    if mutant!("purge_without_fence") {
         return true;
     }
     let enforced = group.record.generation.number & !1;

@@ -4,14 +4,16 @@
 use super::coordinator::{Ask, Operation, Phase};
 use super::{Context, Linearizable};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::View;
 
-/// How long an operation waits for members of which most are suspected.
-const FAIL_AFTER: Span = Span::secs(1);
+/// How long an operation waits for members of which most are suspected: a suspicion may be wrong,
+/// and who is there answers within a moment. Longer than that nobody should wait for a refusal.
+const GRACE: Span = Span::millis(100);
 
 impl Linearizable {
     /// If so many members of a view are suspected that no quorum is left: the refusal that says so.
@@ -21,10 +23,34 @@ impl Linearizable {
         let members = view.members();
         let suspected = members.iter().filter(|node| ring.is_suspected(**node)).count();
         (members.len() - suspected < view.majority()).then(|| {
-            probe!("linearizable/failed_fast");
             let (suspected, members) = (suspected as u8, members.len() as u8);
             Refusal::Minority { view: view.id.version, suspected, members }
         })
+    }
+
+    /// How long an operation that begins may wait until it is looked after.
+    pub(super) fn first_wait(&self, view: &View, usual: Span) -> Span {
+        let is_lost = self.volatile.has_suspects && self.is_out_of_reach(view).is_some();
+        if is_lost { usual.min(GRACE) } else { usual }
+    }
+
+    /// Suspicions have changed: operations that may be out of reach now are looked after soon,
+    /// however long they would have waited before they asked again.
+    pub(super) fn hurry(&mut self, cx: &mut Context<'_>) {
+        let ring: Option<&Ring> = self.volatile.ring.as_deref();
+        self.volatile.has_suspects = ring
+            .is_some_and(|ring| ring.hosts().iter().any(|host| ring.is_suspected(host.who.node)));
+        if !self.volatile.has_suspects {
+            return;
+        }
+        let is_lost = |one: &Operation| {
+            one.alarm > cx.now + GRACE && self.is_out_of_reach(&one.view).is_some()
+        };
+        let operations = self.volatile.operations.by_id.iter();
+        let mut lost: Vec<u64> =
+            operations.filter(|(_, one)| is_lost(one)).map(|(id, _)| *id).collect();
+        lost.sort_unstable();
+        lost.into_iter().for_each(|id| self.wake_after(id, GRACE, cx));
     }
 
     /// The timer of all operations fired.
@@ -71,17 +97,23 @@ impl Linearizable {
             // Its members may all have been replaced meanwhile.
             self.seek_news(position, cx);
         }
-        // A suspicion may be wrong, so the members get a moment to answer. A write that is on its
-        // way may yet be acknowledged: only its deadline ends the wait.
-        let may_give_up = |operation: &mut Operation| {
-            !matches!(operation.phase, Phase::Write { .. })
-                && cx.now >= operation.since + FAIL_AFTER
+        // A write that is on its way may yet be acknowledged: only its deadline ends the wait. What
+        // a get imposes was there before it.
+        let patience = |operation: &mut Operation| {
+            let is_write = matches!(operation.phase, Phase::Write { .. });
+            let is_open = !is_write || matches!(operation.ask, Ask::Get);
+            is_open.then(|| operation.since + GRACE - cx.now)
         };
-        let may_give_up = self.volatile.operations.get_mut(id).is_some_and(may_give_up);
-        if let Some(refusal) = refusal.filter(|_| may_give_up) {
-            self.volatile.counters.failed_fast += 1;
-            return self.give_up(id, refusal, cx);
-        }
+        let patience = self.volatile.operations.get_mut(id).and_then(patience);
+        let span = match (refusal, patience) {
+            (Some(refusal), Some(Span(0))) => {
+                self.volatile.counters.failed_fast += 1;
+                probe!("linearizable/failed_fast");
+                return self.give_up(id, refusal, cx);
+            }
+            (Some(_), Some(patience)) => span.min(patience),
+            _ => span,
+        };
         self.ask_missing(id, cx);
         self.wake_after(id, span, cx);
     }

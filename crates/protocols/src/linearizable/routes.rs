@@ -9,9 +9,9 @@ use super::keys::segments;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::ids::GroupId;
+use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::ROUTES_MAX;
-use quorate_kernel::view::View;
+use quorate_kernel::view::{Range, View};
 
 /// The table: for each interval its last position, its first one, and the view.
 #[derive(Debug, Default)]
@@ -30,6 +30,15 @@ impl Routes {
     pub fn of(&self, group: GroupId) -> Option<&Arc<View>> {
         let views = self.intervals.values().map(|(_, view)| view);
         views.filter(|view| view.id.group == group).max_by_key(|view| view.id.version)
+    }
+
+    /// A position in a range of which a node is a member in the newest view known.
+    pub fn expects(&self, range: &Range, node: NodeId) -> Option<u64> {
+        segments(range).find_map(|(first, last)| {
+            let mut met = self.intervals.range(first..).take_while(|(_, (from, _))| *from <= last);
+            let found = met.find(|(_, (_, view))| view.index_of(node).is_some());
+            found.map(|(end, _)| last.min(*end))
+        })
     }
 
     /// Takes in a view, wherever no newer one is known; returns whether that changed anything.
@@ -104,8 +113,7 @@ impl Routes {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use quorate_kernel::ids::{GroupId, NodeId};
-    use quorate_kernel::view::{Range, ViewId};
+    use quorate_kernel::view::ViewId;
 
     fn view(group: u64, version: u64, low: u64, high: u64) -> Arc<View> {
         let id = ViewId { group: GroupId(group), version };

@@ -1,11 +1,13 @@
 //! Both ends of a transfer's questions: what a source answers, and what becomes of its lists.
 
+use super::gather::is_even;
 use super::group::{Group, Standing, Status};
 use super::keys::{Stored, position_of, state_bytes};
-use super::message::{Message, PAGE_BYTES, Stamp};
+use super::message::{Message, Stamp};
 use super::page;
 use super::record::Record;
 use super::replica::heads;
+use super::serve::Question;
 use super::transfer::{Quorums, Transfer};
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, refill_quorum};
@@ -14,7 +16,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::LIST_KEYS_MAX;
+use quorate_kernel::limits::{FETCH_BYTES_MAX, LIST_KEYS_MAX};
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{View, ViewId};
@@ -55,6 +57,11 @@ impl Linearizable {
                 Some((*since, vec![majority_of(sources), of_the_view()], true))
             }
             Status::Forgot => Some((id, vec![of_the_view()], true)),
+            // It is one of them itself.
+            Status::Gathering => {
+                let others = others(group.view.members());
+                Some((id, vec![(others, group.view.majority() - 1)], false))
+            }
         };
         // Rounds go on rising: an answer to an earlier transfer confirms nothing of this one.
         let round = group.transfer.as_ref().map_or(1, |transfer| transfer.round + 1);
@@ -73,6 +80,11 @@ impl Linearizable {
             Status::Learner { is_done, .. } => *is_done = true,
             Status::Retired { was_ready, forgot, lacking, .. } => {
                 (*was_ready, *forgot, *lacking) = (true, false, None);
+            }
+            Status::Busy { since, .. }
+                if since.version < group.view.id.version && is_even(&group.view) =>
+            {
+                group.record.status = Status::Gathering;
             }
             status => *status = Status::Ready,
         }
@@ -93,16 +105,47 @@ impl Linearizable {
             self.volatile.crashes.raise(asker.node, asker.start);
             cx.fx.put_state(CrashVector::key(), state_bytes(&self.durable.crashes));
         }
+        self.on_question(asker, Question::List { round, since, from }, cx);
+    }
+
+    /// Answers a question; returns about how many bytes were handled for it.
+    pub(super) fn answer_question(
+        &mut self,
+        asker: Incarnation,
+        question: Question,
+        cx: &mut Context<'_>,
+    ) -> usize {
+        match question {
+            Question::List { round, since, from } => {
+                self.answer_list(asker, round, since, from, cx)
+            }
+            Question::Fetch { round, since, page } => {
+                self.answer_fetch(asker, (round, since), page, cx)
+            }
+        }
+    }
+
+    fn answer_list(
+        &mut self,
+        asker: Incarnation,
+        round: u64,
+        since: ViewId,
+        from: u64,
+        cx: &mut Context<'_>,
+    ) -> usize {
         let stamp = self.stamp(since, from);
         let group = self.group(since);
         // Before this node has left the older view, something may still complete there.
         let has_left = |group: &&Group| {
             group.view.id.version >= since.version && group.view.range.contains(from)
         };
+        let mut handled = 0;
         let message = match group.filter(has_left) {
             Some(group) => {
                 // The asker may know that what a source that forgot holds is all there is.
                 let (page, next) = heads(group, from, LIST_KEYS_MAX, |_| true, cx);
+                // To look through a page takes about as long as to copy some times as much.
+                handled = page.len() * 4;
                 let (is_source, lost) = (group.is_source(), group.record.lost.clone());
                 Message::ListB { round, since, stamp, is_source, from, next, lost, page }
             }
@@ -111,7 +154,11 @@ impl Linearizable {
                 Message::ListB { round, since, stamp, is_source: false, from, next, lost, page }
             }
         };
-        cx.fx.send(asker, message);
+        // It rests on the view that is installed, and on what this node has acknowledged, which is
+        // durable. That a record is shown whose write is not yet, promises nothing: the asker has
+        // nothing until it has the record itself.
+        cx.fx.send_after_state(asker, message);
+        handled
     }
 
     /// A source listed what it holds.
@@ -142,18 +189,18 @@ impl Linearizable {
         }
     }
 
-    /// A node that lacks data asks for records that this one listed.
-    pub(super) fn on_fetch(
+    /// Records that a node lacks, as many as make one piece of work.
+    fn answer_fetch(
         &mut self,
         asker: Incarnation,
         (round, since): (u64, ViewId),
         entries: Bytes,
         cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group(since) else { return };
-        let mut page = BytesMut::new();
+    ) -> usize {
+        let Some(group) = self.group(since) else { return 0 };
+        let mut page = BytesMut::with_capacity(entries.len().max(FETCH_BYTES_MAX));
         for (key, _) in page::entries(entries) {
-            if page.len() >= PAGE_BYTES {
+            if page.len() >= FETCH_BYTES_MAX {
                 break;
             }
             if group.view.range.contains(position_of(&key))
@@ -162,6 +209,11 @@ impl Linearizable {
                 page::push(&mut page, &key, Record::stored(record).bytes());
             }
         }
-        cx.fx.send(asker, Message::FetchB { round, since, page: page.freeze() });
+        let handled = page.len();
+        let page = page.freeze();
+        // Records are handed on as their writers sent them, here durable or not: the asker counts
+        // what it has stored itself.
+        cx.fx.send_early(asker, Message::FetchB { round, since, page });
+        handled
     }
 }

@@ -12,18 +12,21 @@ use super::message::Stamp;
 use super::preference::Preference;
 use super::routes::Routes;
 use super::rtt::RoundTrip;
+use super::serve::Serving;
+use super::sweep::Sweep;
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use crate::reconfigure::Rounds;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use bytes::Bytes;
+use core::ops::Bound;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::INDEX_KEYS_MAX;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::Time;
-use quorate_kernel::view::{View, ViewId};
+use quorate_kernel::view::{Range, View, ViewId};
 
 /// What survives a restart.
 #[derive(Debug, Default)]
@@ -33,6 +36,8 @@ pub(super) struct Durable {
     /// Groups that this node has left, and in which version. It never goes back to an older one,
     /// however late an invitation is: it has voted there.
     pub left: BTreeMap<GroupId, u64>,
+    /// Slots and their ranges that were given up and may not be empty yet.
+    pub garbage: BTreeSet<(Slot, Range)>,
     /// The highest slot used.
     pub slot: Slot,
     /// Members that told this node that they forgot.
@@ -46,6 +51,10 @@ pub(super) struct Volatile {
     pub routes: Routes,
     /// What this node believes of the ring, once it was told.
     pub ring: Option<Arc<Ring>>,
+    /// Whether anybody in it is suspected.
+    pub has_suspects: bool,
+    /// When it was told last.
+    pub ring_at: Time,
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
     pub index: Index,
@@ -56,8 +65,16 @@ pub(super) struct Volatile {
     pub rounds: Option<Rounds>,
     /// How much this node has to do.
     pub meter: Meter,
+    /// Where it has how much to do.
+    pub weighing: super::weigh::Weighing,
     /// How much transfers may fetch.
     pub budget: Budget,
+    /// When transfers are looked after next, if a timer is armed for it.
+    pub transfers_at: Option<Time>,
+    /// What others ask of this node for their transfers.
+    pub serving: Serving,
+    /// How far slots that were given up are emptied.
+    pub sweep: Sweep,
     pub rtt: RoundTrip,
     pub preference: Preference,
     pub counters: Counters,
@@ -101,10 +118,17 @@ pub(super) struct Counters {
 }
 
 impl Volatile {
+    /// Whether the cluster is being shut down: nothing new is begun.
+    pub fn is_closing(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.closing != Closing::No)
+    }
+
     pub fn new(crashes: CrashVector) -> Volatile {
         Volatile {
             routes: Routes::default(),
             ring: None,
+            has_suspects: false,
+            ring_at: Time(0),
             crashes,
             index: Index::new(INDEX_KEYS_MAX),
             operations: Operations::default(),
@@ -112,7 +136,11 @@ impl Volatile {
             invitations: Invitations::default(),
             rounds: None,
             meter: Meter::default(),
+            weighing: super::weigh::Weighing::default(),
             budget: Budget::default(),
+            transfers_at: None,
+            serving: Serving::default(),
+            sweep: Sweep::default(),
             rtt: RoundTrip::default(),
             preference: Preference::default(),
             counters: Counters::default(),
@@ -131,6 +159,13 @@ impl Linearizable {
     /// The same, to be changed.
     pub(super) fn group_mut(&mut self, view: ViewId) -> Option<&mut Group> {
         self.durable.groups.get_mut(&view.group)
+    }
+
+    /// The group that follows another in the order of their ids; the first one after none.
+    pub(super) fn group_after(&self, last: Option<GroupId>) -> Option<ViewId> {
+        let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let (_, group) = self.durable.groups.range((after, Bound::Unbounded)).next()?;
+        Some(group.view.id)
     }
 
     /// The stamp of a reply to somebody who aims at `asked`, about a position.

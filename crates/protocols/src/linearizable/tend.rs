@@ -2,9 +2,7 @@
 //! what nobody needs any more (CATS §5, Garbage Collector).
 
 use super::group::{Heard, Standing, Status};
-use super::keys::{
-    Slot, decided_key, each_state, garbage_key, garbage_of, group_key, position_of, segments,
-};
+use super::keys::{decided_key, each_state, group_key};
 use super::message::{Beat, Message};
 use super::timer::Timer;
 use super::{Context, Linearizable};
@@ -13,14 +11,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::{BEATS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::limits::BEATS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::view::{Range, View, ViewId};
+use quorate_kernel::view::{View, ViewId};
 
-/// How long a slot that was given up is left alone before it is emptied, and between two pieces.
-pub(super) const SWEEP_AFTER: Span = Span::millis(50);
 /// After this a learner that nobody asks for gives up what it copied.
 const LEARNER_IDLE: Span = Span::secs(60);
 
@@ -48,17 +44,14 @@ impl Linearizable {
             self.volatile.told_at = Some(cx.now);
             self.beat(cx);
         }
-        let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
-        let mut is_busy = false;
-        for view in views {
+        let (mut is_busy, mut last) = (false, None);
+        while let Some(view) = self.group_after(last) {
+            last = Some(view.group);
             is_busy |= self.tend_group(view, cx);
         }
         self.propose_all(cx);
         self.tell_load(cx);
-        let has_garbage = self.sweep(cx);
-        if has_garbage {
-            self.tend_at(cx.now + SWEEP_AFTER, cx);
-        }
+        self.sweep_rest(cx);
         if is_busy || self.volatile.ring.is_some() {
             self.tend_at(cx.now + pace.tend, cx);
         }
@@ -88,7 +81,7 @@ impl Linearizable {
 
     /// How a peer stands in groups that both know.
     pub(super) fn on_beats(&mut self, from: Incarnation, beats: Vec<Beat>, cx: &mut Context<'_>) {
-        let mut replies = Vec::new();
+        let (mut replies, mut has_news) = (Vec::new(), false);
         for beat in beats {
             let Some(group) = self.group_mut(beat.view) else {
                 self.tell_stranger(from, &beat, cx);
@@ -96,7 +89,13 @@ impl Linearizable {
             };
             let Beat { view, standing, generation, asks } = beat;
             let heard = Heard { version: view.version, standing, generation, at: cx.now };
-            group.heard.insert(from.node, heard);
+            let before = group.heard.insert(from.node, heard);
+            let is_news = before.is_none_or(|before| {
+                (before.version, before.standing) != (heard.version, heard.standing)
+            });
+            // The next step may have waited for just that.
+            let is_awaited = group.wished.is_some() || !group.is_member();
+            has_news |= is_news && is_awaited;
             let (mine, installed) = (group.view.id, group.installed().id.version);
             let is_learner = matches!(group.record.status, Status::Learner { .. });
             if asks || super::install::is_split(group) && standing != Standing::Split {
@@ -112,6 +111,9 @@ impl Linearizable {
         }
         if !replies.is_empty() {
             cx.fx.send(from, Message::Beats(replies));
+        }
+        if has_news {
+            self.tend_at(cx.now, cx);
         }
     }
 
@@ -160,17 +162,22 @@ impl Linearizable {
         }
     }
 
-    /// Newcomers that hold everything are owed nothing more.
+    /// Newcomers that hold everything are owed nothing more; nor are those that were replaced since
+    /// the group was split, as one is whose directory was lost: nobody of that name will come.
     fn forget_debts(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let Some(group) = self.group_mut(view) else { return };
+        let Linearizable { durable, volatile, .. } = self;
+        let Some(group) = durable.groups.get_mut(&view.group) else { return };
         let before = group.record.owed.len();
-        let heard = &group.heard;
+        let (heard, is_split) = (&group.heard, super::install::is_split(group));
+        let range = group.view.range;
         group.record.owed.retain(|owed| {
             let word = heard.get(&owed.newcomer);
-            !word.is_some_and(|word| {
+            let is_done = word.is_some_and(|word| {
                 word.version >= owed.next.id.version
                     && matches!(word.standing, Standing::Ready | Standing::Split)
-            })
+            });
+            let is_expected = || volatile.routes.expects(&range, owed.newcomer).is_some();
+            !is_done && (!is_split || is_expected())
         });
         if group.record.owed.len() != before {
             Self::persist(group, cx);
@@ -188,7 +195,7 @@ impl Linearizable {
             })
         };
         let is_free = group.view.members().iter().all(is_settled);
-        if is_free || cfg!(quorate_mutant = "release_at_once") {
+        if is_free || mutant!("release_at_once") {
             probe!("linearizable/released");
             self.let_go(view, cx);
             return false;
@@ -214,7 +221,13 @@ impl Linearizable {
             return false;
         }
         let (members, beat) = (group.view.group().clone(), group.beat());
+        let (range, owed) = (group.view.range, group.record.owed.first());
+        let expected = owed.and_then(|owed| self.volatile.routes.expects(&range, owed.newcomer));
         cx.fx.send(&members, Message::Beats(vec![beat]));
+        if let Some(position) = expected {
+            // In no part itself, it does not hear who is.
+            self.seek_news(position, cx);
+        }
         true
     }
 
@@ -228,33 +241,5 @@ impl Linearizable {
         let prefix = prefix.slice(..prefix.len() - 8);
         each_state(cx.table, &prefix, &mut |key, _| decided.push(Bytes::copy_from_slice(key)));
         decided.into_iter().for_each(|key| cx.fx.delete_state(key));
-    }
-
-    /// Empties slots that were given up, a piece at a time. Returns whether something is left.
-    fn sweep(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut garbage: Vec<(Slot, Range)> = Vec::new();
-        each_state(cx.table, b"garbage", &mut |key, _| garbage.extend(garbage_of(key)));
-        let Some((slot, range)) = garbage.first().copied() else { return false };
-        let mut doomed = Vec::new();
-        for (first, last) in segments(&range) {
-            cx.table.scan(Class::Data, &slot.first_at(first), &mut |stored, _| {
-                let key = slot.data_key(stored);
-                let is_inside = key.is_some_and(|key| position_of(key) <= last);
-                if is_inside && doomed.len() < SWEEP_KEYS_MAX {
-                    doomed.push(Bytes::copy_from_slice(stored));
-                }
-                is_inside && doomed.len() < SWEEP_KEYS_MAX
-            });
-        }
-        let is_empty = doomed.is_empty();
-        for stored in doomed {
-            self.volatile.index.remove(&stored);
-            cx.fx.delete(stored);
-        }
-        if is_empty {
-            probe!("linearizable/swept");
-            cx.fx.delete_state(garbage_key(slot, &range));
-        }
-        !is_empty || garbage.len() > 1
     }
 }

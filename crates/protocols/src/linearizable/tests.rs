@@ -8,17 +8,24 @@
 //! | [`golden`] | one message of every variant, with its bytes |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
+//! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`answers`] | refusals, explanations, other modes |
+//! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
-//! | [`random`] | random schedules, judged by trying every order of the operations |
+//! | [`transfers`] | moves of more data than fits one message |
+//! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
+//! | [`random`] | random schedules in it, with views that are told |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod answers;
 mod any;
+mod bare;
+mod chaos;
 mod crashes;
+mod departures;
 mod golden;
 mod members;
 mod pages;
@@ -27,6 +34,7 @@ mod rings;
 mod show;
 mod splits;
 mod tombstones;
+mod transfers;
 mod traps;
 mod wire;
 

@@ -14,10 +14,21 @@ pub enum Timer {
     Propose,
     /// The groups must be looked after.
     Tend,
+    /// Questions of transfers may be answered.
+    Serve,
+    /// More of a slot that was given up may be emptied.
+    Sweep,
 }
 
-const ALL: [Timer; 5] =
-    [Timer::Operations, Timer::Transfer, Timer::Locate, Timer::Propose, Timer::Tend];
+const ALL: [Timer; 7] = [
+    Timer::Operations,
+    Timer::Transfer,
+    Timer::Locate,
+    Timer::Propose,
+    Timer::Tend,
+    Timer::Serve,
+    Timer::Sweep,
+];
 
 impl quorate_kernel::process::Timer for Timer {
     fn code(self) -> u32 {

@@ -8,33 +8,29 @@
 //!   of ([`super::amnesia`]).
 //! - **It learns**: it copies ahead of a view that will have it, so that little is left to do then.
 //!
-//! The data moves in windows of positions, in ring order. Sources list keys and timestamps (CATS
-//! §5, Network Data Transfer); when a quorum has listed a window, the newest records that are not
-//! here yet are fetched from their holders, in parallel; then comes the next window. So memory is
-//! bounded, and what was stored is not fetched again after a restart. A source that stops answering
-//! is done without: the window is listed anew, by whoever answers.
+//! The data moves in ring order. Sources list keys and timestamps (CATS §5, Network Data Transfer);
+//! of what a quorum has listed, the newest records that are not here yet are fetched from their
+//! holders, in parallel, while the next lists are on their way. What is listed and not yet here is
+//! the window: it is bounded, and what was stored is not fetched again after a restart. A source
+//! that stops answering is done without: the window is listed anew, by whoever answers.
 
-use super::group::Group;
 use super::keys::{position_of, segments};
-use super::message::Message;
 use super::page;
 use super::record::Head;
-use super::timer::Timer;
-use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Start};
-use quorate_kernel::limits::TRANSFER_LISTED_MAX;
-use quorate_kernel::probe;
-use quorate_kernel::time::Span;
+use quorate_kernel::limits::{FETCHED_AHEAD_BYTES_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Range, ViewId};
 
 /// After this without progress the questions are repeated.
 pub(super) const REPEAT: Span = Span::millis(200);
 /// After so many repetitions without progress the window is begun anew.
 const STALLS_MAX: u32 = 4;
-/// The most keys asked for in one fetch.
+/// The least and the most keys that may be asked for in one fetch.
+const FETCH_KEYS_MIN: usize = 16;
 const FETCH_KEYS_MAX: usize = 512;
 
 /// Each of these must be met: so many of those nodes have listed everything.
@@ -45,13 +41,15 @@ pub(super) type Quorums = Vec<(Vec<NodeId>, usize)>;
 pub(super) struct Source {
     pub node: NodeId,
     /// What it listed from the window on, not used yet.
-    listed: VecDeque<(Bytes, Head)>,
+    pub listed: VecDeque<(Bytes, Head)>,
     /// The position to list next; `None` when the interval is listed.
-    next: Option<u64>,
+    pub next: Option<u64>,
     /// The position that it was last asked to list from.
-    asked: Option<u64>,
+    pub asked: Option<u64>,
     /// Whether a fetch is under way at it.
-    fetching: bool,
+    pub fetching: bool,
+    /// How many bytes it has sent since a question last waited until all of them were durable.
+    sent_bytes: usize,
     /// The start in which it said that it forgot too.
     pub forgot: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
@@ -60,8 +58,8 @@ pub(super) struct Source {
 
 /// A record to be fetched.
 #[derive(Debug)]
-struct Pull {
-    head: Head,
+pub(super) struct Pull {
+    pub head: Head,
     holders: Vec<NodeId>,
     /// Whom it is asked of at the moment.
     asked: Option<NodeId>,
@@ -82,13 +80,17 @@ pub(super) struct Transfer {
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
-    interval: Option<(u64, u64)>,
-    /// Everything of the interval before this position is here.
-    window: u64,
-    /// Where the window whose records are being fetched ends; `None` inside at the interval's end.
-    window_end: Option<Option<u64>>,
-    pulls: BTreeMap<Bytes, Pull>,
+    pub interval: Option<(u64, u64)>,
+    /// A quorum has listed everything of the interval before this position, and what was missing
+    /// here is among the pulls or has arrived; `None` at the interval's end.
+    pub gathered: Option<u64>,
+    /// What is missing, in ring order.
+    pub pulls: BTreeMap<Bytes, Pull>,
+    /// How many keys are asked for in one fetch: about as many as fit the answer.
+    fetch_keys: usize,
     has_progressed: bool,
+    /// When it was last looked whether it gets on.
+    checked_at: Time,
     stalls: u32,
 }
 
@@ -108,6 +110,7 @@ impl Transfer {
             next: Some(0),
             asked: None,
             fetching: false,
+            sent_bytes: 0,
             forgot: None,
             confirmed: false,
         };
@@ -120,27 +123,32 @@ impl Transfer {
             quorums,
             intervals: segments(range).collect(),
             interval: None,
-            window: 0,
-            window_end: None,
+            gathered: Some(0),
             pulls: BTreeMap::new(),
+            fetch_keys: FETCH_KEYS_MIN,
             has_progressed: true,
+            checked_at: Time(0),
             stalls: 0,
         };
         transfer.next_interval();
         transfer
     }
 
-    fn next_interval(&mut self) {
+    pub fn next_interval(&mut self) {
         self.interval = self.intervals.pop_front();
         if let Some((first, _)) = self.interval {
             self.begin_window(first);
         }
     }
 
+    /// Everything of the interval before this position is here; `None` if all of it is.
+    pub fn window(&self) -> Option<u64> {
+        self.pulls.first_key_value().map_or(self.gathered, |(key, _)| Some(position_of(key)))
+    }
+
     /// Lists anew from a position on.
-    fn begin_window(&mut self, from: u64) {
-        self.window = from;
-        self.window_end = None;
+    pub fn begin_window(&mut self, from: u64) {
+        self.gathered = Some(from);
         self.pulls.clear();
         for source in &mut self.sources {
             source.listed.clear();
@@ -161,17 +169,19 @@ impl Transfer {
         let width = |(first, last): (u64, u64)| u128::from(last - first) + 1;
         let all: u128 = segments(range).map(width).sum();
         let waiting: u128 = self.intervals.iter().copied().map(width).sum();
-        let left = self.interval.map_or(0, |(_, last)| width((self.window.min(last), last)));
+        let left = |(_, last)| self.window().map_or(0, |window| width((window.min(last), last)));
+        let left = self.interval.map_or(0, left);
         u64::try_from((all - (waiting + left).min(all)) * 100 / all).unwrap_or(100)
     }
 
     /// How far a quorum has listed: `Some(None)` is to the end of the interval, `None` not beyond
-    /// the window.
-    fn reach(&self) -> Option<Option<u64>> {
+    /// what was gathered, or enough is being fetched.
+    pub fn reach(&self) -> Option<Option<u64>> {
+        let gathered = self.gathered.filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
         // The end of the interval counts as above every position.
         let upto = |node: &NodeId| {
             let source = self.sources.iter().find(|source| source.node == *node);
-            source.map_or(u128::from(self.window), |s| s.next.map_or(u128::MAX, u128::from))
+            source.map_or(u128::from(gathered), |s| s.next.map_or(u128::MAX, u128::from))
         };
         let reach = |(nodes, needed): &(Vec<NodeId>, usize)| {
             let mut reached: Vec<u128> = nodes.iter().map(upto).collect();
@@ -179,9 +189,13 @@ impl Transfer {
             needed.checked_sub(1).map_or(u128::MAX, |nth| reached.get(nth).copied().unwrap_or(0))
         };
         let reach = self.quorums.iter().map(reach).min().unwrap_or(u128::MAX);
+        // No more at a time than what one list may hold: clients wait meanwhile.
+        let ends = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(k, _)| position_of(k));
+        let ends = self.sources.iter().filter_map(ends).filter(|end| *end > gathered);
+        let reach = ends.map(u128::from).min().map_or(reach, |end| reach.min(end));
         match u64::try_from(reach) {
             Err(_) => Some(None),
-            Ok(reach) => (reach > self.window).then_some(Some(reach)),
+            Ok(reach) => (reach > gathered).then_some(Some(reach)),
         }
     }
 
@@ -202,8 +216,8 @@ impl Transfer {
         true
     }
 
-    /// What the listed part of a window asks for: each key's newest head, and who holds it.
-    fn gather(&mut self, reach: Option<u64>) -> BTreeMap<Bytes, Pull> {
+    /// What was listed up to there asks for: each key's newest head, and who holds it.
+    pub fn gather(&mut self, reach: Option<u64>) -> BTreeMap<Bytes, Pull> {
         let mut newest: BTreeMap<Bytes, Pull> = BTreeMap::new();
         for source in &mut self.sources {
             let is_inside =
@@ -226,16 +240,34 @@ impl Transfer {
         newest
     }
 
-    /// The source that should be asked for a record: the idle holder with the least to do.
-    pub fn assign(&mut self) -> BTreeMap<NodeId, Vec<(Bytes, Head)>> {
-        let idle = self.sources.iter().filter(|source| !source.fetching);
+    /// Adds to what is missing.
+    pub fn pull(&mut self, pulls: BTreeMap<Bytes, Pull>) {
+        for (key, pull) in pulls {
+            match self.pulls.get_mut(&key) {
+                None => {
+                    self.pulls.insert(key, pull);
+                }
+                // A source that lags behind has listed a newer record; of an older one that is on
+                // its way nothing is expected any more.
+                Some(known) if pull.head.ts > known.head.ts => *known = pull,
+                Some(known) if pull.head.ts == known.head.ts => known.holders.extend(pull.holders),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Who is asked for which records now: each goes to the holder with the least to do, of those
+    /// that are idle.
+    pub fn assign(&mut self, busy: &BTreeSet<NodeId>) -> BTreeMap<NodeId, Vec<(Bytes, Head)>> {
+        let is_idle = |source: &&Source| !source.fetching && !busy.contains(&source.node);
+        let idle = self.sources.iter().filter(is_idle);
         let mut asked: BTreeMap<NodeId, Vec<(Bytes, Head)>> =
             idle.map(|source| (source.node, Vec::new())).collect();
         for (key, pull) in self.pulls.iter_mut().filter(|(_, pull)| pull.asked.is_none()) {
             let count = |node: &&NodeId| asked.get(*node).map_or(usize::MAX, Vec::len);
             let Some(&best) = pull.holders.iter().min_by_key(count) else { continue };
             match asked.get_mut(&best) {
-                Some(keys) if keys.len() < FETCH_KEYS_MAX => {
+                Some(keys) if keys.len() < self.fetch_keys => {
                     keys.push((key.clone(), pull.head));
                     pull.asked = Some(best);
                 }
@@ -256,10 +288,23 @@ impl Transfer {
         is_asked && self.pulls.remove(key).is_some()
     }
 
-    /// A source answered a fetch: what it left out is asked for again.
-    pub fn fetched(&mut self, from: NodeId) {
+    /// Whether the next question to a source must wait until what it has sent is durable.
+    pub fn must_wait(&mut self, node: NodeId) -> bool {
+        let source = self.sources.iter_mut().find(|source| source.node == node);
+        let waiting = source.filter(|source| source.sent_bytes >= FETCHED_AHEAD_BYTES_MAX);
+        waiting.map(|source| source.sent_bytes = 0).is_some()
+    }
+
+    /// A source answered a fetch with so many records: what it left out is asked for again.
+    pub fn fetched(&mut self, from: NodeId, keys: usize, bytes: usize) {
+        let is_left_out = |pull: &&Pull| pull.asked == Some(from);
+        let has_left_out = self.pulls.values().any(|pull| is_left_out(&pull));
+        // Not many more than fit an answer, or most questions are asked in vain.
+        let fitting = if has_left_out { keys + keys / 8 + 1 } else { self.fetch_keys * 2 };
+        self.fetch_keys = fitting.clamp(FETCH_KEYS_MIN, FETCH_KEYS_MAX);
         if let Some(source) = self.sources.iter_mut().find(|source| source.node == from) {
             source.fetching = false;
+            source.sent_bytes += bytes;
         }
         for pull in self.pulls.values_mut().filter(|pull| pull.asked == Some(from)) {
             pull.asked = None;
@@ -267,8 +312,22 @@ impl Transfer {
         self.has_progressed = true;
     }
 
+    /// Whether everything is here that was listed so far.
+    pub fn has_all_listed(&self) -> bool {
+        self.pulls.is_empty()
+    }
+
+    /// It waits for leave to fetch more, not for an answer.
+    pub fn waits(&mut self) {
+        self.has_progressed = true;
+    }
+
     /// The repetition timer: whether the window must be begun anew.
-    fn is_stuck(&mut self) -> bool {
+    pub fn is_stuck(&mut self, now: Time) -> bool {
+        if now < self.checked_at + REPEAT {
+            return false;
+        }
+        self.checked_at = now;
         if core::mem::take(&mut self.has_progressed) {
             self.stalls = 0;
             return false;
@@ -279,100 +338,5 @@ impl Transfer {
         }
         self.pulls.values_mut().for_each(|pull| pull.asked = None);
         self.stalls.is_multiple_of(STALLS_MAX)
-    }
-}
-
-impl Linearizable {
-    /// Asks every source of a group's transfer for its next list, if there is room for it.
-    pub(super) fn ask_lists(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let Some(group) = self.group_mut(view) else { return };
-        let Some(transfer) = &mut group.transfer else { return };
-        let (round, since, forgot) = (transfer.round, transfer.since, transfer.forgot);
-        if transfer.interval.is_none() {
-            return;
-        }
-        for source in &mut transfer.sources {
-            let has_room = source.listed.len() < TRANSFER_LISTED_MAX;
-            if let Some(from) = source.next.filter(|from| has_room && source.asked != Some(*from)) {
-                source.asked = Some(from);
-                cx.fx.send(source.node, Message::ListA { round, since, forgot, from });
-            }
-        }
-    }
-
-    /// Asks every source again, in a new round: what they said of themselves must be confirmed.
-    pub(super) fn ask_all_anew(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        if let Some(group) = self.group_mut(view)
-            && let Some(transfer) = &mut group.transfer
-        {
-            transfer.sources.iter_mut().for_each(|source| source.asked = None);
-        }
-        self.ask_lists(view, cx);
-    }
-
-    /// Goes on with a transfer as far as what was listed and fetched allows.
-    pub(super) fn advance_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        while let Some(group) = self.group_mut(view) {
-            let slot = group.record.slot;
-            let Some(transfer) = &mut group.transfer else { return };
-            if transfer.is_done() {
-                return self.end_transfer(view, cx);
-            }
-            if !transfer.pulls.is_empty() {
-                return self.ask_records(view, cx);
-            }
-            if let Some(end) = transfer.window_end.take() {
-                match end {
-                    Some(end) => transfer.window = end,
-                    None => transfer.next_interval(),
-                }
-                continue;
-            }
-            let Some(reach) = transfer.reach() else { return };
-            let mut pulls = transfer.gather(reach);
-            pulls.retain(|key, pull| {
-                // Unless a newer one was accepted meanwhile.
-                pull.head.ts > self.newest(&slot.stored(key), cx).ts
-            });
-            if let Some(group) = self.group_mut(view)
-                && let Some(transfer) = &mut group.transfer
-            {
-                transfer.pulls = pulls;
-                transfer.window_end = Some(reach);
-            }
-        }
-    }
-
-    /// Goes on with a transfer, and asks for what comes next.
-    pub(super) fn go_on(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        self.advance_transfer(view, cx);
-        self.ask_lists(view, cx);
-        if self.group(view).is_some_and(|group| group.transfer.is_some()) {
-            cx.fx.arm(Timer::Transfer, cx.now + REPEAT);
-        }
-    }
-
-    /// The group whose transfer asks for this, and its slot.
-    pub(super) fn transfer_of(&self, since: ViewId) -> Option<(ViewId, super::keys::Slot)> {
-        let is_asking = |group: &&Group| group.transfer.as_ref().is_some_and(|t| t.since == since);
-        let group = self.durable.groups.values().find(is_asking)?;
-        Some((group.view.id, group.record.slot))
-    }
-
-    /// Transfers made no progress for a while, or may fetch more.
-    pub(super) fn on_transfer_timer(&mut self, cx: &mut Context<'_>) {
-        let moving = self.durable.groups.values().filter(|group| group.transfer.is_some());
-        let moving: Vec<ViewId> = moving.map(|group| group.view.id).collect();
-        for view in &moving {
-            if let Some(group) = self.group_mut(*view)
-                && let Some(transfer) = &mut group.transfer
-                && transfer.is_stuck()
-            {
-                probe!("linearizable/transfer_begins_window_anew");
-                let window = transfer.window;
-                transfer.begin_window(window);
-            }
-            self.go_on(*view, cx);
-        }
     }
 }

@@ -8,6 +8,7 @@ use super::{Context, Linearizable};
 use crate::quorum::Replies;
 use alloc::format;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
@@ -27,7 +28,7 @@ impl Linearizable {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         self.volatile.counters.queries += 1;
         operation.existed = seen.live;
-        let is_floor_ignored = cfg!(quorate_mutant = "purge_without_floor");
+        let is_floor_ignored = mutant!("purge_without_floor");
         let floor = if is_floor_ignored { 0 } else { floor };
         let ts = Ts { n: seen.ts.n.max(floor), ..seen.ts }.next(cx.me, op);
         let record = match &operation.ask {
@@ -89,8 +90,8 @@ impl Linearizable {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Write { acks, .. } = &mut operation.phase else { return };
         let is_ack = ok && view == operation.view.id;
-        let counts_refusals = cfg!(quorate_mutant = "refusal_is_ack");
-        let counts_views = cfg!(quorate_mutant = "count_other_view") && ok;
+        let counts_refusals = mutant!("refusal_is_ack");
+        let counts_views = mutant!("count_other_view") && ok;
         if is_ack || counts_refusals || counts_views {
             acks.keep(&operation.view, from, ());
             self.advance_write(op, cx);
@@ -130,7 +131,7 @@ impl Linearizable {
         Some(Phase::Write { record, basis, acks: Replies::default() })
     }
 
-    fn advance_write(&mut self, op: u64, cx: &mut Context<'_>) {
+    pub(super) fn advance_write(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Write { record, acks, .. } = &operation.phase else { return };
         let count = acks.counted(&operation.view, &self.volatile.crashes).count();

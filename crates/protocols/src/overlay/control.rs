@@ -17,7 +17,11 @@ impl Overlay {
             Control::Drain { node, undo: false } => self.may_drain(*node, Standing::Leaving),
             Control::Drain { node, undo: true } => self.may_drain(*node, Standing::Up),
             Control::Remove { node } => self.may_remove(*node),
-            Control::Explain { .. } | Control::Place { .. } => {
+            Control::Explain { .. }
+            | Control::Examine { .. }
+            | Control::Place { .. }
+            | Control::Shutdown
+            | Control::Idle => {
                 // Nothing was done, so nothing need be durable.
                 return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

@@ -6,10 +6,11 @@ use super::timer::Timer;
 use super::{Context, Overlay, Settings};
 use crate::gossip::record::Load;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
-use quorate_kernel::ring::Standing;
+use quorate_kernel::ring::{Standing, Weighed};
 use quorate_kernel::time::Time;
 
 impl Overlay {
@@ -26,12 +27,12 @@ impl Overlay {
     }
 
     /// Takes in what one lane has to do; the host has what all of them have.
-    fn sum_load(&mut self, lane: LaneId, load: Load) {
-        self.lanes.insert(lane, load);
-        let sum = |total: Load, load: &Load| Load {
-            keys: total.keys.saturating_add(load.keys),
-            bytes: total.bytes.saturating_add(load.bytes),
-            operations: total.operations.saturating_add(load.operations),
+    fn sum_load(&mut self, lane: LaneId, load: &Arc<Weighed>) {
+        self.lanes.insert(lane, Arc::clone(load));
+        let sum = |total: Load, lane: &Arc<Weighed>| Load {
+            keys: total.keys.saturating_add(lane.load.keys),
+            bytes: total.bytes.saturating_add(lane.load.bytes),
+            operations: total.operations.saturating_add(lane.load.operations),
         };
         self.set_load(self.lanes.values().fold(Load::default(), sum));
     }
@@ -46,8 +47,15 @@ impl Process for Overlay {
         self.recover(cx);
     }
 
-    fn on_load(&mut self, lane: LaneId, load: Load, _cx: &mut Context<'_>) {
+    fn on_heard(&mut self, heard: &[(Incarnation, Time)], _cx: &mut Context<'_>) {
+        heard.iter().for_each(|(from, at)| self.state.detector.on_heard(*from, *at));
+    }
+
+    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, cx: &mut Context<'_>) {
         self.sum_load(lane, load);
+        if self.settings.balance.is_some() {
+            self.weigh(cx);
+        }
     }
 
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
@@ -68,6 +76,9 @@ impl Process for Overlay {
             Message::Stabilize { asks } => self.on_stabilize(from, &asks, cx),
             Message::Neighbours { answers } => self.on_neighbours(from, &answers),
             Message::Lookup { news, hops } => self.on_lookup(*news, hops, cx),
+            Message::Close { is_over } => self.on_close(from, is_over, cx),
+            Message::Closing { stage } => self.on_closing(from, stage, cx),
+            Message::Weights { words } => self.on_weights(words, cx),
         }
     }
 
@@ -83,7 +94,11 @@ impl Process for Overlay {
         _deadline: Time,
         cx: &mut Context<'_>,
     ) {
-        self.order(ticket, &control, cx);
+        match control {
+            Control::Shutdown => self.order_shutdown(ticket, cx),
+            Control::Idle => self.on_idle(cx),
+            _ => self.order(ticket, &control, cx),
+        }
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {
@@ -91,6 +106,7 @@ impl Process for Overlay {
             Timer::Period => self.on_period(cx),
             Timer::Rumours => self.on_round(cx),
             Timer::Announce => self.on_announce(cx),
+            Timer::Shutdown => self.on_shutdown_timer(cx),
         }
     }
 
@@ -120,6 +136,10 @@ impl Process for Overlay {
         into.field("pauses", &counters.pauses);
         into.field("clones", &counters.clones);
         into.field("hosts_refused", &state.hosts.refused());
+        into.field("tokens_moved", &state.known.moves);
+        let is_pending = self.settings.balance.is_some() && !state.known.is_content;
+        into.field("hosts_weighed", &state.known.heard);
+        into.field("balance_pending", &u8::from(is_pending));
         for news in state.hosts.iter() {
             let record = &news.record;
             let standing = match record.standing {

@@ -91,6 +91,7 @@ impl Overlay {
                 state.detector.on_believed(node, cx.now);
             }
             self.on_ring_change(before.as_ref(), &known);
+            self.give_way(node, cx);
             self.announce(cx);
         }
         if changed.is_standing && known.record.standing == Standing::Left {

@@ -1,5 +1,7 @@
 //! What the overlays of nodes say to each other. New variants are only appended.
 
+use super::shutdown::Stage;
+use super::weights::Weights;
 use crate::gossip::cyclon::{Peer, SHUFFLE};
 use crate::gossip::digest::Seen;
 use crate::gossip::hosts::BUCKETS;
@@ -10,7 +12,7 @@ use alloc::vec::Vec;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::{
-    ADDRESS_BYTES_MAX, HOSTS_LISTED_MAX, HOSTS_MAX, LOOKUP_HOPS_MAX, SUCCESSORS_MAX,
+    ADDRESS_BYTES_MAX, HOSTS_LISTED_MAX, HOSTS_MAX, LOOKUP_HOPS_MAX, PIECES_MAX, SUCCESSORS_MAX,
     TOKENS_PER_HOST_MAX,
 };
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
@@ -88,6 +90,22 @@ pub enum Message {
         /// How often it was passed on.
         hops: u8,
     },
+    /// To one start of every host, from the one that an operator told to shut the cluster down;
+    /// repeated until it is answered. The receiver begins nothing more.
+    Close {
+        /// Whether everybody has finished, so that the receiver shall end.
+        is_over: bool,
+    },
+    /// The answer. The sender begins nothing more, and will end by itself if it hears nothing more.
+    Closing {
+        /// How far it is.
+        stage: Stage,
+    },
+    /// To random peers while they are new: how much there is to do at hosts, and what they wish.
+    Weights {
+        /// The words of some hosts.
+        words: Vec<Weights>,
+    },
 }
 
 impl Wire for Message {
@@ -134,7 +152,16 @@ impl Message {
                 at_most("hops", usize::from(*hops), usize::from(LOOKUP_HOPS_MAX))?;
                 news.record.validate()
             }
-            Message::Digest { .. } | Message::Ping { .. } | Message::Pong { .. } => Ok(()),
+            Message::Weights { words } => {
+                at_most("words", words.len(), HOSTS_MAX)?;
+                let mut lengths = words.iter().map(|word| word.pieces.len());
+                lengths.try_for_each(|length| at_most("pieces", length, PIECES_MAX))
+            }
+            Message::Digest { .. }
+            | Message::Ping { .. }
+            | Message::Pong { .. }
+            | Message::Close { .. }
+            | Message::Closing { .. } => Ok(()),
         }
     }
 }

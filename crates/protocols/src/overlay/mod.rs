@@ -22,7 +22,9 @@
 //! while hot     News ──▶ 3 random peers, each 0.2 s    for log2 n + 2 rounds
 //! each 5 s      Digest ──▶ one random host             equal: nothing; else Buckets, Versions,
 //!                                                      Missing, Want
+//! balance on    Weights ──▶ 3 random peers, each 0.5 s while new
 //! each 10 s     Ping ──▶ one random suspect            it answers: compare all, Lookup
+//! a shutdown    Close ──▶ every host                   ◀── Closing, until all end
 //! ```
 //! So what a node sends does not grow with the cluster; only news does, each once.
 //!
@@ -42,9 +44,12 @@
 //! # Known limits
 //! - At most [`HOSTS_MAX`](quorate_kernel::limits::HOSTS_MAX) hosts are remembered, those that have
 //!   left included; marks of those are never dropped.
-//! - A `Pong` waits for what the lane has written, so a node whose storage is stuck falls silent
-//!   once the lane has something to write; a stuck storage that this lane does not use goes
-//!   unnoticed.
+//! - A `Pong` waits for what the lane has written, so a node whose storage is stuck leaves pings
+//!   without an answer once the lane has something to write, and is suspected, at the latest
+//!   [`UNANSWERED_MAX`](crate::detector::UNANSWERED_MAX) after what else it sends would have been;
+//!   a stuck storage that this lane does not use goes unnoticed.
+//! - With `balance` on every host keeps a word of every other, of up to 64 parts of the ring, and
+//!   each is told anew once in a while: meant for some hundred hosts.
 //! - A change of load is news: hosts whose load changes all the time keep rumours hot.
 
 pub mod balance;
@@ -56,20 +61,26 @@ pub mod message;
 pub(crate) mod period;
 pub(crate) mod recover;
 pub(crate) mod router;
+pub(crate) mod shutdown;
 pub(crate) mod spread;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 pub mod timer;
+pub mod tokens;
 pub(crate) mod unify;
+pub mod weights;
 
 use crate::gossip::record::Load;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
-use quorate_kernel::ring::RingHost;
+use quorate_kernel::ring::{RingHost, Weighed};
 
 /// What the overlay of a node is set to.
 #[derive(Clone, Debug)]
@@ -85,8 +96,8 @@ pub struct Settings {
     pub hosts: Vec<RingHost>,
     /// The most replicas that any keyspace has: with fewer hosts, none can be drained.
     pub replicas_max: usize,
-    /// Whether the host moves its own tokens to even out the load.
-    pub balance: bool,
+    /// How the load of the ring is evened out, if the host takes part in that.
+    pub balance: Option<weights::Balance>,
 }
 
 /// The overlay of one node.
@@ -96,7 +107,7 @@ pub struct Overlay {
     state: state::State,
     load: Load,
     /// What each lane of the node has to do.
-    lanes: alloc::collections::BTreeMap<quorate_kernel::ids::LaneId, Load>,
+    lanes: BTreeMap<LaneId, Arc<Weighed>>,
 }
 
 type Context<'a> = process::Context<'a, Overlay>;

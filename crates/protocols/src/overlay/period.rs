@@ -2,7 +2,7 @@
 
 use super::message::Message;
 use super::timer::Timer;
-use super::{Context, Overlay, balance};
+use super::{Context, Overlay};
 use crate::detector::{self, Heard, SUSPECT_KEPT};
 use crate::gossip::doubts;
 use crate::ring::stabilize::{Answer, Ask, SUCCESSORS_WATCHED};
@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::probe;
+use quorate_kernel::ring::Closing;
 use quorate_kernel::time::Time;
 
 /// Compare with one random host: each 5 s.
@@ -19,8 +20,6 @@ const UNIFY: u64 = 20;
 /// Store what has changed, and tell of a changed load: each 5 s and 10 s.
 const STORE: u64 = 10;
 const LOAD: u64 = 20;
-/// Consider the balance of the ring: each minute.
-const BALANCE: u64 = 120;
 /// The most records stored in one period.
 const STORED_MAX: usize = 256;
 
@@ -30,6 +29,10 @@ impl Overlay {
             return;
         }
         cx.fx.arm(Timer::Period, cx.now + detector::PERIOD);
+        if self.state.shutdown.stage() != Closing::No {
+            // Others fall silent now because they were told to.
+            return;
+        }
         self.state.periods += 1;
         let periods = self.state.periods;
         let is_turn = |every: u64, phase: u64| periods % every == phase;
@@ -54,8 +57,11 @@ impl Overlay {
         if is_turn(LOAD, 4) {
             self.tell_load(cx);
         }
-        if is_turn(BALANCE, 5) && self.settings.balance {
-            self.rebalance(cx);
+        if let Some(every) = self.look_periods() {
+            self.spread_weights(cx);
+            if is_turn(every, 5 % every) {
+                self.look_at_balance(cx);
+            }
         }
     }
 
@@ -170,17 +176,6 @@ impl Overlay {
         {
             self.revise(|record| record.load = load, cx);
         }
-    }
-
-    /// Moves one of the own tokens if the load asks for it.
-    fn rebalance(&mut self, cx: &mut Context<'_>) {
-        let own = Arc::clone(&self.state.own().record);
-        let all =
-            self.state.hosts.iter().filter(|news| Self::is_up(news)).map(|news| &*news.record);
-        let Some(change) = balance::decide(&own, &all.collect::<Vec<_>>()) else { return };
-        let tokens: Arc<[u64]> = change.apply(&own.tokens).into();
-        self.revise(|record| record.tokens = tokens, cx);
-        self.store(cx.me.node, cx);
     }
 }
 

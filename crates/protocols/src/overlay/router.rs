@@ -58,8 +58,15 @@ impl Overlay {
         state.is_announce_armed = false;
         state.announced_at = Some(cx.now);
         state.ring_version += 1;
-        let hosts: Vec<RingHost> = state.hosts.iter().map(ring_host).collect();
-        cx.fx.announce_ring(Arc::new(Ring::new(state.ring_version, hosts)));
+        cx.fx.announce_ring(Arc::new(self.ring()));
+    }
+
+    /// The ring as this node believes it to be now.
+    pub(super) fn ring(&self) -> Ring {
+        let hosts: Vec<RingHost> = self.state.hosts.iter().map(ring_host).collect();
+        let mut ring = Ring::new(self.state.ring_version, hosts);
+        ring.closing = self.state.shutdown.stage();
+        ring
     }
 
     /// Every token of a host that lives.

@@ -1,6 +1,8 @@
 //! What the overlay of a node knows.
 
 use super::message::Message;
+use super::shutdown::Shutdown;
+use super::weights::Known;
 use super::{Context, Overlay};
 use crate::detector::Detector;
 use crate::gossip::cyclon::{Cyclon, Peer};
@@ -56,7 +58,9 @@ pub(super) struct State {
     pub started_at: Time,
     /// Whether any other host was heard in this start.
     pub is_joined: bool,
+    pub known: Known,
     pub counters: Counters,
+    pub shutdown: Shutdown,
 }
 
 impl State {
@@ -80,7 +84,9 @@ impl State {
             periods: 0,
             started_at: now,
             is_joined: false,
+            known: Known::default(),
             counters: Counters::default(),
+            shutdown: Shutdown::default(),
         }
     }
 

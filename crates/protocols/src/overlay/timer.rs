@@ -9,6 +9,8 @@ pub enum Timer {
     Rumours,
     /// The ring that was held back may be announced.
     Announce,
+    /// A shutdown goes on.
+    Shutdown,
 }
 
 impl quorate_kernel::process::Timer for Timer {
@@ -17,10 +19,13 @@ impl quorate_kernel::process::Timer for Timer {
             Timer::Period => 0,
             Timer::Rumours => 1,
             Timer::Announce => 2,
+            Timer::Shutdown => 3,
         }
     }
 
     fn from_code(code: u32) -> Option<Timer> {
-        [Timer::Period, Timer::Rumours, Timer::Announce].get(code as usize).copied()
+        [Timer::Period, Timer::Rumours, Timer::Announce, Timer::Shutdown]
+            .get(code as usize)
+            .copied()
     }
 }

@@ -3,6 +3,7 @@
 use super::ballot::Ballot;
 use super::message::{Accepted, Promise};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::view::{Change, View, ViewId};
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +67,7 @@ impl Acceptor {
         let is_open = installed.id == asked;
         // The paper accepts only above the promise (Algorithm 2 line 7), but line 3 has raised the
         // promise to this very ballot: nothing would ever be accepted.
-        let is_new = ballot != self.promised || !cfg!(quorate_mutant = "accept_needs_greater");
+        let is_new = ballot != self.promised || !mutant!("accept_needs_greater");
         let ok = is_open && self.may_take(ballot) && is_new && installed.after(&change).is_some();
         if ok {
             self.promised = ballot;
@@ -104,7 +105,7 @@ impl Acceptor {
     }
 
     fn may_take(&self, ballot: Ballot) -> bool {
-        cfg!(quorate_mutant = "stale_promise") || ballot >= self.promised
+        mutant!("stale_promise") || ballot >= self.promised
     }
 }
 

@@ -6,6 +6,7 @@ use super::step::Step;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::view::{Change, View, ViewId};
 
@@ -80,7 +81,7 @@ impl Proposer {
         if !self.consent(from) {
             return Step::Nothing;
         }
-        let found = found.filter(|_| !cfg!(quorate_mutant = "decide_without_quorum_value"));
+        let found = found.filter(|_| !mutant!("decide_without_quorum_value"));
         let change = found.map_or(self.want, |(_, change)| change);
         if change != self.want {
             probe!("reconfigure/adopted");

@@ -18,6 +18,7 @@
 //! | `ring NODE TOKEN:HOST[:suspected or :leaving or :left]…` | the node, or `all`, now believes this of the ring |
 //! | `read NODE KEY [of COUNT]`, `write NODE KEY VALUE [after NUMBER]`, `remove NODE KEY after NUMBER` | the same for siblings; the context is of the so-manieth request |
 //! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good |
+//! | `closing NODE TOKEN:HOST…` | the same, and that the cluster is being shut down |
 //! | `explain NODE KEY` | an operator asks how a get is served |
 //! | `run SPAN` | time passes in small steps, everything arrives |
 //! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
@@ -28,7 +29,7 @@ use super::{Scripted, siblings};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::Operation;
-use quorate_kernel::ring::{RingHost, Standing};
+use quorate_kernel::ring::{Closing, RingHost, Standing};
 use quorate_kernel::time::Span;
 use std::borrow::ToOwned;
 use std::string::{String, ToString};
@@ -151,7 +152,8 @@ fn node_command<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
         ["split", node, version, at] => {
             world.split(number(node)?, number(version)?, position(at)?);
         }
-        ["ring", node, hosts @ ..] => announce(world, node, hosts)?,
+        ["ring", node, hosts @ ..] => announce(world, node, hosts, Closing::No)?,
+        ["closing", node, hosts @ ..] => announce(world, node, hosts, Closing::Finishing)?,
         ["explain", node, key] => world.explain(number(node)?, bytes(key)?, DEADLINE),
         ["run", time] => {
             for _ in 0..span(time)?.0.div_ceil(STEP.0) {
@@ -252,12 +254,17 @@ fn matching<P: Scripted>(world: &World<P>, pattern: &[&str]) -> Done<Vec<usize>>
     if places.is_empty() { Err("no such message is in flight".to_owned()) } else { Ok(places) }
 }
 
-fn announce<P: Scripted>(world: &mut World<P>, node: &str, hosts: &[&str]) -> Done {
+fn announce<P: Scripted>(
+    world: &mut World<P>,
+    node: &str,
+    hosts: &[&str],
+    closing: Closing,
+) -> Done {
     let hosts = hosts.iter().map(|word| host(word)).collect::<Done<Vec<_>>>()?;
     let all = (1..=world.count()).filter(|id| node == "all" || *id == number(node).unwrap_or(0));
     for id in all.collect::<Vec<_>>() {
         if world.is_up(id) {
-            world.announce(id, &hosts);
+            world.announce(id, &hosts, closing);
         }
     }
     Ok(())

@@ -54,14 +54,7 @@ pub(crate) fn incarnation(who: Incarnation) -> String {
 }
 
 pub(super) fn show_note(note: &Note) -> String {
-    match note {
-        Note::ViewInstalled(view) => {
-            let members: Vec<String> =
-                view.members().iter().map(|node| node.0.to_string()).collect();
-            format!("announces v{}({})", view.id.version, members.join(" "))
-        }
-        other => format!("announces {other:?}"),
-    }
+    format!("announces {note:?}")
 }
 
 pub(super) fn show_operation(operation: &Operation) -> String {
@@ -108,5 +101,6 @@ pub(super) fn show_outcome(outcome: &Outcome) -> String {
             format!("siblings [{}]", values.join(" "))
         }
         Outcome::Causal(Told::Stored { .. }) => "stored".to_owned(),
+        Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),
     }
 }

@@ -13,7 +13,7 @@ use quorate_kernel::effects::{Effect, Effects, Recipients, Release};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Context, Recovery, Request};
-use quorate_kernel::ring::{Ring, RingHost};
+use quorate_kernel::ring::{Closing, Ring, RingHost};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time, WallTime};
@@ -207,9 +207,10 @@ impl<P: Scripted> World<P> {
     }
 
     /// A node's belief of the ring changes.
-    pub fn announce(&mut self, id: u64, hosts: &[RingHost]) {
-        let ring = Arc::new(Ring::new(self.now.0, hosts.to_vec()));
-        self.step(id, |process, cx| process.on_ring(&ring, cx));
+    pub fn announce(&mut self, id: u64, hosts: &[RingHost], closing: Closing) {
+        let mut ring = Ring::new(self.now.0, hosts.to_vec());
+        ring.closing = closing;
+        self.step(id, |process, cx| process.on_ring(&Arc::new(ring), cx));
         self.settle();
     }
 

@@ -10,11 +10,13 @@
 //! | [`health`] | `/livez`, `/readyz`, `/healthz`, `/startupz` |
 //! | [`exposition`] | `/metrics` |
 //! | [`status`] | `/status` |
-//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/drain`, `/control/remove`, `/dev/faults` |
+//! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/...`, `/dev/faults` |
+//! | `holds` | `/holds` |
 //! | `join` | `/join` |
 
 pub mod exposition;
 pub mod health;
+mod holds;
 mod join;
 mod operate;
 pub mod status;
@@ -38,6 +40,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// How long clients may take for the last answers when the door closes.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What the door answers from.
 pub struct Door {
@@ -78,10 +83,20 @@ impl Admin {
         let serve = async move {
             tokio::spawn(beside);
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let server = axum::serve(listener, router(Arc::new(door))).into_future();
+            let (parting, mut has_parted) = tokio::sync::watch::channel(());
+            let stopped = async move {
+                drop(stopped.await);
+                drop(parting);
+            };
+            let server = axum::serve(listener, router(Arc::new(door)));
+            let server = server.with_graceful_shutdown(stopped).into_future();
+            let too_late = async move {
+                drop(has_parted.changed().await);
+                tokio::time::sleep(FAREWELL).await;
+            };
             tokio::select! {
                 result = server => result,
-                _ = stopped => Ok(()),
+                () = too_late => Ok(()),
             }
         };
         let run = move || {
@@ -125,6 +140,7 @@ fn router(door: Arc<Door>) -> Router {
     let changes = Router::new()
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))
+        .route("/control/shutdown", post(operate::shutdown))
         .route("/join", post(join::join))
         .route("/dev/faults", post(operate::faults))
         .layer(from_fn(operate::no_browsers));
@@ -139,6 +155,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/ring", get(operate::ring))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
+        .route("/holds", get(holds::holds))
         .with_state(door)
 }
 
@@ -202,6 +219,7 @@ mod tests {
         assert_eq!(status["host"], 1);
         assert_eq!(ask("/ring").status, 503, "there is no core thread");
         assert_eq!(ask("/explain").status, 400);
+        assert_eq!((ask("/holds").status, ask("/holds?node=ff").status), (400, 400));
         assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
         let join = |bytes: [u8; 32], protocol: u8| {
             let (address, path) =
@@ -220,6 +238,8 @@ mod tests {
         };
         assert_eq!(change("/control/drain", &[]), 400, "of which host is not said");
         assert_eq!(change("/control/remove?node=1", &[]), 503, "there is no core thread");
+        assert_eq!(change("/control/shutdown?force=maybe", &[]), 400);
+        assert_eq!(change("/control/shutdown", &[]), 503, "there is no core thread");
         assert_eq!(change("/control/remove?node=1", &[("origin", "http://page")]), 403);
         assert_eq!(change("/dev/faults", &[]), 403, "only hosts of dev take faults");
         let address = admin.address();

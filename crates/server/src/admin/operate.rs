@@ -19,13 +19,15 @@ use std::time::Duration;
 
 /// How much longer than the lanes may take the door waits for the core thread.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long a shutdown may take: longer than the overlay waits for anybody.
+const SHUTDOWN: Duration = Duration::from_secs(30);
 /// The longest delay that frames can be given on purpose.
 const DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// The parameters of a request, decoded.
 pub(super) type Pairs = Query<Vec<(String, String)>>;
 
-fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
+pub(super) fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
     pairs.0.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str())
 }
 
@@ -50,15 +52,24 @@ pub(super) async fn no_browsers(request: Request, next: Next) -> Response {
 
 /// Asks the core thread; a response that says so if it does not answer.
 pub(super) async fn ask(door: &Door, question: Question) -> Result<Reply, Response> {
-    let within = door.timeout + GRACE;
+    let failed = |(status, why): (StatusCode, String)| failure(status, why);
+    ask_within(door, question, door.timeout + GRACE).await.map_err(failed)
+}
+
+/// Asks the core thread; a status and the reason if it does not answer.
+pub(super) async fn ask_within(
+    door: &Door,
+    question: Question,
+    within: Duration,
+) -> Result<Reply, (StatusCode, String)> {
     match tokio::time::timeout(within, door.questions.ask(question)).await {
-        Ok(Some(Reply::Refused(refusal))) => Err(failure(status_of(&refusal), refusal.to_string())),
-        Ok(Some(Reply::Unknown(what))) => Err(failure(StatusCode::NOT_FOUND, what)),
+        Ok(Some(Reply::Refused(refusal))) => Err((status_of(&refusal), refusal.to_string())),
+        Ok(Some(Reply::Unknown(what))) => Err((StatusCode::NOT_FOUND, what)),
         Ok(Some(reply)) => Ok(reply),
-        Ok(None) => Err(failure(StatusCode::SERVICE_UNAVAILABLE, "the host is stopping")),
+        Ok(None) => Err((StatusCode::SERVICE_UNAVAILABLE, String::from("the host is stopping"))),
         Err(_) => {
             let text = format!("the host did not answer within {} s", within.as_secs());
-            Err(failure(StatusCode::GATEWAY_TIMEOUT, text))
+            Err((StatusCode::GATEWAY_TIMEOUT, text))
         }
     }
 }
@@ -135,6 +146,23 @@ pub(super) async fn remove(State(door): State<Arc<Door>>, pairs: Pairs) -> Respo
     control(&door, &pairs, |host| Question::Remove { host }).await
 }
 
+/// `POST /control/shutdown[?force=true]`.
+pub(super) async fn shutdown(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let force = match parameter(&pairs, "force") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return failure(StatusCode::BAD_REQUEST, "force is true or false"),
+    };
+    match ask_within(&door, Question::Shutdown { force }, SHUTDOWN).await {
+        Ok(Reply::Closed(silent)) => {
+            let silent: Vec<String> = silent.iter().map(ToString::to_string).collect();
+            answer(StatusCode::OK, &json!({ "silent": silent }))
+        }
+        Ok(_) => unexpected(),
+        Err((status, why)) => failure(status, why),
+    }
+}
+
 async fn control(door: &Door, pairs: &Pairs, question: impl Fn(String) -> Question) -> Response {
     let Some(host) = parameter(pairs, "node") else {
         let text = "say which host: node=NODE, its node id, address or number";
@@ -183,7 +211,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.then(|| (0..text.len()).step_by(2).map(byte).collect())?
 }
 
-fn unexpected() -> Response {
+pub(super) fn unexpected() -> Response {
     failure(StatusCode::INTERNAL_SERVER_ERROR, "the host answered another question")
 }
 

@@ -15,8 +15,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 pub struct Target {
     /// The host: its node id, the address of its cluster door, or its number
     host: String,
-    /// The HTTP doors of hosts to ask; the first takes the order, and all say which groups they
-    /// know
+    /// The HTTP door of any host; of several, the first
     #[arg(long, env = "QUORATE_HTTP", value_delimiter = ',', default_value = "127.0.0.1:7412")]
     #[arg(value_name = "ADDRESS")]
     http: Vec<String>,
@@ -122,36 +121,67 @@ fn order(target: &Target, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// Waits until no group has the node as a member, and tells how far it has come.
+/// Waits until no group of the cluster has the node as a member, and tells how far it has come.
 fn finish(target: &Target, node: &str, done: &str) -> Result<(), Failure> {
     if target.no_wait {
         writeln!(stdout(), "noted; node {node} is on its way out")?;
         return Ok(());
     }
     let deadline = Instant::now() + target.timeout.0;
-    let mut last = None;
+    let mut last = String::new();
     loop {
-        let mut left = 0;
-        for address in &target.http {
-            left += groups_of(&ring(address)?, node);
-        }
-        if left == 0 {
+        let left = left(&holds(&target.http[0], node)?);
+        let Some(left) = left else {
             writeln!(stdout(), "node {node} is {done}")?;
             return Ok(());
-        }
-        if last != Some(left) {
-            writeln!(stderr(), "node {node} is a member of {left} groups")?;
-            last = Some(left);
-        }
+        };
         if Instant::now() >= deadline {
             let text = format!(
-                "node {node} is still a member of {left} groups after {}; it goes on, see \
-                 `quorate status`",
+                "node {node} {left} after {}; it goes on, see `quorate status`",
                 target.timeout
             );
             return Err(Failure::new(Code::Timeout, text));
         }
+        if last != left {
+            writeln!(stderr(), "node {node} {left}")?;
+            last = left;
+        }
         std::thread::sleep(AGAIN);
+    }
+}
+
+/// What all groups of the cluster say of a node.
+fn holds(address: &str, node: &str) -> Result<Value, Failure> {
+    let answer = http::get(address, &format!("/holds?node={node}"), Duration::from_secs(60))
+        .map_err(|error| Failure::of_connection(address, &error))?;
+    if answer.status != 200 {
+        return Err(Failure::failed(format!("{address}: {}", http::error_of(&answer))));
+    }
+    serde_json::from_str(&answer.body)
+        .map_err(|_| Failure::failed(format!("{address}: the answer is none")))
+}
+
+/// What a node still is in the way of leaving; none if nothing.
+fn left(holds: &Value) -> Option<String> {
+    let groups = holds["groups"].as_u64().unwrap_or(0);
+    let parts: Vec<String> = holds["unknown"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|part| {
+            let word = |name: &str| part[name].as_str().unwrap_or_default().to_owned();
+            format!(
+                "the groups of keyspace {} from {} on do not answer ({})",
+                word("keyspace"),
+                word("from"),
+                word("why")
+            )
+        })
+        .collect();
+    match (groups, parts.is_empty()) {
+        (0, true) => None,
+        (_, true) => Some(format!("is a member of {groups} groups")),
+        (_, false) => Some(format!("is a member of {groups} groups, and {}", parts.join(", "))),
     }
 }
 
@@ -177,5 +207,18 @@ mod tests {
         assert_eq!(groups_of(&ring, &NodeId(3).to_string()), 3);
         assert_eq!(groups_of(&ring, &NodeId(4).to_string()), 0);
         assert_eq!(groups_of(&Value::Null, "x"), 0);
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_taken_for_nothing() {
+        let unknown = serde_json::json!([{ "keyspace": "k", "from": "00", "why": "no quorum" }]);
+        let said = |groups: u64, unknown: &Value| {
+            left(&serde_json::json!({ "groups": groups, "unknown": unknown }))
+        };
+        let none = Value::Array(Vec::new());
+        assert_eq!(said(0, &none), None);
+        assert_eq!(said(2, &none).as_deref(), Some("is a member of 2 groups"));
+        let text = said(0, &unknown).expect("it cannot be said to be gone");
+        assert!(text.contains("keyspace k from 00 on do not answer (no quorum)"), "{text}");
     }
 }

@@ -6,11 +6,11 @@ use super::output::Output;
 use crate::admin::{Admin, Door, health};
 use crate::config::{Config, Environment, Loaded, Sources};
 use crate::metrics::{KeyspaceCells, Shared};
-use crate::ring::founding::ring_hosts;
+use crate::ring::founding::{self, ring_hosts};
 use crate::shutdown::Shutdown;
 use crate::{host, logging};
 use quorate_kernel::ring::RingHost;
-use quorate_store::{Directory, Identity};
+use quorate_store::{Directory, Identity, KeyspaceRecord};
 use rustix::process::{Pid, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{Write, stdout};
@@ -133,6 +133,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let directory = Directory::open(&config.node.data, None)?;
     let identity = directory.identity();
     logging::set_node(&identity.node.to_string());
+    check_views(&config, identity)?;
     let hosts = hosts(&config, identity)?;
     let shared = Arc::new(shared(identity, &directory));
     let shutdown = Arc::new(Shutdown::default());
@@ -167,7 +168,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         cluster: config.cluster.bind,
         hosts,
         questions: inbox,
-        balance: config.cluster.balance,
+        balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
         clients_max: config.resp.clients_max as usize,
@@ -188,6 +189,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Err(error) => tracing::error!(event = "host_failed", %error),
     }
     Ok(result?)
+}
+
+/// A keyspace without consistent quorums is served only where that was asked for: nothing of what
+/// this project promises holds there.
+fn check_views(config: &Config, identity: &Identity) -> Result<(), Failure> {
+    let is_static = |record: &&KeyspaceRecord| founding::has_static_views(record);
+    let Some(record) = identity.keyspaces.iter().find(is_static) else { return Ok(()) };
+    if config.dev.unsafe_static_views {
+        tracing::warn!(event = "static_views", keyspace = record.name, "it is not linearizable");
+        return Ok(());
+    }
+    let text = format!(
+        "keyspace `{}` has no consistent quorums ({}): it was made by `quorate lab` for a \
+         measurement and is not linearizable; this host does not serve it",
+        record.name,
+        founding::STATIC_VIEWS
+    );
+    Err(Failure::new(Code::CheckFailed, text))
 }
 
 /// The hosts of the directory, where the configuration or else the identity says they are.
@@ -298,6 +317,8 @@ fn text_of(line: &ReadyLine, is_json: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provision::{self, Doors, KeyspaceSpec, Plan};
+    use quorate_kernel::storage::Durability;
 
     #[test]
     fn the_ready_line_reads_back() {
@@ -317,6 +338,33 @@ mod tests {
         );
         assert_eq!(serde_json::from_str::<ReadyLine>(&json).expect("its own form"), line);
         assert!(text_of(&line, false).contains("resp 127.0.0.1:7423"));
+    }
+
+    #[test]
+    fn a_keyspace_without_consistent_quorums_is_served_to_measurements_alone() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let mut spec = KeyspaceSpec { name: String::from("bare"), ..KeyspaceSpec::standard() };
+        let mut found = |static_views, name: &str| {
+            spec.static_views = static_views;
+            let plan = Plan {
+                hosts: vec![Doors::on_this_machine(7400, 1).expect("free ports")],
+                zones: Vec::new(),
+                tokens: 1,
+                keyspaces: vec![KeyspaceSpec::standard(), spec.clone()],
+                durability: Durability::Memory,
+            };
+            provision::write(&plan, &place.path().join(name)).expect("an empty place")
+        };
+        let (usual, bare) = (found(false, "usual"), found(true, "bare"));
+        let mut config = Config::default();
+        assert!(check_views(&config, &usual).is_ok());
+        let refused = check_views(&config, &bare).expect_err("refused");
+        assert!(refused.to_string().contains("`bare` has no consistent quorums"), "{refused}");
+        config.dev.unsafe_static_views = true;
+        assert!(check_views(&config, &bare).is_ok());
+        let catalog = founding::catalog(&bare).expect("it was checked when written");
+        let flags: Vec<bool> = catalog.keyspaces.iter().map(|one| one.static_views).collect();
+        assert_eq!(flags, [false, true]);
     }
 
     #[test]

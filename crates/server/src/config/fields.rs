@@ -108,9 +108,18 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "cluster.balance",
         shape: Shape::Flag,
-        doc: "Whether this host moves, adds and gives up tokens to even out the load of the ring.",
+        doc: "Whether this host moves, adds and gives up tokens to even out the load of the ring.\n\
+              It works only if every host does.",
         set: |config, text| assign(&mut config.cluster.balance, text),
         show: |config| config.cluster.balance.to_string(),
+    },
+    Field {
+        path: "cluster.balance_every",
+        shape: Shape::Text,
+        doc: "How often this host looks at the load of all hosts to even it out. One change of\n\
+              one host's tokens takes at least two looks.",
+        set: |config, text| assign(&mut config.cluster.balance_every, text),
+        show: |config| config.cluster.balance_every.to_string(),
     },
     Field {
         path: "cluster.transfer_rate",
@@ -191,6 +200,15 @@ pub const FIELDS: &[Field] = &[
         doc: "Whether `quorate dev ctl` may have this host drop and delay frames.",
         set: |config, text| assign(&mut config.dev.faults, text),
         show: |config| config.dev.faults.to_string(),
+    },
+    Field {
+        path: "dev.unsafe_static_views",
+        shape: Shape::Flag,
+        doc: "Whether this host serves keyspaces without consistent quorums, which lose and bring\n\
+              back writes when hosts come, go or fail. `quorate lab` makes such keyspaces to\n\
+              measure what consistent quorums cost, and sets this itself; never set it.",
+        set: |config, text| assign(&mut config.dev.unsafe_static_views, text),
+        show: |config| config.dev.unsafe_static_views.to_string(),
     },
 ];
 

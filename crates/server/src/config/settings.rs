@@ -57,6 +57,8 @@ pub struct Cluster {
     pub advertise: Addresses,
     /// Whether it moves, adds and gives up tokens to even out the load.
     pub balance: bool,
+    /// How often it looks at the load for that.
+    pub balance_every: Length,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: Size,
 }
@@ -104,6 +106,8 @@ pub struct Log {
 pub struct Dev {
     /// Whether frames to other hosts may be dropped and delayed on purpose.
     pub faults: bool,
+    /// Whether keyspaces without consistent quorums are served, which are not linearizable.
+    pub unsafe_static_views: bool,
 }
 
 const fn loopback(port: u16) -> SocketAddr {
@@ -128,6 +132,7 @@ impl Default for Config {
                 addresses: Addresses::default(),
                 advertise: Addresses::default(),
                 balance: false,
+                balance_every: Length(Duration::from_secs(60)),
                 transfer_rate: Size(0),
             },
             http: Http { bind: loopback(HTTP_PORT) },
@@ -140,7 +145,7 @@ impl Default for Config {
             },
             limits: Limits { request_timeout: Length(Duration::from_secs(5)) },
             log: Log { level: LogLevel::Info, format: LogFormat::Auto },
-            dev: Dev { faults: false },
+            dev: Dev { faults: false, unsafe_static_views: false },
         }
     }
 }

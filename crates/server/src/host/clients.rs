@@ -1,17 +1,17 @@
 //! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
 
 use super::io::{self, Progress};
+use super::launch::Launch;
 use super::mark;
 use super::token::{CLIENT, token};
-use crate::metrics::{Ending, Kind, RejectReason, Shared};
+use crate::metrics::{Ending, RejectReason, Shared};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
-use quorate_doors::resp::{self, Clock, Requests, Session};
-use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_doors::resp::{self, Clock, Session};
+use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
-use quorate_kernel::operation::{Operation, Outcome};
-use quorate_kernel::process::Request;
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use slab::Slab;
@@ -52,16 +52,6 @@ struct Client {
     parting_since: Option<Time>,
     /// When it last took replies, or had none waiting.
     took_at: Time,
-}
-
-/// An operation that was handed to the node.
-struct InFlight {
-    client: usize,
-    client_id: u64,
-    number: u32,
-    keyspace: usize,
-    kind: Kind,
-    began: Time,
 }
 
 /// All clients.
@@ -357,6 +347,11 @@ impl Clients {
         }
     }
 
+    /// Whether nothing is in hand for any client.
+    pub fn is_idle(&self) -> bool {
+        self.launch.in_flight.is_empty()
+    }
+
     /// Whether every client was closed.
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
@@ -372,54 +367,5 @@ fn queue(flag: &mut bool, list: &mut VecDeque<usize>, key: usize) {
     if !*flag {
         *flag = true;
         list.push_back(key);
-    }
-}
-
-/// What an operation needs on its way to the node.
-struct Launch {
-    in_flight: Slab<InFlight>,
-    timeout: Span,
-    door: Arc<resp::Shared>,
-}
-
-impl Launch {
-    fn starter<'a>(
-        &'a mut self,
-        client: usize,
-        client_id: u64,
-        now: Time,
-        inputs: &'a mut Vec<Input>,
-    ) -> Starter<'a> {
-        let deadline = now + self.timeout;
-        let (in_flight, door) = (&mut self.in_flight, &*self.door);
-        Starter { in_flight, inputs, door, client, client_id, now, deadline }
-    }
-}
-
-/// Turns the operations a session starts into inputs of the node.
-struct Starter<'a> {
-    in_flight: &'a mut Slab<InFlight>,
-    inputs: &'a mut Vec<Input>,
-    door: &'a resp::Shared,
-    client: usize,
-    client_id: u64,
-    now: Time,
-    deadline: Time,
-}
-
-impl Requests for Starter<'_> {
-    fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
-        let keyspaces = self.door.keyspaces();
-        let keyspace = keyspaces.iter().position(|keyspace| keyspace.lane == lane);
-        let ticket = self.in_flight.insert(InFlight {
-            client: self.client,
-            client_id: self.client_id,
-            number,
-            keyspace: keyspace.expect("a session starts operations on the door's keyspaces"),
-            kind: Kind::of(&operation),
-            began: self.now,
-        });
-        let request = Request { operation, deadline: self.deadline };
-        self.inputs.push(Input::Request { lane, ticket: Ticket(ticket as u64), request });
     }
 }

@@ -4,10 +4,11 @@ use super::clients::Clients;
 use super::desk::{Desk, Sight};
 use super::disk::{self, Disk};
 use super::handshake::{Hello, settings_hash};
+use super::io::listen;
 use super::links::Links;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
-use crate::metrics::{DoorAddresses, RejectReason, Shared};
+use crate::metrics::{DoorAddresses, RejectReason, Shared, Stage};
 use crate::ring::founding;
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
@@ -17,7 +18,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::storage::Batch;
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Frame;
@@ -27,7 +28,6 @@ use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
 use quorate_store::{Directory, HostRecord};
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -202,6 +202,7 @@ impl Core {
             self.take_inputs()?;
             self.turns()?;
             self.clients.flush(self.clock, &mut self.inputs);
+            self.close_with_cluster();
             self.tend_links();
             self.links.flush();
             if self.tended.elapsed() >= TEND_EVERY {
@@ -209,6 +210,23 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Ends with all other hosts, once all are told to.
+    fn close_with_cluster(&mut self) {
+        match self.desk.closing() {
+            Closing::No => return,
+            Closing::Finishing if self.shared.stage() == Stage::Stopping => {}
+            Closing::Finishing => self.shared.stopping(),
+            Closing::Over if self.shutdown.is_requested() => {}
+            Closing::Over => {
+                tracing::info!(event = "host_stopping", "the whole cluster is shut down");
+                self.shutdown.request();
+            }
+        }
+        if self.clients.is_idle() {
+            self.desk.tell_idle(self.clock.now, &mut self.inputs);
+        }
     }
 
     fn tend_links(&mut self) {
@@ -368,19 +386,6 @@ impl Core {
         let is_late = |since: Instant| since.elapsed() >= FAREWELL;
         self.stopping_since.is_some_and(|since| self.clients.is_empty() || is_late(since))
     }
-}
-
-fn listen(
-    poll: &Poll,
-    door: &'static str,
-    address: SocketAddr,
-    token: mio::Token,
-) -> Result<(TcpListener, SocketAddr), HostError> {
-    let refused = |source| HostError::Bind { door, address, source };
-    let mut listener = TcpListener::bind(address).map_err(refused)?;
-    let bound = listener.local_addr().map_err(refused)?;
-    poll.registry().register(&mut listener, token, Interest::READABLE).map_err(refused)?;
-    Ok((listener, bound))
 }
 
 fn wall() -> WallTime {

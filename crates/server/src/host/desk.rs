@@ -8,9 +8,10 @@ use bytes::Bytes;
 use quorate_doors::resp::Clock;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::operation::{Control, Explanation, Outcome, Refusal};
-use quorate_kernel::ring::Ring;
-use quorate_kernel::time::Span;
-use quorate_node::catalog::Catalog;
+use quorate_kernel::ring::{Closing, Ring};
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::{Span, Time};
+use quorate_node::catalog::{Catalog, Keyspace};
 use quorate_node::node::Node;
 use quorate_node::pump::Input;
 use slab::Slab;
@@ -36,6 +37,13 @@ pub enum Question {
         /// The key.
         key: Bytes,
     },
+    /// Which group holds a position.
+    Examine {
+        /// The keyspace.
+        keyspace: String,
+        /// The position.
+        position: u64,
+    },
     /// Have a host hand over all it holds, or take part again.
     Drain {
         /// Its node id, address or number.
@@ -48,6 +56,11 @@ pub enum Question {
         /// Its node id, address or number.
         host: String,
     },
+    /// Have all hosts end at one time.
+    Shutdown {
+        /// Although that loses what keyspaces keep in memory alone.
+        force: bool,
+    },
     /// Replace the faults that frames to other hosts meet.
     Faults(BTreeMap<NodeId, Fault>),
 }
@@ -59,6 +72,8 @@ pub enum Reply {
     Ring(Box<Report>),
     /// How a read was served.
     Explained(Box<Explanation>),
+    /// The cluster ends, but for these nodes: they were not reached.
+    Closed(Vec<NodeId>),
     /// It was done: the overlay knows, or the faults are in force.
     Done,
     /// It was refused.
@@ -111,6 +126,8 @@ pub(super) struct Desk {
     pending: Slab<oneshot::Sender<Reply>>,
     /// What this host believes of the ring.
     ring: Arc<Ring>,
+    /// Whether the overlay was told that nothing is in hand for clients any more.
+    has_told_idle: bool,
     /// The hosts that have numbers.
     numbers: Vec<(NodeId, u32)>,
     timeout: Span,
@@ -135,12 +152,33 @@ impl Desk {
     ) -> Desk {
         // The queue is made for one desk, so nothing else has set it.
         let _ = inbox.questions.wake.set(Box::new(wake));
-        Desk { inbox, pending: Slab::new(), ring: Arc::new(ring), numbers, timeout }
+        Desk {
+            inbox,
+            pending: Slab::new(),
+            ring: Arc::new(ring),
+            has_told_idle: false,
+            numbers,
+            timeout,
+        }
     }
 
     /// Takes what the node believes of the ring from now on.
     pub fn set_ring(&mut self, ring: &Arc<Ring>) {
         self.ring = Arc::clone(ring);
+    }
+
+    /// How far a shutdown of the whole cluster is here.
+    pub fn closing(&self) -> Closing {
+        self.ring.closing
+    }
+
+    /// Tells the overlay, once, that nothing is in hand for clients any more.
+    pub fn tell_idle(&mut self, now: Time, inputs: &mut Vec<Input>) {
+        if !std::mem::replace(&mut self.has_told_idle, true) {
+            let (lane, control) = (LaneId::OVERLAY, Control::Idle);
+            // It is not answered.
+            inputs.push(Input::Control { lane, ticket: Ticket(u64::MAX), control, deadline: now });
+        }
     }
 
     /// Answers the questions that have arrived, or hands them to a lane.
@@ -166,6 +204,10 @@ impl Desk {
                 let lane = lane_of(sight.catalog, &keyspace)?;
                 Ok((lane, Control::Explain { key }))
             }
+            Question::Examine { keyspace, position } => {
+                let lane = lane_of(sight.catalog, &keyspace)?;
+                Ok((lane, Control::Examine { position }))
+            }
             Question::Drain { host, undo } => {
                 let node = self.node_of(&host)?;
                 Ok((LaneId::OVERLAY, Control::Drain { node, undo }))
@@ -173,6 +215,10 @@ impl Desk {
             Question::Remove { host } => {
                 Ok((LaneId::OVERLAY, Control::Remove { node: self.node_of(&host)? }))
             }
+            Question::Shutdown { force } => match lost(sight.catalog) {
+                Some(why) if !force => Err(Reply::Refused(Refusal::Membership { why })),
+                _ => Ok((LaneId::OVERLAY, Control::Shutdown)),
+            },
             Question::Faults(table) => {
                 sight.links.faults().set(table);
                 Err(Reply::Done)
@@ -203,6 +249,7 @@ impl Desk {
         let reply = match outcome {
             Outcome::Explained(explanation) => Reply::Explained(explanation),
             Outcome::Refused(refusal) => Reply::Refused(refusal),
+            Outcome::Closed { silent } => Reply::Closed(silent),
             _ => Reply::Done,
         };
         // Whoever asked may have gone.
@@ -242,6 +289,20 @@ impl Desk {
             Reply::Unknown(format!("no host {host}; the ring has {}", known.join(", ")))
         })
     }
+}
+
+/// What is lost when all hosts end at one time, if anything is.
+fn lost(catalog: &Catalog) -> Option<String> {
+    let is_lost = |keyspace: &&Keyspace| keyspace.durability == Durability::Memory;
+    let names = catalog.keyspaces.iter().filter(is_lost).map(|keyspace| keyspace.name.as_str());
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "all that is in {} would be lost, since these keyspaces are kept in memory alone; \
+             order it all the same with --force",
+            names.join(", ")
+        )
+    })
 }
 
 fn lane_of(catalog: &Catalog, name: &str) -> Result<LaneId, Reply> {

@@ -3,11 +3,17 @@
 use super::Options;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Span;
 use quorate_node::catalog::Catalog;
+use quorate_node::factory::overlay::weights::Balance;
 use quorate_node::factory::{Pace, overlay};
 use quorate_node::lanes::{LaneSpec, lanes};
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// How often the load is told between two looks at it, and how often at most.
+const WEIGHED_IN_LOOK: u32 = 2;
+const WEIGH_MIN: Span = Span::millis(500);
 
 /// The lanes of this host's node, each in the condition in which the directory found it.
 pub(super) fn of(catalog: &Catalog, options: &Options, cluster: SocketAddr) -> Vec<LaneSpec> {
@@ -16,7 +22,11 @@ pub(super) fn of(catalog: &Catalog, options: &Options, cluster: SocketAddr) -> V
         false => Recovery::Forgot,
     };
     let overlay = overlay_of(catalog, options, cluster);
-    let pace = Pace { transfer_bytes_per_second: options.transfer_rate, ..Pace::default() };
+    let mut pace = Pace { transfer_bytes_per_second: options.transfer_rate, ..Pace::default() };
+    if let Some(look) = options.balance {
+        pace.linearizable.is_weighing = true;
+        pace.linearizable.weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
+    }
     lanes(overlay, catalog, pace, recovery)
 }
 
@@ -32,8 +42,12 @@ fn overlay_of(catalog: &Catalog, options: &Options, cluster: SocketAddr) -> over
         tokens: mine.map_or_else(Vec::new, |host| host.tokens.clone()),
         hosts: hosts.clone(),
         replicas_max: replicas.max().unwrap_or(1),
-        balance: options.balance,
+        balance: options.balance.map(|look| Balance { look: span(look), ..Balance::default() }),
     }
+}
+
+fn span(duration: Duration) -> Span {
+    Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The shortest sync interval of the periodic keyspaces.

@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `core` | the loop |
-//! | `clients` | connections of RESP clients |
+//! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `desk`, `show` | what operators ask, and what lanes show |
@@ -15,7 +15,7 @@
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
 //! | `facts` | what the RESP door says of the host |
-//! | `io`, `token` | one read, one write; what an event is about |
+//! | `io`, `token` | doors, one read, one write; what an event is about |
 
 mod clients;
 mod core;
@@ -26,6 +26,7 @@ mod faults;
 mod handshake;
 mod io;
 mod lanes;
+mod launch;
 mod links;
 mod names;
 mod peers;
@@ -58,8 +59,9 @@ pub struct Options {
     pub hosts: Vec<RingHost>,
     /// What operators ask.
     pub questions: Inbox,
-    /// Whether the host evens out the load of the ring by its own tokens.
-    pub balance: bool,
+    /// How often the host looks whether the load of the ring should be evened out, if it takes part
+    /// in that.
+    pub balance: Option<Duration>,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: u64,
     /// When an operation must have been answered.

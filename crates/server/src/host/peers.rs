@@ -31,7 +31,10 @@ pub(super) struct Peer {
     /// Where the address leads; none until its name was looked up.
     pub resolved: Option<SocketAddr>,
     pub link: Option<usize>,
+    /// The highest start it showed itself; 0 if it never came.
     highest: Start,
+    /// The highest start that the ring knows, which outlives this host's own restarts.
+    heard: Start,
     /// Which process showed the highest start.
     run: u64,
     pub dial_at: Instant,
@@ -112,6 +115,7 @@ impl Peers {
             resolved: None,
             link: None,
             highest: Start(0),
+            heard: Start(0),
             run: 0,
             dial_at: Instant::now() + patience,
             dial_after: DIAL_AFTER,
@@ -174,7 +178,9 @@ impl Peers {
             let index = found.unwrap_or_else(|| {
                 self.add(node, Arc::new(PeerCells::new(0, node, &host.address)))
             });
-            self.peers[index].is_listed = true;
+            let peer = &mut self.peers[index];
+            peer.is_listed = true;
+            peer.heard = peer.heard.max(host.who.start);
             self.look_for(index, &host.address);
         }
         if self.places.len() != before {
@@ -194,8 +200,9 @@ impl Peers {
             None => self.take_in(node)?,
         };
         let peer = &mut self.peers[index];
-        if hello.from.start < peer.highest {
-            let (found, seen) = (hello.from.start.0, peer.highest.0);
+        let seen = peer.highest.max(peer.heard);
+        if hello.from.start < seen {
+            let (found, seen) = (hello.from.start.0, seen.0);
             return Err(HelloError::Start { node, found, seen });
         }
         if hello.from.start == peer.highest && hello.run != peer.run {
@@ -324,6 +331,18 @@ mod tests {
         let older = peers.greet(&hello(2, 4, 49));
         assert_eq!(older, Err(HelloError::Start { node, found: 4, seen: 5 }));
         assert!(peers.greet(&hello(2, 6, 60)).is_ok(), "it was started again");
+    }
+
+    /// This host was started again since it last met the other one; the ring has not forgotten.
+    #[test]
+    fn an_old_disk_is_noticed_by_what_the_ring_knows() {
+        let mut peers = peers();
+        let mut hosts = ring(&[(2, "127.0.0.1:2", Standing::Up)]).hosts().to_vec();
+        hosts[0].who.start = Start(5);
+        peers.set_ring(&Ring::new(2, hosts));
+        let (node, old) = (NodeId(2), peers.greet(&hello(2, 4, 1)));
+        assert_eq!(old, Err(HelloError::Start { node, found: 4, seen: 5 }));
+        assert!(peers.greet(&hello(2, 5, 2)).is_ok());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Load on a cluster while something happens to it, and the parts of its time line.
 
 use crate::cli::exit::Failure;
-use quorate_bench::{Config, Extent, Interval, Report};
+use quorate_bench::{Config, Extent, Interval, Report, Spread};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,8 @@ pub struct Part {
     pub p99_ms: f64,
     /// The median of the pieces' 99th percentiles.
     pub p99_median_ms: f64,
+    /// About the 99th percentile of the whole part.
+    pub p99_whole_ms: f64,
     /// Operations that failed.
     pub errors: u64,
 }
@@ -62,10 +64,13 @@ impl Part {
         let operations: f64 = pieces.iter().map(|piece| count(piece)).sum();
         let mut p99s: Vec<f64> = pieces.iter().map(|piece| piece.p99_us / 1e3).collect();
         p99s.sort_by(f64::total_cmp);
+        let mut spread = Spread::default();
+        pieces.iter().for_each(|piece| spread.join(&piece.spread));
         Part {
             mean_ms: total / operations.max(1.0) / 1e3,
             p99_ms: p99s.last().copied().unwrap_or(0.0),
             p99_median_ms: p99s.get(p99s.len() / 2).copied().unwrap_or(0.0),
+            p99_whole_ms: spread.quantile_us(0.99) / 1e3,
             errors: pieces.iter().map(|piece| piece.errors).sum(),
         }
     }

@@ -15,8 +15,10 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Figures 3, 5, 6 and 7 run real hosts on this machine, which share its cores \
-                        with the load; figure 4 is simulated.\n\n\
-                        Example: quorate lab cats --quick --output /tmp/cats"
+                        with the load; figure 4 is simulated. All take about 20 minutes. Each is \
+                        written as soon as it is done, and can be repeated by itself; 6 and 7 come \
+                        from the same runs.\n\n\
+                        Example: quorate lab cats --figure 6,7 --output /tmp/cats"
 )]
 pub struct CatsArgs {
     /// The figures to repeat, once for each or with commas between; all if none is given
@@ -57,10 +59,14 @@ pub struct Size {
     pub bucket: Duration,
     /// Operations per second of figure 5.
     pub rate: u64,
-    /// How often A, B, B, A is run for figures 6 and 7.
-    pub rounds: usize,
-    /// How long each of those runs is.
+    /// How many rounds each row of figures 6 and 7 has at least.
+    pub rounds_min: usize,
+    /// How many it has at most.
+    pub rounds_max: usize,
+    /// How long each of their runs is.
     pub run: Duration,
+    /// What runs before it counts.
+    pub run_warm_up: Duration,
 }
 
 impl Size {
@@ -78,8 +84,10 @@ impl Size {
             step: Duration::from_secs(20),
             bucket: Duration::from_secs(1),
             rate: 2_000,
-            rounds: 4,
-            run: Duration::from_secs(2),
+            rounds_min: 24,
+            rounds_max: 250,
+            run: Duration::from_millis(100),
+            run_warm_up: Duration::from_millis(25),
         }
     }
 
@@ -97,8 +105,10 @@ impl Size {
             step: Duration::from_secs(4),
             bucket: Duration::from_millis(500),
             rate: 300,
-            rounds: 1,
-            run: Duration::from_millis(250),
+            rounds_min: 3,
+            rounds_max: 3,
+            run: Duration::from_millis(100),
+            run_warm_up: Duration::from_millis(20),
         }
     }
 }
@@ -154,10 +164,24 @@ fn origin(args: &CatsArgs) -> String {
         true => " These runs were so short that the numbers say nothing of speed.",
         false => "",
     };
+    let load = load_average(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default());
     format!(
         "Made by `quorate lab cats{figure}{quick}` on one machine of {cores} cores, which hosts, \
-         load generator and whatever else ran there shared.{small}"
+         load generator and whatever else ran there shared.{load}{small}"
     )
+}
+
+/// How busy the machine was before anything of this began, from `/proc/loadavg`; nothing if it is
+/// not told.
+fn load_average(text: &str) -> String {
+    let averages: Vec<&str> = text.split(' ').take(3).collect();
+    match averages[..] {
+        [one, five, fifteen] => format!(
+            " When it began, {one}, {five} and {fifteen} processes had been running or waiting, on \
+             average over the last 1, 5 and 15 minutes."
+        ),
+        _ => String::new(),
+    }
 }
 
 /// The list of the figures that are there.
@@ -171,7 +195,7 @@ fn index(args: &CatsArgs) -> String {
         (3, "latency against throughput as load grows, real hosts"),
         (4, "throughput as servers are added, simulated at measured costs"),
         (5, "latency while hosts join and leave, real hosts"),
-        (6, "the price of atomicity by value size, real hosts"),
+        (6, "the price of atomicity and of consistent quorums by value size, real hosts"),
         (7, "latency beside the eventual mode by value size, real hosts"),
     ] {
         if args.output.join(format!("fig{figure}.md")).exists() {
@@ -180,4 +204,16 @@ fn index(args: &CatsArgs) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_load_before_is_told_if_it_is_known() {
+        let told = load_average("0.52 1.20 2.03 2/311 4711\n");
+        assert!(told.contains("0.52, 1.20 and 2.03"), "{told}");
+        assert_eq!(load_average(""), "");
+    }
 }

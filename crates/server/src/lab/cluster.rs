@@ -47,15 +47,29 @@ impl Cluster {
     /// # Errors
     /// A port is taken, or a host did not start.
     pub fn start(port_base: u16, hosts: u32, specs: &[Spec<'_>]) -> Result<Cluster, Failure> {
+        let keyspaces = specs.iter().map(|spec| spec.parse::<KeyspaceSpec>());
+        let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(Failure::failed)?;
+        Cluster::with(port_base, hosts, keyspaces)
+    }
+
+    /// The same, with keyspaces that no text describes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with(
+        port_base: u16,
+        hosts: u32,
+        keyspaces: Vec<KeyspaceSpec>,
+    ) -> Result<Cluster, Failure> {
         let place = tempfile::tempdir()?;
         let data = place.path().join("data");
         let doors = (1..=hosts).map(|number| Doors::on_this_machine(port_base, number));
-        let keyspaces = specs.iter().map(|spec| spec.parse::<KeyspaceSpec>());
+        let is_static = keyspaces.iter().any(|spec| spec.static_views);
         let plan = Plan {
             hosts: doors.collect::<Result<_, _>>()?,
             zones: Vec::new(),
             tokens: 1,
-            keyspaces: keyspaces.collect::<Result<_, _>>().map_err(Failure::failed)?,
+            keyspaces,
             durability: Durability::Memory,
         };
         provision::write(&plan, &data)?;
@@ -63,6 +77,7 @@ impl Cluster {
         let mut dev = Command::new(std::env::current_exe()?)
             .args(["dev", "--format", "json", "--data"])
             .arg(&data)
+            .args(["--set", &format!("dev.unsafe_static_views={is_static}")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -207,6 +222,21 @@ impl Cluster {
     /// A host does not answer.
     pub fn moved_bytes(&self) -> Result<u64, Failure> {
         self.numbers.iter().map(|number| self.moved_bytes_of(*number)).sum()
+    }
+
+    /// Keys, and bytes of records, that all hosts have fetched from others so far.
+    ///
+    /// # Errors
+    /// A host does not answer.
+    pub fn moved(&self) -> Result<(u64, u64), Failure> {
+        let mut moved = (0, 0);
+        for number in &self.numbers {
+            let status = self.status(*number)?;
+            let state = &status["keyspaces"][0]["state"];
+            moved.0 += number_in(&state["moved_keys"]).unwrap_or(0);
+            moved.1 += number_in(&state["moved_bytes"]).unwrap_or(0);
+        }
+        Ok(moved)
     }
 
     /// Bytes of records that one host has fetched from others so far.

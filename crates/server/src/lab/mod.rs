@@ -13,6 +13,7 @@
 //! | [`paired`], [`price`] | Fig. 6 and 7: the price of atomicity, by paired runs |
 //! | [`stamps`] | what the stamps of consistent quorums cost, by counting |
 //! | [`moved`], [`killed`] | one host joins, is drained or is killed under load, step by step |
+//! | [`copy`] | the plain copy that a move is measured against |
 //! | [`background`] | load while something happens to the cluster |
 //! | [`statistics`] | means and their confidence intervals |
 //! | [`cluster`] | a real cluster for a measurement |
@@ -22,6 +23,7 @@ pub mod background;
 pub mod calibrate;
 pub mod cats;
 pub mod cluster;
+pub mod copy;
 pub mod elastic;
 pub mod killed;
 pub mod load;

@@ -1,14 +1,15 @@
 //! One host joins, or is drained, under load: what clients see, and how long the move takes beside
-//! a plain copy of as many bytes.
+//! a plain copy of the same records.
 
 use super::background::{Part, load, under_load};
 use super::cluster::Cluster;
+use super::copy::{loopback_seconds, store_seconds};
 use super::page::{Table, fixed};
 use crate::cli::exit::Failure;
 use crate::dev::ctl::Order;
 use quorate_bench::{Config, Pace, Report, Workload};
-use std::io::{Read, Write, stdout};
-use std::net::{TcpListener, TcpStream};
+use quorate_kernel::storage::Durability;
+use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 
 /// The size of every value.
@@ -17,8 +18,6 @@ pub const VALUE_BYTES: usize = 1024;
 const CONNECTIONS: usize = 32;
 /// How long a move may take at most.
 const MOVE_MAX: Duration = Duration::from_secs(1800);
-/// How much one call of the plain copy moves.
-const COPY_BYTES: usize = 1 << 20;
 
 /// What the commands on one host share.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,6 +32,9 @@ pub struct Common {
     /// Operations per second, 95 % of them reads
     #[arg(long, default_value_t = 2000, value_name = "PER_SECOND")]
     pub rate: u64,
+    /// How durable the data is: sync, periodic=MS or memory
+    #[arg(long, default_value = "memory", value_name = "LEVEL")]
+    pub durability: Durability,
     /// How long the load runs before and after, in seconds
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     pub around: u64,
@@ -43,7 +45,7 @@ pub struct Common {
 
 /// The arguments of `lab join`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Hosts keep their data in memory; all of them share this machine.\n\n\
+#[command(after_help = "All hosts share this machine.\n\n\
                         Example: quorate lab join --megabytes 1000 --hosts 6 --drain")]
 pub struct JoinArgs {
     #[command(flatten)]
@@ -59,7 +61,8 @@ impl Common {
     /// # Errors
     /// The cluster did not start, or could not take the data.
     pub fn prepare(&self) -> Result<(Cluster, Config), Failure> {
-        let cluster = Cluster::start(self.port_base, self.hosts, &["default=linearizable"])?;
+        let spec = format!("default=linearizable,durability={}", self.durability);
+        let cluster = Cluster::start(self.port_base, self.hosts, &[&spec])?;
         let mut config = cluster.load(Workload::B);
         config.endpoints.pop();
         config.server_pids.clear();
@@ -85,6 +88,7 @@ impl Common {
 struct Moved {
     ordered: f64,
     settled: Option<f64>,
+    keys: u64,
     bytes: u64,
 }
 
@@ -103,25 +107,28 @@ pub fn run(args: &JoinArgs) -> Result<(), Failure> {
         Ok(moved)
     })?;
     drop(cluster);
-    let copy = copy_seconds(moved.bytes)?;
-    writeln!(stdout(), "{}", table(args, &moved, &report, copy).text())?;
+    let loopback = loopback_seconds(moved.bytes)?;
+    let copy = store_seconds(common.durability, moved.keys, VALUE_BYTES)?;
+    writeln!(stdout(), "{}", table(args, &moved, &report, (loopback, copy)).text())?;
     Ok(())
 }
 
 fn change(cluster: &mut Cluster, is_drain: bool, begun: Instant) -> Result<Moved, Failure> {
-    let before = cluster.moved_bytes()?;
+    let (keys, bytes) = cluster.moved()?;
     let ordered = begun.elapsed().as_secs_f64();
     let leaver = is_drain.then(|| cluster.last());
     cluster.tell(&leaver.map_or(Order::Add, |host| Order::Drain { host }))?;
     let settled = cluster.settled(leaver, Instant::now() + MOVE_MAX)?;
+    let (keys_after, bytes_after) = cluster.moved()?;
     Ok(Moved {
         ordered,
         settled: settled.map(|when| when.saturating_duration_since(begun).as_secs_f64()),
-        bytes: cluster.moved_bytes()?.saturating_sub(before),
+        keys: keys_after.saturating_sub(keys),
+        bytes: bytes_after.saturating_sub(bytes),
     })
 }
 
-fn table(args: &JoinArgs, moved: &Moved, report: &Report, copy: f64) -> Table {
+fn table(args: &JoinArgs, moved: &Moved, report: &Report, (loopback, copy): (f64, f64)) -> Table {
     let end = moved.settled.unwrap_or(f64::MAX);
     let before = Part::of(report, 0.0, moved.ordered - 1.0);
     let during = Part::of(report, moved.ordered, end);
@@ -129,49 +136,26 @@ fn table(args: &JoinArgs, moved: &Moved, report: &Report, copy: f64) -> Table {
     let mut table = Table::new("join", &format!("One host: {what}"), &["what", "value"]);
     let mut push = |what: &str, value: String| table.push(vec![what.to_owned(), value]);
     push("hosts before", args.common.hosts.to_string());
+    push("durability", args.common.durability.to_string());
     push("data (MB, once)", args.common.megabytes.to_string());
+    push("moved (keys)", moved.keys.to_string());
     push("moved (MB)", fixed(moved.bytes as f64 / 1e6, 1));
-    let took = moved.settled.map(|end| fixed(end - moved.ordered, 2));
-    push("time of the move (s)", took.unwrap_or_else(|| "not seen to end".to_owned()));
-    push("plain copy of as many bytes over loopback (s)", fixed(copy, 2));
+    let took = moved.settled.map(|end| end - moved.ordered);
+    let unseen = || "not seen to end".to_owned();
+    push("time of the move (s)", took.map_or_else(unseen, |took| fixed(took, 2)));
+    push("plain copy from store to store over loopback (s)", fixed(copy, 2));
+    let ratio = took.map(|took| took / copy);
+    push("time of the move / plain copy", ratio.map_or_else(unseen, |ratio| fixed(ratio, 2)));
+    push("loopback alone, as many bytes (s)", fixed(loopback, 2));
     push("p99 before, median of seconds (ms)", fixed(before.p99_median_ms, 2));
     push("p99 during, median of seconds (ms)", fixed(during.p99_median_ms, 2));
+    push("p99 during / before, medians", fixed(during.p99_median_ms / before.p99_median_ms, 2));
+    push("p99 before, whole part (ms)", fixed(before.p99_whole_ms, 2));
+    push("p99 during, whole part (ms)", fixed(during.p99_whole_ms, 2));
+    push("p99 during / before, whole parts", fixed(during.p99_whole_ms / before.p99_whole_ms, 2));
     push("p99 before, worst second (ms)", fixed(before.p99_ms, 2));
     push("p99 during, worst second (ms)", fixed(during.p99_ms, 2));
     push("operations failed", report.errors.values().sum::<u64>().to_string());
     push("longest time without any answer (ms)", fixed(report.gaps.any_ms, 1));
     table
-}
-
-/// How long it takes to move this many bytes over one loopback connection.
-fn copy_seconds(bytes: u64) -> Result<f64, Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let mut sender = TcpStream::connect(listener.local_addr()?)?;
-    let (mut receiver, _) = listener.accept()?;
-    let begun = Instant::now();
-    let writer = std::thread::spawn(move || -> std::io::Result<()> {
-        let piece = vec![7_u8; COPY_BYTES];
-        let mut left = bytes;
-        while left > 0 {
-            let size = left.min(COPY_BYTES as u64);
-            sender.write_all(&piece[..size as usize])?;
-            left -= size;
-        }
-        Ok(())
-    });
-    let mut piece = vec![0_u8; COPY_BYTES];
-    while receiver.read(&mut piece)? > 0 {}
-    writer.join().map_err(|_| Failure::failed("the copy panicked"))??;
-    Ok(begun.elapsed().as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_moves_what_it_says() {
-        assert!(copy_seconds(3 * COPY_BYTES as u64 + 5).expect("loopback works") > 0.0);
-        assert!(copy_seconds(0).is_ok());
-    }
 }

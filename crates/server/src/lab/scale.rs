@@ -141,10 +141,14 @@ fn notes(calibration: &Calibration) -> Vec<String> {
          1,024-byte values, in which a turn handles what has come together; the simulator takes \
          requests and frames one by one, and so counts as spread evenly what batching saves."
             .to_owned(),
-        "The paper: linear with slope 1, slightly higher at 3 and 6 servers. Here three servers do \
-         better still: each holds every key, so an operation takes far fewer frames than where the \
-         server a client asks holds none of its replicas. The column of frames per operation says \
-         how far that goes; from where it stays the same, throughput grows with the servers."
+        "The paper: linear with slope 1, slightly higher at 3 and 6 servers, where a request is \
+         more likely to arrive at a replica. Here three servers do better still: each holds every \
+         key and answers a get after one question to another, two frames, where a server that \
+         holds none of the key's replicas asks a majority, four frames. The column of frames per \
+         operation says how far that goes; from where it stays the same, throughput grows with \
+         the servers. Handing such a get to a member instead takes four frames too (there, one \
+         question and its answer, and back) and twice the ways through the network, so it is not \
+         done; a put would take eight frames in place of ten."
             .to_owned(),
     ]
 }

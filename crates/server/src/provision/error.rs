@@ -41,7 +41,7 @@ pub enum ProvisionError {
         message: String,
     },
     /// A seed's invitation makes no sense. Nothing was written.
-    #[error("the seed's invitation makes no sense: {what} cannot be read")]
+    #[error("the seed's invitation makes no sense: {what}")]
     Invitation {
         /// What of it.
         what: String,

@@ -2,16 +2,19 @@
 
 use super::error::ProvisionError;
 use super::plan::random;
-use crate::ring::tokens;
-use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
-use quorate_kernel::ring::Standing;
+use crate::ring::founding;
+use crate::ring::report::cell;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::limits::HOSTS_LISTED_MAX;
+use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::Rng;
+use quorate_protocols::overlay::tokens;
+use quorate_store::text::{self, HostText, KeyspaceText};
 use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-/// What a host that joins is told. Ids and positions are hexadecimal: not every reader of JSON
-/// takes whole numbers of 64 bits.
+/// What a host that joins is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
     /// The cluster.
@@ -21,39 +24,13 @@ pub struct Invitation {
     /// A number for the newcomer that no other host has, as far as is known.
     pub number: u32,
     /// The hosts on the ring.
-    pub hosts: Vec<InvitingHost>,
+    pub hosts: Vec<HostText>,
+    /// Where tokens have stood that are gone: positions that bound groups all the same, as far as
+    /// is known. A host that does not know of them says nothing.
+    #[serde(default)]
+    pub former: Vec<String>,
     /// The keyspaces.
-    pub keyspaces: Vec<InvitingKeyspace>,
-}
-
-/// A host on the ring.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InvitingHost {
-    /// Its number; 0 if it is not known.
-    pub host: u32,
-    /// Its node.
-    pub node: String,
-    /// Where it was last heard of.
-    pub address: String,
-    /// Its failure zone.
-    pub zone: String,
-    /// Its places on the ring.
-    pub tokens: Vec<String>,
-}
-
-/// A keyspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the fields are those of `KeyspaceRecord`")]
-pub struct InvitingKeyspace {
-    pub name: String,
-    pub lane: u32,
-    pub engine: String,
-    pub durability: String,
-    pub value_bytes_max: u64,
-    pub replicas: u8,
-    pub order: String,
-    pub mode: String,
-    pub settings: BTreeMap<String, String>,
+    pub keyspaces: Vec<KeyspaceText>,
 }
 
 /// What a newcomer says of itself.
@@ -75,12 +52,14 @@ impl Invitation {
     pub fn of(identity: &Identity, report: &crate::ring::Report, protocol: u8) -> Invitation {
         let hosts = report.ring.hosts();
         let is_there = |host: &&quorate_kernel::ring::RingHost| host.standing != Standing::Left;
-        let inviting = |host: &quorate_kernel::ring::RingHost| InvitingHost {
-            host: report.number(host.who.node).unwrap_or(0),
-            node: host.who.node.to_string(),
-            address: host.address.clone(),
-            zone: host.zone.clone(),
-            tokens: host.tokens.iter().map(|token| format!("{token:016x}")).collect(),
+        let inviting = |host: &quorate_kernel::ring::RingHost| {
+            HostText::from(&HostRecord {
+                host: report.number(host.who.node).unwrap_or(0),
+                node: host.who.node,
+                address: host.address.clone(),
+                zone: host.zone.clone(),
+                tokens: host.tokens.clone(),
+            })
         };
         let highest = report.numbers.iter().map(|(_, number)| *number).max().unwrap_or(0);
         let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX - 1);
@@ -90,7 +69,8 @@ impl Invitation {
             // Hosts that left keep theirs.
             number: highest.max(count) + 1,
             hosts: hosts.iter().filter(is_there).map(inviting).collect(),
-            keyspaces: identity.keyspaces.iter().map(InvitingKeyspace::from).collect(),
+            former: former(report).iter().map(|position| format!("{position:016x}")).collect(),
+            keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
         }
     }
 
@@ -99,73 +79,40 @@ impl Invitation {
     /// # Errors
     /// The invitation makes no sense, or the system gives no random bytes.
     pub fn accept(&self, newcomer: &Newcomer, secret: Secret) -> Result<Identity, ProvisionError> {
-        let refused = |what: &str| ProvisionError::Invitation { what: what.to_owned() };
-        let hosts = self.hosts.iter().map(InvitingHost::record);
-        let hosts = hosts.collect::<Option<Vec<_>>>().ok_or_else(|| refused("a host"))?;
-        let keyspaces = self.keyspaces.iter().map(InvitingKeyspace::record);
-        let keyspaces = keyspaces.collect::<Option<Vec<_>>>().ok_or_else(|| refused("keyspace"))?;
-        let cluster =
-            u128::from_str_radix(&self.cluster, 16).map_err(|_| refused("its cluster"))?;
-        let taken: Vec<u64> = hosts.iter().flat_map(|host| host.tokens.clone()).collect();
+        let refused = |what: String| ProvisionError::Invitation { what };
+        let hosts = self.hosts.iter().cloned().map(HostRecord::try_from);
+        let hosts: Vec<HostRecord> = hosts.collect::<Result<_, _>>().map_err(refused)?;
+        let keyspaces = self.keyspaces.iter().cloned().map(KeyspaceRecord::try_from);
+        let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(refused)?;
+        let cluster = text::cluster(&self.cluster).map_err(refused)?;
+        let ring = Ring::new(0, founding::ring_hosts(&hosts));
+        let former = self.former.iter().map(|position| text::word(position, "former"));
+        let former = former.collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let mut rng = Rng::new(u64::from_be_bytes(random()?));
         let record = HostRecord {
             host: newcomer.number.unwrap_or(self.number),
             node: NodeId(u64::from_be_bytes(random()?)),
             address: newcomer.address.clone(),
             zone: newcomer.zone.clone(),
-            tokens: tokens::bisecting(&taken, newcomer.tokens, || rng.next()),
+            tokens: tokens::joining(&ring, &former, newcomer.tokens, &mut rng),
         };
         let (host, node) = (record.host, record.node);
         let mut hosts: Vec<HostRecord> = hosts.into_iter().chain([record]).collect();
         hosts.sort_by_key(|record| (record.host == 0, record.host, record.node));
-        let cluster = ClusterId(cluster);
         Ok(Identity { cluster, node, host, is_founder: false, secret, hosts, keyspaces })
     }
 }
 
-impl InvitingHost {
-    fn record(&self) -> Option<HostRecord> {
-        let word = |text: &String| u64::from_str_radix(text, 16).ok();
-        Some(HostRecord {
-            host: self.host,
-            node: NodeId(word(&self.node)?),
-            address: self.address.clone(),
-            zone: self.zone.clone(),
-            tokens: self.tokens.iter().map(word).collect::<Option<_>>()?,
-        })
-    }
-}
-
-impl From<&KeyspaceRecord> for InvitingKeyspace {
-    fn from(record: &KeyspaceRecord) -> InvitingKeyspace {
-        InvitingKeyspace {
-            name: record.name.clone(),
-            lane: record.lane.0,
-            engine: record.engine.clone(),
-            durability: record.durability.to_string(),
-            value_bytes_max: record.value_bytes_max,
-            replicas: record.replicas,
-            order: record.order.clone(),
-            mode: record.mode.clone(),
-            settings: record.settings.clone(),
-        }
-    }
-}
-
-impl InvitingKeyspace {
-    fn record(&self) -> Option<KeyspaceRecord> {
-        Some(KeyspaceRecord {
-            name: self.name.clone(),
-            lane: LaneId(self.lane),
-            engine: self.engine.clone(),
-            durability: self.durability.parse().ok()?,
-            value_bytes_max: self.value_bytes_max,
-            replicas: self.replicas,
-            order: self.order.clone(),
-            mode: self.mode.clone(),
-            settings: self.settings.clone(),
-        })
-    }
+/// Where hosts that have left stood, and where groups end that this host knows, unless a token
+/// stands there.
+fn former(report: &crate::ring::Report) -> Vec<u64> {
+    let hosts = report.ring.hosts().iter();
+    let left = hosts.filter(|host| host.standing == Standing::Left);
+    let groups = report.keyspaces.iter().flat_map(|keyspace| &keyspace.groups);
+    let ends = groups.filter_map(|group| u64::from_str_radix(cell(group, "high"), 16).ok());
+    let taken: BTreeSet<u64> = report.ring.tokens().map(|(token, _)| token).collect();
+    let all: BTreeSet<u64> = left.flat_map(|host| host.tokens.clone()).chain(ends).collect();
+    all.difference(&taken).copied().take(HOSTS_LISTED_MAX).collect()
 }
 
 #[cfg(test)]
@@ -212,6 +159,7 @@ mod tests {
         assert_eq!(joined.hosts.len(), 2, "who has left is not looked for");
         let own = &joined.hosts[1];
         assert_eq!((own.node, own.tokens.len()), (joined.node, 2));
+        assert!(own.tokens.contains(&u64::MAX), "the place of who has left is taken again");
         let catalog = founding::catalog(&joined).expect("the same keyspaces");
         assert!(catalog.keyspaces[0].first_views.is_empty());
         let broken = Invitation { cluster: String::from("x"), ..invitation };

@@ -1,6 +1,7 @@
 //! A keyspace that is to be born with its cluster, in one word.
 
 use crate::config::values::Size;
+use crate::ring::founding::STATIC_VIEWS;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
@@ -28,6 +29,9 @@ pub struct KeyspaceSpec {
     pub order: Order,
     /// What its operations wait for.
     pub mode: Mode,
+    /// Whether it has no consistent quorums. No text says so: `lab` alone sets it, and hosts serve
+    /// it only with `dev.unsafe_static_views`.
+    pub static_views: bool,
 }
 
 impl KeyspaceSpec {
@@ -46,6 +50,7 @@ impl KeyspaceSpec {
             replicas: REPLICAS_DEFAULT,
             order: Order::default(),
             mode: Mode::default(),
+            static_views: false,
         }
     }
 
@@ -66,7 +71,8 @@ impl KeyspaceSpec {
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
             keyspace = keyspace.with_value_bytes_max(bytes)?;
         }
-        Ok(keyspace.with_order_and_mode(self.order, self.mode))
+        let keyspace = keyspace.with_order_and_mode(self.order, self.mode);
+        Ok(Keyspace { static_views: self.static_views, ..keyspace })
     }
 }
 
@@ -86,6 +92,7 @@ impl FromStr for KeyspaceSpec {
                 Some(("value", size)) => spec.value = Some(size.parse()?),
                 Some(("order", order)) => spec.order = order.parse().map_err(word)?,
                 Some(("mode", mode)) => spec.mode = mode.parse().map_err(word)?,
+                Some((STATIC_VIEWS, _)) => return Err(static_views()),
                 Some(("replicas", count)) => {
                     spec.replicas = count.parse().map_err(|_| expected())?;
                 }
@@ -96,9 +103,22 @@ impl FromStr for KeyspaceSpec {
     }
 }
 
+fn static_views() -> String {
+    format!(
+        "{STATIC_VIEWS} gives up linearizability to measure what it costs: only the clusters that \
+         `quorate lab` makes for itself may have it"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_asks_for_static_views() {
+        let refused = "x=linearizable,unsafe_static_views=true".parse::<KeyspaceSpec>();
+        assert_eq!(refused, Err(static_views()));
+    }
 
     #[test]
     fn keyspaces_are_described_in_one_word() {

@@ -4,12 +4,13 @@ use super::doors::{Doors, write_addresses};
 use super::error::ProvisionError;
 use super::keyspace::KeyspaceSpec;
 use super::secret;
-use crate::ring::{founding, tokens};
+use crate::ring::founding;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::limits::{FOUNDING_HOSTS_MAX, HOST_TOKENS_MAX};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_node::catalog::Catalog;
+use quorate_protocols::overlay::tokens;
 use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
 use std::path::{Path, PathBuf};
 
@@ -63,13 +64,14 @@ pub fn write(plan: &Plan, output: &Path) -> Result<Identity, ProvisionError> {
 fn draw(plan: &Plan) -> Result<Identity, ProvisionError> {
     check(plan)?;
     let count = plan.hosts.len();
-    let hosts = plan.hosts.iter().enumerate().map(|(index, doors)| {
+    let tokens = tokens::founding(count, plan.tokens);
+    let hosts = plan.hosts.iter().zip(tokens).enumerate().map(|(index, (doors, tokens))| {
         Ok(HostRecord {
             host: u32::try_from(index + 1).expect("founding hosts are few"),
             node: NodeId(u64::from_be_bytes(random()?)),
             address: doors.cluster.clone(),
             zone: plan.zones.get(index).cloned().unwrap_or_default(),
-            tokens: tokens::founding(index, count, plan.tokens),
+            tokens,
         })
     });
     let hosts = hosts.collect::<Result<Vec<_>, ProvisionError>>()?;

@@ -2,6 +2,7 @@
 
 use super::error::ProvisionError;
 use quorate_store::Secret;
+use quorate_store::text::{bytes, of_bytes};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,21 +14,13 @@ pub const FILE_NAME: &str = "cluster.secret";
 /// The secret as 64 hexadecimal digits.
 #[must_use]
 pub fn text(secret: &Secret) -> String {
-    secret.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    of_bytes(&secret.0)
 }
 
 /// Reads a secret from text; white space around it does not count.
 #[must_use]
 pub fn parse(text: &str) -> Option<Secret> {
-    let text = text.trim();
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; 32];
-    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
-    }
-    Some(Secret(bytes))
+    bytes(text.trim(), "secret").ok().map(Secret)
 }
 
 /// Whether two secrets are the same, in a time that does not depend on where they differ.

@@ -43,7 +43,17 @@ fn keyspace(record: &KeyspaceRecord, ring: Option<&Ring>) -> Result<Keyspace, Ca
     };
     let bytes = usize::try_from(record.value_bytes_max).unwrap_or(usize::MAX);
     let keyspace = keyspace.with_value_bytes_max(bytes)?;
-    Ok(keyspace.with_order_and_mode(record.order.parse()?, record.mode.parse()?))
+    let keyspace = keyspace.with_order_and_mode(record.order.parse()?, record.mode.parse()?);
+    Ok(Keyspace { static_views: has_static_views(record), ..keyspace })
+}
+
+/// The setting of a keyspace without consistent quorums.
+pub const STATIC_VIEWS: &str = "unsafe_static_views";
+
+/// Whether the hosts of a keyspace neither send nor compare views, so that it is not linearizable.
+#[must_use]
+pub fn has_static_views(record: &KeyspaceRecord) -> bool {
+    record.settings.get(STATIC_VIEWS).is_some_and(|value| value == "true")
 }
 
 /// The record of a keyspace.
@@ -58,6 +68,11 @@ pub fn record(keyspace: &Keyspace) -> KeyspaceRecord {
         replicas: keyspace.replicas,
         order: keyspace.order.to_string(),
         mode: keyspace.mode.to_string(),
-        settings: BTreeMap::new(),
+        settings: settings_of(keyspace),
     }
+}
+
+fn settings_of(keyspace: &Keyspace) -> BTreeMap<String, String> {
+    let setting = |name: &str| (name.to_owned(), String::from("true"));
+    keyspace.static_views.then(|| setting(STATIC_VIEWS)).into_iter().collect()
 }

@@ -2,7 +2,6 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`tokens`] | where hosts stand on the ring when a cluster is born, and when one joins |
 //! | [`founding`] | the ring and the keyspaces of a data directory |
 //! | [`report`] | [`Report`]: what one host says of the ring, and how a read was served |
 //! | [`svg`] | the ring as a picture |
@@ -10,6 +9,5 @@
 pub mod founding;
 pub mod report;
 pub mod svg;
-pub mod tokens;
 
 pub use report::{KeyspaceReport, Report, Row};

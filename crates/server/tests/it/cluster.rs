@@ -123,6 +123,11 @@ impl Cluster {
 
     /// Starts a host and does not wait until it serves.
     pub fn launch(&mut self, host: usize) {
+        self.launch_with(host, &[]);
+    }
+
+    /// The same, with more arguments.
+    pub fn launch_with(&mut self, host: usize, more: &[&str]) {
         assert!(self.running[host - 1].is_none(), "a host is started when it does not run");
         let (data, me) = (self.data(host).display().to_string(), std::process::id().to_string());
         let (resp, http) = (self.resp(host), self.http(host));
@@ -131,6 +136,7 @@ impl Cluster {
         for setting in &self.settings {
             args.extend(["--set", setting]);
         }
+        args.extend(more);
         let mut command = command(&args);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let log = File::create(self.log(host)).expect("a log file");

@@ -73,8 +73,8 @@ fn a_host_joins_takes_over_and_is_drained_and_removed() {
     let said = quorate(&["drain", &node, "--http", &http]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("drained"), "{said:?}");
-    let left = groups(&ring("127.0.0.1:20642"));
-    assert!(left.iter().all(|group| !group.contains(&node)), "it says so itself: {left:?}");
+    let left = || groups(&ring("127.0.0.1:20642"));
+    until("it says so itself", || left().iter().all(|group| !group.contains(&node)));
     all_are(&first, "with four");
     ctl(data, &["kill", "4"]);
     let said = quorate(&["remove", &node, "--http", &http]);
@@ -102,6 +102,34 @@ fn a_drain_can_be_undone_and_the_last_replicas_stay() {
     let drain = |host| quorate(&["drain", host, "--no-wait", "--http", &http]).code;
     assert_eq!([drain("3"), drain("2"), drain("1")], [0, 1, 1], "three replicas need three hosts");
     all_are(&resp, "kept");
+    assert_eq!(dev.stop().0, Some(0));
+}
+
+/// Of six hosts in a ring the first and the fourth share no group, so the first alone would say at
+/// once that the fourth holds nothing.
+#[test]
+fn a_drain_knows_all_groups_or_says_which_it_does_not() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path();
+    let soon = ["--hosts", "6", "--set", "limits.request_timeout=1s"];
+    let dev = start(data, "22000", &soon);
+    let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
+    put_all(&resp, "kept");
+    let node = node_at(&ring(&http), &dev.door(4, "cluster")).expect("it is on the ring");
+    let has = |http: &str| groups(&ring(http)).iter().any(|group| group.contains(&node));
+    assert!(!has(&http), "the first host knows no group of the fourth");
+    assert!(has(&dev.door(4, "http")));
+    let said = quorate(&["drain", &node, "--http", &http]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("is a member of"), "it had something to hand over: {said:?}");
+    for host in [3, 4, 5] {
+        until("it is a member nowhere", || !has(&dev.door(host, "http")));
+    }
+    ctl(data, &["kill", "5"]);
+    ctl(data, &["kill", "6"]);
+    let said = quorate(&["drain", "2", "--http", &http, "--timeout", "3s"]);
+    assert_eq!(said.code, 6, "{said:?}");
+    assert!(said.err.contains("do not answer"), "{said:?}");
     assert_eq!(dev.stop().0, Some(0));
 }
 

@@ -1,8 +1,11 @@
 //! Joining a running cluster, and what is refused on the way.
 
 use crate::cluster::{Cluster, until};
+use crate::mishaps::copy;
 use crate::run::{Said, command, quorate};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -49,14 +52,49 @@ fn seeds_that_are_none_are_told_apart() {
     let said = join(&data, "nowhere", &show);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("HOST:PORT"), "{said:?}");
-    let said = join(&data, "127.0.0.1:1", &show);
-    assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.err.contains("the seed 127.0.0.1:1 did not answer within 10 s"), "{said:?}");
     let taken = ["--address", &cluster.cluster(2), "--secret-file", &secret];
     let said = join(&data, &cluster.http(1), &taken);
     assert!(said.err.contains("is the address of node"), "{said:?}");
     let several = ["--tokens", "65", "--secret-file", &secret];
     assert_eq!(join(&data, &cluster.http(1), &several).code, 2);
+    assert!(!data.exists(), "nothing was written");
+}
+
+/// One takes the connection and is silent for ever, one is not there, and one is of a release with
+/// another protocol.
+#[test]
+fn seeds_that_cannot_help_are_told_apart_too() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let (data, secret) = (place.path().join("joiner"), place.path().join("secret"));
+    fs::write(&secret, "0".repeat(64)).expect("a file");
+    let secret = secret.display().to_string();
+    let show = ["--secret-file", secret.as_str()];
+    let bind = || TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = |seed: &TcpListener| seed.local_addr().expect("it is bound").to_string();
+    let (mute, newer) = (bind(), bind());
+    let at = address(&newer);
+    std::thread::scope(|scope| {
+        // Each is given its time, so at once.
+        for seed in [address(&mute), String::from("127.0.0.1:1")] {
+            let (data, show) = (&data, &show);
+            scope.spawn(move || {
+                let said = join(data, &seed, show);
+                assert_eq!(said.code, 5, "{said:?}");
+                let silent = format!("the seed {seed} did not answer within 10 s");
+                assert!(said.err.contains(&silent), "{said:?}");
+            });
+        }
+        scope.spawn(move || {
+            let (mut stream, _) = newer.accept().expect("it is asked");
+            let _ = stream.read(&mut [0; 4096]).expect("a request");
+            let body = r#"{"error":"cluster c1 speaks protocol 9, not 1","protocol":9}"#;
+            let head = format!("HTTP/1.1 409 Conflict\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all((head + body).as_bytes()).expect("it is read");
+        });
+        let said = join(&data, &at, &show);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.err.contains("speaks protocol 9, not 1; nothing was written"), "{said:?}");
+    });
     assert!(!data.exists(), "nothing was written");
 }
 
@@ -94,19 +132,6 @@ fn a_refused_directory_is_put_aside_and_a_good_one_is_not() {
     assert_eq!(said.code, 0, "{said:?}");
     let said = quorate(&["rejoin", "--data", &place]);
     assert_eq!(said.code, 1, "an empty directory was never refused: {said:?}");
-}
-
-/// Copies a directory with all that is in it.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a place");
-    for entry in fs::read_dir(from).expect("a directory") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        match entry.file_type().expect("it is there").is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).expect("a file")),
-        }
-    }
 }
 
 #[test]

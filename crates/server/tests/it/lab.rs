@@ -52,6 +52,9 @@ fn every_figure_of_cats_is_made() {
     {
         check_table(&output.join(format!("{table}.csv")));
     }
+    check_table(&output.join("fig6-throughput.csv"));
+    let price = std::fs::read_to_string(output.join("fig6.csv")).expect("written");
+    assert!(price.lines().count() == 7 && price.contains("consistent quorums cost"), "{price}");
     let steps = std::fs::read_to_string(output.join("fig5-steps.csv")).expect("written");
     assert!(steps.contains("join 6") && steps.contains("drain 4"), "{steps}");
     let index = std::fs::read_to_string(output.join("README.md")).expect("written");

@@ -1,6 +1,7 @@
 //! The binary as its users meet it, and as faults and bad input do.
 
 mod badinput;
+mod balance;
 mod basics;
 mod check;
 mod client;
@@ -15,8 +16,10 @@ mod init;
 mod join;
 mod lab;
 mod load;
+mod mishaps;
 mod net;
 mod peers;
 mod ranges;
 mod ring;
 mod run;
+mod shutdown;

@@ -238,6 +238,7 @@ impl<'a> World<'a> {
             counts: self.clients.counts,
             faults: faults + self.replaced,
             views: self.map.version,
+            token_moves: 0,
             time: self.now,
             idle: None,
             violation: self.violation.clone(),

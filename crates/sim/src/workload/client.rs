@@ -129,8 +129,7 @@ impl Client {
     }
 
     fn draw_operation(&mut self, section: &WorkloadSection, keys: &[Bytes]) -> Operation {
-        // Half of the operations meet on the first key.
-        let is_hot = self.rng.chance_ppm(500_000);
+        let is_hot = self.rng.chance_ppm(section.hot_ppm);
         let index = if is_hot { 0 } else { self.rng.below(keys.len() as u64) as usize };
         let key = keys[index].clone();
         let total = section.get + section.put + section.delete + section.scan;
@@ -196,6 +195,8 @@ mod tests {
             clients: 3,
             operations: 100,
             keys: 2,
+            keys_min: 1,
+            hot_ppm: 500_000,
             get: 1,
             put: 3,
             delete: 1,

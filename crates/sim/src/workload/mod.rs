@@ -107,7 +107,7 @@ impl Workload {
         recorder: Recorder,
         rng: &mut Rng,
     ) -> Workload {
-        let keys = rng.between(1, section.keys);
+        let keys = rng.between(section.keys_min, section.keys);
         let client = |index: usize| Client::new(index, section, rng.fork(index as u64));
         Workload {
             section: section.clone(),

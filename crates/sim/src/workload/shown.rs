@@ -20,7 +20,8 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Refused(_) => 7,
         Outcome::Explained(_) => 8,
         Outcome::Noted => 9,
-        Outcome::Causal(_) => 10,
+        Outcome::Closed { .. } => 10,
+        Outcome::Causal(_) => 11,
     }
 }
 

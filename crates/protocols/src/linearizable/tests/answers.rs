@@ -10,11 +10,51 @@ fn a_minority_fails_fast() {
          ring 4 1:1 2:2:suspected 3:3:suspected a4:4
          get 4 k
          # told nothing
-         tick 2s
+         tick 90ms
+         # told nothing
+         tick 10ms
          # told get k: refused: 2 of the 3 replicas in view 1 are suspected..
          ring 4 1:1 2:2 3:3:suspected a4:4
          given get 4 k
          # told get k: nothing",
+    );
+}
+
+/// Whoever waits already when a majority becomes suspected is told soon too, although the wait
+/// before the next question has grown long.
+#[test]
+fn who_waits_already_fails_fast_too() {
+    schedule(
+        "nodes 3 spare 1 first 100
+         get 4 k within 60s
+         tick 4s
+         ring 4 1:1 2:2:suspected 3:3:suspected a4:4
+         # told nothing
+         tick 100ms
+         # told get k: refused: 2 of the 3 replicas in view 1 are suspected..",
+    );
+}
+
+/// A get that imposes what it read changes nothing, so it need not wait for its deadline.
+#[test]
+fn a_get_that_imposes_fails_fast() {
+    schedule(
+        "nodes 3 spare 1 first 100
+         put 1 k a
+         deliver ReadA
+         deliver ReadB
+         drop all
+         crash 1
+         restart 1
+         get 4 k within 60s
+         deliver ReadA 4->1
+         deliver ReadA 4->2
+         deliver ReadB
+         tick 50ms
+         ring 4 1:1 2:2:suspected 3:3:suspected a4:4
+         # told nothing
+         tick 100ms
+         # told get k: refused: 2 of the 3 replicas in view 1 are suspected..",
     );
 }
 

@@ -22,6 +22,7 @@ fn any_standing() -> impl Strategy<Value = Standing> {
         Just(Standing::Outside),
         Just(Standing::Learned),
         Just(Standing::Split),
+        Just(Standing::Gathering),
     ]
 }
 
@@ -136,16 +137,38 @@ fn any_page() -> impl Strategy<Value = Bytes> {
 
 /// Any message.
 pub(super) fn any_message() -> impl Strategy<Value = Message> {
-    prop_oneof![of_operations(), of_transfers(), of_groups(), of_purges()]
+    prop_oneof![of_operations(), of_bare(), of_transfers(), of_groups(), of_purges()]
+}
+
+fn any_want() -> impl Strategy<Value = Want> {
+    prop_oneof![Just(Want::Value), Just(Want::Digest), Just(Want::Counter)]
+}
+
+fn of_bare() -> impl Strategy<Value = Message> {
+    let maybe_record = prop_oneof![Just(Bytes::new()), any_record()];
+    prop_oneof![
+        (any::<u64>(), any_want(), any_key()).prop_map(|(op, want, key)| Message::BareReadA {
+            op,
+            want,
+            key
+        }),
+        (any::<u64>(), any_ts(), any::<bool>(), maybe_record)
+            .prop_map(|(op, ts, live, record)| Message::BareReadB { op, ts, live, record }),
+        (any::<u64>(), any_key(), any_record()).prop_map(|(op, key, record)| Message::BareWriteA {
+            op,
+            key,
+            record
+        }),
+        any::<u64>().prop_map(|op| Message::BareWriteB { op }),
+    ]
 }
 
 fn of_operations() -> impl Strategy<Value = Message> {
-    let want = prop_oneof![Just(Want::Value), Just(Want::Digest), Just(Want::Counter)];
     let basis =
         any::<(u64, bool)>().prop_map(|(generation, is_imposed)| Basis { generation, is_imposed });
     let maybe_record = prop_oneof![Just(Bytes::new()), any_record()];
     prop_oneof![
-        (any::<u64>(), any_view_id(), want, any_key())
+        (any::<u64>(), any_view_id(), any_want(), any_key())
             .prop_map(|(op, view, want, key)| Message::ReadA { op, view, want, key }),
         (any::<u64>(), any_stamp(), any_ts(), any::<bool>(), maybe_record).prop_map(
             |(op, stamp, ts, live, record)| Message::ReadB { op, stamp, ts, live, record }

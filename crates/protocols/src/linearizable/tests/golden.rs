@@ -53,12 +53,16 @@ impl Golden {
             Message::TombsA { .. } => 20,
             Message::TombsB { .. } => 21,
             Message::DropA { .. } => 22,
+            Message::BareReadA { .. } => 23,
+            Message::BareReadB { .. } => 24,
+            Message::BareWriteA { .. } => 25,
+            Message::BareWriteB { .. } => 26,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 23;
+pub(super) const VARIANTS: u8 = 27;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -117,6 +121,7 @@ pub(super) fn golden() -> Vec<Golden> {
     list.extend(of_groups());
     list.extend(of_reconfigurations());
     list.extend(of_purges());
+    list.extend(of_bare_operations());
     list.into_iter().map(|(message, bytes)| Golden { message, bytes }).collect()
 }
 
@@ -250,5 +255,19 @@ fn of_purges() -> Vec<(Message, Pieces)> {
             ["150103ac0200", PAGE, ""],
         ),
         (Message::DropA { view, generation, page }, ["16010304ac02", PAGE, ""]),
+    ])
+}
+
+fn of_bare_operations() -> Vec<(Message, Pieces)> {
+    let key = Order::Hash.data_key(b"k");
+    let record = Record::new(ts(), Some(b"v")).bytes().clone();
+    Vec::from([
+        (Message::BareReadA { op: 1, want: Want::Value, key: key.clone() }, ["170100", KEY, ""]),
+        (
+            Message::BareReadB { op: 1, ts: ts(), live: true, record: record.clone() },
+            ["1801ac0202040901", RECORD, ""],
+        ),
+        (Message::BareWriteA { op: 1, key, record }, ["1901", KEY, RECORD]),
+        (Message::BareWriteB { op: 1 }, ["1a01", "", ""]),
     ])
 }

@@ -4,14 +4,11 @@
 //! Besides the answers it is judged that everything comes to rest: once all believe in the same
 //! ring, each group has the members that it asks for, all of them with all data.
 
-use super::super::Linearizable;
-use super::random::{Event, event, is_linearizable};
+use super::chaos::{Chaos, is_linearizable};
 use crate::placement;
 use crate::testing::world::{Setup, World};
-use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::operation::{Operation, Outcome};
-use quorate_kernel::ring::{Ring, RingHost, Standing};
+use quorate_kernel::ring::{Closing, Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,16 +26,13 @@ const REST_MAX: Span = Span::secs(30);
 /// One run of a seed.
 struct Run {
     seed: u64,
-    world: World<Linearizable>,
-    rng: Rng,
+    chaos: Chaos,
     /// Whether tokens lie inside the first group's range, so that it is split.
     has_splits: bool,
     /// How many hosts have joined the ring.
     joined: u64,
     /// What each node believes.
     beliefs: BTreeMap<u64, Vec<RingHost>>,
-    events: usize,
-    times: Vec<(usize, Option<usize>)>,
 }
 
 impl Run {
@@ -49,7 +43,7 @@ impl Run {
         let (members, spares) = (MEMBERS, NODES - MEMBERS);
         let world = World::new(&Setup { members, spares, is_memory: false, first, options });
         let (joined, beliefs) = (MEMBERS, BTreeMap::new());
-        Run { seed, world, rng, has_splits, joined, beliefs, events: 0, times: Vec::new() }
+        Run { seed, chaos: Chaos::new(world, rng, NODES), has_splits, joined, beliefs }
     }
 
     fn hosts(&self, joined: u64) -> Vec<RingHost> {
@@ -64,67 +58,45 @@ impl Run {
         (1..=joined).map(host).collect()
     }
 
-    fn event(&mut self) -> usize {
-        self.events += 1;
-        self.events
-    }
-
-    fn some_node(&mut self) -> u64 {
-        self.rng.between(1, NODES)
-    }
-
     fn act(&mut self) {
-        let flights = self.world.flights.len() as u64;
-        match self.rng.below(100) {
+        let chaos = &mut self.chaos;
+        let flights = chaos.world.flights.len() as u64;
+        match chaos.rng.below(100) {
             0..50 if flights > 0 => {
                 // Several at a time, or beats would leave no room for anything else.
-                for _ in 0..self.rng.between(1, 8).min(flights) {
-                    let left = self.world.flights.len() as u64;
-                    if left > 0 {
-                        self.world.deliver(self.rng.below(left) as usize);
-                    }
+                for _ in 0..chaos.rng.between(1, 8).min(flights) {
+                    chaos.deliver();
                 }
             }
-            50..55 if flights > 0 => {
-                self.world.flights.swap_remove(self.rng.below(flights) as usize);
-            }
-            55..57 if flights > 0 => {
-                let copy = self.world.flights[self.rng.below(flights) as usize].clone();
-                self.world.flights.push(copy);
-            }
-            57..63 if self.times.len() < OPERATIONS => self.ask(),
-            63..84 => self.world.tick(Span::millis(self.rng.between(1, 60))),
-            84..86 => {
-                let node = self.some_node();
-                self.world.hold_sync(node);
-            }
-            86..90 => {
-                let node = self.some_node();
-                self.world.sync(node);
-            }
+            50..55 if flights > 0 => chaos.lose(),
+            55..57 if flights > 0 => chaos.double(),
+            57..63 if chaos.asked() < OPERATIONS => chaos.ask(9, Span::secs(2)),
+            63..84 => chaos.tick(60),
+            84..86 => chaos.hold_sync(),
+            86..90 => chaos.sync(),
             90..93 => self.crash_or_restart(),
             93..98 => self.believe(),
             _ => {}
         }
-        self.note_answers();
+        self.chaos.note_answers();
     }
 
     /// Some nodes believe something new.
     fn believe(&mut self) {
-        if self.joined < NODES && self.rng.below(3) == 0 {
+        if self.joined < NODES && self.chaos.rng.below(3) == 0 {
             self.joined += 1;
         }
         let mut hosts = self.hosts(self.joined);
-        for _ in 0..self.rng.below(3) {
-            let place = self.rng.below(hosts.len() as u64) as usize;
+        for _ in 0..self.chaos.rng.below(3) {
+            let place = self.chaos.rng.below(hosts.len() as u64) as usize;
             hosts[place].is_suspected = true;
         }
-        if self.rng.below(6) == 0 {
-            let place = self.rng.below(hosts.len() as u64) as usize;
+        if self.chaos.rng.below(6) == 0 {
+            let place = self.chaos.rng.below(hosts.len() as u64) as usize;
             hosts[place].standing = Standing::Leaving;
         }
         for node in 1..=NODES {
-            if self.rng.below(3) > 0 {
+            if self.chaos.rng.below(3) > 0 {
                 self.tell(node, hosts.clone());
             }
         }
@@ -135,82 +107,52 @@ impl Run {
         for host in hosts.iter_mut().filter(|host| host.who.node.0 == node) {
             host.is_suspected = false;
         }
-        if self.world.is_up(node) {
-            self.world.announce(node, &hosts);
+        if self.chaos.world.is_up(node) {
+            self.chaos.world.announce(node, &hosts, Closing::No);
         }
         self.beliefs.insert(node, hosts);
     }
 
-    fn ask(&mut self) {
-        let (node, key) = (self.some_node(), Bytes::from_static(b"k"));
-        if !self.world.is_up(node) {
-            return;
-        }
-        let value = Bytes::from(Vec::from([self.times.len() as u8]));
-        let operation = match self.rng.below(9) {
-            0..4 => Operation::Get { key },
-            4..7 => Operation::Put { key, value },
-            _ => Operation::Delete { key },
-        };
-        let invoked = self.event();
-        self.times.push((invoked, None));
-        self.world.request(node, operation, Span::secs(2));
-    }
-
-    fn note_answers(&mut self) {
-        for at in 0..self.times.len() {
-            if self.times[at].1.is_none() && self.world.answers[at].1.is_some() {
-                self.times[at].1 = Some(self.event());
-            }
-        }
-    }
-
     /// One node at a time is down.
     fn crash_or_restart(&mut self) {
-        match (1..=NODES).find(|id| !self.world.is_up(*id)) {
+        match self.chaos.down() {
             Some(down) => self.restart(down),
             None => {
-                let node = self.some_node();
-                self.world.crash(node);
+                let node = self.chaos.some_node();
+                self.chaos.world.crash(node);
             }
         }
     }
 
     fn restart(&mut self, node: u64) {
-        self.world.restart(node, false);
+        self.chaos.world.restart(node, false);
         if let Some(hosts) = self.beliefs.get(&node).cloned() {
-            self.world.announce(node, &hosts);
+            self.chaos.world.announce(node, &hosts, Closing::No);
         }
     }
 
     /// All faults end, and all believe the same.
     fn heal(&mut self) -> Result<(), String> {
         for node in 1..=NODES {
-            if !self.world.is_up(node) {
+            if !self.chaos.world.is_up(node) {
                 self.restart(node);
             }
-            self.world.sync(node);
+            self.chaos.world.sync(node);
         }
         let hosts = self.hosts(NODES);
         for node in 1..=NODES {
             self.tell(node, hosts.clone());
         }
-        let end = self.world.now + REST_MAX;
+        let end = self.chaos.world.now + REST_MAX;
         let mut restless = self.restless(&hosts);
-        while restless.is_some() && self.world.now < end {
-            self.calm(Span::millis(200));
+        while restless.is_some() && self.chaos.world.now < end {
+            self.chaos.calm(Span::millis(200));
             restless = self.restless(&hosts);
         }
         if let Some(why) = restless {
             return Err(why);
         }
-        for node in 1..=NODES {
-            let invoked = self.event();
-            self.times.push((invoked, None));
-            let get = Operation::Get { key: Bytes::from_static(b"k") };
-            self.world.request(node, get, Span::secs(1));
-            self.calm(Span::millis(100));
-        }
+        self.chaos.read_everywhere();
         Ok(())
     }
 
@@ -219,7 +161,7 @@ impl Run {
         let ring = Ring::new(1, hosts.to_vec());
         let mut groups: BTreeMap<String, (u64, BTreeSet<u64>)> = BTreeMap::new();
         for node in 1..=NODES {
-            for row in self.world.rows(node, "groups") {
+            for row in self.chaos.world.rows(node, "groups") {
                 let standing = row["status"].as_str();
                 if standing == "split" || standing == "learned" {
                     // The record of a group that was split stays for nodes that lag behind, and
@@ -248,36 +190,13 @@ impl Run {
         let is_whole = highs.len() >= expected && has_each;
         (!is_whole).then(|| format!("{groups:?}"))
     }
-
-    /// Time passes and everything arrives.
-    fn calm(&mut self, span: Span) {
-        let end = self.world.now + span;
-        while self.world.now < end {
-            while !self.world.flights.is_empty() {
-                self.world.deliver(0);
-            }
-            for node in 1..=NODES {
-                self.world.sync(node);
-            }
-            self.note_answers();
-            self.world.tick(Span::millis(20));
-        }
-        self.note_answers();
-    }
-
-    fn history(&self) -> Vec<Event> {
-        let asked = self.times.iter().zip(&self.world.answers);
-        asked
-            .filter_map(|(&(invoked, completed), answer)| event(invoked, completed, answer))
-            .collect()
-    }
 }
 
 /// A broken invariant stops a run: what led to it is shown.
 impl Drop for Run {
     fn drop(&mut self) {
         if thread::panicking() {
-            let log = self.world.log.join("\n");
+            let log = self.chaos.world.log.join("\n");
             println!("{log}\nseed {}, splits {}", self.seed, self.has_splits);
         }
     }
@@ -290,16 +209,14 @@ fn try_seed(seed: u64, has_splits: bool) -> Result<(), String> {
         run.act();
     }
     let healed = run.heal();
-    let history = run.history();
-    let served = run.world.answers.iter().rev().take(NODES as usize);
-    let is_served = served.map(|(_, answer)| matches!(answer, Some(Outcome::Value(_))));
-    let verdict = match (is_linearizable(&history), healed, is_served.fold(true, |a, b| a & b)) {
+    let history = run.chaos.history();
+    let verdict = match (is_linearizable(&history), healed, run.chaos.is_served()) {
         (true, Ok(()), true) => return Ok(()),
         (false, ..) => "no order explains the answers".to_string(),
         (_, Err(why), _) => format!("it does not come to rest: {why}"),
         (.., false) => "a get after the faults was not answered".to_string(),
     };
-    let log = run.world.log.join("\n");
+    let log = run.chaos.world.log.join("\n");
     Err(format!("{log}\nseed {seed}, splits {has_splits}: {verdict}\n{history:?}"))
 }
 

@@ -30,6 +30,7 @@ impl Scripted for Linearizable {
             value_bytes_max: 1000,
             digest_reads: false,
             ask_majority_first: false,
+            static_views: false,
             transfer_bytes_per_second: 0,
             pace: Pace::default(),
         };
@@ -39,6 +40,7 @@ impl Scripted for Linearizable {
                 "ordered" => settings.order = Order::Key,
                 "eventual" => settings.mode = Mode::Eventual,
                 "brisk" => settings.pace = brisk(),
+                "static" => settings.static_views = true,
                 "majority" => settings.ask_majority_first = true,
                 other => panic!("no option {other}"),
             }
@@ -75,6 +77,10 @@ impl Scripted for Linearizable {
             Message::TombsA { .. } => "TombsA",
             Message::TombsB { .. } => "TombsB",
             Message::DropA { .. } => "DropA",
+            Message::BareReadA { .. } => "BareReadA",
+            Message::BareReadB { .. } => "BareReadB",
+            Message::BareWriteA { .. } => "BareWriteA",
+            Message::BareWriteB { .. } => "BareWriteB",
         }
     }
 
@@ -147,11 +153,20 @@ fn brisk() -> Pace {
         beat: Span::millis(100),
         settle: Span::millis(200),
         purge: Span::millis(500),
+        ..Pace::default()
     }
 }
 
 fn show_rare(message: &Message) -> String {
     match message {
+        Message::BareReadA { op, want, key } => format!("op {op} {want:?} of {}", data_key(key)),
+        Message::BareReadB { op, ts, live, record } => {
+            format!("op {op}: {}", show_answer(*ts, *live, record))
+        }
+        Message::BareWriteA { op, key, record } => {
+            format!("op {op} {} = {}", data_key(key), show_record(record))
+        }
+        Message::BareWriteB { op } => format!("op {op} ok"),
         Message::ListA { round, since, forgot, from } => {
             let reason = if *forgot { "forgot" } else { "new" };
             format!("round {round} since {} {reason} from {from:x}", version(*since))
@@ -239,6 +254,7 @@ fn show_generation(generation: Generation) -> String {
 fn show_group(record: &GroupRecord) -> String {
     let status = match &record.status {
         Status::Ready => "ready".to_owned(),
+        Status::Gathering => "gathering".to_owned(),
         Status::Forgot => "forgot".to_owned(),
         Status::Busy { sources, forgot, .. } => {
             format!("busy({}{})", members(sources), if *forgot { " forgot" } else { "" })

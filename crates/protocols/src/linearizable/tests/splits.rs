@@ -1,6 +1,8 @@
 //! Groups that are cut in two.
 
+use super::super::Linearizable;
 use super::traps::schedule;
+use crate::testing::script;
 
 /// The parts go on with the same members and the same data; whoever asks for the whole is told of
 /// the part that holds the key, and a scan goes on from one part to the other.
@@ -55,6 +57,39 @@ fn a_newcomer_that_missed_a_split_comes_to_the_parts() {
          given get 4 k
          # told get k: value a",
     );
+}
+
+/// Who missed the split and was replaced in the parts since is not invited for ever.
+#[test]
+fn who_is_replaced_in_the_parts_is_owed_nothing() {
+    let text = script::run::<Linearizable>(
+        "Debts to a newcomer that will never come.
+
+nodes 3 spare 2 brisk
+given put 1 k a
+crash 4
+view 1 2 1 2 4
+view 2 2 1 2 4
+view 3 2 1 2 4
+split 1 2 a000000000000000
+split 2 2 a000000000000000
+drop all
+ring all 3333333333333333:1 a000000000000000:2 1:4:suspected
+run 2s
+# still a member
+tick 1s
+drop all
+ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:5 1:4:suspected
+run 6s
+# replaced
+tick 1s
+",
+    );
+    let text = text.expect("a schedule");
+    let (_, later) = text.split_once("# still a member").expect("the line is kept");
+    let (member, replaced) = later.split_once("# replaced").expect("the line is kept");
+    assert!(member.contains("Invite to 4"), "it may come yet: {text}");
+    assert!(!replaced.contains("Invite"), "nobody waits for it: {text}");
 }
 
 /// A member that has not heard of a split is invited to a part it has left and come back to. Were

@@ -197,3 +197,40 @@ fn the_eventual_mode_keeps_tombstones() {
          # told get k: nothing",
     );
 }
+
+/// What a learner copied is of no use once tombstones were removed: it may hold what they deleted.
+#[test]
+fn a_learner_gives_up_what_it_copied_before_the_removal() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         ring all 1:1 2:2 4:4 a3:3
+         run 50ms
+         ring all 1:1 2:2 3:3 a4:4
+         show 4 transfers
+         # last 4: transfers 0
+         show 4 groups_kept_for_others
+         # last 4: groups_kept_for_others 1
+         show 1 view
+         # last 1: view 1
+         given delete 1 k
+         # told delete k: deleted 1
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         show 4 groups_kept_for_others
+         # last 4: groups_kept_for_others 1
+         ring all 1:1 2:2 4:4 a3:3
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         run 1s
+         show 4 ready view
+         # last 4: view 2
+         crash 1
+         get 4 k
+         run 1s
+         # told get k: nothing",
+    );
+}

@@ -3,13 +3,17 @@
 //! Messages outlive the code that sends them. A changed byte here is a change of the protocol:
 //! append a variant instead. `docs/wire.md` shows the same table.
 
-use super::super::message::Message;
-use super::super::record::{Record, Ts};
+use super::super::group::{Generation, Standing};
+use super::super::message::{Beat, Message};
+use super::super::record::{COUNTER_MAX, Record, Ts};
 use super::any::any_message;
 use super::golden::{Golden, VARIANTS, golden, view_id, who};
+use crate::reconfigure;
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
-use quorate_kernel::ids::LaneId;
+use quorate_kernel::ids::{GroupId, LaneId, NodeId};
+use quorate_kernel::limits::{BEATS_MAX, RECONFIGURES_MAX};
+use quorate_kernel::view::{Change, ViewId};
 use quorate_kernel::wire::{Body, Frame, PREFIX_BYTES, Received, Wire};
 use std::collections::BTreeSet;
 use std::format;
@@ -130,6 +134,39 @@ proptest! {
         piece.truncate(cut.index(piece.len()));
         let _ = survive(pieces);
     }
+}
+
+/// Lists are cut by the number of their entries, so the longest of the largest must fit a frame.
+#[test]
+fn the_longest_lists_fit_a_frame() {
+    use reconfigure::{Ballot, Message as M, Promise};
+    let view = ViewId { group: GroupId(u64::MAX), version: u64::MAX };
+    let ballot = Ballot { round: u64::MAX, proposer: who(u64::MAX, u32::MAX) };
+    let change = Change::Replace { out: NodeId(u64::MAX), into: NodeId(u64::MAX - 1) };
+    let (installed, promised, accepted) = (view, ballot, Some((ballot, change)));
+    let promise = M::P1B(Promise { view, ballot, ok: true, installed, promised, accepted });
+    let proposal = M::P2A { view, ballot, change };
+    let generation = Generation { number: u64::MAX, floor: COUNTER_MAX };
+    let beat = Beat { view, standing: Standing::Split, generation, asks: true };
+    for message in [
+        Message::Reconfigure(std::vec![promise; RECONFIGURES_MAX]),
+        Message::Reconfigure(std::vec![proposal; RECONFIGURES_MAX]),
+        Message::Beats(std::vec![beat; BEATS_MAX]),
+    ] {
+        // Of its kind it is the largest: the encoder panics if it does not fit.
+        assert!(pieces(&message)[0].len() > 40 * 256);
+    }
+}
+
+#[test]
+fn a_beat_with_an_impossible_floor_is_refused() {
+    let beats = |floor| {
+        let generation = Generation { number: 2, floor };
+        let beat = Beat { view: view_id(), standing: Standing::Ready, generation, asks: false };
+        survive(pieces(&Message::Beats(Vec::from([beat]))))
+    };
+    assert!(beats(COUNTER_MAX).is_ok());
+    assert!(beats(COUNTER_MAX + 1).is_err());
 }
 
 #[test]

@@ -173,3 +173,24 @@ fn a_load_is_told_in_steps() {
     world.run(Span::secs(15));
     assert!((0..6).all(|host| told(&world, host) == 100 << 20), "less than an eighth is no news");
 }
+
+#[test]
+fn of_two_hosts_in_one_place_the_higher_node_takes_another() {
+    let mut world = World::founded(21, 4);
+    let (low, high) = if node(0) < node(1) { (0, 1) } else { (1, 0) };
+    let tokens = |world: &World, host: usize| world.overlay(host).state.own().record.tokens.clone();
+    let meet = |world: &mut World, from: usize, at: usize| {
+        let mut record = world.overlay(from).state.own().record.as_ref().clone();
+        record.version.0 += 1;
+        record.tokens = tokens(world, at);
+        let message = Message::News { news: Vec::from([News::of(record)]) };
+        world.inject(Incarnation { node: node(2), start: Start(1) }, at, message);
+    };
+    let (kept, lost) = (tokens(&world, low), tokens(&world, high));
+    meet(&mut world, high, low);
+    assert_eq!(tokens(&world, low), kept, "the lower node has it");
+    meet(&mut world, low, high);
+    let moved = tokens(&world, high);
+    assert_eq!(moved.len(), lost.len());
+    assert!(moved.iter().all(|token| !lost.contains(token)));
+}

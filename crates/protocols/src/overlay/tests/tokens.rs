@@ -1,33 +1,28 @@
 //! Where tokens are put.
 
-use crate::gossip::record::{HostRecord, Load, Order, Version};
-use crate::overlay::balance::{TokenMove, choose_tokens, decide, founding_tokens};
+use crate::overlay::tokens::{founding, joining};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
+use std::collections::BTreeSet;
 use std::string::String;
 use std::vec::Vec;
 
-fn host(node: u64, tokens: &[u64], megabytes: u64) -> HostRecord {
-    HostRecord {
-        who: Incarnation { node: NodeId(node), start: Start(1) },
-        version: Version(1),
-        address: "".into(),
-        zone: "".into(),
-        tokens: tokens.into(),
-        load: Load { keys: 1, bytes: megabytes << 20, operations: 0 },
-        order: Order(0),
+fn ring_of(tokens: &[Vec<u64>]) -> Ring {
+    let host = |(node, tokens): (usize, &Vec<u64>)| RingHost {
+        who: Incarnation { node: NodeId(node as u64), start: Start(1) },
+        address: String::new(),
+        zone: String::new(),
+        tokens: tokens.clone(),
         standing: Standing::Up,
-    }
-}
-
-fn decided(own: usize, hosts: &[HostRecord]) -> Option<TokenMove> {
-    decide(&hosts[own], &hosts.iter().collect::<Vec<_>>())
+        is_suspected: false,
+    };
+    Ring::new(1, tokens.iter().enumerate().map(host).collect())
 }
 
 #[test]
 fn founders_stand_evenly_and_in_turn() {
-    let tokens = founding_tokens(3, 4);
+    let tokens = founding(3, 4);
     let mut all: Vec<(u64, usize)> = Vec::new();
     for (host, tokens) in tokens.iter().enumerate() {
         assert!(tokens.len() == 4 && tokens.windows(2).all(|pair| pair[0] < pair[1]));
@@ -37,19 +32,15 @@ fn founders_stand_evenly_and_in_turn() {
     assert!(all.iter().enumerate().all(|(place, (_, host))| *host == place % 3));
     let widths = all.windows(2).map(|pair| pair[1].0 - pair[0].0);
     assert!(widths.into_iter().all(|width| width.abs_diff(u64::MAX / 12) <= 1));
+    assert_eq!(all.last().map(|(token, _)| *token), Some(u64::MAX), "the last range ends there");
+    assert_eq!(founding(1, 1), [[u64::MAX]]);
 }
 
 #[test]
 fn who_joins_takes_its_share_and_no_more() {
-    let founders = founding_tokens(4, 8);
-    let mut hosts: Vec<RingHost> = Vec::new();
-    for (node, tokens) in founders.into_iter().enumerate() {
-        let who = Incarnation { node: NodeId(node as u64), start: Start(1) };
-        let (address, zone, standing) = (String::new(), String::new(), Standing::Up);
-        hosts.push(RingHost { who, address, zone, tokens, standing, is_suspected: false });
-    }
-    let ring = Ring::new(1, hosts);
-    let chosen = choose_tokens(&ring, 8, &mut Rng::new(4));
+    let founders = founding(4, 8);
+    let ring = ring_of(&founders);
+    let chosen = joining(&ring, &[], 8, &mut Rng::new(4));
     assert!(chosen.len() == 8 && chosen.windows(2).all(|pair| pair[0] < pair[1]));
     let before = |token: u64| {
         let all = ring.tokens().map(|(token, _)| token).chain(chosen.iter().copied());
@@ -58,39 +49,30 @@ fn who_joins_takes_its_share_and_no_more() {
     let share: u64 = chosen.iter().map(|one| one.wrapping_sub(before(*one).expect("others"))).sum();
     let fair = u64::MAX / 5;
     assert!(share > fair / 2 && share <= fair, "{share:x} of {fair:x}");
-    assert_eq!(choose_tokens(&Ring::default(), 3, &mut Rng::new(1)).len(), 3);
-    assert_ne!(choose_tokens(&ring, 8, &mut Rng::new(5)), chosen, "two that join at once differ");
+    assert_eq!(joining(&Ring::default(), &[], 3, &mut Rng::new(1)).len(), 3);
+    assert_ne!(joining(&ring, &[], 8, &mut Rng::new(5)), chosen, "two that join at once differ");
 }
 
+/// Groups are split at tokens and never merged, so every place ever taken bounds one for good.
 #[test]
-fn uneven_load_moves_tokens_and_even_load_does_not() {
-    let even = [host(1, &[100, 400], 100), host(2, &[200], 120), host(3, &[300], 80)];
-    assert!((0..3).all(|own| decided(own, &even).is_none()));
-    let uneven = [host(1, &[100, 400], 300), host(2, &[200], 90), host(3, &[300], 10)];
-    assert!(matches!(decided(0, &uneven), Some(TokenMove::Remove { .. })));
-    assert_eq!(decided(1, &uneven), None, "it is between the bounds");
-    assert!(matches!(decided(2, &uneven), Some(TokenMove::Add { .. })));
-    let last = [host(1, &[100], 300), host(2, &[200], 90), host(3, &[300], 10)];
-    let Some(TokenMove::Move { from: 100, to }) = decided(0, &last) else {
-        panic!("the last token is moved, never removed")
+fn joins_and_departures_without_end_need_few_places() {
+    let places = |is_told: bool| {
+        let mut rng = Rng::new(7);
+        let mut tokens = founding(4, 4);
+        let mut ever: BTreeSet<u64> = tokens.iter().flatten().copied().collect();
+        for _ in 0..100 {
+            let ring = ring_of(&tokens);
+            let taken: BTreeSet<u64> = ring.tokens().map(|(token, _)| token).collect();
+            let former: Vec<u64> = ever.difference(&taken).copied().collect();
+            let former = if is_told { former } else { Vec::new() };
+            let joined = joining(&ring, &former, 4, &mut rng);
+            assert!(joined.iter().all(|token| !taken.contains(token)));
+            ever.extend(joined.iter().copied());
+            tokens.push(joined);
+            tokens.remove(rng.below(tokens.len() as u64) as usize);
+        }
+        ever.len()
     };
-    assert!(to > 300, "it moves half way back to its predecessor, round the end of the ring");
-    let small = [host(1, &[100, 400], 3), host(2, &[200], 0), host(3, &[300], 0)];
-    assert!((0..3).all(|own| decided(own, &small).is_none()), "little load is not worth a move");
-}
-
-#[test]
-fn operations_count_when_bytes_are_even() {
-    let mut hosts = [host(1, &[100, 400], 100), host(2, &[200], 100), host(3, &[300], 100)];
-    hosts[0].load.operations = 9000;
-    assert!(matches!(decided(0, &hosts), Some(TokenMove::Remove { .. })));
-    hosts[0].standing = Standing::Leaving;
-    assert_eq!(decided(0, &hosts), None, "who leaves moves nothing by itself");
-}
-
-#[test]
-fn changes_apply() {
-    assert_eq!(TokenMove::Add { at: 5 }.apply(&[1, 9]), [1, 5, 9]);
-    assert_eq!(TokenMove::Remove { token: 9 }.apply(&[1, 9]), [1]);
-    assert_eq!(TokenMove::Move { from: 9, to: 0 }.apply(&[1, 9]), [0, 1]);
+    assert_eq!(places(false), 16 + 400);
+    assert!(places(true) <= 16 + 64, "{}", places(true));
 }

@@ -6,7 +6,10 @@
 use crate::gossip::cyclon::Peer;
 use crate::gossip::digest::Seen;
 use crate::gossip::record::{HostRecord, Load, News, Order, Version};
+use crate::overlay::balance::TokenMove;
 use crate::overlay::message::Message;
+use crate::overlay::shutdown::Stage;
+use crate::overlay::weights::{Advice, Weights};
 use crate::ring::pointers::Place;
 use crate::ring::stabilize::{Answer, Ask};
 use bytes::BytesMut;
@@ -14,9 +17,11 @@ use proptest::prelude::*;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{
-    ADDRESS_BYTES_MAX, HOSTS_LISTED_MAX, NEWS_BYTES_MAX, SUCCESSORS_MAX, TOKENS_PER_HOST_MAX,
+    ADDRESS_BYTES_MAX, HOSTS_LISTED_MAX, NEWS_BYTES_MAX, PIECES_MAX, SUCCESSORS_MAX,
+    TOKENS_PER_HOST_MAX,
 };
-use quorate_kernel::ring::Standing;
+use quorate_kernel::ring::{Piece, Standing};
+use quorate_kernel::view::Range;
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
 use std::boxed::Box;
 use std::collections::BTreeSet;
@@ -47,6 +52,14 @@ fn news() -> News {
     News { record: Arc::new(record()), suspected_by: Some(NodeId(8)) }
 }
 
+fn weights() -> Weights {
+    let range = Range { low: 7, high: 300 };
+    let piece = Piece { range, replicas: 3, bytes: 300, operations: 4 };
+    let advice = Advice { to: NodeId(8), shape: 9, change: TokenMove::Move { from: 7, to: 300 } };
+    let (who, pieces, advice) = (who(1, 2), vec![piece], Some(advice));
+    Weights { who, number: 3, shape: 9, pieces, advice }
+}
+
 fn peers() -> Vec<Peer> {
     vec![Peer { who: who(1, 2), age: 3, address: "a:1".into() }]
 }
@@ -68,11 +81,14 @@ fn tag(message: &Message) -> u8 {
         Message::Stabilize { .. } => 10,
         Message::Neighbours { .. } => 11,
         Message::Lookup { .. } => 12,
+        Message::Close { .. } => 13,
+        Message::Closing { .. } => 14,
+        Message::Weights { .. } => 15,
     }
 }
 
 /// How many variants there are; see [`tag`].
-const VARIANTS: u8 = 13;
+const VARIANTS: u8 = 16;
 
 fn golden() -> Vec<(Message, &'static str)> {
     let ask = Ask { own: 1, of: 300 };
@@ -105,6 +121,9 @@ fn golden() -> Vec<(Message, &'static str)> {
             Message::Lookup { news: Box::new(news()), hops: 3 },
             "0c01020303613a31017a0207ac020405060901010803",
         ),
+        (Message::Close { is_over: true }, "0d01"),
+        (Message::Closing { stage: Stage::Idle }, "0e01"),
+        (Message::Weights { words: vec![weights()] }, "0f01010203090107ac0203ac02040108090107ac02"),
     ]
 }
 
@@ -222,6 +241,9 @@ fn what_is_too_long_is_refused() {
     assert!(survive(&head(&Message::Shuffle { entries })).is_err());
     assert!(survive(&head(&Message::Buckets { sums: vec![0; 65] })).is_err());
     assert!(survive(&head(&Message::Lookup { news: Box::new(news()), hops: 17 })).is_err());
+    let pieces = vec![weights().pieces[0]; PIECES_MAX + 1];
+    let words = vec![Weights { pieces, ..weights() }];
+    assert!(survive(&head(&Message::Weights { words })).is_err());
     let nodes = vec![NodeId(1); HOSTS_LISTED_MAX + 1];
     assert!(survive(&head(&Message::Want { nodes })).is_err());
 }
@@ -240,6 +262,15 @@ fn the_largest_messages_fit() {
     for news in packed {
         assert!(head(&Message::Missing { news }).len() <= NEWS_BYTES_MAX + 8);
     }
+    let range = Range { low: u64::MAX, high: u64::MAX };
+    let (bytes, operations) = (u64::MAX, u32::MAX);
+    let piece = Piece { range, replicas: 7, bytes, operations };
+    let change = TokenMove::Move { from: u64::MAX, to: u64::MAX };
+    let advice = Some(Advice { to: NodeId(u64::MAX), shape: u64::MAX, change });
+    let (number, shape, pieces) = (u64::MAX, u64::MAX, vec![piece; PIECES_MAX]);
+    let word = Weights { who: who(u64::MAX, u32::MAX), number, shape, pieces, advice };
+    let alone = head(&Message::Weights { words: vec![word.clone()] }).len();
+    assert!(alone <= word.bytes_max(), "{alone}");
     let place = Place { token: u64::MAX, node: NodeId(u64::MAX) };
     let ask = Ask { own: u64::MAX, of: u64::MAX };
     let answer = Answer { ask, predecessor: Some(place), successors: vec![place; SUCCESSORS_MAX] };

@@ -120,7 +120,7 @@ impl World {
             tokens: Vec::from([mix(host as u64), mix(host as u64 + 1000)]),
             hosts: known.iter().map(|host| ring_host(*host)).collect(),
             replicas_max: 3,
-            balance: false,
+            balance: None,
         };
         self.hosts.push(Host {
             me: who(host, 0),
@@ -169,10 +169,15 @@ impl World {
         }
     }
 
-    pub fn order(&mut self, host: usize, control: Control) -> Outcome {
-        let before = self.answers.len();
+    /// Gives an order that may be answered later, or never.
+    pub fn tell(&mut self, host: usize, control: Control) {
         let deadline = self.now + Span::secs(1);
         self.step(host, |overlay, cx| overlay.on_control(Ticket(1), control, deadline, cx));
+    }
+
+    pub fn order(&mut self, host: usize, control: Control) -> Outcome {
+        let before = self.answers.len();
+        self.tell(host, control);
         assert_eq!(self.answers.len(), before + 1, "an order is answered");
         self.answers[before].clone()
     }
@@ -329,9 +334,7 @@ impl World {
                 one.timers.remove(&timer.code());
             }
             Effect::Announce(Note::Ring(ring)) => one.ring = ring,
-            Effect::Announce(Note::ViewInstalled(_) | Note::Load(_)) => {
-                unreachable!("an overlay has no views")
-            }
+            Effect::Announce(Note::Load(_)) => unreachable!("an overlay takes loads in"),
         }
     }
 

@@ -24,17 +24,23 @@ impl<'a> Hosts<'a> {
     /// Makes a cluster of the first `founders` hosts of a sandbox, and starts these. To be called
     /// from where the clients are, by a thread that outlives the hosts.
     pub fn start(sandbox: &'a Sandbox, founders: usize, all: usize) -> Hosts<'a> {
+        let doors = (1..=founders).map(|host| format!("{}:7411", address(host)));
+        Hosts::start_at(sandbox, &doors.collect::<Vec<_>>(), all)
+    }
+
+    /// The same, with the addresses at which hosts look for each other.
+    pub fn start_at(sandbox: &'a Sandbox, doors: &[String], all: usize) -> Hosts<'a> {
         let place = tempfile::tempdir().expect("a temporary directory");
         let output = place.path().join("data").display().to_string();
         let mut args = vec![String::from("init"), String::from("--output"), output];
-        for host in 1..=founders {
-            args.extend([String::from("--host"), format!("{}:7411", address(host))]);
+        for door in doors {
+            args.extend([String::from("--host"), door.clone()]);
         }
         let said = quorate(&args.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(said.code, 0, "{said:?}");
         let running = (0..all).map(|_| None).collect();
         let mut hosts = Hosts { sandbox, place, running };
-        hosts.start_all(founders);
+        hosts.start_all(doors.len());
         hosts
     }
 
@@ -85,6 +91,12 @@ impl<'a> Hosts<'a> {
         (1..=count).for_each(|host| self.launch(host, &[]));
         (1..=count).for_each(|host| self.await_ready(host));
         self.until_serving(&(1..=count).collect::<Vec<_>>());
+    }
+
+    /// Starts a host that was killed, and waits until it serves.
+    pub fn restart(&mut self, host: usize) {
+        self.launch(host, &[]);
+        self.await_ready(host);
     }
 
     /// Starts a host that joins by way of another.

@@ -5,29 +5,27 @@
 //! standard error and pass.
 
 mod hosts;
+mod relay;
 mod sandbox;
 
 use crate::cluster::until;
 use crate::elastic::{groups, node_at, ring};
 use crate::load::{Load, Recorded};
 use hosts::{Hosts, http, ordered};
+use relay::Relay;
 use sandbox::{Sandbox, address};
-use std::io::Write;
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How many operations must be answered before, during and after a fault.
 const SOME: usize = 300;
 /// How many operations each host must answer to count as one that serves.
 const FEW: usize = 20;
 
-/// One sandbox at a time: the hosts of all of them together would be too many for a small machine.
-static TURN: Mutex<()> = Mutex::new(());
-
 /// Runs a test with a sandbox, from where the clients are.
 fn in_sandbox(hosts: usize, test: impl FnOnce(&Sandbox) + Send) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let sandbox = match Sandbox::create(hosts) {
         Ok(sandbox) => sandbox,
         Err(why) => {
@@ -160,6 +158,71 @@ fn one_way_cuts_and_lost_packets_do_no_harm() {
 }
 
 #[test]
+fn packets_lost_between_clients_and_hosts_do_no_harm() {
+    in_sandbox(3, |sandbox| {
+        let hosts = Hosts::start(sandbox, 3, 3);
+        let load = Load::roaming(hosts.doors());
+        load.more(SOME);
+        sandbox.lose_of_clients(20);
+        load.more(SOME / 6);
+        sandbox.heal();
+        load.more_on(&[1, 2, 3], FEW);
+        must_hold(&load.finish(&[1, 2, 3]), SOME);
+    });
+}
+
+#[test]
+fn slow_links_do_no_harm() {
+    in_sandbox(3, |sandbox| {
+        let door = |host| format!("{}:7411", address(host));
+        let relays: Vec<Relay> = (1..=3).map(|host| Relay::to(sandbox, door(host))).collect();
+        let doors: Vec<String> = relays.iter().map(Relay::address).collect();
+        let mut hosts = Hosts::start_at(sandbox, &doors, 3);
+        let load = Load::roaming(hosts.doors());
+        load.more(SOME);
+        let slow = Duration::from_millis(20);
+        // One that is far away; then all are, and one is killed and comes back.
+        relays.iter().for_each(|relay| relay.delay(slow / 4));
+        relays[1].delay(10 * slow);
+        load.more(SOME);
+        load.more_on(&[1, 2, 3], FEW);
+        relays.iter().for_each(|relay| relay.delay(slow));
+        load.more(SOME / 3);
+        hosts.kill(&[3]);
+        load.more(SOME / 3);
+        hosts.restart(3);
+        load.more_on(&[1, 2, 3], FEW);
+        relays.iter().for_each(|relay| relay.delay(Duration::ZERO));
+        load.more_on(&[1, 2, 3], FEW);
+        must_hold(&load.finish(&[1, 2, 3]), 2 * SOME);
+    });
+}
+
+#[test]
+fn a_relay_is_as_late_as_it_says() {
+    in_sandbox(1, |sandbox| {
+        let bind = || TcpListener::bind((address(1), 7000)).expect("the port is free");
+        let door = sandbox.host(1).within(bind);
+        let relay = Relay::to(sandbox, door.local_addr().expect("it is bound").to_string());
+        let mut near = TcpStream::connect(relay.address()).expect("the relay listens");
+        let (mut far, _) = door.accept().expect("it passes the connection on");
+        let delay = Duration::from_millis(50);
+        let mut round = || {
+            let (began, mut byte) = (Instant::now(), [0]);
+            near.write_all(b"?").expect("the relay reads");
+            far.read_exact(&mut byte).expect("it comes through");
+            far.write_all(b"!").expect("the relay reads");
+            near.read_exact(&mut byte).expect("it comes back");
+            began.elapsed()
+        };
+        relay.delay(delay);
+        assert!(round() >= 2 * delay);
+        drop(near);
+        assert!(matches!(far.read(&mut [0]), Ok(0)), "the end comes through too");
+    });
+}
+
+#[test]
 fn a_power_failure_of_all_hosts_loses_nothing() {
     in_sandbox(3, |sandbox| {
         let mut hosts = Hosts::start(sandbox, 3, 3);
@@ -192,7 +255,7 @@ fn the_sandbox_cuts_what_it_says() {
         let socket = |host| {
             let bind = || UdpSocket::bind((address(host), 7000)).expect("the port is free");
             let socket = sandbox.host(host).within(bind);
-            socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a timeout");
+            socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
             socket
         };
         let (one, two, three) = (socket(1), socket(2), socket(3));

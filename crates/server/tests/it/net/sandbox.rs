@@ -15,8 +15,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The network of the hosts; host `i` has the address `i` in it.
 const HOSTS: &str = "10.77.0";
-/// The address of the clients, which no rule ever drops.
+/// The address of the clients.
 const CLIENT: &str = "10.77.1.1";
+/// The address of relays, which no rule ever drops.
+const RELAYS: &str = "10.77.2.1";
 /// Where iproute2 keeps namespaces that have names.
 const NAMED: &str = "/var/run/netns";
 
@@ -102,6 +104,7 @@ pub struct Sandbox {
     /// Has the bridge.
     _hub: Namespace,
     client: Namespace,
+    relays: Namespace,
     hosts: Vec<Namespace>,
 }
 
@@ -127,15 +130,26 @@ impl Sandbox {
             Ok::<Namespace, String>(leaf)
         };
         let client = attach(0, CLIENT)?;
+        let relays = attach(hosts + 1, RELAYS)?;
         let hosts: Result<Vec<_>, _> =
             (1..=hosts).map(|host| attach(host, &address(host))).collect();
         let hosts = hosts?;
-        Ok(Sandbox { _hub: hub, client, hosts })
+        Ok(Sandbox { _hub: hub, client, relays, hosts })
     }
 
     /// Where the clients are.
     pub fn client(&self) -> &Namespace {
         &self.client
+    }
+
+    /// Where relays are.
+    pub fn relays(&self) -> &Namespace {
+        &self.relays
+    }
+
+    /// The address that relays have there.
+    pub fn relays_address(&self) -> &'static str {
+        RELAYS
     }
 
     /// Where a host is.
@@ -176,8 +190,16 @@ impl Sandbox {
         self.filter(|_| rule.clone());
     }
 
+    /// Of the packets between clients and hosts, this many in a hundred are lost, either way.
+    pub fn lose_of_clients(&self, percent: u32) {
+        let rule = |from: &str| format!("ip saddr {from} numgen random mod 100 < {percent} drop");
+        self.filter(|_| rule(CLIENT));
+        self.client.filter(&rule(&format!("{HOSTS}.0/24"))).expect("the rules are right");
+    }
+
     /// Everything comes through again.
     pub fn heal(&self) {
         self.filter(|_| String::new());
+        self.client.filter("").expect("the rules are right");
     }
 }

@@ -1,0 +1,72 @@
+//! Why a group that has shrunk to an even size gathers before it shrinks again.
+//!
+//! A put is complete when a majority of a view holds it. What later views need is that those who
+//! hold it meet every majority: in a view of n members, n/2 + 1 of them if n is odd, n/2 if n is
+//! even. For what a view itself completes that is so. For what was complete before, each change
+//! must keep it so:
+//! - `Grow` and `Replace` bring a newcomer that has heard from a majority and so holds it too.
+//! - `Shrink` from 2k + 1 to 2k members may take a holder away: k + 1 become k, which is enough.
+//! - `Shrink` from 2k to 2k - 1 may take another: k become k - 1, and k are needed.
+//!
+//! The paper has no `Shrink`. So where the first kind has led to an even view, its members gather:
+//! each hears what others hold until, itself counted, a majority was heard, and from then on holds
+//! all that was complete before the view. One of an even number leaves only when at least half as
+//! many of those that stay have done so, or came to the view by growth, which leaves one holder to
+//! spare. Who proposes looks after that, and nothing is decided that nobody proposed.
+//!
+//! Who gathers serves as before; it tells its peers, so that tombstones are not removed meanwhile.
+//! In a `memory` keyspace a member that restarts before the others have gathered counts as a second
+//! loss: the first was the member that left.
+
+use super::group::{Group, Standing, Status};
+use super::propose::recent;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::time::Time;
+use quorate_kernel::view::{Change, View};
+
+/// Whether a view has an even number of members.
+pub(super) fn is_even(view: &View) -> bool {
+    view.members().len().is_multiple_of(2)
+}
+
+impl Group {
+    /// Whether nothing of its data is moving to this member.
+    pub fn is_whole(&self) -> bool {
+        self.record.status == Status::Ready
+    }
+
+    /// A member whose data is complete has entered a view by this change.
+    pub fn begin_gathering(&mut self, change: &Change) {
+        if !self.is_serving() {
+            return;
+        }
+        let has_shrunk = matches!(change, Change::Shrink { .. });
+        let gathers = is_even(&self.view) && (has_shrunk || !self.is_whole());
+        self.record.status = if gathers { Status::Gathering } else { Status::Ready };
+        if !gathers {
+            self.transfer = None;
+        }
+    }
+}
+
+/// Whether a change loses nothing: if one of an even number leaves, enough of those that stay hold
+/// everything.
+pub(super) fn may_follow(
+    group: &Group,
+    view: &View,
+    change: &Change,
+    me: NodeId,
+    now: Time,
+) -> bool {
+    let Change::Shrink { out } = change else { return true };
+    if !is_even(view) {
+        return true;
+    }
+    let is_whole = |node: NodeId| {
+        let heard = recent(group, node, now).filter(|heard| heard.version == view.id.version);
+        let is_ready = heard.is_some_and(|heard| heard.standing == Standing::Ready);
+        if node == me { group.is_whole() } else { is_ready }
+    };
+    let staying = view.members().iter().filter(|node| *node != out);
+    staying.filter(|node| is_whole(**node)).count() >= view.members().len() / 2
+}

@@ -1,0 +1,90 @@
+//! Slots that were given up are emptied little by little, so that clients hardly notice, also after
+//! a restart.
+
+use super::keys::{Slot, garbage_key, position_of, segments};
+use super::timer::Timer;
+use super::{Context, Linearizable};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::limits::SWEEP_KEYS_MAX;
+use quorate_kernel::probe;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::Span;
+use quorate_kernel::view::{Range, View};
+
+/// How long a slot that was given up is left alone before it is emptied, and between two pieces.
+const SWEEP_AFTER: Span = Span::millis(12);
+
+/// How far slots are emptied.
+#[derive(Debug, Default)]
+pub(super) struct Sweep {
+    /// The slot and range being emptied, and the position before which nothing is left.
+    reached: Option<(Slot, Range, u64)>,
+    is_armed: bool,
+}
+
+impl Linearizable {
+    /// Gives a slot's range up: it is emptied from now on.
+    pub(super) fn discard(&mut self, slot: Slot, view: &View, cx: &mut Context<'_>) {
+        self.durable.garbage.insert((slot, view.range));
+        cx.fx.put_state(garbage_key(slot, &view.range), Bytes::from_static(b"\x01"));
+        self.sweep_soon(cx);
+    }
+
+    /// Goes on with what an earlier start has left.
+    pub(super) fn sweep_rest(&mut self, cx: &mut Context<'_>) {
+        if !self.durable.garbage.is_empty() {
+            self.sweep_soon(cx);
+        }
+    }
+
+    fn sweep_soon(&mut self, cx: &mut Context<'_>) {
+        if !core::mem::replace(&mut self.volatile.sweep.is_armed, true) {
+            cx.fx.arm(Timer::Sweep, cx.now + SWEEP_AFTER);
+        }
+    }
+
+    /// Empties one more piece.
+    pub(super) fn on_sweep(&mut self, cx: &mut Context<'_>) {
+        self.volatile.sweep.is_armed = false;
+        let Some((slot, range)) = self.durable.garbage.first().copied() else { return };
+        // Nothing is written to a slot that was given up. To look for its first key again and again
+        // would be dear: a store passes everything that was deleted there.
+        let reached = self.volatile.sweep.reached.filter(|(s, r, _)| (*s, *r) == (slot, range));
+        let reached = reached.map(|(.., position)| position);
+        let doomed = doomed(slot, &range, reached, cx);
+        let Some(last) = doomed.last() else {
+            probe!("linearizable/swept");
+            self.durable.garbage.remove(&(slot, range));
+            cx.fx.delete_state(garbage_key(slot, &range));
+            return self.sweep_rest(cx);
+        };
+        self.volatile.sweep.reached =
+            slot.data_key(last).map(|key| (slot, range, position_of(key)));
+        for stored in doomed {
+            self.volatile.index.remove(&stored);
+            cx.fx.delete(stored);
+        }
+        self.sweep_soon(cx);
+    }
+}
+
+/// The next keys of a slot to be deleted.
+fn doomed(slot: Slot, range: &Range, reached: Option<u64>, cx: &Context<'_>) -> Vec<Bytes> {
+    let mut doomed = Vec::new();
+    let is_before = |interval: &(u64, u64)| {
+        reached.is_some_and(|reached| !(interval.0..=interval.1).contains(&reached))
+    };
+    for (first, last) in segments(range).skip_while(is_before) {
+        let inside = reached.filter(|reached| (first..=last).contains(reached));
+        cx.table.scan(Class::Data, &slot.first_at(inside.unwrap_or(first)), &mut |stored, _| {
+            let key = slot.data_key(stored);
+            let is_inside = key.is_some_and(|key| position_of(key) <= last);
+            if is_inside && doomed.len() < SWEEP_KEYS_MAX {
+                doomed.push(Bytes::copy_from_slice(stored));
+            }
+            is_inside && doomed.len() < SWEEP_KEYS_MAX
+        });
+    }
+    doomed
+}
