@@ -85,6 +85,7 @@ impl Causal {
             }
         }
         self.durable.leaving = leaving;
+        self.let_go(cx);
     }
 
     fn hand_over_some(&mut self, one: &mut Leaving, cx: &mut Context<'_>) {
@@ -142,19 +143,29 @@ impl Causal {
 
     /// A host has noted it.
     pub(super) fn on_left_noted(&mut self, host: NodeId, actor: Actor, cx: &mut Context<'_>) {
-        let Some(map) = &self.durable.map else { return };
-        let mut gone = None;
-        for (index, one) in self.durable.leaving.iter_mut().enumerate() {
+        for one in &mut self.durable.leaving {
             if one.replica.actor() == actor {
                 one.noted.insert(host);
-                let listeners = one.listeners(map, self.settings.shape);
-                gone = listeners.is_subset(&one.noted).then_some(index);
             }
         }
-        if let Some(index) = gone {
+        self.let_go(cx);
+    }
+
+    /// Gives up what has nothing left to hand over and was noted by everybody. Who that is may
+    /// change with the map, so it is looked at now and then, too.
+    fn let_go(&mut self, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.clone() else { return };
+        let shape = self.settings.shape;
+        let is_over = |one: &Leaving| {
+            let has_handed_over = one.replica.dot_keys.is_empty() && one.told_at.is_some();
+            has_handed_over && one.listeners(&map, shape).is_subset(&one.noted)
+        };
+        let leaving = core::mem::take(&mut self.durable.leaving);
+        let (over, left): (Vec<_>, Vec<_>) = leaving.into_iter().partition(is_over);
+        self.durable.leaving = left;
+        for one in over {
             probe!("causal/left");
-            self.durable.leaving.remove(index);
-            self.discard(actor.birth, cx);
+            self.discard(one.replica.actor().birth, cx);
         }
     }
 

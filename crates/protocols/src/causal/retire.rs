@@ -11,8 +11,9 @@
 //! was lost). A peer counts only if it told all (`is_complete`) when it, too, held the actor for
 //! finished, and when it had joined: one that has not may be about to learn more from another. When
 //! anybody takes a position anew, all must tell again: the former holder may have told a third one
-//! what it no longer can tell this one. A replica that has not joined closes nothing (T20), and
-//! nobody takes over that something is closed elsewhere.
+//! what it no longer can tell this one. And nothing is closed while a former holder still hands
+//! over: it may be the only one that has an update of an actor which is gone. A replica that has
+//! not joined closes nothing (T20), and nobody takes over that something is closed elsewhere.
 
 use super::map::{Map, Shape};
 use super::replica::Replica;
@@ -55,7 +56,8 @@ impl Replica {
         self.close(map, shape);
     }
 
-    /// Former actors that are finished and not yet closed.
+    /// Former actors that are finished and not yet closed; none as long as any former actor is not
+    /// finished: it may hand over updates of others, too, that nobody else has.
     fn closable(&self, map: &Map) -> Vec<Actor> {
         let is_former = |actor: Actor| {
             let place = map.place(actor.position);
@@ -63,9 +65,17 @@ impl Replica {
                 place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));
             actor != self.actor() && (!is_placed || is_over(&self.clock, actor))
         };
-        let entries = self.clock.iter().filter(|(_, entry)| !entry.closed);
-        let former = entries.map(|(actor, _)| actor).filter(|actor| is_former(*actor));
-        former.filter(|actor| self.is_finished(map, *actor)).collect()
+        let entries = self.clock.iter().filter(|(actor, _)| is_former(*actor));
+        let mut open = Vec::new();
+        for (actor, entry) in entries {
+            if !self.is_finished(map, actor) {
+                return Vec::new();
+            }
+            if !entry.closed {
+                open.push(actor);
+            }
+        }
+        open
     }
 
     /// Closes every actor of which all has been told.

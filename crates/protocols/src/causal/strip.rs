@@ -59,6 +59,8 @@ impl Causal {
         into.field("replicas", &self.durable.replicas.len());
         into.field("joining", &replicas().filter(|one| !one.record.is_joined).count());
         into.field("leaving", &self.durable.leaving.len());
+        let handed = self.durable.leaving.iter().map(|one| one.replica.dot_keys.len());
+        into.field("to_hand_over", &handed.sum::<usize>());
         into.field("clock_entries", &sum(|one| one.clock.len()));
         into.field("open_entries", &sum(|one| one.clock.iter().filter(|(_, e)| !e.closed).count()));
         into.field("dot_keys", &sum(|one| one.dot_keys.len()));

@@ -52,7 +52,12 @@ impl World<'_> {
         for (index, host) in self.hosts.iter().enumerate() {
             let remains = remains(host);
             if remains != Remains::default() {
-                self.unsettled = format!("n{} still has {remains:?}", index + 1);
+                let [joining, leaving, dots] =
+                    ["joining", "leaving", "to_hand_over"].map(|name| count(host, name));
+                self.unsettled = format!(
+                    "n{} still has {remains:?}: {joining} join, {leaving} leave, {dots} to tell",
+                    index + 1
+                );
                 return false;
             }
         }
