@@ -65,7 +65,9 @@
 //! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8).
 //!
 //! # Known limits
-//! Scans are not served yet. Closed actors stay in clocks (some 20 bytes each). A replica that is
+//! A catalog must wait until a newcomer has joined before it gives away another position with the
+//! same keys. Scans are not served yet. Closed actors stay in clocks, and in the contexts of their
+//! positions (some 20 bytes each). The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
 //! repeated write is done once by one coordinator; a client that repeats it at another one, without
 //! a write id, makes a sibling (T13).

@@ -111,7 +111,7 @@ impl World<'_> {
                 is_sync || (hosts.len() == 1 && self.is_whole())
             }
             What::Wipe { .. } => self.is_whole(),
-            What::Drain { host } => is_up(*host) && self.spare().is_some(),
+            What::Drain { host } => is_up(*host) && self.have_joined() && self.spare().is_some(),
             What::Pause { host } => !is_down(*host),
             What::FailSync { .. } | What::Remove { .. } => false,
             _ => true,
@@ -134,6 +134,17 @@ impl World<'_> {
         self.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
             held == count(host, "replicas") && (held == 0 || count(host, "map") == self.map.version)
+        })
+    }
+
+    /// Whether all who hold something by the newest map have copied it. A catalog must wait for
+    /// that: if all replicas of a key went to newcomers at once, these would copy from each other,
+    /// and the former ones hand over only what they believe somebody lacks.
+    fn have_joined(&self) -> bool {
+        self.hosts.iter().all(|host| {
+            let held = self.map.positions_of(host.node_id).count() as u64;
+            let has_it = count(host, "replicas") == held && count(host, "joining") == 0;
+            held == 0 || (has_it && count(host, "map") == self.map.version)
         })
     }
 
