@@ -1,6 +1,7 @@
 //! What a protocol may ask for: one ordered, reused list per process.
 
 use crate::ids::{Incarnation, NodeId, Start, Ticket};
+use crate::keyspace::Keyspaces;
 use crate::operation::Outcome;
 use crate::process::Process;
 use crate::ring::{Ring, Weighed};
@@ -52,7 +53,8 @@ impl From<&Arc<[NodeId]>> for Recipients {
     }
 }
 
-/// What a process tells its own node: hints, which promise nothing that a crash could undo.
+/// What a process tells its own node. The ring and a load are hints, which promise nothing that a
+/// crash could undo; the others are held like a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// What this node believes of the ring has changed. The host is told too: it finds the peers'
@@ -60,6 +62,15 @@ pub enum Note {
     Ring(Arc<Ring>),
     /// How much this lane has to do, for the overlay.
     Load(Arc<Weighed>),
+    /// The catalog is this now: the node opens and drops lanes by it, and the host is told.
+    Keyspaces(Arc<Keyspaces>),
+    /// This lane has all it needs, durably, for a position that the catalog gave to this node.
+    Settled {
+        /// Which position.
+        position: u32,
+        /// The decree that gave it.
+        since: u64,
+    },
 }
 
 /// One thing a process asks for.
@@ -199,6 +210,18 @@ impl<P: Process + ?Sized> Effects<P> {
     /// Tells the overlay how much this lane has to do. It leaves early: it is an estimate.
     pub fn announce_load(&mut self, load: Arc<Weighed>) {
         self.list.push(Effect::Announce(Note::Load(load)));
+    }
+
+    /// Tells the node which keyspaces there are, after everything the lane wrote so far is durable:
+    /// it opens and drops lanes by it.
+    pub fn announce_keyspaces(&mut self, keyspaces: Arc<Keyspaces>) {
+        self.list.push(Effect::Announce(Note::Keyspaces(keyspaces)));
+    }
+
+    /// Tells the catalog that the node has all it needs for a position of this lane's keyspace,
+    /// after everything the lane wrote so far is durable.
+    pub fn announce_settled(&mut self, position: u32, since: u64) {
+        self.list.push(Effect::Announce(Note::Settled { position, since }));
     }
 
     /// Takes out the effects asked for so far, in order. For whoever drives a process on its own.

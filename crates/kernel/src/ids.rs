@@ -44,8 +44,12 @@ pub struct Incarnation {
 }
 
 impl LaneId {
-    /// The lane of every node that keeps the ring; keyspaces begin above it.
+    /// The lane of every node that keeps the ring.
     pub const OVERLAY: LaneId = LaneId(0);
+    /// The lane of every node that keeps the catalog of keyspaces.
+    pub const CATALOG: LaneId = LaneId(1);
+    /// The first lane of a keyspace; those below are kept for what every node has.
+    pub const KEYSPACES: LaneId = LaneId(16);
 }
 
 impl Start {

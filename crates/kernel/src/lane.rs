@@ -3,6 +3,7 @@
 use crate::effects::{Effect, Effects, Note, Recipients, Release};
 use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, Ticket};
+use crate::keyspace::Keyspace;
 use crate::operation::{Control, Outcome};
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
 use crate::ring::{Ring, Weighed};
@@ -115,6 +116,12 @@ pub trait Lane {
 
     /// Which hosts were heard, on any lane, since this was last told, and when.
     fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>);
+
+    /// The catalog has changed the lane's keyspace.
+    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, env: &mut Env<'_>);
+
+    /// A lane of this node has all it needs for a position that the catalog gave to it.
+    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>);
 
     /// Another lane of this node says how much it has to do.
     fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>);
@@ -246,6 +253,14 @@ impl<P: Process> Lane for Hosted<P> {
 
     fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
         self.call(env, |process, cx| process.on_heard(heard, cx));
+    }
+
+    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_keyspace(keyspace, cx));
+    }
+
+    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_settled(lane, position, since, cx));
     }
 
     fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {

@@ -44,6 +44,22 @@ pub const BEATS_MAX: usize = 1024;
 pub const RECONFIGURES_MAX: usize = 256;
 /// The most decisions of a group in one message.
 pub const DECISIONS_IN_MESSAGE_MAX: usize = 64;
+/// The longest name of a keyspace in bytes.
+pub const KEYSPACE_NAME_BYTES_MAX: usize = 64;
+/// The most keyspaces of a cluster.
+pub const KEYSPACES_MAX: usize = 256;
+/// The most settings of a keyspace.
+pub const SETTINGS_MAX: usize = 32;
+/// The longest name or value of a setting in bytes.
+pub const SETTING_BYTES_MAX: usize = 128;
+/// The most groups that a keyspace made online begins with; more come by splits.
+pub const FIRST_GROUPS_MAX: usize = 256;
+/// The most positions of a keyspace that is placed by them.
+pub const POSITIONS_MAX: usize = 1024;
+/// How many decrees of the catalog a host keeps for those that are a little behind.
+pub const DECREES_KEPT: usize = 256;
+/// The most orders to the catalog that wait on one host.
+pub const CATALOG_ORDERS_MAX: usize = 64;
 /// The most operations of one lane that wait until a replica of their key is known.
 pub const UNROUTED_MAX: usize = 4096;
 /// The most hosts a cluster can be born with. More may join.
@@ -102,8 +118,6 @@ pub const SUCCESSORS_MAX: usize = 8;
 pub const WATCHED_MAX: usize = 10;
 /// How often a ring lookup may be passed on.
 pub const LOOKUP_HOPS_MAX: u8 = 16;
-/// The most fixed positions of a keyspace.
-pub const POSITIONS_MAX: usize = 1024;
 /// The longest causal context in bytes, as clients carry it.
 pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
 /// The most ranges of isolated counters of one actor that a clock tells in one message.
@@ -119,6 +133,14 @@ const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
 const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize);
 const _: () = assert!(NEWS_BYTES_MAX + 8192 <= HEADER_BYTES_MAX);
 const _: () = assert!(HOSTS_LISTED_MAX * 48 <= HEADER_BYTES_MAX);
+const _: () = assert!(
+    FIRST_GROUPS_MAX * (48 + GROUP_MEMBERS_MAX * 10)
+        + POSITIONS_MAX * 10
+        + SETTINGS_MAX * SETTING_BYTES_MAX * 2
+        + 1024
+        <= HEADER_BYTES_MAX,
+    "a decree fits the head of a message"
+);
 const _: () = assert!(INLINE_BYTES_MAX >= KEY_BYTES_MAX);
 const _: () = assert!(CLIENT_READ_BYTES_MAX > CLIENT_QUEUE_BYTES_MAX);
 const _: () = assert!(REPLY_BYTES_MAX >= VALUE_BYTES_MAX);

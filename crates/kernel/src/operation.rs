@@ -2,6 +2,7 @@
 
 use crate::causal::{Ask, ContextError, Told};
 use crate::ids::{Incarnation, NodeId};
+use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
 use crate::time::Span;
 use crate::view::View;
 use alloc::boxed::Box;
@@ -100,6 +101,8 @@ pub enum Control {
         /// The map.
         map: Bytes,
     },
+    /// Of the catalog: make, alter or drop a keyspace. Answered with [`Outcome::Noted`].
+    Keyspace(KeyspaceOrder),
     /// Of the overlay: have all hosts finish what they do for clients and end, at one time.
     /// Answered with [`Outcome::Closed`].
     Shutdown,
@@ -128,7 +131,7 @@ pub enum Outcome {
     },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
-    /// The overlay, or the keyspace, knows, durably, and spreads it.
+    /// The overlay, or the keyspace, knows, durably, and spreads it; or the catalog has decided it.
     Noted,
     /// What became of an operation on a keyspace that keeps siblings.
     Causal(Told),
@@ -213,6 +216,16 @@ pub enum Refusal {
     /// The context of a write is not one of this key. Nothing was changed.
     #[error(transparent)]
     Context(ContextError),
+    /// The catalog does not allow it. Nothing was changed.
+    #[error("{0}; nothing was changed")]
+    Catalog(CatalogRefusal),
+    /// The catalog's decision may yet be made.
+    #[error("the deadline passed before it was known whether the catalog was changed; look again")]
+    CatalogUnknown,
+    /// This host has no such keyspace open: it was dropped, or the host has just heard of it.
+    /// Nothing was changed.
+    #[error("the keyspace is not open on this host; nothing was changed")]
+    NotOpen,
     /// A key or value is over its limit. Nothing was changed.
     #[error("{what} of {length} bytes is over the limit of {limit}")]
     TooLarge {
@@ -235,6 +248,6 @@ impl Refusal {
     /// Whether the operation may have changed data all the same.
     #[must_use]
     pub fn may_have_applied(&self) -> bool {
-        matches!(self, Refusal::OutcomeUnknown)
+        matches!(self, Refusal::OutcomeUnknown | Refusal::CatalogUnknown)
     }
 }

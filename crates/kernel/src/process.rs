@@ -2,6 +2,7 @@
 
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
+use crate::keyspace::Keyspace;
 use crate::operation::{Control, Operation, Outcome, Refusal};
 use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
@@ -71,6 +72,20 @@ pub trait Process {
     /// Which hosts were heard, on any lane, since this was last told, and when: the overlay is told
     /// before each of its timers. A host that was heard was there; whether it hears is not known.
     fn on_heard(&mut self, _heard: &[(Incarnation, Time)], _cx: &mut Context<'_, Self>) {}
+
+    /// The catalog has changed the keyspace of this lane: a setting, or who holds a position.
+    fn on_keyspace(&mut self, _keyspace: &Arc<Keyspace>, _cx: &mut Context<'_, Self>) {}
+
+    /// Of the catalog: a lane says that this node has all it needs for a position that it was given
+    /// by the decree of this number.
+    fn on_settled(
+        &mut self,
+        _lane: LaneId,
+        _position: u32,
+        _since: u64,
+        _cx: &mut Context<'_, Self>,
+    ) {
+    }
 
     /// Another lane of this node says how much it has to do.
     fn on_load(&mut self, _lane: LaneId, _load: &Arc<Weighed>, _cx: &mut Context<'_, Self>) {}

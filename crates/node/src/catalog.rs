@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 use quorate_kernel::ids::{LaneId, NodeId};
+use quorate_kernel::keyspace::is_name;
 use quorate_kernel::limits::{GROUP_MEMBERS_MAX, VALUE_BYTES_DEFAULT, VALUE_BYTES_MAX};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
@@ -288,14 +289,6 @@ impl Keyspace {
         self.value_bytes_max = bytes;
         Ok(self)
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let allowed =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-    (1..=64).contains(&name.len())
-        && name.bytes().all(allowed)
-        && !name.as_bytes()[0].is_ascii_digit()
 }
 
 /// The keyspaces of a cluster, in the order in which doors number them.

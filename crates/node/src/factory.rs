@@ -3,8 +3,12 @@
 use crate::catalog::{Engine, Keyspace, Mode, Order};
 use alloc::boxed::Box;
 use quorate_kernel::lane::Lane;
+use quorate_kernel::rules::Rules;
 use quorate_kernel::storage::Durability;
-pub use quorate_protocols::{linearizable, overlay};
+pub use quorate_protocols::{catalog, linearizable, overlay};
+
+/// What the engines of this build let be set.
+pub const ENGINES: &[&Rules] = &[&linearizable::rules::RULES];
 
 /// The lane of a keyspace.
 #[must_use]
@@ -40,6 +44,12 @@ pub struct Pace {
     pub transfer_bytes_per_second: u64,
     /// How often the engine `linearizable` looks after its groups.
     pub linearizable: linearizable::Pace,
+}
+
+/// The catalog's lane, [`quorate_kernel::ids::LaneId::CATALOG`] on every node.
+#[must_use]
+pub fn catalog_lane(settings: catalog::Settings) -> Box<dyn Lane> {
+    catalog::lane(settings)
 }
 
 /// The overlay's lane, [`quorate_kernel::ids::LaneId::OVERLAY`] on every node.

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use quorate_kernel::ids::Ticket;
+use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Batch;
@@ -18,6 +19,9 @@ pub trait Host {
     /// Takes the writes of a turn for the disk thread, which applies batches in the order of their
     /// numbers and reports progress by [`crate::pump::Input::Durable`].
     fn commit(&mut self, batch: Batch);
+
+    /// Which keyspaces there are, durably; the node opens and drops their lanes in the same turn.
+    fn keyspaces(&mut self, _keyspaces: &Arc<Keyspaces>) {}
 
     /// What the node believes of the ring has changed: where peers may be found, and who is there.
     fn ring(&mut self, ring: &Arc<Ring>);

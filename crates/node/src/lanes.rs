@@ -1,7 +1,7 @@
 //! The lanes of a node.
 
-use crate::catalog::Catalog;
-use crate::factory::{Pace, overlay};
+use crate::catalog::{Catalog, Keyspace};
+use crate::factory::{Pace, catalog, overlay};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use quorate_kernel::ids::LaneId;
@@ -21,11 +21,33 @@ pub struct LaneSpec {
     pub process: Box<dyn Lane>,
 }
 
-/// The lanes of a node: the overlay, and those of a catalog, each in the condition the directory
-/// found it in.
+/// The lanes that a node has whatever keyspaces there are: the overlay and the catalog. Those of
+/// keyspaces are opened as the catalog says.
+pub fn always(overlay: overlay::Settings, catalog: catalog::Settings) -> Vec<LaneSpec> {
+    let spec = |lane, process| {
+        let (durability, recovery) = (Durability::Sync, Recovery::Intact);
+        LaneSpec { lane, durability, recovery, process }
+    };
+    let overlay = spec(LaneId::OVERLAY, crate::factory::overlay_lane(overlay));
+    Vec::from([overlay, spec(LaneId::CATALOG, crate::factory::catalog_lane(catalog))])
+}
+
+/// The lane of a keyspace, in the condition the directory found it in.
+#[must_use]
+pub fn lane(keyspace: &Keyspace, pace: Pace, recovery: Recovery) -> LaneSpec {
+    LaneSpec {
+        lane: keyspace.lane,
+        durability: keyspace.durability,
+        recovery,
+        process: crate::factory::lane(keyspace, pace),
+    }
+}
+
+/// The lanes of a node whose keyspaces stay as they are: the overlay and these, each in the
+/// condition the directory found it in.
 pub fn lanes(
     overlay: overlay::Settings,
-    catalog: &Catalog,
+    keyspaces: &Catalog,
     pace: Pace,
     recovery: impl Fn(Durability) -> Recovery,
 ) -> Vec<LaneSpec> {
@@ -35,11 +57,6 @@ pub fn lanes(
         recovery: recovery(Durability::Sync),
         process: crate::factory::overlay_lane(overlay),
     };
-    let spec = |keyspace: &crate::catalog::Keyspace| LaneSpec {
-        lane: keyspace.lane,
-        durability: keyspace.durability,
-        recovery: recovery(keyspace.durability),
-        process: crate::factory::lane(keyspace, pace),
-    };
-    core::iter::once(overlay).chain(catalog.keyspaces.iter().map(spec)).collect()
+    let spec = |keyspace: &Keyspace| lane(keyspace, pace, recovery(keyspace.durability));
+    core::iter::once(overlay).chain(keyspaces.keyspaces.iter().map(spec)).collect()
 }

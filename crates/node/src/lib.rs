@@ -18,6 +18,7 @@
 //! | [`host`] | what the outside must offer |
 //! | [`lanes`] | the lanes of a node: the overlay, and one for each keyspace |
 //! | [`catalog`] | keyspaces: name, lane, engine, durability, first view |
+//! | [`record`] | from the words of the catalog's chain to a keyspace, and back |
 //! | [`factory`] | the list of engines; the only file that names them |
 #![no_std]
 
@@ -33,5 +34,6 @@ mod memory;
 pub mod node;
 mod peers;
 pub mod pump;
+pub mod record;
 pub mod table;
 pub mod timers;

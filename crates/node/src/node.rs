@@ -1,7 +1,10 @@
 //! Three tables and a router. It matches on inputs and effects, never on messages.
 
+mod leave;
+mod open;
+
 use crate::dropped::Dropped;
-use crate::gate::{Gate, Held, Needs};
+use crate::gate::{Gate, Held};
 use crate::host::Host;
 use crate::lanes::LaneSpec;
 use crate::peers::Peers;
@@ -9,32 +12,57 @@ use crate::table::{LaneReader, LaneTable};
 use crate::timers::Timers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::cell::RefCell;
-use quorate_kernel::effects::{Note, Recipients, Release};
+pub use open::Opener;
+use open::Sweep;
+use quorate_kernel::effects::{Note, Release};
 use quorate_kernel::error::{Fatal, WireError};
-use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Start, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Class, Durable, Reader, Write, store_key};
 use quorate_kernel::time::{Time, WallTime};
-use quorate_kernel::wire::{Body, Frame, Received};
+use quorate_kernel::wire::Received;
 
 struct Slot {
     id: LaneId,
     recovery: Recovery,
-    lane: Box<dyn Lane>,
+    /// None once its keyspace was dropped.
+    lane: Option<Box<dyn Lane>>,
+    /// The decree that changed its keyspace last, of those it was told.
+    version: u64,
     table: LaneTable,
     rng: Rng,
+}
+
+impl Slot {
+    fn new(spec: LaneSpec, rng: &mut Rng) -> Slot {
+        Slot {
+            id: spec.lane,
+            recovery: spec.recovery,
+            lane: Some(spec.process),
+            version: 0,
+            table: LaneTable::new(spec.durability),
+            rng: rng.fork(u64::from(spec.lane.0)),
+        }
+    }
 }
 
 /// One node.
 pub struct Node {
     me: Incarnation,
     slots: Vec<Slot>,
+    rng: Rng,
+    opener: Option<Opener>,
+    /// What the overlay believes of the ring, for lanes that are opened later.
+    ring: Option<Arc<Ring>>,
+    sweep: Sweep,
     store: Box<dyn Reader>,
     gate: Gate,
     timers: Timers,
@@ -61,20 +89,18 @@ impl Node {
         lanes: Vec<LaneSpec>,
     ) -> Node {
         let mut rng = Rng::new(seed);
-        let slot = |spec: LaneSpec| Slot {
-            id: spec.lane,
-            recovery: spec.recovery,
-            lane: spec.process,
-            table: LaneTable::new(spec.durability),
-            rng: rng.fork(u64::from(spec.lane.0)),
-        };
-        let mut slots: Vec<Slot> = lanes.into_iter().map(slot).collect();
+        let mut slots: Vec<Slot> =
+            lanes.into_iter().map(|spec| Slot::new(spec, &mut rng)).collect();
         slots.sort_by_key(|slot| slot.id);
         assert!(slots.windows(2).all(|pair| pair[0].id < pair[1].id), "lane ids are distinct");
         let durable = Durable { written: recovered, synced: recovered };
         Node {
             me,
             slots,
+            rng,
+            opener: None,
+            ring: None,
+            sweep: Sweep::default(),
             store,
             gate: Gate::new(durable),
             timers: Timers::default(),
@@ -89,6 +115,12 @@ impl Node {
             now: Time(0),
             wall: WallTime(0),
         }
+    }
+
+    /// Has lanes opened and dropped as the catalog says.
+    #[must_use]
+    pub fn with_opener(self, opener: Opener) -> Node {
+        Node { opener: Some(opener), ..self }
     }
 
     /// Who this node is.
@@ -151,7 +183,7 @@ impl Node {
                 self.call(index, host, |lane, env| lane.on_request(ticket, request, env));
                 self.drain(host);
             }
-            None => host.answer(ticket, Outcome::Refused(Refusal::Unsupported)),
+            None => host.answer(ticket, Outcome::Refused(Refusal::NotOpen)),
         }
     }
 
@@ -171,7 +203,7 @@ impl Node {
                 });
                 self.drain(host);
             }
-            None => host.answer(ticket, Outcome::Refused(Refusal::Unsupported)),
+            None => host.answer(ticket, Outcome::Refused(Refusal::NotOpen)),
         }
     }
 
@@ -214,6 +246,7 @@ impl Node {
         if let Some(fatal) = self.fatal.borrow().clone() {
             return Err(fatal);
         }
+        self.sweep();
         if !self.batch.writes.is_empty() {
             let next = Batch { lsn: Lsn(self.batch.lsn.0 + 1), ..Batch::default() };
             let batch = core::mem::replace(&mut self.batch, next);
@@ -228,7 +261,7 @@ impl Node {
     /// When the next timer is due.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        self.timers.next()
+        if self.has_to_sweep() { Some(self.now) } else { self.timers.next() }
     }
 
     /// How many bytes of writes the disk has not taken yet. The host stops reading from clients
@@ -253,24 +286,29 @@ impl Node {
     /// Whether a lane can serve clients.
     #[must_use]
     pub fn is_ready(&self, lane: LaneId) -> bool {
-        self.slot_of(lane).is_some_and(|index| self.slots[index].lane.is_ready())
+        self.lane_of(lane).is_some_and(|lane| lane.is_ready())
     }
 
     /// Shows a lane's state.
     pub fn inspect(&self, lane: LaneId, into: &mut dyn Inspect) {
-        if let Some(index) = self.slot_of(lane) {
-            self.slots[index].lane.inspect(into);
+        if let Some(lane) = self.lane_of(lane) {
+            lane.inspect(into);
         }
     }
 
     /// Asserts everything that must hold between two turns.
     pub fn check(&self) {
-        self.slots.iter().for_each(|slot| slot.lane.check());
+        self.slots.iter().filter_map(|slot| slot.lane.as_ref()).for_each(|lane| lane.check());
         assert!(self.free.is_empty(), "a turn delivers everything that may leave");
     }
 
     fn slot_of(&self, lane: LaneId) -> Option<usize> {
-        self.slots.binary_search_by_key(&lane, |slot| slot.id).ok()
+        let found = self.slots.binary_search_by_key(&lane, |slot| slot.id).ok();
+        found.filter(|index| self.slots[*index].lane.is_some())
+    }
+
+    fn lane_of(&self, lane: LaneId) -> Option<&dyn Lane> {
+        self.slot_of(lane).and_then(|index| self.slots[index].lane.as_deref())
     }
 
     /// Calls one lane and takes in what it asks for.
@@ -284,6 +322,7 @@ impl Node {
             return;
         }
         let Slot { id, lane, table, rng, .. } = &mut self.slots[index];
+        let Some(lane) = lane else { return };
         let (lane_id, store, fatal) = (*id, &*self.store, &self.fatal);
         let reader = LaneReader { table, lane: lane_id, store, fatal };
         let mut env = Env {
@@ -295,7 +334,7 @@ impl Node {
             table: &reader,
             raised: &mut self.raised,
         };
-        handler(&mut **lane, &mut env);
+        handler(lane.as_mut(), &mut env);
         let mut raised = core::mem::take(&mut self.raised);
         if self.fatal.get_mut().is_some() {
             raised.clear();
@@ -321,8 +360,12 @@ impl Node {
             }
             Raised::Timer { code, at } => self.timers.set((slot, code), at),
             Raised::Note(note) => {
-                // A hint that promises nothing.
-                self.admit(index, &Release::Early, Held::Note(slot, note), host);
+                let release = match note {
+                    Note::Keyspaces(_) | Note::Settled { .. } => Release::Lane,
+                    // A hint that promises nothing.
+                    Note::Ring(_) | Note::Load(_) => Release::Early,
+                };
+                self.admit(index, &release, Held::Note(slot, note), host);
             }
         }
     }
@@ -335,67 +378,5 @@ impl Node {
             self.batch.writes.push(write);
         }
         table.write(class, key, value, self.batch.lsn);
-    }
-
-    fn admit(&mut self, index: usize, release: &Release, held: Held, host: &mut dyn Host) {
-        let table = &self.slots[index].table;
-        let needs = match release {
-            Release::Lane => table.needs_all(),
-            Release::Key(key) => table.needs_key(key),
-            Release::State => table.needs_state(),
-            Release::Early => Needs::default(),
-        };
-        match self.gate.admit(needs, held) {
-            // What a lane sends to itself arrives after what it is doing now.
-            Some(held @ (Held::Local(..) | Held::Note(..))) => self.free.push_back(held),
-            Some(held) => self.release(held, host),
-            None => {}
-        }
-    }
-
-    /// Lets everything out that may leave, and delivers what lanes sent to themselves.
-    fn drain(&mut self, host: &mut dyn Host) {
-        while let Some(held) = self.free.pop_front() {
-            self.release(held, host);
-        }
-    }
-
-    fn release(&mut self, held: Held, host: &mut dyn Host) {
-        match held {
-            Held::Frame(slot, to, body) => self.transmit(slot, &to, body, host),
-            Held::Local(slot, local) => {
-                self.call(usize::from(slot), host, |lane, env| lane.on_local(local, env));
-            }
-            Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
-            Held::Note(from, Note::Load(load)) => {
-                let lane = self.slots[usize::from(from)].id;
-                if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
-                    self.call(overlay, host, |process, env| process.on_load(lane, &load, env));
-                }
-            }
-            Held::Note(from, Note::Ring(ring)) => {
-                host.ring(&ring);
-                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
-                    self.call(index, host, |lane, env| lane.on_ring(&ring, env));
-                }
-            }
-        }
-    }
-
-    fn transmit(&mut self, slot: u16, to: &Recipients, body: Body, host: &mut dyn Host) {
-        let lane = self.slots[usize::from(slot)].id;
-        let mut frame = Frame { lane, source: self.me, target: Incarnation::default(), body };
-        match to {
-            Recipients::One(target) => {
-                frame.target = *target;
-                host.transmit(&frame);
-            }
-            Recipients::Group(nodes) => {
-                for node in nodes.iter().filter(|node| **node != self.me.node) {
-                    frame.target = Incarnation { node: *node, start: Start(0) };
-                    host.transmit(&frame);
-                }
-            }
-        }
     }
 }

@@ -56,6 +56,12 @@ impl LaneTable {
         }
     }
 
+    /// How durable its data is.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
     /// Whether writes of this class go to the log at all.
     #[must_use]
     pub fn is_logged(&self, class: Class) -> bool {

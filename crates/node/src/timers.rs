@@ -1,6 +1,7 @@
 //! One deadline per (lane, timer), fired in the order of (deadline, arming).
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use quorate_kernel::time::Time;
 
 /// Which timer: the lane's slot in the node and the timer's code.
@@ -25,6 +26,13 @@ impl Timers {
             self.due.insert((at, self.sequence), key);
             self.armed.insert(key, (at, self.sequence));
         }
+    }
+
+    /// Takes back every deadline of a slot.
+    pub fn drop_slot(&mut self, slot: u16) {
+        let keys: Vec<Key> =
+            self.armed.range((slot, 0)..=(slot, u32::MAX)).map(|(k, _)| *k).collect();
+        keys.into_iter().for_each(|key| self.set(key, None));
     }
 
     /// Takes the first timer whose deadline has come.

@@ -11,6 +11,7 @@
 //! | [`ring`] | pointers to neighbours on the ring, and one ring again after a partition |
 //! | [`overlay`] | the lane that composes these: who is there, and who is suspected |
 //! | [`placement`] | which nodes should hold a range, and the next step there |
+//! | [`catalog`] | the lane that knows which keyspaces there are: a chain of decrees |
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
@@ -21,6 +22,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod catalog;
 pub mod causal;
 pub mod detector;
 pub mod dots;

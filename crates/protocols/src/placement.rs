@@ -40,6 +40,12 @@ pub fn next_change(view: &View, ring: &Ring, replicas: usize) -> Option<Change> 
     if let Some(at) = ring.token_inside(&view.range) {
         return Some(Change::Split { at });
     }
+    next_member(view, ring, replicas)
+}
+
+/// The next change of members towards what the ring asks for; the range stays whole.
+#[must_use]
+pub fn next_member(view: &View, ring: &Ring, replicas: usize) -> Option<Change> {
     let desired = desired(ring, view.range.high, replicas);
     let is_member = |node: &NodeId| view.index_of(*node).is_some();
     let missing = desired.iter().copied().find(|node| !is_member(node));
@@ -98,6 +104,25 @@ pub fn proposer(view: &View, ring: &Ring) -> Option<NodeId> {
 #[must_use]
 pub fn first_views(ring: &Ring, replicas: usize) -> Vec<View> {
     let tokens: Vec<u64> = ring.tokens().map(|(token, _)| token).collect();
+    views_at(&tokens, ring, replicas)
+}
+
+/// The views that a keyspace made online begins with: one group for each token, or on a larger ring
+/// for each of a few, evenly chosen; splits make the others. None if nobody takes part.
+#[must_use]
+pub fn online_views(ring: &Ring, replicas: usize, groups_max: usize) -> Vec<View> {
+    let up = |node: &NodeId| ring.host(*node).is_some_and(|host| host.standing == Standing::Up);
+    let tokens = ring.tokens().filter(|(_, node)| up(node)).map(|(token, _)| token);
+    let tokens: Vec<u64> = tokens.collect();
+    let every = tokens.len().div_ceil(groups_max).max(1);
+    let tokens: Vec<u64> = tokens.into_iter().step_by(every).collect();
+    if desired(ring, 0, replicas).is_empty() {
+        return Vec::new();
+    }
+    views_at(&tokens, ring, replicas)
+}
+
+fn views_at(tokens: &[u64], ring: &Ring, replicas: usize) -> Vec<View> {
     let before = |place: usize| tokens[(place + tokens.len() - 1) % tokens.len()];
     let view = |(place, &high): (usize, &u64)| {
         let id = ViewId { group: GroupId(mix(high)), version: 0 };

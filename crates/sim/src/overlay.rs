@@ -258,7 +258,7 @@ impl World {
             }
             Effect::Announce(Note::Ring(ring)) => self.hosts[from as usize].ring = ring,
             Effect::Write { .. } => self.counts.writes += 1,
-            Effect::Answer { .. } | Effect::Announce(Note::Load(_)) => {}
+            Effect::Answer { .. } | Effect::Announce(_) => {}
         }
     }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
@@ -116,6 +117,14 @@ impl Lane for Liar {
         self.inner.on_ring(ring, env);
     }
 
+    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, env: &mut Env<'_>) {
+        self.inner.on_keyspace(keyspace, env);
+    }
+
+    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>) {
+        self.inner.on_settled(lane, position, since, env);
+    }
+
     fn is_ready(&self) -> bool {
         self.inner.is_ready()
     }
@@ -214,7 +223,9 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// that gave slow disks and networks too little time (power, views), two hosts that suspected each
 /// other for ten seconds (partition, pause 19) or told each other so without end (loss), a purge
 /// that was announced twice and refused puts (pause), newcomers that were asked at the speed of the
-/// network (elastic 4), and members left behind when all who knew had let go (elastic).
+/// network (elastic 4), members left behind when all who knew had let go (elastic), invitations
+/// that answered each other within no time (elastic from 1,000,000 on), and a judge that did not
+/// wait until the words of two equally loaded hosts had met (balance).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -230,6 +241,10 @@ fn seeds_that_failed_once_hold() {
         ("elastic", 4),
         ("elastic", 78),
         ("elastic", 164),
+        ("elastic", 1_000_673),
+        ("elastic", 1_007_305),
+        ("balance", 155),
+        ("balance", 199),
         ("paper", 3_000_184),
         ("lagging", 453),
         ("lagging", 3_000_035),

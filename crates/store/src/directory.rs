@@ -25,8 +25,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The layout this build writes, and the only one it reads. Format 1 had one fixed group for each
-/// keyspace and no places on a ring.
-pub const FORMAT_VERSION: u32 = 2;
+/// keyspace and no places on a ring. Format 2 had no catalog: a build of then would serve keyspaces
+/// that were dropped since.
+pub const FORMAT_VERSION: u32 = 3;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";

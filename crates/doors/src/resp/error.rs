@@ -141,13 +141,15 @@ pub(crate) fn shown(arg: &[u8], room: usize) -> String {
 fn code(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => "NOQUORUM",
-        Refusal::OutcomeUnknown => "UNKNOWNOUTCOME",
+        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
         Refusal::Context(_)
         | Refusal::Unsupported
         | Refusal::TooLarge { .. }
-        | Refusal::Membership { .. } => "ERR",
+        | Refusal::Membership { .. }
+        | Refusal::Catalog(_)
+        | Refusal::NotOpen => "ERR",
     }
 }
 

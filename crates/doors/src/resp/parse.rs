@@ -68,6 +68,12 @@ enum Number {
 }
 
 impl Parser {
+    /// Takes arguments up to this length from now on.
+    pub fn set_argument_bytes_max(&mut self, bytes: usize) {
+        self.value_bytes_max = bytes;
+        self.command_bytes_max = COMMAND_BYTES_MAX.max(bytes + INLINE_BYTES_MAX * 2);
+    }
+
     /// A parser that takes arguments up to this length.
     #[must_use]
     pub fn new(value_bytes_max: usize) -> Parser {

@@ -224,6 +224,12 @@ impl Session {
         self.is_draining = true;
     }
 
+    /// What the connections share is this now: keyspaces came or went.
+    pub fn set_shared(&mut self, shared: Arc<Shared>) {
+        self.parser.set_argument_bytes_max(shared.argument_bytes_max());
+        self.shared = shared;
+    }
+
     /// How many commands were read so far.
     #[must_use]
     pub fn commands_total(&self) -> u64 {

@@ -4,6 +4,7 @@ use super::commands::Table;
 use super::error::{CommandError, shown};
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::limits::KEY_BYTES_MAX;
@@ -25,6 +26,23 @@ pub struct Keyspace {
     pub order: String,
     /// The longest value it takes.
     pub value_bytes_max: usize,
+    /// Whether it can be chosen: false once it was dropped, and where its number is not given.
+    pub is_open: bool,
+}
+
+impl Keyspace {
+    /// What stands at a number that no keyspace has.
+    #[must_use]
+    pub fn closed(lane: LaneId) -> Keyspace {
+        Keyspace {
+            name: String::new(),
+            lane,
+            engine: String::new(),
+            order: String::new(),
+            value_bytes_max: 0,
+            is_open: false,
+        }
+    }
 }
 
 /// What the host is; fixed while it runs.
@@ -97,7 +115,7 @@ pub struct Shared {
     keyspaces: Vec<Keyspace>,
     /// What the host is.
     pub identity: Identity,
-    pub(crate) facts: Box<dyn Facts + Send + Sync>,
+    pub(crate) facts: Arc<dyn Facts + Send + Sync>,
     pub(crate) table: Table,
 }
 
@@ -113,13 +131,29 @@ impl Shared {
         facts: Box<dyn Facts + Send + Sync>,
     ) -> Shared {
         assert!(!keyspaces.is_empty(), "a door needs at least one keyspace");
-        Shared { keyspaces, identity, facts, table: Table::new() }
+        Shared { keyspaces, identity, facts: facts.into(), table: Table::new() }
+    }
+
+    /// The same host with other keyspaces; a number keeps its keyspace as long as it is open.
+    ///
+    /// # Panics
+    /// There is no keyspace.
+    #[must_use]
+    pub fn with_keyspaces(&self, keyspaces: Vec<Keyspace>, is_durable: bool) -> Shared {
+        assert!(!keyspaces.is_empty(), "a door needs at least one keyspace");
+        let identity = Identity { is_durable, ..self.identity.clone() };
+        Shared { keyspaces, identity, facts: Arc::clone(&self.facts), table: Table::new() }
     }
 
     /// The keyspaces in the order of their numbers.
     #[must_use]
     pub fn keyspaces(&self) -> &[Keyspace] {
         &self.keyspaces
+    }
+
+    /// The keyspaces that can be chosen, with their numbers.
+    pub fn open(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
+        self.keyspaces.iter().enumerate().filter(|(_, keyspace)| keyspace.is_open)
     }
 
     /// The longest argument a request may have: the longest value, and never less than what makes
@@ -135,10 +169,13 @@ impl Shared {
         if let Some(number) = super::commands::integer(text) {
             return usize::try_from(number)
                 .ok()
-                .filter(|number| *number < self.keyspaces.len())
+                .filter(|number| {
+                    self.keyspaces.get(*number).is_some_and(|keyspace| keyspace.is_open)
+                })
                 .ok_or(CommandError::Database);
         }
-        let found = self.keyspaces.iter().position(|keyspace| keyspace.name.as_bytes() == text);
+        let is_meant = |keyspace: &Keyspace| keyspace.is_open && keyspace.name.as_bytes() == text;
+        let found = self.keyspaces.iter().position(is_meant);
         found.ok_or_else(|| CommandError::Keyspace {
             name: shown(text, 128),
             known: self.names().join(", "),
@@ -146,6 +183,6 @@ impl Shared {
     }
 
     fn names(&self) -> Vec<&str> {
-        self.keyspaces.iter().map(|keyspace| &keyspace.name[..]).collect()
+        self.open().map(|(_, keyspace)| &keyspace.name[..]).collect()
     }
 }

@@ -75,6 +75,7 @@ pub fn shared() -> Arc<Shared> {
         engine: "linearizable".into(),
         order: "hash".into(),
         value_bytes_max: 1 << 20,
+        is_open: true,
     };
     let identity = Identity {
         version: "0.1.0".into(),

@@ -81,7 +81,8 @@ impl Process for Causal {
             | Control::Drain { .. }
             | Control::Remove { .. }
             | Control::Shutdown
-            | Control::Idle => {
+            | Control::Idle
+            | Control::Keyspace(_) => {
                 // Nothing was done.
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

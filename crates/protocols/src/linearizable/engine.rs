@@ -16,6 +16,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
@@ -162,11 +163,16 @@ impl Process for Linearizable {
             | Control::Remove { .. }
             | Control::Shutdown
             | Control::Idle
-            | Control::Place { .. } => {
+            | Control::Place { .. }
+            | Control::Keyspace(_) => {
                 // Nothing was done.
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }
         }
+    }
+
+    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, _cx: &mut Context<'_>) {
+        self.alter(keyspace);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {

@@ -108,6 +108,7 @@ pub(crate) mod replica;
 pub(crate) mod retry;
 pub(crate) mod routes;
 pub(crate) mod rtt;
+pub mod rules;
 pub(crate) mod scan;
 pub(crate) mod serve;
 pub(crate) mod source;

@@ -80,6 +80,8 @@ pub(super) struct Volatile {
     pub counters: Counters,
     /// When the groups are tended next, if a timer is armed for it.
     pub tend_at: Option<Time>,
+    /// When they were tended last.
+    pub tended_at: Time,
     /// When every group's standing was last told to everybody concerned.
     pub told_at: Option<Time>,
 }
@@ -145,6 +147,7 @@ impl Volatile {
             preference: Preference::default(),
             counters: Counters::default(),
             tend_at: None,
+            tended_at: Time(0),
             told_at: None,
         }
     }

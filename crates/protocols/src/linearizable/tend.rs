@@ -17,6 +17,8 @@ use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{View, ViewId};
 
+/// How often news of peers may lead to a tend between two that are due.
+const NEWS_PER_TEND: u64 = 16;
 /// After this a learner that nobody asks for gives up what it copied.
 const LEARNER_IDLE: Span = Span::secs(60);
 
@@ -37,7 +39,7 @@ impl Linearizable {
 
     /// It is time to tend the groups.
     pub(super) fn on_tend(&mut self, cx: &mut Context<'_>) {
-        self.volatile.tend_at = None;
+        (self.volatile.tend_at, self.volatile.tended_at) = (None, cx.now);
         let pace = self.settings.pace;
         let is_due = self.volatile.told_at.is_none_or(|told| cx.now >= told + pace.beat);
         if is_due {
@@ -113,7 +115,9 @@ impl Linearizable {
             cx.fx.send(from, Message::Beats(replies));
         }
         if has_news {
-            self.tend_at(cx.now, cx);
+            // Not each time: what is told on that occasion may be news to the other again.
+            let soon = self.volatile.tended_at + Span(self.settings.pace.tend.0 / NEWS_PER_TEND);
+            self.tend_at(cx.now.max(soon), cx);
         }
     }
 
@@ -134,31 +138,24 @@ impl Linearizable {
     fn tend_group(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         self.forget_debts(view, cx);
         let Some(group) = self.group(view) else { return false };
+        let is_learner = matches!(group.record.status, Status::Learner { .. });
+        let is_owing = !group.record.owed.is_empty() && !is_learner;
+        // Who has left invites too: the members that stay may be too few for the newcomer. But not
+        // each time: who is invited in vain tells at once, and that leads here again.
+        if is_owing && cx.now >= group.touched + self.settings.pace.tend {
+            self.invite_owed(view, cx);
+        }
+        let Some(group) = self.group(view) else { return false };
         match &group.record.status {
-            Status::Retired { parts, .. } if parts.is_empty() => {
-                // The members that stay may be too few for the newcomer without this one.
-                self.invite_owed(view, cx);
-                self.release(view, cx)
-            }
-            Status::Retired { .. } => {
-                self.invite_owed(view, cx);
-                self.release_after_split(view, cx)
-            }
+            Status::Retired { parts, .. } if parts.is_empty() => self.release(view, cx),
+            Status::Retired { .. } => self.release_after_split(view, cx),
             Status::Learner { .. } => {
                 if cx.now >= group.touched + LEARNER_IDLE {
                     self.let_go(view, cx);
                 }
                 true
             }
-            _ => {
-                let is_owing = !group.record.owed.is_empty();
-                // Not each time: who is invited in vain tells at once, and that leads here again.
-                let is_time = cx.now >= group.touched + self.settings.pace.tend;
-                if is_owing && is_time {
-                    self.invite_owed(view, cx);
-                }
-                self.tend_purge(view, cx) || is_owing
-            }
+            _ => self.tend_purge(view, cx) || is_owing,
         }
     }
 

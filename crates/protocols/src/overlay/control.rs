@@ -21,7 +21,8 @@ impl Overlay {
             | Control::Examine { .. }
             | Control::Place { .. }
             | Control::Shutdown
-            | Control::Idle => {
+            | Control::Idle
+            | Control::Keyspace(_) => {
                 // Nothing was done, so nothing need be durable.
                 return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

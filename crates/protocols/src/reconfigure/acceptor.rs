@@ -2,9 +2,10 @@
 
 use super::ballot::Ballot;
 use super::message::{Accepted, Promise};
+use super::value::{Ground, Value};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
-use quorate_kernel::view::{Change, View, ViewId};
+use quorate_kernel::view::{Change, ViewId};
 use serde::{Deserialize, Serialize};
 
 /// What a member has promised and accepted in the instance that follows its installed view.
@@ -15,25 +16,32 @@ use serde::{Deserialize, Serialize};
 ///
 /// Every reply rests on the record as it stands. One that changed nothing, such as the answer to a
 /// repeated question, must still not overtake the write of an earlier change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acceptor {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acceptor<V = Change> {
     /// The highest ballot promised; none if its round is 0 (the paper's `rts`).
     promised: Ballot,
     /// The proposal accepted last (the paper's `wts` and `rec`).
-    accepted: Option<(Ballot, Change)>,
+    accepted: Option<(Ballot, V)>,
 }
 
-impl Acceptor {
+impl<V> Default for Acceptor<V> {
+    fn default() -> Acceptor<V> {
+        Acceptor { promised: Ballot::default(), accepted: None }
+    }
+}
+
+impl<V: Value> Acceptor<V> {
     /// Answers a `P1A`. `installed` is the view this node has installed and is a member of. The
     /// flag says whether the acceptor changed: then it must be durable before the reply leaves.
     pub fn on_prepare(
         &mut self,
-        installed: &View,
+        installed: &V::Ground,
         asked: ViewId,
         ballot: Ballot,
-    ) -> (Promise, bool) {
-        let before = *self;
-        let is_open = installed.id == asked;
+    ) -> (Promise<V>, bool) {
+        let before = self.promised;
+        let installed = installed.view().id;
+        let is_open = installed == asked;
         // An equal ballot is the same proposer asking again (CATS §4.1, Algorithm 2 line 2).
         let ok = is_open && self.may_take(ballot);
         if ok {
@@ -44,44 +52,47 @@ impl Acceptor {
             view: asked,
             ballot,
             ok,
-            installed: installed.id,
+            installed,
             promised: if is_open { self.promised } else { Ballot::default() },
-            accepted: self.accepted.filter(|_| ok),
+            accepted: self.accepted.clone().filter(|_| ok),
         };
-        (reply, *self != before)
+        (reply, self.promised != before)
     }
 
     /// Answers a `P2A`. `installed` is the view this node has installed and is a member of. The
     /// flag says whether the acceptor changed: then it must be durable before the reply leaves.
     ///
-    /// A change that does not fit the view is refused, whatever its ballot: no correct proposer
+    /// A value that does not fit is refused, whatever its ballot: no correct proposer
     /// sends one, and nobody could install it.
     pub fn on_accept(
         &mut self,
-        installed: &View,
+        installed: &V::Ground,
         asked: ViewId,
         ballot: Ballot,
-        change: Change,
+        value: V,
     ) -> (Accepted, bool) {
-        let before = *self;
-        let is_open = installed.id == asked;
+        let id = installed.view().id;
+        let is_open = id == asked;
         // The paper accepts only above the promise (Algorithm 2 line 7), but line 3 has raised the
         // promise to this very ballot: nothing would ever be accepted.
         let is_new = ballot != self.promised || !mutant!("accept_needs_greater");
-        let ok = is_open && self.may_take(ballot) && is_new && installed.after(&change).is_some();
+        let ok = is_open && self.may_take(ballot) && is_new && value.fits(installed);
+        let mut is_changed = false;
         if ok {
+            let accepted = Some((ballot, value));
+            is_changed = self.accepted != accepted || self.promised != ballot;
             self.promised = ballot;
-            self.accepted = Some((ballot, change));
+            self.accepted = accepted;
         }
         self.check();
         let reply = Accepted {
             view: asked,
             ballot,
             ok,
-            installed: installed.id,
+            installed: id,
             promised: if is_open { self.promised } else { Ballot::default() },
         };
-        (reply, *self != before)
+        (reply, is_changed)
     }
 
     /// The highest ballot promised; its round is 0 if there is none.
@@ -92,15 +103,15 @@ impl Acceptor {
 
     /// The proposal accepted last.
     #[must_use]
-    pub fn accepted(&self) -> Option<(Ballot, Change)> {
-        self.accepted
+    pub fn accepted(&self) -> Option<&(Ballot, V)> {
+        self.accepted.as_ref()
     }
 
     /// Asserts that what is accepted was promised (I5).
     pub fn check(&self) {
-        if let Some((ballot, _)) = self.accepted {
+        if let Some((ballot, _)) = &self.accepted {
             invariant!(ballot.is_some(), "a proposal without a ballot was accepted");
-            invariant!(ballot <= self.promised, "{ballot:?} was accepted, but never promised");
+            invariant!(*ballot <= self.promised, "{ballot:?} was accepted, but never promised");
         }
     }
 
@@ -117,7 +128,7 @@ mod tests {
     #[test]
     fn a_promise_shuts_out_lower_ballots_and_a_repeated_question_is_answered_alike() {
         let view = view(3, &[1, 2, 3]);
-        let mut acceptor = Acceptor::default();
+        let mut acceptor = <Acceptor>::default();
         let (first, changed) = acceptor.on_prepare(&view, view.id, ballot(2, 2));
         assert!(first.ok && changed && first.accepted.is_none());
         let (again, changed) = acceptor.on_prepare(&view, view.id, ballot(2, 2));
@@ -135,7 +146,7 @@ mod tests {
     #[test]
     fn the_promised_ballot_itself_is_accepted() {
         let view = view(3, &[1, 2, 3]);
-        let mut acceptor = Acceptor::default();
+        let mut acceptor = <Acceptor>::default();
         acceptor.on_prepare(&view, view.id, ballot(1, 1));
         let (reply, changed) = acceptor.on_accept(&view, view.id, ballot(1, 1), replace(1, 4));
         assert!(reply.ok && changed && reply.promised == ballot(1, 1));
@@ -148,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_accepted_without_a_promise_is_promised() {
         let view = view(3, &[1, 2, 3]);
-        let mut acceptor = Acceptor::default();
+        let mut acceptor = <Acceptor>::default();
         acceptor.on_prepare(&view, view.id, ballot(1, 1));
         assert!(acceptor.on_accept(&view, view.id, ballot(5, 2), replace(1, 4)).0.ok);
         assert_eq!(acceptor.promised(), ballot(5, 2));
@@ -158,7 +169,7 @@ mod tests {
     #[test]
     fn only_the_installed_view_is_open() {
         let view = view(3, &[1, 2, 3]);
-        let mut acceptor = Acceptor::default();
+        let mut acceptor = <Acceptor>::default();
         acceptor.on_accept(&view, view.id, ballot(1, 1), replace(1, 4));
         let kept = acceptor;
         for version in [2, 4] {
@@ -175,7 +186,7 @@ mod tests {
     #[test]
     fn a_change_that_does_not_fit_is_refused() {
         let view = view(3, &[1, 2, 3]);
-        let mut acceptor = Acceptor::default();
+        let mut acceptor = <Acceptor>::default();
         for change in [replace(4, 5), replace(1, 2)] {
             let (reply, changed) = acceptor.on_accept(&view, view.id, ballot(1, 1), change);
             assert!(!reply.ok && !changed);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A member's answer in phase 1 (P1B, CATS §4.1, Algorithm 2 lines 2 to 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct Promise<V = Change> {
     /// Echoed: the view whose successor is to be decided.
     pub view: ViewId,
     /// Echoed: the ballot that was asked for.
@@ -21,7 +21,7 @@ pub struct Promise {
     /// The highest ballot the sender has promised in this instance; a refused proposer goes above.
     pub promised: Ballot,
     /// What the sender has accepted last in this instance, if anything. Durable.
-    pub accepted: Option<(Ballot, Change)>,
+    pub accepted: Option<(Ballot, V)>,
 }
 
 /// A member's answer in phase 2 (P2B, CATS §4.1, Algorithm 2 lines 6 to 10).
@@ -39,9 +39,9 @@ pub struct Accepted {
     pub promised: Ballot,
 }
 
-/// One message of the consensus on what follows a view.
+/// One message of the consensus on what follows a view, a [`Change`] or what else a group decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Message {
+pub enum Message<V = Change> {
     /// Proposer to the view's members, phase 1: promise me this ballot. It promises nothing.
     P1A {
         /// The view whose successor is to be decided.
@@ -50,7 +50,7 @@ pub enum Message {
         ballot: Ballot,
     },
     /// Member to proposer: the answer to a `P1A`.
-    P1B(Promise),
+    P1B(Promise<V>),
     /// Proposer to the view's members, phase 2: accept this change. The receiver may conclude that
     /// a majority has promised the ballot, and nothing else: the change is not decided.
     P2A {
@@ -59,7 +59,7 @@ pub enum Message {
         /// The proposal's number.
         ballot: Ballot,
         /// The change proposed.
-        change: Change,
+        change: V,
     },
     /// Member to proposer: the answer to a `P2A`.
     P2B(Accepted),
@@ -69,7 +69,7 @@ pub enum Message {
         /// The view that the change follows.
         view: ViewId,
         /// The decided change.
-        change: Change,
+        change: V,
     },
     /// Member to the sender of a `P3A`, once its own step is durable, and also if it had installed
     /// the change long before: from now on the sender answers nothing for the old view.
@@ -81,7 +81,7 @@ pub enum Message {
     },
 }
 
-impl Message {
+impl<V> Message<V> {
     /// The view whose successor the message is about.
     #[must_use]
     pub fn view(&self) -> ViewId {
@@ -103,7 +103,7 @@ impl Message {
             Message::P1A { ballot, .. } | Message::P2A { ballot, .. } => is_ballot(ballot),
             Message::P1B(reply) => {
                 let is_kept =
-                    |(ballot, _): &(Ballot, Change)| is_ballot(ballot) && *ballot <= reply.promised;
+                    |(ballot, _): &(Ballot, V)| is_ballot(ballot) && *ballot <= reply.promised;
                 is_answer(reply.ballot, reply.ok, reply.promised)
                     && (!reply.ok || reply.installed == reply.view)
                     && reply.accepted.as_ref().is_none_or(is_kept)

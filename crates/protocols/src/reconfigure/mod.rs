@@ -25,6 +25,11 @@
 //!          ◀── P3B(installed) ─────────────           durable first; a majority of the OLD view
 //! ```
 //!
+//! # What can be decided
+//! A group that holds data decides changes of its view. Whatever implements [`Value`] can be
+//! decided the same way; each decision makes a view of the next version, be its members others or
+//! the same, so a group's decisions are one chain.
+//!
 //! # Use
 //! The engine keeps one [`Rounds`] per start, one [`Acceptor`] per group in the group's durable
 //! record, one [`InstallQueue`] per group, and a [`Proposer`] while it proposes.
@@ -85,6 +90,7 @@ mod queue;
 mod step;
 #[cfg(test)]
 mod tests;
+mod value;
 
 pub use acceptor::Acceptor;
 pub use ballot::{Ballot, PROPOSAL_RETRY, PROPOSAL_RETRY_MAX, ROUND_MAX, Rounds, backoff};
@@ -92,3 +98,4 @@ pub use message::{Accepted, Message, Promise};
 pub use proposer::Proposer;
 pub use queue::InstallQueue;
 pub use step::Step;
+pub use value::{Ground, Value};

@@ -3,6 +3,7 @@
 use super::ballot::{Ballot, Rounds};
 use super::message::{Accepted, Message, Promise};
 use super::step::Step;
+use super::value::{Ground, Value};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -11,26 +12,26 @@ use quorate_kernel::probe;
 use quorate_kernel::view::{Change, View, ViewId};
 
 /// Where a proposer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+#[derive(Clone, Debug, PartialEq)]
+enum Phase<V> {
     /// Phase 1: gathering promises, and with them the proposal accepted under the highest ballot.
-    Prepare(Option<(Ballot, Change)>),
+    Prepare(Option<(Ballot, V)>),
     /// Phase 2: gathering acceptances of this change.
-    Accept(Change),
+    Accept(V),
     /// Phase 3: the change is decided; gathering installations.
-    Install(Change),
+    Install(V),
     /// A majority has installed it.
-    Done(Change),
+    Done(V),
 }
 
 /// One node's attempt to have a change follow a view. Volatile: after a restart another attempt
 /// finds and completes what this one left behind.
 #[derive(Clone, Debug)]
-pub struct Proposer {
-    view: Arc<View>,
-    want: Change,
+pub struct Proposer<V: Value = Change> {
+    ground: Arc<V::Ground>,
+    want: V,
     ballot: Ballot,
-    phase: Phase,
+    phase: Phase<V>,
     /// The members that consented in the open phase. By sender: a set of replies would merge equal
     /// ones, and all replies of a calm run are equal.
     consents: BTreeSet<NodeId>,
@@ -38,18 +39,19 @@ pub struct Proposer {
     refused: Option<u64>,
 }
 
-impl Proposer {
-    /// Begins with phase 1; the message is for all members of the view. `None` if the change does
-    /// not fit the view.
+impl<V: Value> Proposer<V> {
+    /// Begins with phase 1; the message is for all members. `None` if what is wanted does not fit.
     #[must_use]
     pub fn begin(
         rounds: &mut Rounds,
-        view: Arc<View>,
-        want: Change,
-    ) -> Option<(Proposer, Message)> {
-        view.after(&want)?;
+        ground: Arc<V::Ground>,
+        want: V,
+    ) -> Option<(Proposer<V>, Message<V>)> {
+        if !want.fits(&ground) {
+            return None;
+        }
         let proposer = Proposer {
-            view,
+            ground,
             want,
             ballot: rounds.next(0),
             phase: Phase::Prepare(None),
@@ -61,71 +63,70 @@ impl Proposer {
     }
 
     /// Takes a `P1B`.
-    pub fn on_promise(&mut self, from: Incarnation, reply: &Promise) -> Step {
-        let Phase::Prepare(found) = self.phase else { return Step::Nothing };
+    pub fn on_promise(&mut self, from: Incarnation, reply: &Promise<V>) -> Step<V> {
+        let Phase::Prepare(found) = &self.phase else { return Step::Nothing };
         if !self.is_for_me(from, reply.view) {
             return Step::Nothing;
         }
         if !reply.ok {
             return self.on_refusal(reply.ballot, reply.installed, reply.promised);
         }
-        let fits = |change: &Change| self.view.after(change).is_some();
-        let is_sound = reply.accepted.is_none_or(|(_, change)| fits(&change));
-        if reply.ballot != self.ballot || reply.installed != self.view.id || !is_sound {
+        let is_sound = reply.accepted.as_ref().is_none_or(|(_, value)| value.fits(&self.ground));
+        if reply.ballot != self.ballot || reply.installed != self.id() || !is_sound {
             return Step::Nothing;
         }
         // What may have been decided under a lower ballot was accepted by a member of every
         // majority, and the highest ballot among them carries it (CATS §4.1, Algorithm 1 line 8).
-        let found = found.max(reply.accepted);
-        self.phase = Phase::Prepare(found);
+        let found = found.iter().chain(&reply.accepted).max_by_key(|(ballot, _)| *ballot).cloned();
+        self.phase = Phase::Prepare(found.clone());
         if !self.consent(from) {
             return Step::Nothing;
         }
         let found = found.filter(|_| !mutant!("decide_without_quorum_value"));
-        let change = found.map_or(self.want, |(_, change)| change);
-        if change != self.want {
+        let value = found.map_or_else(|| self.want.clone(), |(_, value)| value);
+        if value != self.want {
             probe!("reconfigure/adopted");
         }
-        self.phase = Phase::Accept(change);
+        self.phase = Phase::Accept(value);
         Step::Send(self.question())
     }
 
     /// Takes a `P2B`.
-    pub fn on_accepted(&mut self, from: Incarnation, reply: &Accepted) -> Step {
-        let Phase::Accept(change) = self.phase else { return Step::Nothing };
+    pub fn on_accepted(&mut self, from: Incarnation, reply: &Accepted) -> Step<V> {
+        let Phase::Accept(value) = self.phase.clone() else { return Step::Nothing };
         if !self.is_for_me(from, reply.view) {
             return Step::Nothing;
         }
         if !reply.ok {
             return self.on_refusal(reply.ballot, reply.installed, reply.promised);
         }
-        let is_consent = reply.ballot == self.ballot && reply.installed == self.view.id;
+        let is_consent = reply.ballot == self.ballot && reply.installed == self.id();
         if !is_consent || !self.consent(from) {
             return Step::Nothing;
         }
         // A minority's refusal has no say any more: a decision is only ever repeated.
         self.refused = None;
-        self.phase = Phase::Install(change);
-        Step::Decided(change)
+        self.phase = Phase::Install(value.clone());
+        Step::Decided(value)
     }
 
     /// Takes a `P3B`. Here, and only here, a member counts that the change has removed: it can no
     /// longer answer for the old view, and that is what the phase is about.
-    pub fn on_installed(&mut self, from: Incarnation, view: ViewId, installed: ViewId) -> Step {
+    pub fn on_installed(&mut self, from: Incarnation, view: ViewId, installed: ViewId) -> Step<V> {
         if !self.is_for_me(from, view) || !self.is_past(installed) {
             return Step::Nothing;
         }
-        let Some(change) = self.decided() else { return self.outpaced(installed) };
-        if self.phase == Phase::Done(change) || !self.consent(from) {
+        let Some(value) = self.decided().cloned() else { return self.outpaced(installed) };
+        if matches!(self.phase, Phase::Done(_)) || !self.consent(from) {
             return Step::Nothing;
         }
-        self.phase = Phase::Done(change);
+        self.phase = Phase::Done(value);
         Step::Installed
     }
 
     /// What to send to all members when the wait is over: the open phase's question again, or a
     /// new phase 1 under a higher ballot if the present one was refused.
-    pub fn retry(&mut self, rounds: &mut Rounds) -> Message {
+    pub fn retry(&mut self, rounds: &mut Rounds) -> Message<V> {
         if let Some(round) = self.refused.take() {
             self.ballot = rounds.next(round);
             self.phase = Phase::Prepare(None);
@@ -136,63 +137,74 @@ impl Proposer {
 
     /// The view whose successor is being decided.
     #[must_use]
-    pub fn view(&self) -> &Arc<View> {
-        &self.view
+    pub fn view(&self) -> &View {
+        self.ground.view()
     }
 
-    /// The change that the caller asked for.
+    /// What the proposal follows.
     #[must_use]
-    pub fn want(&self) -> Change {
-        self.want
+    pub fn ground(&self) -> &Arc<V::Ground> {
+        &self.ground
     }
 
-    /// The change that was decided, once it is.
+    /// What the caller asked for.
     #[must_use]
-    pub fn decided(&self) -> Option<Change> {
-        match self.phase {
-            Phase::Install(change) | Phase::Done(change) => Some(change),
+    pub fn want(&self) -> &V {
+        &self.want
+    }
+
+    /// What was decided, once it is.
+    #[must_use]
+    pub fn decided(&self) -> Option<&V> {
+        match &self.phase {
+            Phase::Install(value) | Phase::Done(value) => Some(value),
             Phase::Prepare(_) | Phase::Accept(_) => None,
         }
     }
 
     /// The question of the open phase; once all is done, the decision.
-    fn question(&self) -> Message {
-        let (view, ballot) = (self.view.id, self.ballot);
-        match self.phase {
+    fn question(&self) -> Message<V> {
+        let (view, ballot) = (self.id(), self.ballot);
+        match &self.phase {
             Phase::Prepare(_) => Message::P1A { view, ballot },
-            Phase::Accept(change) => Message::P2A { view, ballot, change },
-            Phase::Install(change) | Phase::Done(change) => Message::P3A { view, change },
+            Phase::Accept(value) => Message::P2A { view, ballot, change: value.clone() },
+            Phase::Install(value) | Phase::Done(value) => {
+                Message::P3A { view, change: value.clone() }
+            }
         }
+    }
+
+    fn id(&self) -> ViewId {
+        self.ground.view().id
     }
 
     /// Whether a reply is about this view, from one of its members. A node that left the group
     /// may hold the same view and must not count (against CATS §4, Lemma 2).
     fn is_for_me(&self, from: Incarnation, view: ViewId) -> bool {
-        let is_member = self.view.index_of(from.node).is_some();
-        view == self.view.id && is_member
+        view == self.id() && self.view().index_of(from.node).is_some()
     }
 
     /// Whether a view comes after this one. Versions go on across a split, so the groups need not
     /// be the same: who answers about this view names this one or one that descends from it.
     fn is_past(&self, installed: ViewId) -> bool {
-        installed.version > self.view.id.version
+        installed.version > self.id().version
     }
 
     /// Counts a member's consent; true if that closes the phase.
     fn consent(&mut self, from: Incarnation) -> bool {
         self.consents.insert(from.node);
-        let is_closed = self.consents.len() >= self.view.majority();
+        let is_closed = self.consents.len() >= self.view().majority();
         if is_closed {
             self.consents.clear();
         }
         is_closed
     }
 
-    fn on_refusal(&mut self, ballot: Ballot, installed: ViewId, promised: Ballot) -> Step {
+    fn on_refusal(&mut self, ballot: Ballot, installed: ViewId, promised: Ballot) -> Step<V> {
         if self.is_past(installed) {
             return self.outpaced(installed);
         }
-        if ballot != self.ballot || installed != self.view.id {
+        if ballot != self.ballot || installed != self.id() {
             // An earlier attempt was refused, or the member is behind and first fetches what it
             // lacks.
             return Step::Nothing;
@@ -204,7 +216,7 @@ impl Proposer {
         if is_first { Step::Refused { round } } else { Step::Nothing }
     }
 
-    fn outpaced(&self, installed: ViewId) -> Step {
+    fn outpaced(&self, installed: ViewId) -> Step<V> {
         probe!("reconfigure/outpaced");
         Step::Outpaced { installed }
     }
@@ -220,29 +232,29 @@ mod tests {
         let mut rounds = Rounds::new(incarnation(1));
         let begun = Proposer::begin(&mut rounds, view(3, members), want);
         let (proposer, message) = begun.expect("the change fits");
-        assert_eq!(message, Message::P1A { view: proposer.view.id, ballot: ballot(1, 1) });
+        assert_eq!(message, Message::P1A { view: proposer.id(), ballot: ballot(1, 1) });
         (rounds, proposer)
     }
 
     fn promise(proposer: &Proposer, accepted: Option<(Ballot, Change)>) -> Promise {
-        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        let (view, ballot) = (proposer.id(), proposer.ballot);
         Promise { view, ballot, ok: true, installed: view, promised: ballot, accepted }
     }
 
     fn accepted(proposer: &Proposer) -> Accepted {
-        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        let (view, ballot) = (proposer.id(), proposer.ballot);
         Accepted { view, ballot, ok: true, installed: view, promised: ballot }
     }
 
     fn newer(proposer: &Proposer) -> ViewId {
-        ViewId { version: 4, ..proposer.view.id }
+        ViewId { version: 4, ..proposer.id() }
     }
 
     #[test]
     fn a_calm_run_goes_through_three_phases() {
         let want = replace(3, 4);
         let (mut rounds, mut proposer) = begin(&[1, 2, 3], want);
-        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        let (view, ballot) = (proposer.id(), proposer.ballot);
         let (yes, from) = (promise(&proposer, None), incarnation);
         assert_eq!(proposer.on_promise(from(1), &yes), Step::Nothing);
         let question = Message::P2A { view, ballot, change: want };
@@ -259,7 +271,7 @@ mod tests {
         assert_eq!(proposer.on_installed(from(2), view, newer), Step::Nothing);
         assert_eq!(proposer.on_installed(from(1), view, newer), Step::Installed);
         assert_eq!(proposer.on_installed(from(3), view, newer), Step::Nothing);
-        assert_eq!((proposer.decided(), proposer.want()), (Some(want), want));
+        assert_eq!((proposer.decided(), proposer.want()), (Some(&want), &want));
     }
 
     #[test]
@@ -281,7 +293,7 @@ mod tests {
         }
         let reply = promise(&proposer, None);
         let step = proposer.on_promise(incarnation(3), &reply);
-        let (view, ballot) = (proposer.view.id, proposer.ballot);
+        let (view, ballot) = (proposer.id(), proposer.ballot);
         assert_eq!(step, Step::Send(Message::P2A { view, ballot, change: old[1].1 }));
     }
 
@@ -294,7 +306,7 @@ mod tests {
         let step = proposer.on_promise(incarnation(2), &refusal(6));
         assert_eq!(step, Step::Refused { round: 6 });
         assert_eq!(proposer.on_promise(incarnation(3), &refusal(9)), Step::Nothing);
-        let view = proposer.view.id;
+        let view = proposer.id();
         assert_eq!(proposer.retry(&mut rounds), Message::P1A { view, ballot: ballot(10, 1) });
         for node in [1, 2, 3] {
             assert_eq!(proposer.on_promise(incarnation(node), &old), Step::Nothing);
@@ -348,7 +360,7 @@ mod tests {
         let yes = accepted(&proposer);
         proposer.on_accepted(incarnation(1), &yes);
         assert_eq!(proposer.on_accepted(incarnation(3), &yes), Step::Decided(want));
-        let decision = Message::P3A { view: proposer.view.id, change: want };
+        let decision = Message::P3A { view: proposer.id(), change: want };
         assert_eq!(proposer.retry(&mut rounds), decision, "and not a new round");
     }
 
@@ -358,7 +370,7 @@ mod tests {
         let installed = newer(&proposer);
         let no = Promise { ok: false, installed, ..promise(&proposer, None) };
         assert_eq!(proposer.on_promise(incarnation(2), &no), Step::Outpaced { installed });
-        let view = proposer.view.id;
+        let view = proposer.id();
         let step = proposer.on_installed(incarnation(2), view, installed);
         assert_eq!(step, Step::Outpaced { installed });
         let behind = ViewId { version: 2, ..view };

@@ -5,14 +5,14 @@ use quorate_kernel::view::{Change, ViewId};
 
 /// What a reply makes the proposer's node do. All messages go to all members of its view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Step<V = Change> {
     /// Wait on.
     Nothing,
     /// A phase is over: send this to all members and wait for a fresh [`super::backoff`].
-    Send(Message),
-    /// This change is decided: send it to all members as `P3A`, which `Proposer::retry` repeats,
+    Send(Message<V>),
+    /// This is decided: send it to all members as `P3A`, which `Proposer::retry` repeats,
     /// and install it here. It may be another one than was wanted.
-    Decided(Change),
+    Decided(V),
     /// A majority of the view's members have left the view: the proposer has done its work.
     Installed,
     /// A member has left the view already: drop the proposer, learn the newer view from the

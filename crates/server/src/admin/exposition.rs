@@ -70,7 +70,7 @@ impl Cells {
         })?;
         let help = "Operations accepted and not yet answered";
         out.gauges("inflight_requests", help, |each| {
-            self.0.keyspaces.iter().try_for_each(|keyspace| {
+            self.0.keyspaces().iter().try_for_each(|keyspace| {
                 each(&[("keyspace", &keyspace.name)], keyspace.inflight.get())
             })
         })
@@ -82,7 +82,7 @@ impl Cells {
         &self,
         mut each: impl FnMut(Labels<'_>, &Histogram) -> fmt::Result,
     ) -> fmt::Result {
-        for keyspace in &self.0.keyspaces {
+        for keyspace in self.0.keyspaces().iter() {
             for kind in Kind::ALL {
                 for ending in Ending::ALL {
                     let histogram = keyspace.durations(*kind, *ending);
@@ -103,7 +103,7 @@ impl Cells {
     }
 
     fn keyspaces(&self, out: &mut Out<'_, '_>) -> fmt::Result {
-        let keyspaces = &self.0.keyspaces;
+        let keyspaces = self.0.keyspaces();
         let help = "Rounds of messages to a group";
         out.counters("quorum_rounds", help, |each| {
             keyspaces.iter().try_for_each(|keyspace| {
@@ -250,7 +250,7 @@ mod tests {
         shared.peers()[1].set_up(&shared, true);
         shared.peers()[0].frames_dropped.add(3);
         shared.syncs.observe(Duration::from_micros(80));
-        let keyspace = &shared.keyspaces[0];
+        let keyspace = &shared.keyspaces()[0];
         keyspace.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));
         keyspace.answered(Kind::Put, Ending::Unknown, Duration::from_secs(5));
         keyspace.rounds(RoundKind::WriteBack).add(2);

@@ -73,7 +73,7 @@ impl Question {
 #[must_use]
 pub fn answer(probe: Probe, question: &Question, shared: &Shared) -> Answer {
     if let Some(name) = &question.keyspace
-        && !shared.keyspaces.iter().any(|keyspace| keyspace.name == *name)
+        && !shared.keyspaces().iter().any(|keyspace| keyspace.name == *name)
     {
         return Answer { is_passed: None, text: format!("no keyspace {name}\n") };
     }
@@ -106,8 +106,10 @@ pub fn answer(probe: Probe, question: &Question, shared: &Shared) -> Answer {
 
 fn ready(question: &Question, shared: &Shared) -> Vec<Check> {
     let mut checks = vec![doors_open(shared), core_turns(shared)];
+    let unknown = || String::from("not learnt yet; another host must be reached");
+    checks.push(Check::new("catalog", shared.knows_keyspaces(), unknown));
     let asked = |name: &str| question.keyspace.as_deref().is_none_or(|asked| asked == name);
-    for keyspace in shared.keyspaces.iter().filter(|keyspace| asked(&keyspace.name)) {
+    for keyspace in shared.keyspaces().iter().filter(|keyspace| asked(&keyspace.name)) {
         let refills = || String::from("not ready; it may be refilling from the other hosts");
         let name = format!("keyspace/{}", keyspace.name);
         checks.push(Check::new(name, keyspace.is_ready(), refills));
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(ready(), Some(false));
         open(&shared);
         assert_eq!(ready(), Some(false));
-        shared.set_keyspace_ready(0, true);
+        shared.set_keyspace_ready(&shared.keyspaces()[0], true);
         assert_eq!(ready(), Some(false));
         shared.peers()[0].set_up(&shared, true);
         assert_eq!(ready(), Some(true));
@@ -187,7 +189,7 @@ mod tests {
     fn checks_are_listed_and_can_be_left_out() {
         let shared = sample();
         open(&shared);
-        shared.set_keyspace_ready(0, true);
+        shared.set_keyspace_ready(&shared.keyspaces()[0], true);
         let (passed, text) = ask(Probe::Ready, &[], &shared);
         assert_eq!(passed, Some(false));
         assert!(text.contains("[+]keyspace/default ok\n"), "{text}");
@@ -206,7 +208,7 @@ mod tests {
     fn one_keyspace_can_be_asked_about() {
         let shared = sample();
         open(&shared);
-        shared.set_keyspace_ready(0, true);
+        shared.set_keyspace_ready(&shared.keyspaces()[0], true);
         shared.peers()[0].set_up(&shared, true);
         assert_eq!(ask(Probe::Ready, &[("keyspace", "default")], &shared).0, Some(true));
         let (passed, text) = ask(Probe::Ready, &[("keyspace", "other")], &shared);

@@ -2,7 +2,8 @@
 //!
 //! Each host knows its own groups and some others, and those of others may be old. So every range
 //! of the ring is asked for, one after the other, and a quorum of its group says who its members
-//! are. A range whose group has no quorum is reported as unknown.
+//! are. A range whose group has no quorum is reported as unknown. The system group of the catalog
+//! counts as one more, as this host knows it.
 
 use super::Door;
 use super::operate::{Pairs, answer, ask_within, failure, parameter, unexpected};
@@ -32,7 +33,11 @@ pub(super) async fn holds(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
         return failure(StatusCode::BAD_REQUEST, "say which host: node=NODE, its node id");
     };
     let (mut held, mut unknown) = (0, Vec::new());
-    for keyspace in door.shared.keyspaces.iter().map(|keyspace| &keyspace.name) {
+    match ask_within(&door, Question::Keyspaces, door.timeout + GRACE).await {
+        Ok(Reply::Keyspaces(known)) => held += usize::from(known.members.contains(&node)),
+        _ => return unexpected(),
+    }
+    for keyspace in door.shared.keyspaces().iter().map(|keyspace| &keyspace.name) {
         let Some(walk) = walk(&door, keyspace, node).await else { return unexpected() };
         held += walk.held;
         unknown.extend(walk.unknown.map(|(from, why)| {

@@ -12,12 +12,14 @@
 //! | [`status`] | `/status` |
 //! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/...`, `/dev/faults` |
 //! | `holds` | `/holds` |
+//! | `keyspaces` | `/keyspaces`, `/control/keyspace/create`, `alter`, `drop`, `replace` |
 //! | `join` | `/join` |
 
 pub mod exposition;
 pub mod health;
 mod holds;
 mod join;
+mod keyspaces;
 mod operate;
 pub mod status;
 
@@ -140,6 +142,10 @@ fn router(door: Arc<Door>) -> Router {
     let changes = Router::new()
         .route("/control/drain", post(operate::drain))
         .route("/control/remove", post(operate::remove))
+        .route("/control/keyspace/create", post(keyspaces::create))
+        .route("/control/keyspace/alter", post(keyspaces::alter))
+        .route("/control/keyspace/drop", post(keyspaces::drop))
+        .route("/control/keyspace/replace", post(keyspaces::replace))
         .route("/control/shutdown", post(operate::shutdown))
         .route("/join", post(join::join))
         .route("/dev/faults", post(operate::faults))
@@ -153,6 +159,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/metrics", get(metrics))
         .route("/status", get(status_json))
         .route("/ring", get(operate::ring))
+        .route("/keyspaces", get(keyspaces::list))
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
         .route("/holds", get(holds::holds))

@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::CatalogRefusal;
 use quorate_kernel::operation::Refusal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -77,14 +78,31 @@ pub(super) async fn ask_within(
 fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
         Refusal::Membership { .. } => StatusCode::CONFLICT,
+        Refusal::Catalog(why) => status_of_catalog(why),
+        Refusal::NotOpen => StatusCode::NOT_FOUND,
         Refusal::TooLarge { .. } | Refusal::Context(_) => StatusCode::BAD_REQUEST,
         Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
-        Refusal::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
         Refusal::NoQuorum { .. }
         | Refusal::Minority { .. }
         | Refusal::NoRoute
         | Refusal::Overloaded
         | Refusal::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn status_of_catalog(why: &CatalogRefusal) -> StatusCode {
+    match why {
+        CatalogRefusal::Unknown { .. } => StatusCode::NOT_FOUND,
+        CatalogRefusal::Name { .. }
+        | CatalogRefusal::Engine { .. }
+        | CatalogRefusal::Setting { .. }
+        | CatalogRefusal::Value { .. } => StatusCode::BAD_REQUEST,
+        CatalogRefusal::Exists { .. }
+        | CatalogRefusal::Fixed { .. }
+        | CatalogRefusal::Positions { .. }
+        | CatalogRefusal::Full { .. } => StatusCode::CONFLICT,
+        CatalogRefusal::Hosts { .. } | CatalogRefusal::NotLearnt => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
@@ -120,7 +138,7 @@ pub(super) async fn explain(State(door): State<Arc<Door>>, pairs: Pairs) -> Resp
         return failure(StatusCode::BAD_REQUEST, text);
     };
     let named = parameter(&pairs, "keyspace").map(str::to_owned);
-    let first = || door.shared.keyspaces.first().map(|keyspace| keyspace.name.clone());
+    let first = || door.shared.keyspaces().first().map(|keyspace| keyspace.name.clone());
     let keyspace = named.or_else(first).unwrap_or_default();
     match ask(&door, Question::Explain { keyspace, key }).await {
         Ok(Reply::Explained(explanation)) => {

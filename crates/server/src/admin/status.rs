@@ -26,7 +26,7 @@ pub fn of(shared: &Shared) -> Value {
         "cluster_address": doors.map(|doors| doors.cluster.to_string()),
         "clients": shared.clients.get(),
         "unsynced_bytes": shared.unsynced_bytes.get(),
-        "keyspaces": shared.keyspaces.iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
+        "keyspaces": shared.keyspaces().iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
         "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
     })
 }
@@ -76,7 +76,7 @@ mod tests {
     fn a_starting_host_shows_no_doors_and_is_not_ready() {
         let shared = sample();
         shared.peers()[0].set_up(&shared, true);
-        shared.keyspaces[0].show(vec![("operations", String::from("3"))]);
+        shared.keyspaces()[0].show(vec![("operations", String::from("3"))]);
         let status = of(&shared);
         assert_eq!(status["cluster"], "000000000000000000000000000000c1");
         assert_eq!(status["node"], "0000000000000001");

@@ -11,6 +11,7 @@
 //! | [`status`] | `status` |
 //! | [`ring`], [`explain`] | `ring`, `explain` |
 //! | [`membership`], [`rejoin`] | `drain`, `remove`, `rejoin` |
+//! | [`keyspace`] | `keyspace create`, `list`, `show`, `alter`, `drop` |
 //! | [`shutdown`] | `shutdown` |
 //! | [`init`] | `init` |
 //! | [`check`] | `check` |
@@ -28,6 +29,7 @@ pub mod explain;
 pub mod http;
 pub mod init;
 pub mod join;
+pub mod keyspace;
 pub mod membership;
 pub mod meta;
 pub mod output;
@@ -76,6 +78,8 @@ enum Command {
     Ring(ring::Args),
     /// Show how one operation was served
     Explain(explain::Args),
+    /// Make, list, show, alter and drop keyspaces
+    Keyspace(keyspace::Args),
     /// Have a host hand over all it holds
     Drain(membership::DrainArgs),
     /// Count a host as gone for good
@@ -120,6 +124,7 @@ pub fn run() -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Ring(args) => ring::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Keyspace(args) => keyspace::run(&args),
         Command::Drain(args) => membership::drain(&args),
         Command::Remove(args) => membership::remove(&args),
         Command::Shutdown(args) => shutdown::run(&args),

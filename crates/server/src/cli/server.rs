@@ -5,7 +5,7 @@ use super::join;
 use super::output::Output;
 use crate::admin::{Admin, Door, health};
 use crate::config::{Config, Environment, Loaded, Sources};
-use crate::metrics::{KeyspaceCells, Shared};
+use crate::metrics::Shared;
 use crate::ring::founding::{self, ring_hosts};
 use crate::shutdown::Shutdown;
 use crate::{host, logging};
@@ -230,11 +230,8 @@ fn hosts(config: &Config, identity: &Identity) -> Result<Vec<RingHost>, Failure>
 }
 
 fn shared(identity: &Identity, directory: &Directory) -> Shared {
-    let keyspaces = identity.keyspaces.iter().map(|record| {
-        KeyspaceCells::new(&record.name, &record.engine, record.durability, record.replicas)
-    });
     let me = (identity.host, identity.node, directory.start());
-    Shared::new(identity.cluster, me, keyspaces.collect(), Vec::new())
+    Shared::new(identity.cluster, me, Vec::new())
 }
 
 /// Has the operating system end this process when its parent ends, however that happens. A host of

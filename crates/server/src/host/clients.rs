@@ -1,10 +1,11 @@
 //! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
 
 use super::io::{self, Progress};
+use super::keyspaces::{Table, number};
 use super::launch::Launch;
 use super::mark;
 use super::token::{CLIENT, token};
-use crate::metrics::{Ending, RejectReason, Shared};
+use crate::metrics::{Ending, KeyspaceCells, RejectReason, Shared};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
@@ -66,6 +67,8 @@ pub(super) struct Clients {
     is_stopping: bool,
     seed: u64,
     shared: Arc<Shared>,
+    /// Those of the keyspaces by their numbers.
+    cells: Vec<Option<Arc<KeyspaceCells>>>,
 }
 
 impl Clients {
@@ -91,6 +94,21 @@ impl Clients {
             is_stopping: false,
             seed,
             shared,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Keyspaces came or went. Who works on one that went is told so by its next operation.
+    pub fn set_keyspaces(&mut self, table: &Table) {
+        self.cells.clear();
+        for (keyspace, cells) in table.catalog.keyspaces.iter().zip(&table.cells) {
+            self.cells.resize(number(keyspace.lane) + 1, None);
+            self.cells[number(keyspace.lane)] = Some(Arc::clone(cells));
+        }
+        let door = self.launch.door.with_keyspaces(table.numbered(), table.is_durable());
+        self.launch.door = Arc::new(door);
+        for (_, client) in &mut self.clients {
+            client.session.set_shared(Arc::clone(&self.launch.door));
         }
     }
 
@@ -250,8 +268,9 @@ impl Clients {
     ) {
         let Some(ended) = self.launch.in_flight.try_remove(ticket.0 as usize) else { return };
         let took = Duration::from_nanos((clock.now - ended.began).0);
-        let cells = &self.shared.keyspaces[ended.keyspace];
-        cells.answered(ended.kind, Ending::of(&outcome), took);
+        if let Some(cells) = self.cells.get(ended.keyspace).and_then(Option::as_ref) {
+            cells.answered(ended.kind, Ending::of(&outcome), took);
+        }
         let key = ended.client;
         let Some(client) = self.clients.get_mut(key).filter(|c| c.id == ended.client_id) else {
             return;
@@ -332,7 +351,8 @@ impl Clients {
                 client.session.output().release();
             }
         }
-        for (index, cells) in self.shared.keyspaces.iter().enumerate() {
+        for (index, cells) in self.cells.iter().enumerate() {
+            let Some(cells) = cells else { continue };
             let mine = self.launch.in_flight.iter().filter(|(_, flight)| flight.keyspace == index);
             cells.inflight.set(mine.count() as u64);
         }

@@ -2,10 +2,12 @@
 
 use super::clients::Clients;
 use super::desk::{Desk, Sight};
-use super::disk::{self, Disk};
+use super::disk::{self, Disk, SyncEvery};
 use super::handshake::{Hello, settings_hash};
 use super::io::listen;
+use super::keyspaces::Table;
 use super::links::Links;
+use super::out::Out;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
 use crate::metrics::{DoorAddresses, RejectReason, Shared, Stage};
@@ -15,18 +17,15 @@ use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Waker};
 use quorate_doors::resp::Clock;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::Ticket;
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::ring::{Closing, Ring};
-use quorate_kernel::storage::Batch;
 use quorate_kernel::time::{Span, Time, WallTime};
-use quorate_kernel::wire::Frame;
-use quorate_node::catalog::Catalog;
-use quorate_node::host::Host;
 use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
-use quorate_store::{Directory, HostRecord};
+use quorate_store::{Directory, HostRecord, Identity};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -51,7 +50,12 @@ pub(super) struct Core {
     node: Node,
     disk: Disk,
     directory: Directory,
-    catalog: Catalog,
+    table: Table,
+    /// What the catalog says since the last turn, if it has changed.
+    fresh: Option<Arc<Keyspaces>>,
+    /// The ring that the cluster was born with, on hosts that it was born with.
+    founding: Option<Ring>,
+    sync_every: SyncEvery,
     inputs: Vec<Input>,
     answers: Vec<(Ticket, Outcome)>,
     epoch: Instant,
@@ -60,33 +64,6 @@ pub(super) struct Core {
     stopping_since: Option<Instant>,
     shared: Arc<Shared>,
     shutdown: Arc<Shutdown>,
-}
-
-/// What a turn lets out.
-struct Out<'a> {
-    links: &'a mut Links,
-    desk: &'a mut Desk,
-    answers: &'a mut Vec<(Ticket, Outcome)>,
-    disk: &'a Disk,
-}
-
-impl Host for Out<'_> {
-    fn transmit(&mut self, frame: &Frame) {
-        self.links.send(frame);
-    }
-
-    fn answer(&mut self, ticket: Ticket, outcome: Outcome) {
-        self.answers.push((ticket, outcome));
-    }
-
-    fn commit(&mut self, batch: Batch) {
-        self.disk.commit(batch);
-    }
-
-    fn ring(&mut self, ring: &Arc<Ring>) {
-        self.links.set_ring(ring);
-        self.desk.set_ring(ring);
-    }
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
@@ -102,7 +79,6 @@ impl Core {
         let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
         let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
         let identity = options.directory.identity().clone();
-        let catalog = founding::catalog(&identity)?;
         let clock = quorate_store::machine_clock();
         let opened = quorate_store::open(&options.directory, &options.store, clock)?;
         if let Some(cut) = &opened.cut {
@@ -110,22 +86,17 @@ impl Core {
         }
         let seed = getrandom::u64()
             .map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))?;
-        let settings =
-            disk::Settings { sync_every: lanes::sync_every(&catalog), shared: Arc::clone(&shared) };
+        let sync_every = SyncEvery::default();
+        let settings = disk::Settings::new(&sync_every, &shared);
         let (reader, recovered) = (opened.reader.clone(), opened.recovered);
         let wake_disk = Arc::clone(&waker);
         let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
             .map_err(system("the disk thread"))?;
-        let lanes = lanes::of(&catalog, &options, cluster_at);
+        let lanes = lanes::of(&options, cluster_at)?;
         let me = options.directory.incarnation();
-        let node = Node::new(me, seed, recovered, Box::new(reader), lanes);
-        let hello = Hello {
-            cluster: identity.cluster,
-            from: me,
-            to: me.node,
-            settings: settings_hash(&identity),
-            run: seed,
-        };
+        let node = Node::new(me, seed, recovered, Box::new(reader), lanes)
+            .with_opener(lanes::opener(&options));
+        let hello = hello(&identity, me, seed);
         let (port, clients_max) = (resp_at.port(), options.clients_max);
         let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
         let timeout = options.request_timeout;
@@ -154,7 +125,10 @@ impl Core {
             node,
             disk,
             directory: options.directory,
-            catalog,
+            table: Table::default(),
+            fresh: None,
+            founding: founding::ring(&identity),
+            sync_every,
             inputs: Vec::new(),
             answers: Vec::new(),
             epoch: Instant::now(),
@@ -185,8 +159,8 @@ impl Core {
 
     fn serve(&mut self) -> Result<(), HostError> {
         let mut events = Events::with_capacity(1024);
-        let Core { node, links, desk, answers, disk, .. } = self;
-        node.start(&mut Out { links, desk, answers, disk });
+        let Core { node, links, desk, answers, disk, fresh, .. } = self;
+        node.start(&mut Out { links, desk, answers, fresh, disk });
         self.turns()?;
         self.tend();
         while !self.is_done() {
@@ -326,8 +300,8 @@ impl Core {
         if let Some(durable) = self.disk.progress()? {
             self.inputs.push(Input::Durable(durable));
         }
-        let Core { node, catalog, links, clock, inputs, .. } = self;
-        self.desk.take(&mut Sight { node, catalog, links, clock: *clock, inputs });
+        let Core { node, table, links, clock, inputs, .. } = self;
+        self.desk.take(&mut Sight { node, table, links, clock: *clock, inputs });
         self.links.read(&mut self.inputs);
         if self.may_read_clients() {
             self.clients.read(self.clock, &mut self.inputs);
@@ -337,9 +311,12 @@ impl Core {
 
     fn turns(&mut self) -> Result<(), Fatal> {
         for _ in 0..TURNS_MAX {
-            let Core { node, links, desk, answers, disk, inputs, clock, .. } = self;
-            let mut out = Out { links, desk, answers, disk };
+            let Core { node, links, desk, answers, disk, fresh, inputs, clock, .. } = self;
+            let mut out = Out { links, desk, answers, fresh, disk };
             pump::turn(node, clock.now, clock.wall, inputs, &mut out)?;
+            if let Some(keyspaces) = self.fresh.take() {
+                self.on_keyspaces(&keyspaces);
+            }
             for (ticket, outcome) in self.answers.drain(..) {
                 if let Some(outcome) = self.desk.complete(ticket, outcome) {
                     self.clients.complete(ticket, outcome, self.clock, &mut self.inputs);
@@ -352,6 +329,18 @@ impl Core {
         Ok(())
     }
 
+    /// The catalog has changed: doors, metrics and the disk thread follow before anybody is told.
+    fn on_keyspaces(&mut self, keyspaces: &Arc<Keyspaces>) {
+        self.table = self.table.after(keyspaces, self.founding.as_ref());
+        self.sync_every.set(self.table.sync_every());
+        self.clients.set_keyspaces(&self.table);
+        self.table.show(&self.shared);
+        let names: Vec<&str> =
+            self.table.catalog.keyspaces.iter().map(|k| k.name.as_str()).collect();
+        let (decrees, keyspaces) = (keyspaces.version, names.join(", "));
+        tracing::info!(event = "catalog_learnt", decrees, keyspaces);
+    }
+
     /// What need not be done on every turn.
     fn tend(&mut self) {
         let now = Instant::now();
@@ -360,12 +349,12 @@ impl Core {
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
         self.links.tend(now);
         self.clients.tend(self.clock.now);
-        let mut all_ready = true;
-        for (index, keyspace) in self.catalog.keyspaces.iter().enumerate() {
+        let mut all_ready = self.shared.knows_keyspaces();
+        for (keyspace, cells) in self.table.catalog.keyspaces.iter().zip(&self.table.cells) {
             let is_ready = self.node.is_ready(keyspace.lane);
             all_ready &= is_ready;
-            self.shared.set_keyspace_ready(index, is_ready);
-            show::keyspace(&self.node, keyspace.lane, &self.shared, index);
+            self.shared.set_keyspace_ready(cells, is_ready);
+            show::keyspace(&self.node, keyspace.lane, cells);
         }
         let progress = self.node.progress();
         let is_refilled = all_ready && progress.synced == progress.written;
@@ -386,6 +375,12 @@ impl Core {
         let is_late = |since: Instant| since.elapsed() >= FAREWELL;
         self.stopping_since.is_some_and(|since| self.clients.is_empty() || is_late(since))
     }
+}
+
+/// What this start of the node says first to its peers.
+fn hello(identity: &Identity, me: Incarnation, run: u64) -> Hello {
+    let (cluster, settings) = (identity.cluster, settings_hash(identity));
+    Hello { cluster, from: me, to: me.node, settings, run }
 }
 
 fn wall() -> WallTime {

@@ -1,12 +1,14 @@
 //! Where operators' questions reach the core thread: a queue, and the waker that the loop has
 //! anyway. An answer that a lane must find takes the way of a client's request.
 
+use super::keyspaces::Table;
 use super::links::Links;
 use super::{Fault, show};
 use crate::ring::{KeyspaceReport, Report};
 use bytes::Bytes;
 use quorate_doors::resp::Clock;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
+use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
 use quorate_kernel::operation::{Control, Explanation, Outcome, Refusal};
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::storage::Durability;
@@ -56,6 +58,19 @@ pub enum Question {
         /// Its node id, address or number.
         host: String,
     },
+    /// Which keyspaces there are.
+    Keyspaces,
+    /// Make, alter or drop a keyspace.
+    Keyspace(KeyspaceOrder),
+    /// Have another host hold a position of a keyspace.
+    Replace {
+        /// The keyspace.
+        keyspace: String,
+        /// Which position.
+        position: u32,
+        /// The host's node id, address or number.
+        host: String,
+    },
     /// Have all hosts end at one time.
     Shutdown {
         /// Although that loses what keyspaces keep in memory alone.
@@ -70,6 +85,8 @@ pub enum Question {
 pub enum Reply {
     /// The ring and the groups.
     Ring(Box<Report>),
+    /// The keyspaces, as far as this host knows.
+    Keyspaces(Arc<Keyspaces>),
     /// How a read was served.
     Explained(Box<Explanation>),
     /// The cluster ends, but for these nodes: they were not reached.
@@ -136,7 +153,7 @@ pub(super) struct Desk {
 /// What a question is answered from.
 pub(super) struct Sight<'a> {
     pub node: &'a Node,
-    pub catalog: &'a Catalog,
+    pub table: &'a Table,
     pub links: &'a mut Links,
     pub clock: Clock,
     pub inputs: &'a mut Vec<Input>,
@@ -201,11 +218,11 @@ impl Desk {
         match question {
             Question::Ring => Err(Reply::Ring(Box::new(self.report(sight)))),
             Question::Explain { keyspace, key } => {
-                let lane = lane_of(sight.catalog, &keyspace)?;
+                let lane = lane_of(&sight.table.catalog, &keyspace)?;
                 Ok((lane, Control::Explain { key }))
             }
             Question::Examine { keyspace, position } => {
-                let lane = lane_of(sight.catalog, &keyspace)?;
+                let lane = lane_of(&sight.table.catalog, &keyspace)?;
                 Ok((lane, Control::Examine { position }))
             }
             Question::Drain { host, undo } => {
@@ -215,7 +232,14 @@ impl Desk {
             Question::Remove { host } => {
                 Ok((LaneId::OVERLAY, Control::Remove { node: self.node_of(&host)? }))
             }
-            Question::Shutdown { force } => match lost(sight.catalog) {
+            Question::Keyspaces => Err(Reply::Keyspaces(Arc::clone(&sight.table.records))),
+            Question::Keyspace(order) => Ok((LaneId::CATALOG, Control::Keyspace(order))),
+            Question::Replace { keyspace: name, position, host } => {
+                let to = self.node_of(&host)?;
+                let order = KeyspaceOrder::Replace { name, position, to };
+                Ok((LaneId::CATALOG, Control::Keyspace(order)))
+            }
+            Question::Shutdown { force } => match lost(&sight.table.catalog) {
                 Some(why) if !force => Err(Reply::Refused(Refusal::Membership { why })),
                 _ => Ok((LaneId::OVERLAY, Control::Shutdown)),
             },
@@ -258,7 +282,7 @@ impl Desk {
     }
 
     fn report(&self, sight: &Sight<'_>) -> Report {
-        let keyspaces = sight.catalog.keyspaces.iter().map(|keyspace| KeyspaceReport {
+        let keyspaces = sight.table.catalog.keyspaces.iter().map(|keyspace| KeyspaceReport {
             name: keyspace.name.clone(),
             replicas: keyspace.replicas,
             order: keyspace.order.to_string(),

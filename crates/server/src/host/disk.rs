@@ -37,13 +37,36 @@ pub(super) struct Disk {
     seen: Durable,
 }
 
+/// The longest time between two syncs, which changes with the keyspaces there are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SyncEvery(Arc<AtomicU64>);
+
+impl SyncEvery {
+    /// None: everything is synced at once.
+    pub fn set(&self, every: Option<Duration>) {
+        let nanos = every.map_or(0, |every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX));
+        self.0.store(nanos, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<Duration> {
+        let nanos = self.0.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
+    }
+}
+
 /// How the disk thread works.
 pub(super) struct Settings {
     /// The longest time that data handed to the operating system stays unsynced, if any keyspace
     /// has such data.
-    pub sync_every: Option<Duration>,
+    pub sync_every: SyncEvery,
     /// Where it counts.
     pub shared: Arc<Shared>,
+}
+
+impl Settings {
+    pub fn new(sync_every: &SyncEvery, shared: &Arc<Shared>) -> Settings {
+        Settings { sync_every: sync_every.clone(), shared: Arc::clone(shared) }
+    }
 }
 
 impl Disk {
@@ -161,7 +184,7 @@ impl Worker {
     /// Waits for batches, or for the time of the next sync, and takes all that wait. Returns false
     /// when the core thread has let go.
     fn collect(&mut self) -> bool {
-        let patience = match (self.unsynced_since, self.settings.sync_every) {
+        let patience = match (self.unsynced_since, self.settings.sync_every.get()) {
             (Some(since), Some(every)) => every.saturating_sub(since.elapsed()),
             _ => MEASURE_EVERY,
         };
@@ -200,7 +223,7 @@ impl Worker {
 
     fn is_sync_due(&self) -> bool {
         let Some(since) = self.unsynced_since else { return false };
-        self.settings.sync_every.is_none_or(|every| since.elapsed() >= every)
+        self.settings.sync_every.get().is_none_or(|every| since.elapsed() >= every)
     }
 
     fn sync(&mut self) -> Result<(), Fatal> {

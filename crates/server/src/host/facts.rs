@@ -1,9 +1,9 @@
 //! What the RESP door says of the host.
 
 use super::handshake::settings_hash;
+use super::keyspaces::Table;
 use crate::metrics::Shared;
 use quorate_doors::resp::{self, Facts};
-use quorate_kernel::storage::Durability;
 use quorate_kernel::time::WallTime;
 use quorate_store::Identity;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ struct HostFacts(Arc<Shared>);
 
 impl Facts for HostFacts {
     fn is_ready(&self) -> bool {
-        self.0.keyspaces.iter().all(crate::metrics::KeyspaceCells::is_ready)
+        self.0.knows_keyspaces() && self.0.keyspaces().iter().all(|cells| cells.is_ready())
     }
 
     fn clients(&self) -> u64 {
@@ -31,7 +31,7 @@ impl Facts for HostFacts {
     }
 }
 
-/// What all connections of the RESP door share.
+/// What all connections of the RESP door share while it is not known which keyspaces there are.
 pub(super) fn door(
     identity: &Identity,
     shared: &Arc<Shared>,
@@ -40,15 +40,7 @@ pub(super) fn door(
     started: WallTime,
     seed: u64,
 ) -> resp::Shared {
-    let keyspaces = identity.keyspaces.iter().map(|keyspace| resp::Keyspace {
-        name: keyspace.name.clone(),
-        lane: keyspace.lane,
-        engine: keyspace.engine.clone(),
-        order: keyspace.order.clone(),
-        value_bytes_max: keyspace.value_bytes_max as usize,
-    });
     let run_id = format!("{seed:016x}{:016x}{:08x}", settings_hash(identity), shared.start.0);
-    let is_durable = |durability: Durability| durability == Durability::Sync;
     let itself = resp::Identity {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cluster: identity.cluster,
@@ -57,8 +49,8 @@ pub(super) fn door(
         process_id: std::process::id(),
         tcp_port,
         started,
-        is_durable: identity.keyspaces.iter().all(|keyspace| is_durable(keyspace.durability)),
+        is_durable: true,
         clients_max: clients_max as u64,
     };
-    resp::Shared::new(keyspaces.collect(), itself, Box::new(HostFacts(Arc::clone(shared))))
+    resp::Shared::new(Table::default().numbered(), itself, Box::new(HostFacts(Arc::clone(shared))))
 }

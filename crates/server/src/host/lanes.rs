@@ -1,13 +1,18 @@
 //! The lanes of a host's node.
 
 use super::Options;
+use crate::ring::founding;
+use quorate_kernel::ids::Start;
+use quorate_kernel::keyspace::Keyspace as Record;
 use quorate_kernel::process::Recovery;
+use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_node::catalog::Catalog;
+use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
 use quorate_node::factory::overlay::weights::Balance;
-use quorate_node::factory::{Pace, overlay};
-use quorate_node::lanes::{LaneSpec, lanes};
+use quorate_node::factory::{ENGINES, Pace, catalog, overlay};
+use quorate_node::lanes::{LaneSpec, always, lane};
+use quorate_node::node::Opener;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -15,27 +20,59 @@ use std::time::Duration;
 const WEIGHED_IN_LOOK: u32 = 2;
 const WEIGH_MIN: Span = Span::millis(500);
 
-/// The lanes of this host's node, each in the condition in which the directory found it.
-pub(super) fn of(catalog: &Catalog, options: &Options, cluster: SocketAddr) -> Vec<LaneSpec> {
-    let recovery = |durability: Durability| match options.directory.remembers(durability) {
-        true => Recovery::Intact,
-        false => Recovery::Forgot,
+/// The lanes that this host's node begins with.
+///
+/// # Errors
+/// The directory names a keyspace that this build cannot serve.
+pub(super) fn of(options: &Options, cluster: SocketAddr) -> Result<Vec<LaneSpec>, CatalogError> {
+    let identity = options.directory.identity();
+    let born = founding::catalog(identity)?;
+    let overlay = overlay_of(&born, options, cluster);
+    let founded = |keyspace: &Keyspace| catalog::Founded {
+        name: keyspace.name.clone(),
+        engine: keyspace.engine.to_string(),
+        settings: keyspace.settings(),
     };
-    let overlay = overlay_of(catalog, options, cluster);
+    let founding = founding::ring(identity).map(|ring| catalog::Founding {
+        ring,
+        keyspaces: born.keyspaces.iter().map(founded).collect(),
+    });
+    let lanes = born.keyspaces.iter().map(|keyspace| keyspace.lane).collect();
+    Ok(always(overlay, catalog::Settings { engines: ENGINES, founding, lanes }))
+}
+
+/// Makes the lanes of keyspaces, each in the condition in which the directory found it.
+pub(super) fn opener(options: &Options) -> Opener {
+    let directory = &options.directory;
+    let start = directory.start();
+    // A lane that this start heard of first has nothing that it could have forgotten.
+    let levels = [Durability::Sync, Durability::Memory, Durability::Periodic { every_ms: 1 }];
+    let [sync, memory, periodic] = levels.map(|level| directory.remembers(level));
+    let ring: Option<Ring> = founding::ring(directory.identity());
     let mut pace = Pace { transfer_bytes_per_second: options.transfer_rate, ..Pace::default() };
     if let Some(look) = options.balance {
         pace.linearizable.is_weighing = true;
         pace.linearizable.weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
     }
-    lanes(overlay, catalog, pace, recovery)
+    Box::new(move |record: &Record, since: Start| {
+        let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
+        let remembers = match keyspace.durability {
+            Durability::Sync => sync,
+            Durability::Memory => memory,
+            Durability::Periodic { .. } => periodic,
+        };
+        let is_intact = remembers || since == start;
+        let recovery = if is_intact { Recovery::Intact } else { Recovery::Forgot };
+        Some(lane(&keyspace, pace, recovery))
+    })
 }
 
 /// What the overlay begins with: this host as the directory has it, and the hosts it names.
-fn overlay_of(catalog: &Catalog, options: &Options, cluster: SocketAddr) -> overlay::Settings {
+fn overlay_of(born: &Catalog, options: &Options, cluster: SocketAddr) -> overlay::Settings {
     let me = options.directory.identity().node;
     let hosts = &options.hosts;
     let mine = hosts.iter().find(|host| host.who.node == me);
-    let replicas = catalog.keyspaces.iter().map(|keyspace| usize::from(keyspace.replicas));
+    let replicas = born.keyspaces.iter().map(|keyspace| usize::from(keyspace.replicas));
     overlay::Settings {
         address: mine.map_or_else(|| cluster.to_string(), |host| host.address.clone()),
         zone: mine.map_or_else(String::new, |host| host.zone.clone()),
@@ -48,10 +85,4 @@ fn overlay_of(catalog: &Catalog, options: &Options, cluster: SocketAddr) -> over
 
 fn span(duration: Duration) -> Span {
     Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The shortest sync interval of the periodic keyspaces.
-pub(super) fn sync_every(catalog: &Catalog) -> Option<Duration> {
-    let every = catalog.keyspaces.iter().filter_map(|keyspace| keyspace.durability.every());
-    every.min().map(|span| Duration::from_nanos(span.0))
 }

@@ -1,5 +1,6 @@
 //! Operations of RESP clients on their way into the node, and those in hand there.
 
+use super::keyspaces;
 use crate::metrics::Kind;
 use quorate_doors::resp::{self, Requests};
 use quorate_kernel::ids::{LaneId, Ticket};
@@ -36,8 +37,8 @@ impl Launch {
         inputs: &'a mut Vec<Input>,
     ) -> Starter<'a> {
         let deadline = now + self.timeout;
-        let (in_flight, door) = (&mut self.in_flight, &*self.door);
-        Starter { in_flight, inputs, door, client, client_id, now, deadline }
+        let in_flight = &mut self.in_flight;
+        Starter { in_flight, inputs, client, client_id, now, deadline }
     }
 }
 
@@ -45,7 +46,6 @@ impl Launch {
 pub(super) struct Starter<'a> {
     in_flight: &'a mut Slab<InFlight>,
     inputs: &'a mut Vec<Input>,
-    door: &'a resp::Shared,
     client: usize,
     client_id: u64,
     now: Time,
@@ -54,13 +54,11 @@ pub(super) struct Starter<'a> {
 
 impl Requests for Starter<'_> {
     fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
-        let keyspaces = self.door.keyspaces();
-        let keyspace = keyspaces.iter().position(|keyspace| keyspace.lane == lane);
         let ticket = self.in_flight.insert(InFlight {
             client: self.client,
             client_id: self.client_id,
             number,
-            keyspace: keyspace.expect("a session starts operations on the door's keyspaces"),
+            keyspace: keyspaces::number(lane),
             kind: Kind::of(&operation),
             began: self.now,
         });

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | `core` | the loop |
 //! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
+//! | `out` | what a turn lets out |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `desk`, `show` | what operators ask, and what lanes show |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
+//! | `keyspaces` | the keyspaces as the catalog has them now |
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | doors, one read, one write; what an event is about |
 
@@ -25,10 +27,12 @@ mod facts;
 mod faults;
 mod handshake;
 mod io;
+mod keyspaces;
 mod lanes;
 mod launch;
 mod links;
 mod names;
+mod out;
 mod peers;
 mod show;
 mod token;

@@ -1,6 +1,6 @@
 //! What lanes show of their state, for metrics, `/status` and `/ring`.
 
-use crate::metrics::{RoundKind, Shared};
+use crate::metrics::{KeyspaceCells, RoundKind};
 use crate::ring::Row;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::process::Inspect;
@@ -8,10 +8,9 @@ use quorate_node::node::Node;
 use std::fmt::Display;
 
 /// Shows an engine's state to metrics and `/status`.
-pub(super) fn keyspace(node: &Node, lane: LaneId, shared: &Shared, index: usize) {
+pub(super) fn keyspace(node: &Node, lane: LaneId, cells: &KeyspaceCells) {
     let mut seen = Seen::default();
     node.inspect(lane, &mut seen);
-    let cells = &shared.keyspaces[index];
     cells.groups.set(seen.groups);
     cells.groups_busy.set(seen.groups_busy);
     cells.moved_keys.set(seen.moved_keys);

@@ -110,12 +110,13 @@ impl Ending {
                 Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => {
                     Ending::NoQuorum
                 }
-                Refusal::OutcomeUnknown => Ending::Unknown,
+                Refusal::OutcomeUnknown | Refusal::CatalogUnknown => Ending::Unknown,
                 Refusal::Unsupported
                 | Refusal::TooLarge { .. }
                 | Refusal::Context(_)
-                | Refusal::Membership { .. } => Ending::Refused,
-                Refusal::Overloaded | Refusal::Stopping => Ending::Unavailable,
+                | Refusal::Membership { .. }
+                | Refusal::Catalog(_) => Ending::Refused,
+                Refusal::Overloaded | Refusal::Stopping | Refusal::NotOpen => Ending::Unavailable,
             },
             _ => Ending::Ok,
         }

@@ -41,8 +41,7 @@ pub struct KeyspaceCells {
     pub engine: String,
     /// Its durability.
     pub durability: Durability,
-    /// How many hosts hold each key; fewer while there are fewer hosts.
-    pub replicas: u8,
+    replicas: AtomicU8,
     ready: AtomicBool,
     /// The version of the view in force here.
     pub view_version: Gauge,
@@ -83,8 +82,19 @@ impl KeyspaceCells {
             rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),
             fields: Mutex::new(Vec::new()),
-            replicas,
+            replicas: AtomicU8::new(replicas),
         }
+    }
+
+    /// How many hosts hold each key; fewer while there are fewer hosts.
+    #[must_use]
+    pub fn replicas(&self) -> u8 {
+        self.replicas.load(Ordering::Relaxed)
+    }
+
+    /// The catalog has changed how many hosts hold each key.
+    pub fn set_replicas(&self, replicas: u8) {
+        self.replicas.store(replicas, Ordering::Relaxed);
     }
 
     /// Counts an answered operation and how long it took.
@@ -136,8 +146,7 @@ pub struct Shared {
     pub start: Start,
     /// When the process began to start.
     pub began: Instant,
-    /// One for each keyspace, in the order of the directory's identity.
-    pub keyspaces: Vec<KeyspaceCells>,
+    keyspaces: Mutex<Option<Arc<[Arc<KeyspaceCells>]>>>,
     peers: Mutex<Arc<[Arc<PeerCells>]>>,
     /// Clients connected to the RESP door. Written by the core thread.
     pub clients: Gauge,
@@ -167,7 +176,6 @@ impl Shared {
     pub fn new(
         cluster: ClusterId,
         (host, node, start): (u32, NodeId, Start),
-        keyspaces: Vec<KeyspaceCells>,
         peers: Vec<PeerCells>,
     ) -> Shared {
         Shared {
@@ -176,7 +184,7 @@ impl Shared {
             node,
             start,
             began: Instant::now(),
-            keyspaces,
+            keyspaces: Mutex::new(None),
             peers: Mutex::new(peers.into_iter().map(Arc::new).collect()),
             clients: Gauge::default(),
             clients_accepted: Counter::default(),
@@ -252,8 +260,28 @@ impl Shared {
 
     /// A keyspace's lane became ready, or no longer is. Costs one load when nothing changed, so it
     /// may be called on every turn.
-    pub fn set_keyspace_ready(&self, index: usize, ready: bool) {
-        self.change(&self.keyspaces[index].ready, ready);
+    pub fn set_keyspace_ready(&self, keyspace: &KeyspaceCells, ready: bool) {
+        self.change(&keyspace.ready, ready);
+    }
+
+    /// One for each keyspace, in the order of their lanes; none while the catalog is not known.
+    #[must_use]
+    pub fn keyspaces(&self) -> Arc<[Arc<KeyspaceCells>]> {
+        let keyspaces = self.keyspaces.lock().unwrap_or_else(PoisonError::into_inner);
+        keyspaces.clone().unwrap_or_default()
+    }
+
+    /// Whether it is known which keyspaces there are.
+    #[must_use]
+    pub fn knows_keyspaces(&self) -> bool {
+        self.keyspaces.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Keyspaces came or went. Takes a lock; they rarely do.
+    pub fn set_keyspaces(&self, keyspaces: Vec<Arc<KeyspaceCells>>) {
+        let now = Some(keyspaces.into());
+        *self.keyspaces.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        self.changed.notify_one();
     }
 
     /// One for each other host that is known, in the order of their numbers.
@@ -287,7 +315,7 @@ impl Shared {
     pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
         let peers = self.peers();
         let up = peers.iter().filter(|peer| peer.is_up()).count();
-        let replicas = usize::from(keyspace.replicas).min(peers.len() + 1);
+        let replicas = usize::from(keyspace.replicas()).min(peers.len() + 1);
         ((up + 1).min(replicas), replicas / 2 + 1)
     }
 }
@@ -302,22 +330,20 @@ pub(crate) mod tests {
         let peer = |host: u32| {
             PeerCells::new(host, NodeId(u64::from(host)), &format!("127.0.0.1:74{host}1"))
         };
-        Shared::new(
-            ClusterId(0xc1),
-            (1, NodeId(1), Start(4)),
-            vec![keyspace],
-            vec![peer(2), peer(3)],
-        )
+        let me = (1, NodeId(1), Start(4));
+        let shared = Shared::new(ClusterId(0xc1), me, vec![peer(2), peer(3)]);
+        shared.set_keyspaces(vec![Arc::new(keyspace)]);
+        shared
     }
 
     #[test]
     fn reach_counts_this_host_and_connected_members() {
         let shared = sample();
-        assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
+        assert_eq!(shared.reach(&shared.keyspaces()[0]), (1, 2));
         shared.peers()[1].set_up(&shared, true);
-        assert_eq!(shared.reach(&shared.keyspaces[0]), (2, 2));
+        assert_eq!(shared.reach(&shared.keyspaces()[0]), (2, 2));
         shared.peers()[1].set_up(&shared, false);
-        assert_eq!(shared.reach(&shared.keyspaces[0]), (1, 2));
+        assert_eq!(shared.reach(&shared.keyspaces()[0]), (1, 2));
     }
 
     #[test]
@@ -338,7 +364,7 @@ pub(crate) mod tests {
     #[test]
     fn operations_are_counted_apart() {
         let shared = sample();
-        let cells = &shared.keyspaces[0];
+        let cells = &shared.keyspaces()[0];
         cells.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));
         cells.answered(Kind::Put, Ending::Unknown, Duration::from_secs(5));
         assert_eq!(cells.durations(Kind::Get, Ending::Ok).count(), 1);

@@ -20,12 +20,18 @@ pub fn ring_hosts(records: &[HostRecord]) -> Vec<RingHost> {
     records.iter().map(host).collect()
 }
 
+/// The ring that the cluster was born with, if the identity is a founder's.
+#[must_use]
+pub fn ring(identity: &Identity) -> Option<Ring> {
+    identity.is_founder.then(|| Ring::new(0, ring_hosts(&identity.hosts)))
+}
+
 /// The keyspaces of an identity.
 ///
 /// # Errors
 /// A record breaks a rule of this build, or names an engine that it does not have.
 pub fn catalog(identity: &Identity) -> Result<Catalog, CatalogError> {
-    let ring = identity.is_founder.then(|| Ring::new(0, ring_hosts(&identity.hosts)));
+    let ring = ring(identity);
     let mut catalog = Catalog::default();
     for record in &identity.keyspaces {
         catalog.add(keyspace(record, ring.as_ref())?)?;
@@ -47,8 +53,7 @@ fn keyspace(record: &KeyspaceRecord, ring: Option<&Ring>) -> Result<Keyspace, Ca
     Ok(Keyspace { static_views: has_static_views(record), ..keyspace })
 }
 
-/// The setting of a keyspace without consistent quorums.
-pub const STATIC_VIEWS: &str = "unsafe_static_views";
+pub use quorate_node::record::STATIC_VIEWS;
 
 /// Whether the hosts of a keyspace neither send nor compare views, so that it is not linearizable.
 #[must_use]

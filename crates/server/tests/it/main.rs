@@ -14,6 +14,7 @@ mod elastic;
 mod faults;
 mod init;
 mod join;
+mod keyspaces;
 mod lab;
 mod load;
 mod mishaps;

@@ -20,6 +20,7 @@ static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(|| {
         engine: "linearizable".to_owned(),
         order: "hash".to_owned(),
         value_bytes_max: VALUE_BYTES_DEFAULT,
+        is_open: true,
     };
     Arc::new(Shared::new(vec![keyspace], Identity::default(), Box::new(NoFacts)))
 });

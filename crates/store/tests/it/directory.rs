@@ -152,8 +152,8 @@ fn a_newer_format_is_refused() {
     let place = new_directory();
     fs::write(place.path().join("format"), "quorate data directory format 7\n").expect("written");
     let (error, text) = refused(place.path(), None);
-    assert!(matches!(error, DirectoryError::NewerFormat { found: 7, newest: 2, .. }));
-    assert!(text.contains("format 7") && text.contains("up to 2"), "{text}");
+    assert!(matches!(error, DirectoryError::NewerFormat { found: 7, newest: 3, .. }));
+    assert!(text.contains("format 7") && text.contains("up to 3"), "{text}");
     fs::write(place.path().join("format"), "quorate data directory format 1\n").expect("written");
     let (error, text) = refused(place.path(), None);
     assert!(matches!(error, DirectoryError::OlderFormat { found: 1, .. }), "{text}");

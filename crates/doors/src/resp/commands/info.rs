@@ -111,7 +111,7 @@ fn cluster(_cx: &Cx<'_>, out: &mut Fields) {
 
 /// Redis leaves out empty databases; here those whose size is not known without asking, too.
 fn keyspace(cx: &Cx<'_>, out: &mut Fields) {
-    for (number, keyspace) in cx.shared.keyspaces().iter().enumerate() {
+    for (number, keyspace) in cx.shared.open() {
         if let Some(keys @ 1..) = cx.shared.facts.keys(keyspace.lane) {
             let _ = write!(out.0, "db{number}:keys={keys},expires=0,avg_ttl=0\r\n");
         }
@@ -120,7 +120,7 @@ fn keyspace(cx: &Cx<'_>, out: &mut Fields) {
 
 /// What each keyspace is, by its name.
 fn quorate(cx: &Cx<'_>, out: &mut Fields) {
-    for keyspace in cx.shared.keyspaces() {
+    for (_, keyspace) in cx.shared.open() {
         let (name, engine, order) = (&keyspace.name, &keyspace.engine, &keyspace.order);
         let _ = write!(out.0, "keyspace_{name}:engine={engine},order={order}\r\n");
     }

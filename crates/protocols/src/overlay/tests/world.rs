@@ -334,7 +334,7 @@ impl World {
                 one.timers.remove(&timer.code());
             }
             Effect::Announce(Note::Ring(ring)) => one.ring = ring,
-            Effect::Announce(Note::Load(_)) => unreachable!("an overlay takes loads in"),
+            Effect::Announce(_) => unreachable!("an overlay takes loads in"),
         }
     }
 

@@ -238,12 +238,12 @@ impl Node {
 
     fn follow(&mut self, group: GroupId, step: Step) {
         let Some(proposer) = self.proposers.get(&group) else { return };
-        let view = Arc::clone(proposer.view());
+        let view = Arc::clone(proposer.ground());
         match step {
             Step::Nothing => {}
             Step::Send(message) => self.tell(&view, message),
             Step::Decided(change) => {
-                if change != proposer.want() {
+                if change != *proposer.want() {
                     self.events.push(Event::Adopted);
                 }
                 self.events.push(Event::Decided(view.id, change));
@@ -251,7 +251,7 @@ impl Node {
             }
             Step::Installed => {
                 let change = proposer.decided().expect("phase 3 follows a decision");
-                let next = view.after(&change).expect("a decided change fits");
+                let next = view.after(change).expect("a decided change fits");
                 let welcome = Body::Welcome(Arc::new(next[0].clone()));
                 self.held.extend(change.newcomer().map(|node| (node, welcome)));
                 self.proposers.remove(&group);
@@ -276,7 +276,7 @@ impl Node {
         for group in self.record.groups.values() {
             group.acceptor.check();
             let (promised, accepted) = (group.acceptor.promised(), group.acceptor.accepted());
-            assert!(accepted.is_none_or(|(ballot, _)| ballot <= promised), "I5");
+            assert!(accepted.is_none_or(|(ballot, _)| *ballot <= promised), "I5");
         }
     }
 }

@@ -245,7 +245,7 @@ impl Run<'_> {
     fn retry_in(&mut self, index: usize, group: GroupId) {
         let node = &mut self.nodes[index];
         let Some(proposer) = node.proposers.get_mut(&group) else { return };
-        let view = Arc::clone(proposer.view());
+        let view = Arc::clone(proposer.ground());
         let question = proposer.retry(&mut node.rounds);
         node.tell(&view, question);
         self.settle(index);

@@ -71,7 +71,7 @@ fn the_old_view_s_members_end_phase_three() {
         let step = ask(question, &mut proposer, 2, &view, &mut acceptors[2]);
         question = if let Step::Send(next) = step { next } else { break };
     }
-    assert_eq!(proposer.decided(), Some(replace(3, 4)));
+    assert_eq!(proposer.decided(), Some(&replace(3, 4)));
     let next = ViewId { version: 4, ..view.id };
     let later = ViewId { version: 6, ..view.id };
     assert_eq!(proposer.on_installed(incarnation(4), view.id, next), Step::Nothing);
@@ -118,7 +118,7 @@ fn what_may_be_decided_already_is_decided_again() {
     ask(question, &mut two, 3, &view, &mut acceptors[3]);
     let step = ask(question, &mut two, 2, &view, &mut acceptors[2]);
     assert_eq!(step, Step::Decided(replace(3, 4)));
-    assert_eq!(two.want(), replace(1, 5), "the caller compares");
+    assert_eq!(*two.want(), replace(1, 5), "the caller compares");
 }
 
 /// Two proposers pass phase 1 one after the other: the first must not get anything accepted by who

@@ -1,0 +1,276 @@
+//! Keyspaces as the catalog has them: the words that catalog, node, engines and doors share.
+
+use crate::ids::{LaneId, NodeId, Start};
+use crate::limits::{KEYSPACE_NAME_BYTES_MAX, POSITIONS_MAX};
+use crate::storage::Durability;
+use crate::view::View;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Settings by name. In the catalog all that the engine has are there, each in one spelling.
+pub type Settings = BTreeMap<String, String>;
+
+/// A keyspace as the catalog has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keyspace {
+    /// Its name; see [`is_name`].
+    pub name: String,
+    /// The lane that serves it on every node. No other keyspace ever has it.
+    pub lane: LaneId,
+    /// The engine that serves it.
+    pub engine: String,
+    /// How it is set.
+    pub settings: Settings,
+    /// The number of the decree that created it.
+    pub created: u64,
+    /// The number of the decree that changed it last: of two records, the higher is the newer.
+    pub changed: u64,
+    /// Where it began.
+    pub birth: Birth,
+    /// Who holds what, of an engine that is placed by positions; empty otherwise.
+    pub positions: Vec<Position>,
+}
+
+/// Where a keyspace of groups began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Birth {
+    /// With its cluster: the founders know its first views, nobody else need.
+    WithCluster,
+    /// With these views, which cover the ring. Their members begin with them, also late; everybody
+    /// else may take them for a hint.
+    Online(Vec<View>),
+}
+
+/// One of a keyspace's fixed positions. Its keys are held by it and the positions that follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The node that has it.
+    pub node: NodeId,
+    /// The number of the decree that gave it to the node. Position and number together name what
+    /// stores there, and never name anything else.
+    pub since: u64,
+    /// Whether the node has fetched what it needs to stand for the position.
+    pub is_settled: bool,
+}
+
+impl Keyspace {
+    /// A setting. Every setting of the engine is there.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> &str {
+        self.settings.get(name).map_or("", String::as_str)
+    }
+
+    /// How many nodes hold each key.
+    #[must_use]
+    pub fn replicas(&self) -> usize {
+        self.setting("replicas").parse().unwrap_or(1)
+    }
+
+    /// How durable its data is.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.setting("durability").parse().unwrap_or_default()
+    }
+
+    /// The position of a hash: equal parts of the hash space, in order.
+    #[must_use]
+    pub fn position_of(&self, hash: u64) -> Option<usize> {
+        let count = self.positions.len();
+        assert!(count <= POSITIONS_MAX, "positions are bounded");
+        // The product is below 2^64 times the count, so the quotient is below the count.
+        (count > 0).then(|| ((u128::from(hash) * count as u128) >> 64) as usize)
+    }
+
+    /// The positions that hold the keys of one: itself and those that follow, round the end.
+    pub fn holders(&self, position: usize) -> impl Iterator<Item = usize> + use<> {
+        let (count, replicas) = (self.positions.len(), self.replicas());
+        (0..replicas.min(count)).map(move |step| (position + step) % count)
+    }
+}
+
+/// What a node is told of the keyspaces there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keyspaces {
+    /// How many decrees it rests on.
+    pub version: u64,
+    /// The system group, whose majority decides what follows.
+    pub members: Vec<NodeId>,
+    /// The keyspaces in the order of their lanes, each with the start in which this node first
+    /// heard of it: a lane cannot have forgotten what was before that.
+    pub list: Vec<(Arc<Keyspace>, Start)>,
+    /// The lanes of keyspaces that this node once had and that are dropped.
+    pub dropped: Vec<LaneId>,
+}
+
+/// What an operator asks of the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyspaceOrder {
+    /// A new keyspace.
+    Create {
+        /// Its name.
+        name: String,
+        /// Its engine.
+        engine: String,
+        /// The settings that shall not have their default.
+        settings: Settings,
+    },
+    /// Other settings for one there is.
+    Alter {
+        /// Its name.
+        name: String,
+        /// The settings to change.
+        settings: Settings,
+    },
+    /// An end to one, and to its data.
+    Drop {
+        /// Its name.
+        name: String,
+    },
+    /// Another node for a position.
+    Replace {
+        /// The keyspace's name.
+        name: String,
+        /// Which position.
+        position: u32,
+        /// The node that shall have it.
+        to: NodeId,
+    },
+}
+
+/// Why the catalog stays as it is. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CatalogRefusal {
+    /// The name is taken.
+    #[error("there is a keyspace `{name}` already")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// No keyspace has the name.
+    #[error("there is no keyspace `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The name breaks the rules of names.
+    #[error(
+        "keyspace name `{name}` is not allowed; use 1 to {KEYSPACE_NAME_BYTES_MAX} of a-z, 0-9, \
+         `-` and `_`, not beginning with a digit"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// No engine of this build has the name.
+    #[error("unknown engine `{name}`; this build has: {known}")]
+    Engine {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The engine has no such setting.
+    #[error("engine `{engine}` has no setting `{name}`; it has: {known}")]
+    Setting {
+        /// The engine.
+        engine: String,
+        /// The setting asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The setting does not take the value.
+    #[error("setting `{name}` cannot be `{value}`; use {expected}")]
+    Value {
+        /// The setting.
+        name: String,
+        /// The value asked for.
+        value: String,
+        /// What it takes.
+        expected: String,
+    },
+    /// The setting cannot be changed.
+    #[error("setting `{name}` stays as it is: {why}")]
+    Fixed {
+        /// The setting.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// There are too few hosts.
+    #[error("{needed} hosts that take part and answer are needed, and {there} are there")]
+    Hosts {
+        /// How many are needed.
+        needed: usize,
+        /// How many are there.
+        there: usize,
+    },
+    /// The positions cannot be spread over the hosts.
+    #[error("{why}")]
+    Positions {
+        /// Why.
+        why: String,
+    },
+    /// The catalog is full.
+    #[error("the catalog is full: it takes {limit} {what}")]
+    Full {
+        /// Of what.
+        what: String,
+        /// How many it takes.
+        limit: usize,
+    },
+    /// The host has just joined.
+    #[error("this host has not learnt the catalog yet; try again")]
+    NotLearnt,
+}
+
+/// Whether a keyspace may have this name.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+    (1..=KEYSPACE_NAME_BYTES_MAX).contains(&name.len())
+        && name.bytes().all(allowed)
+        && !name.as_bytes()[0].is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn names_have_rules() {
+        for name in ["default", "a", "x-1_y", &"x".repeat(64)] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "9lives", "Upper", "with space", &"x".repeat(65), "ä"] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn positions_divide_the_hash_space_and_holders_go_round() {
+        let place = |node| Position { node: NodeId(node), since: 1, is_settled: true };
+        let mut keyspace = Keyspace {
+            name: "k".to_string(),
+            lane: LaneId(16),
+            engine: "fast".to_string(),
+            settings: Settings::from([("replicas".to_string(), "3".to_string())]),
+            created: 1,
+            changed: 1,
+            birth: Birth::WithCluster,
+            positions: (1..=5).map(place).collect(),
+        };
+        assert_eq!(keyspace.position_of(0), Some(0));
+        assert_eq!(keyspace.position_of(u64::MAX), Some(4));
+        assert_eq!(keyspace.position_of(u64::MAX / 5 + 1), Some(1));
+        assert!(keyspace.holders(4).eq([4, 0, 1]));
+        keyspace.positions.clear();
+        assert_eq!(keyspace.position_of(7), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! What engines let be set: one table for each, and what `alter` may change in it.
+
+use crate::keyspace::{CatalogRefusal, Settings};
+use crate::storage::Durability;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// What an engine lets be set, and what may be altered later.
+#[derive(Debug)]
+pub struct Rules {
+    /// The engine's name.
+    pub engine: &'static str,
+    /// Whether its keyspaces have fixed positions; groups otherwise.
+    pub has_positions: bool,
+    /// Its settings; `replicas` and `durability` are among them, and `positions` if it has some.
+    pub settings: &'static [Setting],
+}
+
+/// A setting of an engine.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it is unless it is said otherwise.
+    pub default: &'static str,
+    /// Whether it may be altered, and what that means.
+    pub alter: Alter,
+}
+
+/// What a setting takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Takes {
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number from the first to the second.
+    Whole(u64, u64),
+    /// A level of durability.
+    Durability,
+}
+
+/// Whether a setting may be altered.
+#[derive(Clone, Copy, Debug)]
+pub enum Alter {
+    /// At any time; what happens then, to the data above all.
+    Live(&'static str),
+    /// Never; why.
+    Never(&'static str),
+}
+
+impl Takes {
+    /// The one spelling of a value, or what is expected.
+    ///
+    /// # Errors
+    /// The setting does not take it; what it takes.
+    pub fn spell(&self, value: &str) -> Result<String, String> {
+        match self {
+            Takes::Word(words) => {
+                let found = words.iter().find(|word| **word == value);
+                found.map(ToString::to_string).ok_or_else(|| words.join(" or "))
+            }
+            Takes::Whole(low, high) => {
+                let number = value.parse().ok().filter(|number| (low..=high).contains(&number));
+                number
+                    .map(|number: u64| number.to_string())
+                    .ok_or_else(|| alloc::format!("a whole number from {low} to {high}"))
+            }
+            Takes::Durability => value
+                .parse()
+                .map(|level: Durability| level.to_string())
+                .map_err(ToString::to_string),
+        }
+    }
+}
+
+impl Rules {
+    /// The settings of a new keyspace: those asked for, and defaults.
+    ///
+    /// # Errors
+    /// A setting is not the engine's, or does not take its value.
+    pub fn complete(&self, asked: &Settings) -> Result<Settings, CatalogRefusal> {
+        let mut all = self.spell(asked)?;
+        for setting in self.settings {
+            all.entry(setting.name.to_string()).or_insert_with(|| setting.default.to_string());
+        }
+        Ok(all)
+    }
+
+    /// The settings that an alteration really changes.
+    ///
+    /// # Errors
+    /// A setting is not the engine's, does not take its value, or may not be altered.
+    pub fn alter(&self, now: &Settings, asked: &Settings) -> Result<Settings, CatalogRefusal> {
+        let mut changed = self.spell(asked)?;
+        changed.retain(|name, value| now.get(name) != Some(value));
+        for name in changed.keys() {
+            if let Alter::Never(why) = self.setting(name)?.alter {
+                return Err(CatalogRefusal::Fixed { name: name.clone(), why: why.to_string() });
+            }
+        }
+        Ok(changed)
+    }
+
+    fn spell(&self, asked: &Settings) -> Result<Settings, CatalogRefusal> {
+        let spelt = asked.iter().map(|(name, value)| {
+            let wrong = |expected| {
+                let (name, value) = (name.clone(), value.clone());
+                CatalogRefusal::Value { name, value, expected }
+            };
+            let value = self.setting(name)?.takes.spell(value).map_err(wrong)?;
+            Ok((name.clone(), value))
+        });
+        spelt.collect()
+    }
+
+    fn setting(&self, name: &str) -> Result<&Setting, CatalogRefusal> {
+        self.settings.iter().find(|setting| setting.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.settings.iter().map(|setting| setting.name).collect();
+            CatalogRefusal::Setting {
+                engine: self.engine.to_string(),
+                name: name.to_string(),
+                known: known.join(", "),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: Rules = Rules {
+        engine: "fast",
+        has_positions: false,
+        settings: &[
+            Setting {
+                name: "replicas",
+                takes: Takes::Word(&["1", "3"]),
+                default: "3",
+                alter: Alter::Live("members come and go"),
+            },
+            Setting {
+                name: "value",
+                takes: Takes::Whole(1, 100),
+                default: "10",
+                alter: Alter::Live("longer ones stay"),
+            },
+            Setting {
+                name: "durability",
+                takes: Takes::Durability,
+                default: "sync",
+                alter: Alter::Never("it says what is on disk"),
+            },
+        ],
+    };
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn settings_are_spelt_one_way_and_completed() {
+        let all = RULES.complete(&settings(&[("durability", "periodic"), ("value", "007")]));
+        let wanted =
+            settings(&[("replicas", "3"), ("value", "7"), ("durability", "periodic=50ms")]);
+        assert_eq!(all, Ok(wanted));
+        let text = |pairs: &[(&str, &str)]| {
+            RULES.complete(&settings(pairs)).expect_err("refused").to_string()
+        };
+        assert_eq!(
+            text(&[("ttl", "1")]),
+            "engine `fast` has no setting `ttl`; it has: replicas, value, durability"
+        );
+        assert_eq!(text(&[("replicas", "2")]), "setting `replicas` cannot be `2`; use 1 or 3");
+        assert_eq!(
+            text(&[("value", "101")]),
+            "setting `value` cannot be `101`; use a whole number from 1 to 100"
+        );
+        assert!(text(&[("durability", "maybe")]).contains("expected `sync`"));
+    }
+
+    #[test]
+    fn only_what_may_be_altered_and_differs_is_altered() {
+        let now = RULES.complete(&Settings::new()).expect("defaults");
+        let asked = settings(&[("replicas", "1"), ("value", "10"), ("durability", "sync")]);
+        assert_eq!(RULES.alter(&now, &asked), Ok(settings(&[("replicas", "1")])));
+        let refused = RULES.alter(&now, &settings(&[("durability", "memory")]));
+        let text = refused.expect_err("it is fixed").to_string();
+        assert_eq!(text, "setting `durability` stays as it is: it says what is on disk");
+    }
+}

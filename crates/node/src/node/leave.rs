@@ -1,0 +1,89 @@
+//! What leaves a lane: past the gate, then to peers, clients, the lane itself or its neighbours.
+
+use super::Node;
+use crate::gate::{Held, Needs};
+use crate::host::Host;
+use alloc::sync::Arc;
+use quorate_kernel::effects::{Note, Recipients, Release};
+use quorate_kernel::ids::{Incarnation, LaneId, Start};
+use quorate_kernel::wire::{Body, Frame};
+
+impl Node {
+    pub(super) fn admit(
+        &mut self,
+        index: usize,
+        release: &Release,
+        held: Held,
+        host: &mut dyn Host,
+    ) {
+        let table = &self.slots[index].table;
+        let needs = match release {
+            Release::Lane => table.needs_all(),
+            Release::Key(key) => table.needs_key(key),
+            Release::State => table.needs_state(),
+            Release::Early => Needs::default(),
+        };
+        match self.gate.admit(needs, held) {
+            // What a lane sends to itself arrives after what it is doing now.
+            Some(held @ (Held::Local(..) | Held::Note(..))) => self.free.push_back(held),
+            Some(held) => self.release(held, host),
+            None => {}
+        }
+    }
+
+    /// Lets everything out that may leave, and delivers what lanes sent to themselves.
+    pub(super) fn drain(&mut self, host: &mut dyn Host) {
+        while let Some(held) = self.free.pop_front() {
+            self.release(held, host);
+        }
+    }
+
+    fn release(&mut self, held: Held, host: &mut dyn Host) {
+        match held {
+            Held::Frame(slot, to, body) => self.transmit(slot, &to, body, host),
+            Held::Local(slot, local) => {
+                self.call(usize::from(slot), host, |lane, env| lane.on_local(local, env));
+            }
+            Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
+            Held::Note(from, Note::Load(load)) => {
+                let lane = self.slots[usize::from(from)].id;
+                if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
+                    self.call(overlay, host, |process, env| process.on_load(lane, &load, env));
+                }
+            }
+            Held::Note(_, Note::Keyspaces(keyspaces)) => self.on_keyspaces(&keyspaces, host),
+            Held::Note(from, Note::Settled { position, since }) => {
+                let lane = self.slots[usize::from(from)].id;
+                if let Some(catalog) = self.slot_of(LaneId::CATALOG) {
+                    self.call(catalog, host, |process, env| {
+                        process.on_settled(lane, position, since, env);
+                    });
+                }
+            }
+            Held::Note(from, Note::Ring(ring)) => {
+                host.ring(&ring);
+                self.ring = Some(Arc::clone(&ring));
+                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
+                    self.call(index, host, |lane, env| lane.on_ring(&ring, env));
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, slot: u16, to: &Recipients, body: Body, host: &mut dyn Host) {
+        let lane = self.slots[usize::from(slot)].id;
+        let mut frame = Frame { lane, source: self.me, target: Incarnation::default(), body };
+        match to {
+            Recipients::One(target) => {
+                frame.target = *target;
+                host.transmit(&frame);
+            }
+            Recipients::Group(nodes) => {
+                for node in nodes.iter().filter(|node| **node != self.me.node) {
+                    frame.target = Incarnation { node: *node, start: Start(0) };
+                    host.transmit(&frame);
+                }
+            }
+        }
+    }
+}

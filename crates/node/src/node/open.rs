@@ -1,0 +1,399 @@
+//! Lanes that come and go while the node runs, as the catalog says.
+//!
+//! A lane is opened when the catalog first has its keyspace, and gets a slot above all others: lane
+//! ids only grow. When its keyspace is dropped the lane ends at once; its slot stays empty until
+//! the node stops, for what it sent may still wait at the gate. Its bytes are deleted in pieces,
+//! after all that it wrote has reached the store. A node that stops before it is done begins again
+//! at its next start, since the catalog names every lane that was ever dropped.
+
+use super::{Node, Slot};
+use crate::host::Host;
+use crate::lanes::LaneSpec;
+use crate::table::LaneTable;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{LaneId, Lsn, Start};
+use quorate_kernel::invariant;
+use quorate_kernel::keyspace::{Keyspace, Keyspaces};
+use quorate_kernel::limits::SWEEP_KEYS_MAX;
+use quorate_kernel::ring::Weighed;
+use quorate_kernel::storage::{Class, Write, store_key};
+
+/// Makes the lane of a keyspace that this node first heard of in that start; `None` if this build
+/// cannot.
+pub type Opener = Box<dyn Fn(&Keyspace, Start) -> Option<LaneSpec>>;
+
+/// What dropped lanes have left behind.
+#[derive(Default)]
+pub(super) struct Sweep {
+    /// The lanes, each with the batch after which nothing more of it is written, and how far it is
+    /// swept.
+    lanes: VecDeque<(LaneId, Lsn, Bytes)>,
+    /// Every lane that was ever put there in this start.
+    seen: BTreeSet<LaneId>,
+}
+
+impl Node {
+    /// Opens, changes and drops lanes.
+    pub(super) fn on_keyspaces(&mut self, keyspaces: &Arc<Keyspaces>, host: &mut dyn Host) {
+        host.keyspaces(keyspaces);
+        let is_kept = |lane: LaneId| keyspaces.list.binary_search_by_key(&lane, |(k, _)| k.lane);
+        for index in 0..self.slots.len() {
+            let lane = self.slots[index].id;
+            if lane >= LaneId::KEYSPACES && is_kept(lane).is_err() {
+                self.close(index, host);
+            }
+        }
+        let batch = self.batch.lsn;
+        for lane in &keyspaces.dropped {
+            if self.sweep.seen.insert(*lane) {
+                self.sweep.lanes.push_back((*lane, batch, store_key(*lane, Class::State, &[])));
+            }
+        }
+        for (keyspace, since) in &keyspaces.list {
+            match self.slot_of(keyspace.lane) {
+                None => self.open(keyspace, *since, host),
+                Some(index) if self.slots[index].version < keyspace.changed => {
+                    self.slots[index].version = keyspace.changed;
+                    self.call(index, host, |lane, env| lane.on_keyspace(keyspace, env));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn open(&mut self, keyspace: &Arc<Keyspace>, since: Start, host: &mut dyn Host) {
+        let Some(opener) = &self.opener else { return };
+        let Some(spec) = opener(keyspace, since) else { return };
+        invariant!(spec.lane == keyspace.lane, "the lane of the keyspace is opened");
+        let newest = self.slots.last().map_or(LaneId::OVERLAY, |slot| slot.id);
+        invariant!(spec.lane > newest, "lane ids only grow");
+        invariant!(self.slots.len() < usize::from(u16::MAX), "slots are counted with 16 bits");
+        let recovery = spec.recovery;
+        self.slots.push(Slot::new(spec, &mut self.rng));
+        let index = self.slots.len() - 1;
+        self.slots[index].version = keyspace.changed;
+        self.call(index, host, |lane, env| lane.start(recovery, env));
+        if let Some(ring) = self.ring.clone() {
+            self.call(index, host, |lane, env| lane.on_ring(&ring, env));
+        }
+        self.call(index, host, |lane, env| lane.on_keyspace(keyspace, env));
+    }
+
+    /// Ends a lane. What it asked for before may still leave.
+    fn close(&mut self, index: usize, host: &mut dyn Host) {
+        let slot = &mut self.slots[index];
+        if slot.lane.take().is_none() {
+            return;
+        }
+        let lane = slot.id;
+        slot.table = LaneTable::new(slot.table.durability());
+        self.timers.drop_slot(index as u16);
+        if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
+            let nothing = Arc::new(Weighed::default());
+            self.call(overlay, host, |process, env| process.on_load(lane, &nothing, env));
+        }
+    }
+
+    /// Deletes a piece of what dropped lanes have left, once the piece before is written.
+    pub(super) fn sweep(&mut self) {
+        let written = self.gate.durable().written;
+        let Some((lane, after, from)) = self.sweep.lanes.front_mut() else { return };
+        // The turn's own batch may never come to be, if nothing else is written.
+        let is_void = *after == self.batch.lsn && self.batch.writes.is_empty();
+        if Lsn(after.0 - u64::from(is_void)) > written {
+            return;
+        }
+        let mut high = Vec::from(&store_key(*lane, Class::Data, &[])[..]);
+        *high.last_mut().expect("the prefix has five bytes") += 1;
+        let mut keys: Vec<Bytes> = Vec::new();
+        let scanned = self.store.scan(from, &high, &mut |key, _| {
+            keys.push(key.clone());
+            keys.len() < SWEEP_KEYS_MAX
+        });
+        if let Err(fatal) = scanned {
+            self.fatal.get_mut().get_or_insert(fatal);
+            return;
+        }
+        match keys.last() {
+            None => drop(self.sweep.lanes.pop_front()),
+            Some(last) => {
+                (*from, *after) = (last.clone(), self.batch.lsn);
+                let deletes = keys.into_iter().map(|key| Write { key, value: None });
+                self.batch.writes.extend(deletes);
+            }
+        }
+    }
+
+    /// Whether a piece can be swept without waiting for the disk.
+    pub(super) fn has_to_sweep(&self) -> bool {
+        let written = self.gate.durable().written;
+        self.sweep.lanes.front().is_some_and(|(_, after, _)| *after <= written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use alloc::rc::Rc;
+    use alloc::string::String;
+    use core::cell::RefCell;
+    use quorate_kernel::error::{Fatal, WireError};
+    use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+    use quorate_kernel::keyspace::{Birth, Settings};
+    use quorate_kernel::lane::Hosted;
+    use quorate_kernel::operation::{Operation, Outcome, Refusal};
+    use quorate_kernel::process::{Context, Process, Recovery, Request, Timer};
+    use quorate_kernel::ring::Ring;
+    use quorate_kernel::storage::{Batch, Durability, Durable, Reader};
+    use quorate_kernel::time::{Span, Time, WallTime};
+    use quorate_kernel::wire::{Decoder, Encoder, Frame, Wire};
+
+    type Bytewise = Rc<RefCell<BTreeMap<Bytes, Bytes>>>;
+
+    struct Store(Bytewise);
+
+    impl Reader for Store {
+        fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
+            Ok(self.0.borrow().get(key).cloned())
+        }
+
+        fn scan(
+            &self,
+            low: &[u8],
+            high: &[u8],
+            each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
+        ) -> Result<(), Fatal> {
+            let range = Bytes::copy_from_slice(low)..Bytes::copy_from_slice(high);
+            let map = self.0.borrow();
+            let mut pairs = map.range(range);
+            while pairs.next().is_some_and(|(key, value)| each(key, value)) {}
+            Ok(())
+        }
+    }
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Wire for Nothing {
+        fn encode(&self, _out: &mut Encoder<'_>) {}
+
+        fn decode(_input: &Decoder) -> Result<Nothing, WireError> {
+            Ok(Nothing)
+        }
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Tick;
+
+    impl Timer for Tick {
+        fn code(self) -> u32 {
+            0
+        }
+
+        fn from_code(_code: u32) -> Option<Tick> {
+            Some(Tick)
+        }
+    }
+
+    /// What lanes were told, in order.
+    type Heard = Rc<RefCell<Vec<String>>>;
+
+    /// A lane that stores what it is asked to put, or as the catalog announces what it is given.
+    struct Lane {
+        heard: Heard,
+        keyspaces: Option<Arc<Keyspaces>>,
+    }
+
+    impl Process for Lane {
+        type Message = Nothing;
+        type Timer = Tick;
+
+        fn start(&mut self, recovery: Recovery, cx: &mut Context<'_, Lane>) {
+            self.heard.borrow_mut().push(alloc::format!("{} starts {recovery:?}", cx.lane.0));
+            cx.fx.arm(Tick, cx.now + Span::secs(1));
+        }
+
+        fn on_message(&mut self, _: Incarnation, _: Nothing, _: &mut Context<'_, Lane>) {}
+
+        fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_, Lane>) {
+            if let Operation::Put { key, value } = request.operation {
+                cx.fx.put(key, value);
+            }
+            if let Some(keyspaces) = &self.keyspaces {
+                cx.fx.announce_keyspaces(Arc::clone(keyspaces));
+            }
+            cx.fx.answer(ticket, Outcome::Written);
+        }
+
+        fn on_timer(&mut self, _: Tick, cx: &mut Context<'_, Lane>) {
+            self.heard.borrow_mut().push(alloc::format!("{} ticks", cx.lane.0));
+        }
+
+        fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, cx: &mut Context<'_, Lane>) {
+            let changed = keyspace.changed;
+            self.heard.borrow_mut().push(alloc::format!("{} is at {changed}", cx.lane.0));
+        }
+    }
+
+    #[derive(Default)]
+    struct Outside {
+        batches: Vec<Batch>,
+        answers: Vec<Outcome>,
+        keyspaces: usize,
+    }
+
+    impl Host for Outside {
+        fn transmit(&mut self, _frame: &Frame) {}
+
+        fn answer(&mut self, _ticket: Ticket, outcome: Outcome) {
+            self.answers.push(outcome);
+        }
+
+        fn commit(&mut self, batch: Batch) {
+            self.batches.push(batch);
+        }
+
+        fn keyspaces(&mut self, _keyspaces: &Arc<Keyspaces>) {
+            self.keyspaces += 1;
+        }
+
+        fn ring(&mut self, _ring: &Arc<Ring>) {}
+    }
+
+    struct World {
+        node: Node,
+        store: Bytewise,
+        outside: Outside,
+        heard: Heard,
+    }
+
+    fn spec(lane: LaneId, process: Lane, recovery: Recovery) -> LaneSpec {
+        let (durability, process) = (Durability::Sync, Box::new(Hosted::new(process)));
+        LaneSpec { lane, durability, recovery, process }
+    }
+
+    /// A node whose catalog says this when it is asked anything.
+    fn world(keyspaces: Keyspaces) -> World {
+        let (store, heard) = (Bytewise::default(), Heard::default());
+        let me = Incarnation { node: NodeId(1), start: Start(2) };
+        let lane = Lane { heard: Rc::clone(&heard), keyspaces: Some(Arc::new(keyspaces)) };
+        let lanes = Vec::from([spec(LaneId::CATALOG, lane, Recovery::Intact)]);
+        let reader = Box::new(Store(Rc::clone(&store)));
+        let told = Rc::clone(&heard);
+        let opener: Opener = Box::new(move |keyspace, since| {
+            let recovery = if since == Start(2) { Recovery::Intact } else { Recovery::Forgot };
+            let lane = Lane { heard: Rc::clone(&told), keyspaces: None };
+            Some(spec(keyspace.lane, lane, recovery))
+        });
+        let node = Node::new(me, 7, Lsn(0), reader, lanes).with_opener(opener);
+        World { node, store, outside: Outside::default(), heard }
+    }
+
+    impl World {
+        /// One turn that asks a lane to put something; then all is written and synced.
+        fn put(&mut self, lane: LaneId, key: &'static str) {
+            self.node.begin(self.node.now, WallTime(0));
+            let operation = Operation::Put { key: key.into(), value: Bytes::from_static(b"v") };
+            let request = Request { operation, deadline: Time(u64::MAX) };
+            self.node.request(lane, Ticket(1), request, &mut self.outside);
+            self.end();
+        }
+
+        /// Ends the turn, and as many more as there are batches to be written.
+        fn end(&mut self) {
+            self.node.end(&mut self.outside).expect("the store does not fail");
+            while let Some(batch) = self.outside.batches.pop() {
+                for Write { key, value } in batch.writes {
+                    match value {
+                        Some(value) => drop(self.store.borrow_mut().insert(key, value)),
+                        None => drop(self.store.borrow_mut().remove(&key)),
+                    }
+                }
+                let durable = Durable { written: batch.lsn, synced: batch.lsn };
+                self.node.durable(durable, &mut self.outside);
+                self.node.end(&mut self.outside).expect("the store does not fail");
+            }
+            self.node.check();
+        }
+
+        fn heard(&self) -> Vec<String> {
+            core::mem::take(&mut *self.heard.borrow_mut())
+        }
+    }
+
+    fn keyspace(lane: u32, changed: u64) -> Arc<Keyspace> {
+        Arc::new(Keyspace {
+            name: String::from("k"),
+            lane: LaneId(lane),
+            engine: String::from("e"),
+            settings: Settings::new(),
+            created: 1,
+            changed,
+            birth: Birth::WithCluster,
+            positions: Vec::new(),
+        })
+    }
+
+    fn say(world: &mut World, list: &[(u32, u64, u32)], dropped: &[u32]) {
+        let list = list.iter().map(|(lane, at, since)| (keyspace(*lane, *at), Start(*since)));
+        let dropped = dropped.iter().copied().map(LaneId).collect();
+        let (version, list) = (1, list.collect());
+        let keyspaces = Keyspaces { version, list, dropped, ..Keyspaces::default() };
+        world.node.on_keyspaces(&Arc::new(keyspaces), &mut world.outside);
+        world.end();
+    }
+
+    #[test]
+    fn lanes_open_change_and_end_as_the_catalog_says_once_that_is_durable() {
+        let list = Vec::from([(keyspace(16, 3), Start(1)), (keyspace(18, 4), Start(2))]);
+        let mut world = world(Keyspaces { version: 4, list, ..Keyspaces::default() });
+        world.put(LaneId(16), "early");
+        assert_eq!(world.outside.answers.pop(), Some(Outcome::Refused(Refusal::NotOpen)));
+        world.put(LaneId::CATALOG, "x");
+        let opened =
+            ["16 starts Forgot", "16 is at 3", "18 starts Intact", "18 is at 4"].map(String::from);
+        assert_eq!(world.heard(), opened);
+        assert_eq!(world.outside.keyspaces, 1);
+        say(&mut world, &[(16, 3, 1), (18, 5, 2)], &[]);
+        assert_eq!(world.heard(), ["18 is at 5"].map(String::from), "the other one is as it was");
+        world.put(LaneId(16), "a");
+        assert_eq!(world.outside.answers.pop(), Some(Outcome::Written));
+        say(&mut world, &[(18, 5, 2)], &[16]);
+        world.put(LaneId(16), "b");
+        assert_eq!(world.outside.answers.pop(), Some(Outcome::Refused(Refusal::NotOpen)));
+        world.node.begin(Time(0) + Span::secs(2), WallTime(0));
+        world.node.fire(&mut world.outside);
+        assert_eq!(world.heard(), ["18 ticks"].map(String::from), "a dropped lane has no timers");
+    }
+
+    #[test]
+    fn what_a_dropped_lane_has_left_is_deleted_in_pieces_also_what_was_on_its_way() {
+        let mut world = world(Keyspaces::default());
+        say(&mut world, &[(16, 1, 2), (17, 1, 2)], &[]);
+        for lane in [15, 16, 17] {
+            for key in 0..2500_u32 {
+                let key = store_key(LaneId(lane), Class::Data, &key.to_be_bytes());
+                world.store.borrow_mut().insert(key, Bytes::from_static(b"v"));
+            }
+            let state = store_key(LaneId(lane), Class::State, b"group");
+            world.store.borrow_mut().insert(state, Bytes::from_static(b"v"));
+        }
+        // A write of the lane is in the very turn that drops it.
+        world.node.begin(Time(0), WallTime(0));
+        let operation = Operation::Put { key: "late".into(), value: Bytes::from_static(b"v") };
+        let request = Request { operation, deadline: Time(u64::MAX) };
+        world.node.request(LaneId(16), Ticket(2), request, &mut world.outside);
+        say(&mut world, &[(17, 1, 2)], &[16]);
+        let count = |lane: u32| {
+            let store = world.store.borrow();
+            store.keys().filter(|key| key[..4] == lane.to_be_bytes()).count()
+        };
+        assert_eq!((count(15), count(16), count(17)), (2501, 0, 2501));
+        assert!(!world.node.has_to_sweep());
+    }
+}

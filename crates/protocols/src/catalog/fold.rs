@@ -1,0 +1,228 @@
+//! The catalog itself: what all decrees so far come to.
+
+use super::decree::{Decree, Entry, are_bounded, is_birth};
+use super::positions;
+use crate::reconfigure::{Ground, Value};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, LaneId, NodeId};
+use quorate_kernel::invariant;
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Position, is_name};
+use quorate_kernel::limits::{KEYSPACES_MAX, POSITIONS_MAX};
+use quorate_kernel::view::{Change, Range, View, ViewId};
+use serde::{Deserialize, Serialize};
+
+/// The catalog after some decree. Equal numbers mean equal catalogs, on all hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalog {
+    /// The system group. Its version is the number of the newest decree.
+    view: View,
+    /// The lane that the next keyspace gets.
+    next_lane: u32,
+    keyspaces: BTreeMap<LaneId, Arc<Keyspace>>,
+}
+
+impl Ground for Catalog {
+    fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl Value for Entry {
+    type Ground = Catalog;
+
+    fn fits(&self, ground: &Catalog) -> bool {
+        self.is_sound() && ground.judge(&self.decree).is_ok()
+    }
+}
+
+impl Catalog {
+    /// The catalog that a cluster is born with: the first link, no keyspace yet.
+    #[must_use]
+    pub fn born(members: Vec<NodeId>) -> Catalog {
+        let id = ViewId { group: GroupId(u64::from(LaneId::CATALOG.0)), version: 1 };
+        Catalog {
+            view: View::new(id, Range::ALL, members),
+            next_lane: LaneId::KEYSPACES.0,
+            keyspaces: BTreeMap::new(),
+        }
+    }
+
+    /// The number of the newest decree.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.view.id.version
+    }
+
+    /// The keyspaces in the order of their lanes.
+    pub fn keyspaces(&self) -> impl ExactSizeIterator<Item = &Arc<Keyspace>> {
+        self.keyspaces.values()
+    }
+
+    /// The keyspace of a lane.
+    #[must_use]
+    pub fn keyspace(&self, lane: LaneId) -> Option<&Arc<Keyspace>> {
+        self.keyspaces.get(&lane)
+    }
+
+    /// The keyspace of a name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(&self, name: &str) -> Result<&Arc<Keyspace>, CatalogRefusal> {
+        let found = self.keyspaces.values().find(|keyspace| keyspace.name == name);
+        found.ok_or_else(|| CatalogRefusal::Unknown { name: name.into() })
+    }
+
+    /// Whether a decree can follow. What it says is part of the protocol, like the layout of a
+    /// message: members of different builds must judge alike, so no rule is ever changed here, and
+    /// what only an engine knows is looked at by whoever proposes.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn judge(&self, decree: &Decree) -> Result<(), CatalogRefusal> {
+        match decree {
+            Decree::Create { name, settings, birth, places, .. } => {
+                if !is_name(name) {
+                    return Err(CatalogRefusal::Name { name: name.clone() });
+                }
+                if self.named(name).is_ok() {
+                    return Err(CatalogRefusal::Exists { name: name.clone() });
+                }
+                if self.keyspaces.len() >= KEYSPACES_MAX || self.next_lane == u32::MAX {
+                    let what = String::from("keyspaces");
+                    return Err(CatalogRefusal::Full { what, limit: KEYSPACES_MAX });
+                }
+                if !are_bounded(settings) || !is_birth(birth) || places.len() > POSITIONS_MAX {
+                    return Err(refused("a bound of the catalog is passed"));
+                }
+                let replicas = settings.get("replicas").and_then(|text| text.parse().ok());
+                positions::check(places, replicas.unwrap_or(1))
+            }
+            Decree::Alter { lane, settings } => {
+                let keyspace = self.of(*lane)?;
+                let is_known = |name: &String| keyspace.settings.contains_key(name);
+                if !are_bounded(settings) || !settings.keys().all(is_known) {
+                    return Err(refused("it has no such setting"));
+                }
+                Ok(())
+            }
+            Decree::Drop { lane } => self.of(*lane).map(drop),
+            Decree::Replace { lane, position, since, to } => {
+                let keyspace = self.of(*lane)?;
+                let now = place(keyspace, *position)?;
+                if now.since != *since {
+                    let why = format!("position {position} was replaced meanwhile");
+                    return Err(CatalogRefusal::Positions { why });
+                }
+                positions::check_replacement(keyspace, *position as usize, *to)
+            }
+            Decree::Settle { lane, position, since } => {
+                let now = place(self.of(*lane)?, *position)?;
+                if now.since != *since || now.is_settled {
+                    let why = format!("position {position} is settled, or was replaced");
+                    return Err(CatalogRefusal::Positions { why });
+                }
+                Ok(())
+            }
+            Decree::Members(Change::Split { .. }) => Err(refused("the system group has no parts")),
+            Decree::Members(change) => match self.view.after(change) {
+                Some(_) => Ok(()),
+                None => Err(refused("the system group has other members by now")),
+            },
+        }
+    }
+
+    /// The catalog after a link that fits.
+    #[must_use]
+    pub fn after(&self, entry: &Entry) -> Catalog {
+        invariant!(entry.fits(self), "decree {} does not fit: {entry:?}", self.version() + 1);
+        let mut next = self.clone();
+        next.view.id.version += 1;
+        let number = next.version();
+        match &entry.decree {
+            Decree::Create { name, engine, settings, birth, places } => {
+                let lane = LaneId(self.next_lane);
+                let place =
+                    |node: &NodeId| Position { node: *node, since: number, is_settled: true };
+                let keyspace = Keyspace {
+                    name: name.clone(),
+                    lane,
+                    engine: engine.clone(),
+                    settings: settings.clone(),
+                    created: number,
+                    changed: number,
+                    birth: birth.clone(),
+                    positions: places.iter().map(place).collect(),
+                };
+                next.next_lane += 1;
+                next.keyspaces.insert(lane, Arc::new(keyspace));
+            }
+            Decree::Alter { lane, settings } => next.change(*lane, |keyspace| {
+                keyspace.settings.extend(settings.clone());
+            }),
+            Decree::Drop { lane } => {
+                next.keyspaces.remove(lane);
+            }
+            Decree::Replace { lane, position, to, .. } => next.change(*lane, |keyspace| {
+                keyspace.positions[*position as usize] =
+                    Position { node: *to, since: number, is_settled: false };
+            }),
+            Decree::Settle { lane, position, .. } => next.change(*lane, |keyspace| {
+                keyspace.positions[*position as usize].is_settled = true;
+            }),
+            Decree::Members(change) => {
+                let views = self.view.after(change).expect("it fits");
+                next.view = views.into_iter().next().expect("a change makes one view");
+            }
+        }
+        invariant!(next.version() == self.version() + 1, "a decree makes the next version");
+        next
+    }
+
+    /// Whether a correct peer can have sent it.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let is_sound = |(lane, keyspace): (&LaneId, &Arc<Keyspace>)| {
+            *lane == keyspace.lane
+                && (LaneId::KEYSPACES.0..self.next_lane).contains(&lane.0)
+                && is_name(&keyspace.name)
+                && are_bounded(&keyspace.settings)
+                && is_birth(&keyspace.birth)
+                && keyspace.positions.len() <= POSITIONS_MAX
+        };
+        let is_group = self.view.id.group == GroupId(u64::from(LaneId::CATALOG.0));
+        is_group
+            && self.view.is_well_formed()
+            && self.keyspaces.len() <= KEYSPACES_MAX
+            && self.keyspaces.iter().all(is_sound)
+    }
+
+    fn of(&self, lane: LaneId) -> Result<&Arc<Keyspace>, CatalogRefusal> {
+        let unknown = || CatalogRefusal::Unknown { name: format!("lane {}", lane.0) };
+        self.keyspaces.get(&lane).ok_or_else(unknown)
+    }
+
+    fn change(&mut self, lane: LaneId, change: impl FnOnce(&mut Keyspace)) {
+        let number = self.version();
+        let keyspace = self.keyspaces.get_mut(&lane).expect("it fits");
+        let keyspace = Arc::make_mut(keyspace);
+        change(keyspace);
+        keyspace.changed = number;
+    }
+}
+
+fn place(keyspace: &Keyspace, position: u32) -> Result<&Position, CatalogRefusal> {
+    keyspace.positions.get(position as usize).ok_or_else(|| {
+        let (name, count) = (&keyspace.name, keyspace.positions.len());
+        let why = format!("keyspace `{name}` has {count} positions, and not number {position}");
+        CatalogRefusal::Positions { why }
+    })
+}
+
+fn refused(why: &str) -> CatalogRefusal {
+    CatalogRefusal::Positions { why: why.into() }
+}

@@ -1,0 +1,242 @@
+//! Who holds the fixed positions of a keyspace.
+//!
+//! The keys of a position are held by it and the `replicas - 1` positions that follow, round the
+//! end. So positions that are less than `replicas` apart have keys in common, and are of distinct
+//! nodes, also where the last ones meet the first: that is what everything here is about. The
+//! number of positions never changes, nor which keys they have; a node that leaves is replaced
+//! position by position.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
+use quorate_kernel::ring::{Ring, RingHost, Standing};
+
+/// The positions that have keys in common with one, itself not among them.
+pub fn near(count: usize, replicas: usize, position: usize) -> impl Iterator<Item = usize> {
+    let is_near = move |other: &usize| {
+        let apart = other.abs_diff(position);
+        apart != 0 && apart.min(count - apart) < replicas
+    };
+    (0..count).filter(is_near)
+}
+
+/// Checks that positions with keys in common are of distinct nodes.
+pub(super) fn check(places: &[NodeId], replicas: usize) -> Result<(), CatalogRefusal> {
+    let meets = |position: usize| {
+        let mut near = near(places.len(), replicas, position);
+        near.any(|other| places[other] == places[position])
+    };
+    match (0..places.len()).find(|position| meets(*position)) {
+        None if places.is_empty() || places.len() >= replicas => Ok(()),
+        None => Err(wrong(format!("{} positions cannot hold {replicas} replicas", places.len()))),
+        Some(position) => Err(wrong(format!(
+            "position {position} has keys in common with another one of its node"
+        ))),
+    }
+}
+
+/// Checks that a node can have a position: it has none near it, and all those near it are settled,
+/// for what they hold is all there is of the keys.
+pub(super) fn check_replacement(
+    keyspace: &Keyspace,
+    position: usize,
+    to: NodeId,
+) -> Result<(), CatalogRefusal> {
+    let places = &keyspace.positions;
+    for other in near(places.len(), keyspace.replicas(), position) {
+        if places[other].node == to {
+            let why = format!("node {to} has position {other}, which has keys of {position}");
+            return Err(wrong(why));
+        }
+        if !places[other].is_settled {
+            let why = format!("position {other} has keys of {position} and still fetches them");
+            return Err(wrong(why));
+        }
+    }
+    Ok(())
+}
+
+/// The hosts that may be given positions, in the order of their nodes.
+pub(super) fn takers(ring: &Ring) -> impl Iterator<Item = &RingHost> {
+    ring.hosts().iter().filter(|host| host.standing == Standing::Up && !host.is_suspected)
+}
+
+/// Spreads positions over the hosts that take part, as evenly as may be.
+pub(super) fn spread(
+    ring: &Ring,
+    count: usize,
+    replicas: usize,
+) -> Result<Vec<NodeId>, CatalogRefusal> {
+    let nodes: Vec<NodeId> = takers(ring).map(|host| host.who.node).collect();
+    if nodes.len() < replicas {
+        return Err(CatalogRefusal::Hosts { needed: replicas, there: nodes.len() });
+    }
+    let places = evenly(&nodes, count, replicas).or_else(|| in_runs(&nodes, count, replicas));
+    let places = places.ok_or_else(|| {
+        wrong(format!(
+            "{count} positions cannot be spread over {} hosts with {replicas} replicas each, \
+             since the last positions meet the first; use a multiple of {replicas}",
+            nodes.len()
+        ))
+    })?;
+    check(&places, replicas)?;
+    Ok(places)
+}
+
+/// The least loaded node for each position, of those that have none near it.
+fn evenly(nodes: &[NodeId], count: usize, replicas: usize) -> Option<Vec<NodeId>> {
+    let mut loads: BTreeMap<NodeId, usize> = nodes.iter().map(|node| (*node, 0)).collect();
+    let mut places: Vec<NodeId> = Vec::with_capacity(count);
+    for position in 0..count {
+        let taken = |node: &NodeId| {
+            let mut given = near(count, replicas, position).filter(|other| *other < position);
+            given.any(|other| places[other] == *node)
+        };
+        let free = loads.iter().filter(|(node, _)| !taken(node));
+        let (node, _) = free.min_by_key(|(node, load)| (**load, **node))?;
+        let node = *node;
+        *loads.get_mut(&node).expect("it is one of them") += 1;
+        places.push(node);
+    }
+    Some(places)
+}
+
+/// Runs of all nodes in order, each at least as long as a key has replicas: where one run ends and
+/// the next begins, no node meets itself. Less even, but found whenever there is a way.
+fn in_runs(nodes: &[NodeId], count: usize, replicas: usize) -> Option<Vec<NodeId>> {
+    let runs = count.div_ceil(nodes.len());
+    if runs * replicas > count {
+        return None;
+    }
+    let length = |run: usize| count / runs + usize::from(run < count % runs);
+    Some((0..runs).flat_map(|run| nodes[..length(run)].iter().copied()).collect())
+}
+
+/// The next position that should have another node, because its own has left or leaves, and the
+/// node that should have it. Where every other node has keys of the position already, one of them
+/// first gives another position away. With one host fewer than twice the replicas there is always
+/// a way; with fewer there may be none, and a position waits for a host that joins.
+pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usize, NodeId)> {
+    let places = &keyspace.positions;
+    let is_going = |node: NodeId| ring.host(node).is_some_and(|h| h.standing != Standing::Up);
+    let mut loads: BTreeMap<NodeId, usize> = takers(ring).map(|host| (host.who.node, 0)).collect();
+    for place in places {
+        loads.entry(place.node).and_modify(|load| *load += 1);
+    }
+    let taker = |position: usize| {
+        let may_have = |node: NodeId| check_replacement(keyspace, position, node).is_ok();
+        let free = loads.iter().filter(|(node, _)| may_have(**node));
+        let (node, _) = free.min_by_key(|(node, load)| (**load, **node))?;
+        Some((position, *node))
+    };
+    let going: Vec<usize> =
+        (0..places.len()).filter(|position| is_going(places[*position].node)).collect();
+    let direct = going.iter().find_map(|position| taker(*position));
+    let is_quiet = places.iter().all(|place| place.is_settled);
+    direct.or_else(|| {
+        let mut stuck = going.iter().filter(|_| is_quiet);
+        stuck.find_map(|position| {
+            let near: Vec<usize> = near(places.len(), keyspace.replicas(), *position).collect();
+            let is_once = |other: &usize| {
+                let node = places[*other].node;
+                let count = near.iter().filter(|one| places[**one].node == node).count();
+                count == 1 && loads.contains_key(&node)
+            };
+            near.iter()
+                .filter(|other| is_once(other))
+                .find_map(|other| taker(*other).filter(|(_, node)| *node != places[*other].node))
+        })
+    })
+}
+
+fn wrong(why: alloc::string::String) -> CatalogRefusal {
+    CatalogRefusal::Positions { why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::{String, ToString};
+    use alloc::vec;
+    use quorate_kernel::ids::{Incarnation, LaneId, Start};
+    use quorate_kernel::keyspace::{Birth, Position, Settings};
+
+    fn ring(hosts: u64) -> Ring {
+        let host = |node| RingHost {
+            who: Incarnation { node: NodeId(node), start: Start(1) },
+            address: String::new(),
+            zone: String::new(),
+            tokens: vec![node << 40],
+            standing: Standing::Up,
+            is_suspected: false,
+        };
+        Ring::new(1, (1..=hosts).map(host).collect())
+    }
+
+    #[test]
+    fn positions_are_even_and_no_node_meets_itself_also_at_the_wrap() {
+        for replicas in [1, 2, 3, 5, 6, 7] {
+            for hosts in replicas..20 {
+                for count in [64_usize, 65, 66, 70, 97] {
+                    let count = count.next_multiple_of(replicas);
+                    let places = spread(&ring(hosts as u64), count, replicas)
+                        .unwrap_or_else(|why| panic!("{count} over {hosts} by {replicas}: {why}"));
+                    assert_eq!(places.len(), count);
+                    for start in 0..count {
+                        let window: alloc::collections::BTreeSet<NodeId> =
+                            (start..start + replicas).map(|at| places[at % count]).collect();
+                        assert_eq!(window.len(), replicas, "{count} over {hosts} at {start}");
+                    }
+                    let load = |node| places.iter().filter(|place| **place == node).count();
+                    let loads: Vec<usize> = (1..=hosts as u64).map(|n| load(NodeId(n))).collect();
+                    let (least, most) = (loads.iter().min(), loads.iter().max());
+                    let apart = most.zip(least).map(|(most, least)| most - least);
+                    assert!(apart <= Some(count.div_ceil(hosts)), "{hosts} hosts: {loads:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_spread_is_refused() {
+        let few = spread(&ring(2), 64, 3);
+        assert_eq!(few, Err(CatalogRefusal::Hosts { needed: 3, there: 2 }));
+        let text = spread(&ring(3), 64, 3).expect_err("no way").to_string();
+        assert!(text.contains("since the last positions meet the first; use a multiple of 3"));
+        assert!(spread(&ring(4), 64, 3).is_ok());
+        assert!(check(&[1, 2, 1].map(NodeId), 2).is_err(), "the last meets the first");
+        assert!(check(&[1, 2].map(NodeId), 3).is_err());
+    }
+
+    #[test]
+    fn who_leaves_is_replaced_where_nothing_near_is_fetched() {
+        let mut hosts = ring(5).hosts().to_vec();
+        let places = spread(&ring(4), 8, 3).expect("it can be done");
+        let place = |node: &NodeId| Position { node: *node, since: 1, is_settled: true };
+        let mut keyspace = Keyspace {
+            name: String::from("k"),
+            lane: LaneId(16),
+            engine: String::from("e"),
+            settings: Settings::from([(String::from("replicas"), String::from("3"))]),
+            created: 1,
+            changed: 1,
+            birth: Birth::WithCluster,
+            positions: places.iter().map(place).collect(),
+        };
+        assert_eq!(next_replacement(&keyspace, &ring(5)), None);
+        hosts[0].standing = Standing::Left;
+        let ring = Ring::new(2, hosts);
+        let (first, to) = next_replacement(&keyspace, &ring).expect("node 1 has left");
+        assert_eq!((first, to), (0, NodeId(5)), "it has the least");
+        keyspace.positions[first] = Position { node: to, since: 2, is_settled: false };
+        let (second, _) = next_replacement(&keyspace, &ring).expect("another one");
+        let far = near(8, 3, first).all(|position| position != second);
+        assert!(far && keyspace.positions[second].node == NodeId(1));
+        for other in [1, 2, 6, 7] {
+            assert!(check_replacement(&keyspace, other, NodeId(9)).is_err(), "{other} is near");
+        }
+        assert!(check_replacement(&keyspace, first, NodeId(9)).is_ok(), "it may be replaced again");
+    }
+}

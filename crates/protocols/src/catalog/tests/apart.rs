@@ -1,0 +1,201 @@
+//! Partitions, newcomers, members that come and go, positions.
+
+use super::world::{World, create, node};
+use crate::reconfigure::Ground;
+use quorate_kernel::ids::{LaneId, NodeId};
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, KeyspaceOrder};
+use quorate_kernel::limits::DECREES_KEPT;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::ring::Standing;
+use quorate_kernel::time::Span;
+use std::format;
+use std::string::ToString;
+use std::sync::Arc;
+use std::vec::Vec;
+
+const SOON: Span = Span::secs(3);
+
+fn members(world: &World, host: usize) -> Vec<NodeId> {
+    let lane = world.hosts[host].lane.as_ref().expect("it is up");
+    lane.state.stored.catalog.as_ref().expect("it has learnt").view().members().to_vec()
+}
+
+fn keyspace(world: &World, host: usize, index: usize) -> Arc<Keyspace> {
+    Arc::clone(&world.hosts[host].told.as_ref().expect("it was told").list[index].0)
+}
+
+#[test]
+fn the_side_with_a_majority_goes_on_and_the_other_serves_what_it_has() {
+    let mut world = World::founded(1, 5);
+    world.run(SOON);
+    assert_eq!(members(&world, 0).len(), 5, "five of five");
+    world.hosts[3].side = 1;
+    world.hosts[4].side = 1;
+    let cut = world.order(4, create("x", "groups"), SOON);
+    let made = world.order(0, create("x", "groups"), SOON);
+    world.run(Span::secs(5));
+    assert_eq!(world.answers[&made], Outcome::Noted);
+    let refused = Outcome::Refused(Refusal::NoQuorum { reached: 2, needed: 3 });
+    assert_eq!(world.answers[&cut], refused, "nothing was changed");
+    assert_eq!(world.names(4), ["default"]);
+    world.hosts[3].side = 0;
+    world.hosts[4].side = 0;
+    world.run(Span::secs(10));
+    assert!((0..5).all(|host| world.names(host) == ["default", "x"]));
+}
+
+#[test]
+fn two_sides_of_a_partition_cannot_both_replace_a_position() {
+    let mut world = World::founded(2, 7);
+    world.run(SOON);
+    let made = world.order(0, create("p", "places"), SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&made], Outcome::Noted);
+    let before = keyspace(&world, 0, 1);
+    for host in 4..7 {
+        world.hosts[host].side = 1;
+    }
+    world.run(SOON);
+    let free = |hosts: core::ops::Range<usize>| {
+        let is_far = |node: &NodeId| {
+            let near = crate::catalog::positions::near(before.positions.len(), 3, 0);
+            before.positions[0].node != *node
+                && near.into_iter().all(|other| before.positions[other].node != *node)
+        };
+        hosts.map(node).find(is_far)
+    };
+    let replace = |to| KeyspaceOrder::Replace { name: "p".to_string(), position: 0, to };
+    let tickets: Vec<_> = [(0, free(0..4)), (6, free(4..7))]
+        .into_iter()
+        .filter_map(|(host, to)| Some(world.order(host, replace(to?), SOON)))
+        .collect();
+    assert_eq!(tickets.len(), 2, "both sides have a host for it");
+    world.run(Span::secs(4));
+    let done = tickets.iter().filter(|ticket| world.answers[*ticket] == Outcome::Noted).count();
+    assert!(done <= 1, "{:?}", world.answers);
+    (4..7).for_each(|host| world.hosts[host].side = 0);
+    world.run(Span::secs(10));
+    let after = keyspace(&world, 0, 1);
+    assert!((0..7).all(|host| keyspace(&world, host, 1) == after));
+    assert_eq!(after.positions[0] != before.positions[0], done == 1);
+}
+
+#[test]
+fn a_host_that_joins_learns_everything_and_one_far_behind_too() {
+    let mut world = World::founded(3, 3);
+    world.run(SOON);
+    world.crash(2);
+    for round in 0..DECREES_KEPT / 2 + 2 {
+        let host = round % 2;
+        let made = world.order(host, create(&format!("k{round}"), "groups"), SOON);
+        world.run(Span::millis(100));
+        assert_eq!(world.answers[&made], Outcome::Noted, "round {round}");
+        if round > 3 {
+            world.order(host, KeyspaceOrder::Drop { name: format!("k{round}") }, SOON);
+            world.run(Span::millis(100));
+        }
+    }
+    world.start(2);
+    world.add(None);
+    world.run(Span::secs(10));
+    let (version, names) = (world.version(0), world.names(0));
+    assert!(version > DECREES_KEPT as u64);
+    for host in 2..4 {
+        assert_eq!((world.version(host), world.names(host)), (version, names.clone()));
+        let lane = world.hosts[host].lane.as_ref().expect("it is up");
+        assert_eq!(lane.state.snapshots, 1, "host {host} got the whole");
+    }
+    world.crash(3);
+    world.start(3);
+    world.run(Span::millis(100));
+    assert_eq!(world.names(3), names, "what it learnt is stored");
+}
+
+#[test]
+fn an_order_at_a_host_that_knows_nothing_yet_is_refused() {
+    let mut world = World::new(4);
+    world.add(None);
+    let ticket = world.order(0, create("x", "groups"), SOON);
+    world.run(SOON);
+    let refused = Outcome::Refused(Refusal::Catalog(CatalogRefusal::NotLearnt));
+    assert_eq!(world.answers[&ticket], refused);
+}
+
+#[test]
+fn members_that_die_or_leave_are_replaced_and_the_group_grows_with_the_cluster() {
+    let mut world = World::founded(5, 3);
+    world.run(SOON);
+    assert_eq!(members(&world, 0), [0, 1, 2].map(node));
+    world.add(None);
+    world.run(Span::secs(10));
+    world.crash(1);
+    world.run(Span::secs(10));
+    assert_eq!(members(&world, 0), [0, 2, 3].map(node), "a dead member is replaced");
+    world.hosts[2].standing = Standing::Leaving;
+    world.add(None);
+    world.run(Span::secs(10));
+    assert_eq!(members(&world, 0), [0, 3, 4].map(node), "and one that leaves");
+    world.start(1);
+    world.add(None);
+    world.run(Span::secs(20));
+    assert_eq!(members(&world, 0).len(), 5, "five of five that take part");
+    assert!((0..6).all(|host| world.version(host) == world.version(0)));
+}
+
+#[test]
+fn what_was_accepted_and_left_alone_is_completed() {
+    let mut world = World::founded(6, 3);
+    world.run(SOON);
+    let made = world.order(2, create("x", "groups"), SOON);
+    // The members accept, the proposer hears of it, answers and dies before anybody else does.
+    while !world.answers.contains_key(&made) {
+        world.run(Span::millis(1));
+    }
+    assert_eq!(world.answers[&made], Outcome::Noted);
+    world.crash(2);
+    world.drop_messages();
+    assert!((0..2).all(|host| world.version(host) == 2), "they have not heard that it is decided");
+    world.run(Span::secs(10));
+    assert!((0..2).all(|host| world.names(host) == ["default", "x"]));
+}
+
+#[test]
+fn positions_of_a_host_that_leaves_are_replaced_one_by_one_as_they_settle() {
+    let mut world = World::founded(7, 5);
+    world.run(SOON);
+    let made = world.order(0, create("p", "places"), SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&made], Outcome::Noted);
+    let before = keyspace(&world, 0, 1);
+    assert_eq!(before.positions.len(), 9, "eight, rounded up to a multiple of three");
+    let mine =
+        |keyspace: &Keyspace| keyspace.positions.iter().filter(|p| p.node == node(1)).count();
+    assert!(mine(&before) > 0);
+    world.hosts[1].standing = Standing::Leaving;
+    let settle = |world: &mut World| {
+        for _ in 0..30 {
+            world.run(Span::secs(1));
+            let now = keyspace(world, 0, 1);
+            let open = (0..).zip(&now.positions).filter(|(_, place)| !place.is_settled);
+            let open: Vec<(u32, u64)> = open.map(|(at, place)| (at, place.since)).collect();
+            for (at, since) in open {
+                world.settled(0, now.lane, at, since);
+            }
+        }
+    };
+    settle(&mut world);
+    assert_eq!(mine(&keyspace(&world, 0, 1)), 1, "four hosts have no taker for the last one");
+    world.add(None);
+    settle(&mut world);
+    let after = keyspace(&world, 0, 1);
+    assert_eq!(mine(&after), 0);
+    assert!(after.positions.iter().all(|place| place.is_settled));
+    assert_eq!(after.lane, LaneId(17));
+    let held: Vec<NodeId> = after.positions.iter().map(|place| place.node).collect();
+    for start in 0..9 {
+        let mut three: Vec<NodeId> = (0..3).map(|step| held[(start + step) % 9]).collect();
+        three.sort_unstable();
+        three.dedup();
+        assert_eq!(three.len(), 3, "distinct hosts from {start} on");
+    }
+}

@@ -1,0 +1,172 @@
+//! Births, races, orders and what is refused.
+
+use super::world::{World, create};
+use quorate_kernel::ids::{LaneId, NodeId, Start};
+use quorate_kernel::keyspace::{Birth, CatalogRefusal, KeyspaceOrder, Settings};
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::time::Span;
+use std::string::ToString;
+use std::vec::Vec;
+
+const SOON: Span = Span::secs(2);
+
+fn refusal(world: &World, ticket: quorate_kernel::ids::Ticket) -> CatalogRefusal {
+    match world.answers.get(&ticket) {
+        Some(Outcome::Refused(Refusal::Catalog(why))) => why.clone(),
+        other => panic!("it is refused, and not {other:?}"),
+    }
+}
+
+fn settings(pairs: &[(&str, &str)]) -> Settings {
+    pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+}
+
+#[test]
+fn all_founders_know_the_birth_and_the_first_start_of_its_lanes() {
+    let mut world = World::founded(1, 3);
+    world.run(SOON);
+    for host in 0..3 {
+        assert_eq!(
+            (world.names(host), world.version(host)),
+            (Vec::from(["default".to_string()]), 2)
+        );
+        let told = world.hosts[host].told.as_ref().expect("it was told");
+        let (keyspace, start) = &told.list[0];
+        assert_eq!((keyspace.lane, keyspace.created, *start), (LaneId::KEYSPACES, 2, Start(1)));
+        assert_eq!(keyspace.birth, Birth::WithCluster);
+    }
+}
+
+#[test]
+fn of_two_creations_of_one_name_one_is_decided_and_the_other_learns_why_not() {
+    for seed in 0..60 {
+        let mut world = World::founded(seed, 5);
+        world.jitter = Span::millis(5);
+        world.run(SOON);
+        let tickets = [0, 3, 4].map(|host| world.order(host, create("x", "groups"), SOON));
+        world.run(SOON);
+        let won = tickets.iter().filter(|one| world.answers[*one] == Outcome::Noted).count();
+        assert_eq!(won, 1, "seed {seed}: {:?}", world.answers);
+        for ticket in tickets.iter().filter(|one| world.answers[*one] != Outcome::Noted) {
+            assert_eq!(refusal(&world, *ticket), CatalogRefusal::Exists { name: "x".to_string() });
+        }
+        assert!((0..5).all(|host| world.names(host) == ["default", "x"]), "seed {seed}");
+    }
+}
+
+#[test]
+fn equal_wishes_of_two_hosts_are_two_wishes() {
+    let mut world = World::founded(7, 3);
+    let tickets = [0, 1, 2].map(|host| {
+        let name = "default".to_string();
+        world.order(host, KeyspaceOrder::Drop { name }, SOON)
+    });
+    world.run(SOON);
+    let done = tickets.iter().filter(|one| world.answers[*one] == Outcome::Noted).count();
+    assert_eq!(done, 1, "one dropped it: {:?}", world.answers);
+}
+
+#[test]
+fn a_lane_is_never_given_again_and_what_was_dropped_is_remembered() {
+    let mut world = World::founded(2, 3);
+    for round in 0..3 {
+        let made = world.order(round, create("x", "groups"), SOON);
+        world.run(SOON);
+        let dropped = world.order(0, KeyspaceOrder::Drop { name: "x".to_string() }, SOON);
+        world.run(SOON);
+        assert_eq!(
+            (&world.answers[&made], &world.answers[&dropped]),
+            (&Outcome::Noted, &Outcome::Noted)
+        );
+    }
+    let made = world.order(0, create("x", "groups"), SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&made], Outcome::Noted);
+    for host in 0..3 {
+        let told = world.hosts[host].told.as_ref().expect("it was told");
+        assert_eq!(told.list[1].0.lane, LaneId(20));
+        assert_eq!(told.dropped, [17, 18, 19].map(LaneId));
+    }
+}
+
+#[test]
+fn what_is_altered_is_known_everywhere_and_what_may_not_be_says_why() {
+    let mut world = World::founded(3, 3);
+    let alter = |pairs: &[(&str, &str)]| KeyspaceOrder::Alter {
+        name: "default".to_string(),
+        settings: settings(pairs),
+    };
+    let ok = world.order(1, alter(&[("replicas", "1")]), SOON);
+    world.run(SOON);
+    let same = world.order(2, alter(&[("replicas", "1")]), SOON);
+    let fixed = world.order(2, alter(&[("durability", "memory")]), SOON);
+    let unknown = world.order(2, alter(&[("ttl", "1")]), SOON);
+    world.run(SOON);
+    assert_eq!((&world.answers[&ok], &world.answers[&same]), (&Outcome::Noted, &Outcome::Noted));
+    let (name, why) = ("durability".to_string(), "it says what is on disk".to_string());
+    assert_eq!(refusal(&world, fixed), CatalogRefusal::Fixed { name, why });
+    assert!(matches!(refusal(&world, unknown), CatalogRefusal::Setting { .. }));
+    assert_eq!(world.version(0), 3, "what changes nothing is no decree");
+    for host in 0..3 {
+        let told = world.hosts[host].told.as_ref().expect("it was told");
+        assert_eq!((told.list[0].0.replicas(), told.list[0].0.changed), (1, 3));
+    }
+}
+
+#[test]
+fn orders_that_cannot_be_are_refused_with_the_reason() {
+    let mut world = World::founded(4, 2);
+    let drop = |name: &str| KeyspaceOrder::Drop { name: name.to_string() };
+    let orders = [
+        (create("9x", "groups"), "keyspace name `9x` is not allowed"),
+        (create("x", "fast"), "unknown engine `fast`; this build has: groups, places"),
+        (create("default", "groups"), "there is a keyspace `default` already"),
+        (drop("y"), "there is no keyspace `y`"),
+        (create("p", "places"), "3 hosts that take part and answer are needed, and 2 are there"),
+        (
+            KeyspaceOrder::Replace { name: "default".to_string(), position: 0, to: NodeId(1) },
+            "keyspace `default` has 0 positions, and not number 0",
+        ),
+    ];
+    for (order, why) in orders {
+        let ticket = world.order(0, order, SOON);
+        world.run(SOON);
+        let text = refusal(&world, ticket).to_string();
+        assert!(text.starts_with(why), "{text}");
+    }
+    assert_eq!(world.version(0), 2);
+}
+
+#[test]
+fn a_host_that_lags_asks_before_it_refuses() {
+    let mut world = World::founded(5, 3);
+    world.run(SOON);
+    // Host 2 does not hear of the drop.
+    world.hosts[2].side = 1;
+    let dropped = world.order(0, KeyspaceOrder::Drop { name: "default".to_string() }, SOON);
+    world.run(Span::millis(50));
+    assert_eq!(world.answers[&dropped], Outcome::Noted);
+    world.hosts[2].side = 0;
+    assert_eq!(world.version(2), 2, "it does not know yet");
+    let made = world.order(2, create("default", "groups"), SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&made], Outcome::Noted);
+    assert_eq!(world.names(1), ["default"]);
+}
+
+#[test]
+fn a_keyspace_made_online_begins_with_groups_that_cover_the_ring() {
+    let mut world = World::founded(6, 4);
+    world.run(SOON);
+    let made = world.order(3, create("x", "groups"), SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&made], Outcome::Noted);
+    let told = world.hosts[0].told.as_ref().expect("it was told");
+    let Birth::Online(views) = &told.list[1].0.birth else { panic!("it was made online") };
+    assert_eq!(views.len(), 4);
+    for position in [0, 1 << 58, u64::MAX / 2, u64::MAX] {
+        let count = views.iter().filter(|view| view.range.contains(position)).count();
+        assert_eq!(count, 1, "{position} has one group");
+    }
+    assert!(views.iter().all(|view| view.members().len() == 3));
+}

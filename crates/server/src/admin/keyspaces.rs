@@ -1,0 +1,137 @@
+//! The catalog: which keyspaces there are, and orders to make, alter and drop them.
+//!
+//! The list is what this host knows; an order is answered when it is decided and known here.
+
+use super::Door;
+use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
+use crate::config::values::Size;
+use crate::host::{Question, Reply};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::keyspace::{Birth, Keyspace, KeyspaceOrder, Keyspaces, Settings};
+use quorate_kernel::rules::{Alter, Rules};
+use quorate_node::factory::ENGINES;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// `GET /keyspaces`.
+pub(super) async fn list(State(door): State<Arc<Door>>) -> Response {
+    match ask(&door, Question::Keyspaces).await {
+        Ok(Reply::Keyspaces(keyspaces)) => answer(StatusCode::OK, &json_of(&keyspaces)),
+        Ok(_) => unexpected(),
+        Err(response) => response,
+    }
+}
+
+/// `POST /control/keyspace/create?name=..&engine=..`, with each setting as a parameter.
+pub(super) async fn create(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let Some(name) = parameter(&pairs, "name") else { return nameless() };
+    let order = KeyspaceOrder::Create {
+        name: name.to_owned(),
+        engine: parameter(&pairs, "engine").unwrap_or("linearizable").to_owned(),
+        settings: settings(&pairs),
+    };
+    give(&door, Question::Keyspace(order)).await
+}
+
+/// `POST /control/keyspace/alter?name=..`, with each setting to change as a parameter.
+pub(super) async fn alter(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let Some(name) = parameter(&pairs, "name") else { return nameless() };
+    let order = KeyspaceOrder::Alter { name: name.to_owned(), settings: settings(&pairs) };
+    give(&door, Question::Keyspace(order)).await
+}
+
+/// `POST /control/keyspace/drop?name=..`.
+pub(super) async fn drop(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let Some(name) = parameter(&pairs, "name") else { return nameless() };
+    give(&door, Question::Keyspace(KeyspaceOrder::Drop { name: name.to_owned() })).await
+}
+
+/// `POST /control/keyspace/replace?name=..&position=..&node=..`.
+pub(super) async fn replace(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let position = parameter(&pairs, "position").and_then(|text| text.parse().ok());
+    let (name, host) = (parameter(&pairs, "name"), parameter(&pairs, "node"));
+    let (Some(keyspace), Some(position), Some(host)) = (name, position, host) else {
+        let text = "say which position and host: name=NAME, position=NUMBER, node=NODE";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    let (keyspace, host) = (keyspace.to_owned(), host.to_owned());
+    give(&door, Question::Replace { keyspace, position, host }).await
+}
+
+fn nameless() -> Response {
+    failure(StatusCode::BAD_REQUEST, "say which keyspace: name=NAME")
+}
+
+async fn give(door: &Door, question: Question) -> Response {
+    match ask(door, question).await {
+        Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
+        Err(response) => response,
+    }
+}
+
+/// Every parameter that is no name: a setting. Lengths may have a unit.
+fn settings(pairs: &Pairs) -> Settings {
+    let is_setting = |(name, _): &&(String, String)| name != "name" && name != "engine";
+    let spelt = |(name, text): &(String, String)| {
+        let size = text.parse::<Size>().ok().filter(|_| name == "value");
+        (name.clone(), size.map_or_else(|| text.clone(), |Size(bytes)| bytes.to_string()))
+    };
+    pairs.0.iter().filter(is_setting).map(spelt).collect()
+}
+
+fn json_of(keyspaces: &Keyspaces) -> Value {
+    json!({
+        "decrees": keyspaces.version,
+        "members": keyspaces.members.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "keyspaces": keyspaces.list.iter().map(|(k, _)| keyspace(k)).collect::<Vec<_>>(),
+        "engines": ENGINES.iter().map(|rules| engine(rules)).collect::<Vec<_>>(),
+    })
+}
+
+fn keyspace(keyspace: &Keyspace) -> Value {
+    let position = |place: &quorate_kernel::keyspace::Position| {
+        json!({
+            "node": place.node.to_string(),
+            "since": place.since,
+            "settled": place.is_settled,
+        })
+    };
+    let first_groups = match &keyspace.birth {
+        Birth::WithCluster => Value::Null,
+        Birth::Online(views) => Value::from(views.len()),
+    };
+    json!({
+        "name": keyspace.name,
+        "number": keyspace.lane.0 - LaneId::KEYSPACES.0,
+        "lane": keyspace.lane.0,
+        "engine": keyspace.engine,
+        "settings": keyspace.settings,
+        "created": keyspace.created,
+        "changed": keyspace.changed,
+        "first_groups": first_groups,
+        "positions": keyspace.positions.iter().map(position).collect::<Vec<_>>(),
+    })
+}
+
+/// What may be set, and what altering it does.
+fn engine(rules: &Rules) -> Value {
+    let setting = |setting: &quorate_kernel::rules::Setting| {
+        let (is_live, meaning) = match setting.alter {
+            Alter::Live(what) => (true, what),
+            Alter::Never(why) => (false, why),
+        };
+        json!({
+            "name": setting.name,
+            "default": setting.default,
+            "alterable": is_live,
+            "altering": meaning,
+        })
+    };
+    json!({
+        "name": rules.engine,
+        "settings": rules.settings.iter().map(setting).collect::<Vec<_>>(),
+    })
+}
