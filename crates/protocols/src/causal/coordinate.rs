@@ -131,8 +131,9 @@ impl Causal {
                 }
             }
             Origin::Peer(from, op) => {
-                self.volatile.remembered.conclude((from, op), tell(told));
-                let reply = Message::WriteB { op, ending: Ending::Stored(tell(told)) };
+                let ending = Ending::Stored(tell(told));
+                self.volatile.remembered.conclude((from, op), ending.clone());
+                let reply = Message::WriteB { op, ending };
                 match stored {
                     Some(stored) => cx.fx.send_after_key(from, reply, stored),
                     None => cx.fx.send(from, reply),

@@ -105,28 +105,31 @@ impl Causal {
         within_ms: u32,
         cx: &mut Context<'_>,
     ) {
-        let ending = match self.local(key) {
-            None => {
-                self.tell_map(from, cx);
-                Ending::NotHere
+        // Of a repeated one the first ending holds, whoever has the position by now: who hears "not
+        // here" of a write that was done has it done once more elsewhere.
+        let ending = match self.volatile.remembered.begin((from, op)) {
+            Some(Some(ending)) => {
+                probe!("causal/forwarded_twice");
+                ending
             }
-            Some(_) if self.volatile.operations.len() >= OPERATIONS_MAX => Ending::Overloaded,
-            Some(at) => match self.volatile.remembered.begin((from, op)) {
-                None => {
+            // It is under way; its end will be told.
+            Some(None) => return,
+            None => match self.local(key) {
+                None => Ending::NotHere,
+                Some(_) if self.volatile.operations.len() >= OPERATIONS_MAX => Ending::Overloaded,
+                Some(at) => {
                     let context = context.into_iter().collect();
                     let update = Update { key: key.clone(), value, context, id: Some(id) };
                     let deadline = cx.now + Span::millis(u64::from(within_ms));
                     let origin = Origin::Peer(from, op);
                     return self.coordinate(at, origin, update, deadline, cx);
                 }
-                // It is under way; its end will be told.
-                Some(None) => return,
-                Some(Some(told)) => {
-                    probe!("causal/forwarded_twice");
-                    Ending::Stored(told)
-                }
             },
         };
+        if ending == Ending::NotHere {
+            self.tell_map(from, cx);
+        }
+        self.volatile.remembered.conclude((from, op), ending.clone());
         cx.fx.send(from, Message::WriteB { op, ending });
     }
 

@@ -3,7 +3,7 @@
 use super::Causal;
 use super::leave::Leaving;
 use super::map::Map;
-use super::message::TellContext;
+use super::message::Ending;
 use super::operations::Operations;
 use super::replica::Replica;
 use crate::dots::dot::Position;
@@ -35,7 +35,7 @@ pub(super) struct Volatile {
     pub operations: Operations,
     /// When each node was last heard, and in which start.
     pub heard: BTreeMap<NodeId, (Time, Start)>,
-    /// Forwarded writes that were done, to know a repeated one.
+    /// How forwarded writes ended here, to know a repeated one.
     pub remembered: Remembered,
     /// Whether what the start wrote is durable: until then a crash would bring back what was given
     /// up, so the host must not forget that the lane forgot.
@@ -47,13 +47,13 @@ pub(super) struct Volatile {
 /// Forwarded writes by who forwarded them and their numbers there, the oldest forgotten first.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
-    told: BTreeMap<(Incarnation, u64), Option<TellContext>>,
+    told: BTreeMap<(Incarnation, u64), Option<Ending>>,
     order: VecDeque<(Incarnation, u64)>,
 }
 
 impl Remembered {
     /// A write arrives. If it did before: what was told of it, unless it is still under way.
-    pub fn begin(&mut self, write: (Incarnation, u64)) -> Option<Option<TellContext>> {
+    pub fn begin(&mut self, write: (Incarnation, u64)) -> Option<Option<Ending>> {
         if let Some(told) = self.told.get(&write) {
             return Some(told.clone());
         }
@@ -66,10 +66,10 @@ impl Remembered {
         None
     }
 
-    /// A write is done.
-    pub fn conclude(&mut self, write: (Incarnation, u64), told: TellContext) {
+    /// A write has ended.
+    pub fn conclude(&mut self, write: (Incarnation, u64), ending: Ending) {
         if let Some(known) = self.told.get_mut(&write) {
-            *known = Some(told);
+            *known = Some(ending);
         }
     }
 }
