@@ -57,6 +57,7 @@ impl From<Outcome> for Completion {
             Outcome::Explained(_) | Outcome::Noted | Outcome::Closed { .. } => {
                 unreachable!("clients' operations are not answered like an operator's")
             }
+            Outcome::Causal(_) => unreachable!("a history of registers has no siblings"),
         }
     }
 }

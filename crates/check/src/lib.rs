@@ -6,6 +6,7 @@
 //! | [`linearizable`] | the judge of atomic registers |
 //! | [`durability`] | the judge of what was acknowledged before the last restart |
 //! | [`scan`] | the judge of what a scan must and must not show |
+//! | [`siblings`] | the judge of keyspaces that keep concurrent values |
 //! | [`explain`] | why a history breaks a promise, in few lines |
 //! | [`report`] | what the judges found |
 //! | [`recorded`] | histories as files |
@@ -28,6 +29,7 @@ mod register;
 pub mod report;
 pub mod scan;
 mod search;
+pub mod siblings;
 mod sources;
 mod timeline;
 mod zones;

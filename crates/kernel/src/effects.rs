@@ -180,6 +180,11 @@ impl<P: Process + ?Sized> Effects<P> {
         self.list.push(Effect::Answer { ticket, outcome, release: Release::Lane });
     }
 
+    /// Answers after the newest write of `key`, and the lane's protocol state, is durable.
+    pub fn answer_after_key(&mut self, ticket: Ticket, outcome: Outcome, key: Bytes) {
+        self.list.push(Effect::Answer { ticket, outcome, release: Release::Key(key) });
+    }
+
     /// Answers at once. Only when what the answer says does not rest on this node's own disk; say
     /// why at the call.
     pub fn answer_early(&mut self, ticket: Ticket, outcome: Outcome) {

@@ -9,6 +9,7 @@
 //! | [`effects`] | what a protocol may ask for |
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
 //! | [`operation`] | the words doors and engines share |
+//! | [`causal`] | the same for keyspaces that keep siblings |
 //! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
 //! | [`ring`] | what a node believes of the hosts and their tokens |
 //! | [`storage`] | what may be read and written, and when it is durable |
@@ -26,6 +27,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod causal;
 pub mod effects;
 pub mod error;
 pub mod ids;

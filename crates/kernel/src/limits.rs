@@ -118,6 +118,14 @@ pub const SUCCESSORS_MAX: usize = 8;
 pub const WATCHED_MAX: usize = 10;
 /// How often a ring lookup may be passed on.
 pub const LOOKUP_HOPS_MAX: u8 = 16;
+/// The longest causal context in bytes, as clients carry it.
+pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
+/// The most ranges of isolated counters of one actor that a clock tells in one message.
+pub const CLOCK_RANGES_MAX: usize = 256;
+/// The most keys that one replica strips, or hands over, in one turn.
+pub const STRIP_KEYS_MAX: usize = 1024;
+/// The most finished writes by name that a replica remembers, to know a repeated one.
+pub const WRITES_REMEMBERED_MAX: usize = 4096;
 /// The longest reply of one command in bytes.
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 

@@ -1,5 +1,6 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
+use crate::causal::{Ask, ContextError, Told};
 use crate::ids::{Incarnation, NodeId};
 use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
 use crate::time::Span;
@@ -38,6 +39,8 @@ pub enum Operation {
         /// none, and a page ends only between two different positions, so it can hold more.
         limit: u32,
     },
+    /// Of a keyspace that keeps siblings. Answered with [`Outcome::Causal`].
+    Causal(Ask),
 }
 
 impl Operation {
@@ -49,13 +52,18 @@ impl Operation {
                 Some(key)
             }
             Operation::Scan { .. } => None,
+            Operation::Causal(ask) => Some(ask.key()),
         }
     }
 
     /// Whether the operation may change data.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        matches!(self, Operation::Put { .. } | Operation::Delete { .. })
+        match self {
+            Operation::Put { .. } | Operation::Delete { .. } => true,
+            Operation::Get { .. } | Operation::Scan { .. } => false,
+            Operation::Causal(ask) => ask.is_write(),
+        }
     }
 }
 
@@ -87,6 +95,12 @@ pub enum Control {
         /// The host's node.
         node: NodeId,
     },
+    /// Of a keyspace on fixed positions: which host holds each of them, as its engine encodes it;
+    /// an older map than the known one changes nothing. Answered with [`Outcome::Noted`].
+    Place {
+        /// The map.
+        map: Bytes,
+    },
     /// Of the catalog: make, alter or drop a keyspace. Answered with [`Outcome::Noted`].
     Keyspace(KeyspaceOrder),
     /// Of the overlay: have all hosts finish what they do for clients and end, at one time.
@@ -117,8 +131,10 @@ pub enum Outcome {
     },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
-    /// The overlay knows, durably, and spreads it; or the catalog has decided it.
+    /// The overlay, or the keyspace, knows, durably, and spreads it; or the catalog has decided it.
     Noted,
+    /// What became of an operation on a keyspace that keeps siblings.
+    Causal(Told),
     /// The cluster is shut down, but for these hosts: they did not say that they end, and may run
     /// on.
     Closed {
@@ -197,6 +213,9 @@ pub enum Refusal {
     /// The engine does not do this operation. Nothing was changed.
     #[error("this engine does not support the operation")]
     Unsupported,
+    /// The context of a write is not one of this key. Nothing was changed.
+    #[error(transparent)]
+    Context(ContextError),
     /// The catalog does not allow it. Nothing was changed.
     #[error("{0}; nothing was changed")]
     Catalog(CatalogRefusal),

@@ -13,7 +13,9 @@
 //! | [`placement`] | which nodes should hold a range, and the next step there |
 //! | [`catalog`] | the lane that knows which keyspaces there are: a chain of decrees |
 //! | [`reconfigure`] | consensus on the next view of a group |
+//! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
+//! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
 #![no_std]
 
 extern crate alloc;
@@ -21,7 +23,9 @@ extern crate alloc;
 extern crate std;
 
 pub mod catalog;
+pub mod causal;
 pub mod detector;
+pub mod dots;
 pub mod gossip;
 pub mod linearizable;
 pub mod overlay;

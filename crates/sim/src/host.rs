@@ -181,6 +181,33 @@ impl Host {
         wrap: Option<Wrap>,
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
+        let recovery = self.recovery();
+        let mut specs = lanes(overlay, catalog, pace, |_: Durability| recovery);
+        if let Some(wrap) = wrap {
+            let wrapped = |spec: LaneSpec| match spec.lane {
+                LANE => LaneSpec { process: wrap(spec.process), ..spec },
+                _ => spec,
+            };
+            specs = specs.into_iter().map(wrapped).collect();
+        }
+        self.launch(specs, around)
+    }
+
+    /// What the directory still knows of the lanes.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery {
+        if self.has_forgotten { Recovery::Forgot } else { Recovery::Intact }
+    }
+
+    /// Starts the process with these lanes.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn launch(
+        &mut self,
+        specs: Vec<LaneSpec>,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), Fatal> {
         assert_eq!(self.running, Running::Down, "a host is started once");
         self.life += 1;
         self.start = self.start.next();
@@ -189,18 +216,6 @@ impl Host {
         self.is_sync_failing = false;
         self.clock = self.clock.restarted(around.now);
         let recovered = self.disk.open(self.life, around.now);
-        let has_forgotten = self.has_forgotten;
-        let recovery = |_: Durability| {
-            if has_forgotten { Recovery::Forgot } else { Recovery::Intact }
-        };
-        let mut specs = lanes(overlay, catalog, pace, recovery);
-        if let Some(wrap) = wrap {
-            let wrapped = |spec: LaneSpec| match spec.lane {
-                LANE => LaneSpec { process: wrap(spec.process), ..spec },
-                _ => spec,
-            };
-            specs = specs.into_iter().map(wrapped).collect();
-        }
         let me = Incarnation { node: self.node_id, start: self.start };
         let reader = Box::new(self.disk.store().clone());
         let mut node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);

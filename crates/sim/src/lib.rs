@@ -22,11 +22,13 @@
 //! | [`run`], [`summary`], [`marks`] | many seeds on all cores, and what they have done |
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
 //! | [`service`] | hosts with one core each: how throughput grows with hosts
+//! | [`causal`] | the world of a keyspace that keeps siblings |
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
 pub mod args;
 pub mod balance;
+pub mod causal;
 pub mod clock;
 pub mod command;
 pub mod delay;

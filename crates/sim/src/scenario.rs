@@ -1,6 +1,7 @@
 //! What a scenario file says, and the scenarios that ship with the simulator.
 
 use crate::balance::BalanceSection;
+use crate::causal::CausalSection;
 use crate::delay::Distribution;
 use crate::fault::{Fault, Kind};
 use quorate_kernel::storage::Durability;
@@ -43,6 +44,9 @@ pub struct Scenario {
     /// makes every arrival a turn of its own.
     #[serde(default)]
     pub turn_us_max: u64,
+    /// The keyspace's engine is `causal`, set like this; otherwise it is `linearizable`.
+    #[serde(default)]
+    pub causal: Option<CausalSection>,
     /// The network.
     pub net: NetSection,
     /// The disks.

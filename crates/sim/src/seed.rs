@@ -94,6 +94,15 @@ fn catch_panics() {
     });
 }
 
+/// Runs a world; returns what a panic said.
+fn simulate(run: impl FnOnce()) -> Option<String> {
+    IS_SIMULATING.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    IS_SIMULATING.set(false);
+    let silent = || "a panic without a message".to_owned();
+    outcome.is_err().then(|| PANIC.take().unwrap_or_else(silent))
+}
+
 /// The path of a source file from the folder of crates on, whatever machine compiled it.
 fn file(path: &str) -> &str {
     path.find("crates/").map_or(path, |at| &path[at..])
@@ -111,15 +120,18 @@ impl Runner {
         catch_panics();
         let seed = setup.seed;
         let plan = setup.plan.unwrap_or_else(|| plan(prepared, seed));
+        if prepared.scenario.causal.is_some() {
+            let mut world = crate::causal::World::new(prepared, seed, plan, Trace::new(setup.out));
+            let panicked = simulate(|| world.run());
+            let mut report = world.report(seed, panicked);
+            report.idle = idle(prepared, &report);
+            return report;
+        }
         let mut recorder = std::mem::take(&mut self.recorder);
         recorder.clear();
         let trace = Trace::new(setup.out);
         let mut world = World::new(prepared, seed, plan, setup.wrap, trace, recorder);
-        IS_SIMULATING.set(true);
-        let outcome = catch_unwind(AssertUnwindSafe(|| world.run()));
-        IS_SIMULATING.set(false);
-        if outcome.is_err() {
-            let message = PANIC.take().unwrap_or_else(|| "a panic without a message".to_owned());
+        if let Some(message) = simulate(|| world.run()) {
             world.trace.line(world.now, format_args!("!! {message}"));
             world.violation = Some(Violation { judge: "panic", message });
         }

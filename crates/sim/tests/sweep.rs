@@ -248,6 +248,8 @@ fn seeds_that_failed_once_hold() {
         ("paper", 3_000_184),
         ("lagging", 453),
         ("lagging", 3_000_035),
+        ("causal-moves", 3_104),
+        ("causal-moves", 4_774),
     ];
     for (scenario, seed) in kept {
         let setup = Setup { seed, ..Setup::default() };

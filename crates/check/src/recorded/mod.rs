@@ -58,6 +58,7 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Put { .. } => "put",
         Operation::Delete { .. } => "delete",
         Operation::Scan { .. } => "scan",
+        Operation::Causal(_) => "causal",
     }
 }
 

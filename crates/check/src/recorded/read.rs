@@ -194,6 +194,7 @@ fn outcome_of(operation: &Operation) -> &'static str {
         Operation::Put { .. } => "written",
         Operation::Delete { .. } => "deleted",
         Operation::Scan { .. } => "page",
+        Operation::Causal(_) => "siblings",
     }
 }
 

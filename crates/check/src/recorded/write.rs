@@ -60,6 +60,7 @@ fn write_invoke(number: usize, entry: &Entry, out: &mut impl Write) -> fmt::Resu
             writeln!(out, r#","key":{},"value":{}}}"#, json(key), json(value))
         }
         Operation::Scan { from, .. } => writeln!(out, r#","from":{from}}}"#),
+        Operation::Causal(ask) => writeln!(out, r#","key":{}}}"#, json(ask.key())),
     }
 }
 

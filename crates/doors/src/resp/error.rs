@@ -144,7 +144,8 @@ fn code(refusal: &Refusal) -> &'static str {
         Refusal::OutcomeUnknown | Refusal::CatalogUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
-        Refusal::Unsupported
+        Refusal::Context(_)
+        | Refusal::Unsupported
         | Refusal::TooLarge { .. }
         | Refusal::Membership { .. }
         | Refusal::Catalog(_)

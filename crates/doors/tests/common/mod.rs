@@ -40,6 +40,7 @@ impl Map {
             Operation::Delete { key } => {
                 Outcome::Deleted { existed: self.0.remove(&at(key)).is_some() }
             }
+            Operation::Causal(_) => unreachable!("this engine has registers"),
             Operation::Scan { from, limit } => {
                 let mut keys = Vec::new();
                 let mut next = None;

@@ -167,6 +167,7 @@ impl Linearizable {
                 self.settings.order.position(key)
             }
             Asked::Scan { from, .. } => *from,
+            Asked::Causal(_) => unreachable!("it was refused"),
         };
         let Some(view) = self.volatile.routes.find(position).cloned() else {
             return self.locate(ticket, request, trail, position, cx);
@@ -177,6 +178,7 @@ impl Linearizable {
             Asked::Put { key, value } => (Ask::Put(value), order.data_key(&key)),
             Asked::Delete { key } => (Ask::Delete, order.data_key(&key)),
             Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
+            Asked::Causal(_) => unreachable!("it was refused"),
         };
         let phase = self.first_phase(&ask, &view, cx);
         let retry = self.volatile.rtt.retry();
@@ -247,6 +249,7 @@ impl Linearizable {
             Asked::Put { value, .. } => {
                 too_large("value", value.len(), self.settings.value_bytes_max)
             }
+            Asked::Causal(_) => Some(Refusal::Unsupported),
             _ => None,
         })
     }

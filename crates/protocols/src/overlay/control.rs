@@ -19,6 +19,7 @@ impl Overlay {
             Control::Remove { node } => self.may_remove(*node),
             Control::Explain { .. }
             | Control::Examine { .. }
+            | Control::Place { .. }
             | Control::Shutdown
             | Control::Idle
             | Control::Keyspace(_) => {

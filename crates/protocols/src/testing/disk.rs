@@ -71,6 +71,11 @@ impl Disk {
         }
     }
 
+    /// How many keys there are.
+    pub fn keys(&self) -> usize {
+        self.table.len()
+    }
+
     pub fn done(&self) -> u64 {
         self.done
     }

@@ -13,6 +13,7 @@
 //! | [`setup`] | what it begins with |
 //! | [`views`] | the views of its groups |
 //! | [`script`] | the commands |
+//! | [`siblings`] | those for engines that keep siblings |
 //!
 //! An engine takes part by implementing [`Scripted`].
 
@@ -20,6 +21,7 @@ pub(crate) mod disk;
 pub(crate) mod script;
 pub(crate) mod setup;
 pub(crate) mod shown;
+pub(crate) mod siblings;
 pub(crate) mod views;
 pub(crate) mod world;
 
@@ -40,6 +42,11 @@ pub(crate) trait Scripted: Process {
 
     /// What tells a member that this change was decided to follow a view.
     fn decided(follows: ViewId, change: Change) -> Self::Message;
+
+    /// The map of an engine on fixed positions, after these replacements; see [`siblings::Move`].
+    fn map(_first_view: &View, _options: &[&str], _moves: &[siblings::Move]) -> Bytes {
+        panic!("this engine has no map")
+    }
 
     /// The name of the message's variant.
     fn name(message: &Self::Message) -> &'static str;

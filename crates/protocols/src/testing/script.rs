@@ -16,14 +16,16 @@
 //! | `view NODE VERSION MEMBER…` | a member of the view before is told that this one was decided |
 //! | `split NODE VERSION POSITION` | a member is told that the group was cut after that version |
 //! | `ring NODE TOKEN:HOST[:suspected or :leaving or :left]…` | the node, or `all`, now believes this of the ring |
+//! | `read NODE KEY [of COUNT]`, `write NODE KEY VALUE [after NUMBER]`, `remove NODE KEY after NUMBER` | the same for siblings; the context is of the so-manieth request |
+//! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good |
 //! | `closing NODE TOKEN:HOST…` | the same, and that the cluster is being shut down |
 //! | `explain NODE KEY` | an operator asks how a get is served |
 //! | `run SPAN` | time passes in small steps, everything arrives |
 //! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
 //! | `show NODE FIELD…` | fields of its inspected state |
 
-use super::Scripted;
 use super::world::{Flight, Setup, World};
+use super::{Scripted, siblings};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::Operation;
@@ -84,7 +86,7 @@ fn know_views<P: Scripted>(world: Option<&mut World<P>>, text: &str) -> Done {
     Ok(())
 }
 
-type Done<T = ()> = Result<T, String>;
+pub(super) type Done<T = ()> = Result<T, String>;
 
 fn command<P: Scripted>(world: &mut Option<World<P>>, words: &[&str]) -> Done {
     if let ["nodes", members, options @ ..] = words {
@@ -169,6 +171,7 @@ fn node_command<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
                 world.log.push(line);
             }
         }
+        ["place", node, moves @ ..] => siblings::place(world, node, moves)?,
         ["flood", node, count] => flood(world, number(node)?, number(count)?),
         _ => return ask(world, words),
     }
@@ -191,6 +194,7 @@ fn ask<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
             let limit = u32::try_from(number(limit)?).map_err(|error| error.to_string())?;
             (node, Operation::Scan { from, limit })
         }
+        [command, node, rest @ ..] => (node, siblings::operation(world, command, rest)?),
         _ => return Err("unknown command".to_owned()),
     };
     world.request(number(node)?, operation, within);
@@ -286,7 +290,7 @@ fn position(word: &str) -> Done<u64> {
     u64::from_str_radix(word, 16).map_err(|error| error.to_string())
 }
 
-fn number(word: &str) -> Done<u64> {
+pub(super) fn number(word: &str) -> Done<u64> {
     word.parse().map_err(|_| format!("{word} is no number"))
 }
 
@@ -296,7 +300,7 @@ fn span(word: &str) -> Done<Span> {
     span.ok_or_else(|| format!("{word} is no span of time"))
 }
 
-fn bytes(word: &str) -> Done<Bytes> {
+pub(super) fn bytes(word: &str) -> Done<Bytes> {
     match word.split_once('*') {
         Some((letter, count)) => {
             let count = usize::try_from(number(count)?).map_err(|error| error.to_string())?;

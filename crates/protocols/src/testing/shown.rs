@@ -1,6 +1,7 @@
 //! What happened, in words, and what a process tells of its state.
 
 use super::word;
+use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::effects::Note;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::{Operation, Outcome};
@@ -62,6 +63,12 @@ pub(super) fn show_operation(operation: &Operation) -> String {
         Operation::Put { key, value } => format!("put {} {}", word(key), word(value)),
         Operation::Delete { key } => format!("delete {}", word(key)),
         Operation::Scan { from, limit } => format!("scan {from:x} {limit}"),
+        Operation::Causal(Ask::Get { key, .. }) => format!("read {}", word(key)),
+        Operation::Causal(Ask::Put { key, value, context, .. }) => {
+            let basis = if context.is_empty() { "blind" } else { "with context" };
+            format!("write {} {} {basis}", word(key), word(value))
+        }
+        Operation::Causal(Ask::Delete { key, .. }) => format!("remove {}", word(key)),
     }
 }
 
@@ -89,6 +96,11 @@ pub(super) fn show_outcome(outcome: &Outcome) -> String {
             format!("explained: {}", steps.join("; "))
         }
         Outcome::Noted => "noted".to_owned(),
+        Outcome::Causal(Told::Siblings { values, .. }) => {
+            let values: Vec<String> = values.iter().map(|value| word(value)).collect();
+            format!("siblings [{}]", values.join(" "))
+        }
+        Outcome::Causal(Told::Stored { .. }) => "stored".to_owned(),
         Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),
     }
 }

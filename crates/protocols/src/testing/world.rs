@@ -43,11 +43,11 @@ enum Held {
     Answer(Ticket, Outcome),
 }
 
-struct Node<P: Scripted> {
+pub(super) struct Node<P: Scripted> {
     me: Incarnation,
     /// None while the node is down.
     process: Option<P>,
-    disk: Disk,
+    pub(super) disk: Disk,
     held: VecDeque<(u64, Held)>,
     timers: Vec<(Time, u64, P::Timer)>,
     /// The highest start seen of each peer; frames of a lower one are dropped.
@@ -71,10 +71,10 @@ pub(crate) struct World<P: Scripted> {
     pub log: Vec<String>,
     /// Every request with its answer, by its number.
     pub answers: Vec<(Operation, Option<Outcome>)>,
-    first_view: View,
+    pub(super) first_view: View,
     /// The views that are decided one after the other, by version.
     views: BTreeMap<u64, View>,
-    options: Vec<String>,
+    pub(super) options: Vec<String>,
 }
 
 impl<P: Scripted> World<P> {
@@ -113,7 +113,7 @@ impl<P: Scripted> World<P> {
         world
     }
 
-    fn node(&mut self, id: u64) -> &mut Node<P> {
+    pub(super) fn node(&mut self, id: u64) -> &mut Node<P> {
         let place = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
         place.and_then(|at| self.nodes.get_mut(at)).unwrap_or_else(|| panic!("no node {id}"))
     }
@@ -291,7 +291,7 @@ impl<P: Scripted> World<P> {
     }
 
     /// Delivers what nodes sent to themselves, until nothing is left.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         while let Some(flight) = self.locals.pop_front() {
             if self.is_up(flight.to.0) {
                 self.take_in(&flight);
@@ -306,7 +306,7 @@ impl<P: Scripted> World<P> {
         self.step(flight.to.0, |process, cx| process.on_message(from, message, cx));
     }
 
-    fn step(&mut self, id: u64, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
+    pub(super) fn step(&mut self, id: u64, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
         let now = self.now;
         let Node { me, process, disk, rng, .. } = self.node(id);
         let process = process.as_mut().unwrap_or_else(|| panic!("node {id} is down"));

@@ -80,7 +80,7 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         Refusal::Membership { .. } => StatusCode::CONFLICT,
         Refusal::Catalog(why) => status_of_catalog(why),
         Refusal::NotOpen => StatusCode::NOT_FOUND,
-        Refusal::TooLarge { .. } => StatusCode::BAD_REQUEST,
+        Refusal::TooLarge { .. } | Refusal::Context(_) => StatusCode::BAD_REQUEST,
         Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Refusal::OutcomeUnknown | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
         Refusal::NoQuorum { .. }

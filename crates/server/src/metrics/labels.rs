@@ -1,5 +1,6 @@
 //! The label values of metrics: bounded sets, each value the word the manual uses.
 
+use quorate_kernel::causal::Ask;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 
 macro_rules! labels {
@@ -93,6 +94,9 @@ impl Kind {
             Operation::Put { .. } => Kind::Put,
             Operation::Delete { .. } => Kind::Delete,
             Operation::Scan { .. } => Kind::Scan,
+            Operation::Causal(Ask::Get { .. }) => Kind::Get,
+            Operation::Causal(Ask::Put { .. }) => Kind::Put,
+            Operation::Causal(Ask::Delete { .. }) => Kind::Delete,
         }
     }
 }
@@ -109,6 +113,7 @@ impl Ending {
                 Refusal::OutcomeUnknown | Refusal::CatalogUnknown => Ending::Unknown,
                 Refusal::Unsupported
                 | Refusal::TooLarge { .. }
+                | Refusal::Context(_)
                 | Refusal::Membership { .. }
                 | Refusal::Catalog(_) => Ending::Refused,
                 Refusal::Overloaded | Refusal::Stopping | Refusal::NotOpen => Ending::Unavailable,

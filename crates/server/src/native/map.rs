@@ -120,7 +120,8 @@ fn digest(operation: &Operation) -> u64 {
         Operation::Put { key, value } => (1_u8, key, value.clone()),
         Operation::Delete { key } => (2, key, Bytes::new()),
         Operation::Get { key } => (3, key, Bytes::new()),
-        Operation::Scan { .. } => return 0,
+        // No door asks a causal keyspace by its own words yet.
+        Operation::Scan { .. } | Operation::Causal(_) => return 0,
     };
     let mut hasher = Xxh3Default::new();
     hasher.update(&[tag]);

@@ -138,6 +138,9 @@ pub fn refused(refusal: &Refusal) -> Problem {
             let field = String::from("keyspace");
             Box::new(Error { field, ..*problem(Kind::NoKeyspace, what, right) })
         }
+        Refusal::Context(_) => {
+            invalid("context", what, "give the context of an earlier answer for this very key")
+        }
         // Orders of operators do not come this way.
         Refusal::Membership { .. } | Refusal::Catalog(_) => problem(Kind::Internal, what, REPORT),
     }

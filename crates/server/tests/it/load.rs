@@ -116,6 +116,7 @@ fn ask(on: &mut Client, operation: &Operation) -> io::Result<Reply> {
         Operation::Put { key, value } => on.ask(&[b"SET", key, value]),
         Operation::Delete { key } => on.ask(&[b"DEL", key]),
         Operation::Scan { .. } => unreachable!("the load does not scan"),
+        Operation::Causal(_) => unreachable!("the load is on registers"),
     }
 }
 

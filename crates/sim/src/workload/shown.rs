@@ -21,6 +21,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Explained(_) => 8,
         Outcome::Noted => 9,
         Outcome::Closed { .. } => 10,
+        Outcome::Causal(_) => 11,
     }
 }
 
@@ -37,6 +38,7 @@ impl std::fmt::Display for Shown<'_> {
             }
             Operation::Delete { key } => write!(f, "delete {}", key.escape_ascii()),
             Operation::Scan { from, limit } => write!(f, "scan {limit} from {from:016x}"),
+            Operation::Causal(ask) => write!(f, "{ask:?}"),
         }
     }
 }

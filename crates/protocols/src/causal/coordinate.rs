@@ -1,0 +1,256 @@
+//! Puts and deletes at a replica of the key (DottedDB Alg. 1), and what the other replicas do.
+
+use super::get::refuse;
+use super::keys::client_key;
+use super::message::{Ending, Message, tell};
+use super::operations::{Origin, Work};
+use super::{Causal, Context};
+use crate::dots::context::CausalContext;
+use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::object::{Object, Version};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::causal::{Told, WriteId};
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::mutant;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::probe;
+use quorate_kernel::time::Time;
+
+/// What a write does to a key.
+pub(super) struct Update {
+    pub key: Bytes,
+    /// None deletes.
+    pub value: Option<Bytes>,
+    /// What it replaces.
+    pub context: CausalContext,
+    pub id: Option<WriteId>,
+}
+
+impl Causal {
+    /// A client writes.
+    pub(super) fn begin_write(
+        &mut self,
+        ticket: Ticket,
+        key: Bytes,
+        value: Option<Bytes>,
+        (token, id): (&[u8], Option<WriteId>),
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        let context = match self.settings.tokens.open(cx.lane, client_key(&key), token) {
+            Ok(context) => context,
+            Err(error) => {
+                self.volatile.counters.contexts_refused += 1;
+                return refuse(ticket, Refusal::Context(error), cx);
+            }
+        };
+        let update = Update { key, value, context, id };
+        match self.local(&update.key) {
+            Some(at) => self.coordinate(at, Origin::Client(ticket), update, deadline, cx),
+            None => self.forward(ticket, update, deadline, cx),
+        }
+    }
+
+    /// Does a write here, where a replica of the key is, and sees to it that enough others have it.
+    pub(super) fn coordinate(
+        &mut self,
+        at: Position,
+        origin: Origin,
+        update: Update,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        let shape = self.settings.shape;
+        let replica = self.durable.replicas.get_mut(&at).expect("the caller found it");
+        let Update { key, value, context, id } = update;
+        let mut object = replica.fetch(shape, &key, cx);
+        let repeated = |version: &Version| id.is_some() && version.id == id;
+        let mut dots = Vec::new();
+        if object.versions.values().any(repeated) {
+            probe!("causal/repeated_write");
+        } else {
+            let dot = replica.issue(cx);
+            object = put(object, dot, value.map(|value| Version { id, value }), &context);
+            dots.push(dot);
+            replica.store(&key, object.clone(), &dots, cx);
+            replica.flush(cx);
+        }
+        let (stored, from) = (replica.stored_key(&key), Some(replica.actor()));
+        self.count_siblings(object.versions.len());
+        let told = covering(&object, dots.first().copied());
+        let wire = object.to_bytes();
+        let message = |op| {
+            let (dots, key, object) = (dots.clone(), key.clone(), wire.clone());
+            Message::Replicate { op, from, dots, key, object }
+        };
+        let needed = usize::from(self.settings.w);
+        let op = if needed > 1 { self.volatile.operations.number() } else { 0 };
+        if self.settings.replicate_on_write || needed > 1 {
+            for (_, host) in self.replicas_of(&key) {
+                if host != cx.me.node {
+                    // It rests on this object and what was written with it, in one batch.
+                    cx.fx.send_after_key(host, message(op), stored.clone());
+                }
+            }
+        }
+        if needed == 1 {
+            return self.end_write(origin, &key, &told, cx);
+        }
+        let message = message(op);
+        let work = Work::Write { origin, needed, held: BTreeSet::from([at]), told, message };
+        self.volatile.operations.insert(op, key, deadline, work, cx);
+    }
+
+    fn count_siblings(&mut self, count: usize) {
+        let counters = &mut self.volatile.counters;
+        counters.siblings_most = counters.siblings_most.max(count as u64);
+        if count > self.settings.siblings_warn {
+            probe!("causal/many_siblings");
+            counters.siblings_over += 1;
+        }
+    }
+
+    /// Tells whoever waits that a write is held by enough replicas.
+    fn end_write(
+        &mut self,
+        origin: Origin,
+        key: &Bytes,
+        told: &CausalContext,
+        cx: &mut Context<'_>,
+    ) {
+        let stored = self.local(key).and_then(|at| self.durable.replicas.get(&at));
+        let stored = stored.map(|replica| replica.stored_key(key));
+        match origin {
+            Origin::Client(ticket) => {
+                let outcome = self.stored(key, told, cx);
+                match stored {
+                    Some(stored) => cx.fx.answer_after_key(ticket, outcome, stored),
+                    None => cx.fx.answer(ticket, outcome),
+                }
+            }
+            Origin::Peer(from, op) => {
+                let ending = Ending::Stored(tell(told));
+                self.volatile.remembered.conclude((from, op), ending.clone());
+                let reply = Message::WriteB { op, ending };
+                match stored {
+                    Some(stored) => cx.fx.send_after_key(from, reply, stored),
+                    None => cx.fx.send(from, reply),
+                }
+            }
+        }
+    }
+
+    /// The answer to a write that is stored.
+    pub(super) fn stored(&self, key: &[u8], told: &CausalContext, cx: &mut Context<'_>) -> Outcome {
+        let context = match told.is_empty() {
+            true => Bytes::new(),
+            false => self.settings.tokens.seal(cx.lane, client_key(key), told),
+        };
+        Outcome::Causal(Told::Stored { context })
+    }
+
+    /// A write was not acknowledged by enough replicas in time. It is stored here and will spread.
+    pub(super) fn end_unknown(&mut self, origin: Origin, cx: &mut Context<'_>) {
+        match origin {
+            Origin::Client(ticket) => refuse(ticket, Refusal::OutcomeUnknown, cx),
+            Origin::Peer(from, op) => {
+                // It promises nothing.
+                cx.fx.send_early(from, Message::WriteB { op, ending: Ending::Unknown });
+            }
+        }
+    }
+
+    /// Sends a write again to the replicas that have not acknowledged it.
+    pub(super) fn replicate_again(&mut self, id: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        let Work::Write { held, message, .. } = &operation.work else { return };
+        let (held, message, key) = (held.clone(), message.clone(), operation.key.clone());
+        for (at, host) in self.replicas_of(&key) {
+            if !held.contains(&at) && host != cx.me.node {
+                cx.fx.send(host, message.clone());
+            }
+        }
+    }
+
+    /// Another replica tells of a key.
+    ///
+    /// The whole message is dropped if it speaks for an actor that is gone for good, or tells an
+    /// unseen update of one that is closed here: it may be older than all that its peers told
+    /// since. To drop only a part would make the rest say that this part was replaced.
+    pub(super) fn on_replicate(
+        &mut self,
+        from: Incarnation,
+        (op, actor): (u64, Option<Actor>),
+        dots: &[Dot],
+        (key, object): (&Bytes, &Bytes),
+        cx: &mut Context<'_>,
+    ) {
+        let (Some(at), Some(map)) = (self.local(key), &self.durable.map) else { return };
+        let Ok(object) = Object::from_bytes(object) else { return };
+        let replica = self.durable.replicas.get_mut(&at).expect("it is local");
+        let is_over = actor.is_some_and(|actor| replica.is_finished(map, actor));
+        let is_late = |dot: &Dot| {
+            let entry = replica.clock.get(dot.actor);
+            entry.is_some_and(|entry| entry.closed && !entry.contains(dot.counter))
+        };
+        if is_over || dots.iter().chain(object.versions.keys()).any(is_late) {
+            probe!("causal/late_replicate");
+            self.volatile.counters.late += 1;
+            return;
+        }
+        replica.update(self.settings.shape, key, object, dots, cx);
+        replica.flush(cx);
+        if op != 0 {
+            let stored = replica.stored_key(key);
+            cx.fx.send_after_key(from, Message::Replicated { op, position: at }, stored);
+        }
+    }
+
+    /// A replica holds what it was sent.
+    pub(super) fn on_replicated(&mut self, op: u64, at: Position, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(op) else {
+            return self.on_handed_over(op, cx);
+        };
+        let Work::Write { needed, held, .. } = &mut operation.work else { return };
+        held.insert(at);
+        if held.len() < *needed {
+            return;
+        }
+        let operation = self.volatile.operations.remove(op).expect("it was just there");
+        let Work::Write { origin, told, .. } = operation.work else { return };
+        self.end_write(origin, &operation.key, &told, cx);
+    }
+}
+
+/// Puts a version under a dot, in place of what the context covers; none deletes.
+///
+/// What the client has seen is discarded first. DottedDB Alg. 1 adds the new dot to the client's
+/// context before it merges with the local object; a context says "up to", so that would cover
+/// every earlier update of this replica, also those the client never saw (T1).
+fn put(mut object: Object, dot: Dot, version: Option<Version>, context: &CausalContext) -> Object {
+    if mutant!("put_as_printed") {
+        let mut new = Object { context: context.clone(), ..Object::default() };
+        new.context.raise(dot.actor, dot.counter);
+        new.versions.extend(version.map(|version| (dot, version)));
+        new.merge(object);
+        return new;
+    }
+    object.versions.retain(|seen, _| !context.covers(*seen));
+    object.context.merge(context);
+    object.context.raise(dot.actor, dot.counter);
+    object.versions.extend(version.map(|version| (dot, version)));
+    object
+}
+
+/// What the writer of a dot may be told to cover it. A context says "up to", so if another version
+/// is left the writer would cover that unseen; it is told nothing then.
+fn covering(object: &Object, dot: Option<Dot>) -> CausalContext {
+    let is_own = |(version, _): (&Dot, &Version)| Some(*version) == dot;
+    if dot.is_some() && object.versions.iter().all(is_own) {
+        object.context.clone()
+    } else {
+        CausalContext::default()
+    }
+}

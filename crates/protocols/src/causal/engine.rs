@@ -1,0 +1,111 @@
+//! The engine as a process: the one match on inputs.
+
+use super::message::Message;
+use super::state::{Durable, Volatile};
+use super::timer::Timer;
+use super::{Causal, Context, Settings};
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::process::{Inspect, Process, Recovery, Request};
+use quorate_kernel::time::Time;
+
+impl Causal {
+    /// The engine before its start.
+    #[must_use]
+    pub fn new(settings: Settings) -> Causal {
+        if let Some(problem) = settings.problem() {
+            panic!("{problem}");
+        }
+        let (durable, volatile) = (Durable::default(), Volatile::default());
+        Causal { settings, me: None, durable, volatile }
+    }
+}
+
+impl Process for Causal {
+    type Message = Message;
+    type Timer = Timer;
+
+    fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
+        self.me = Some(cx.me);
+        self.recover(recovery, cx);
+    }
+
+    fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+        self.volatile.heard.insert(from.node, (cx.now, from.start));
+        match message {
+            Message::ReadA { op, key } => self.on_read(from, op, &key, cx),
+            Message::ReadB { op, position, is_serving, object } => {
+                self.on_read_reply(from, (op, position), is_serving, &object, cx);
+            }
+            Message::WriteA { op, id, context, is_delete, within_ms, key, value } => {
+                let value = (!is_delete).then_some(value);
+                self.on_forwarded(from, (op, id), context, (&key, value), within_ms, cx);
+            }
+            Message::WriteB { op, ending } => self.on_forward_reply(from, op, ending, cx),
+            Message::Replicate { op, from: actor, dots, key, object } => {
+                self.on_replicate(from, (op, actor), &dots, (&key, &object), cx);
+            }
+            Message::Replicated { op, position } => self.on_replicated(op, position, cx),
+            Message::SyncA { pair, clock } => self.on_sync(from, pair, clock.clock(), cx),
+            Message::SyncB { pair, to, clock, is_joined, is_complete, wants, page } => {
+                let said = (is_joined, is_complete, wants);
+                self.on_sync_reply(from, (pair, to), (&clock.clock(), page), said, cx);
+            }
+            Message::ScanA { pair, step, key } => self.on_scan(from, pair, step, &key, cx),
+            Message::ScanB { pair, to, step, clock, page, next } => {
+                let told = (&clock.clock(), page, next.into());
+                self.on_scan_reply(from, (pair, to), step, told, cx);
+            }
+            Message::MapA { version } => self.on_map_asked(from, version, cx),
+            Message::MapB { map } => self.take_map(map, cx),
+            Message::LeftA { actor } => self.on_left(from, actor, cx),
+            Message::LeftB { actor } => self.on_left_noted(from.node, actor, cx),
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+        self.begin(ticket, request, cx);
+    }
+
+    fn on_control(
+        &mut self,
+        ticket: Ticket,
+        control: Control,
+        _deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        match control {
+            Control::Place { map } => self.on_placed(ticket, &map, cx),
+            Control::Explain { .. }
+            | Control::Examine { .. }
+            | Control::Drain { .. }
+            | Control::Remove { .. }
+            | Control::Shutdown
+            | Control::Idle
+            | Control::Keyspace(_) => {
+                // Nothing was done.
+                cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
+            }
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {
+        match timer {
+            Timer::Operations => self.on_alarms(cx),
+            Timer::Sync => self.on_sync_time(cx),
+            Timer::Strip => self.on_strip_time(cx),
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.durable.map.is_some() && self.volatile.is_settled
+    }
+
+    fn inspect(&self, into: &mut dyn Inspect) {
+        self.show(into);
+    }
+
+    fn check(&self) {
+        self.check_state();
+    }
+}

@@ -1,0 +1,180 @@
+//! Writes that reach a node which is no replica of the key.
+//!
+//! Such a node does not issue dots (T12). It gives the write to a replica that it heard of within
+//! the last second, or asks all of them for the object and takes the first that answers: so it is
+//! one that can be reached, in the start it is in. It stays with that one, as a second replica, or
+//! a later start of the same, could do the write a second time. Only one that says it did nothing
+//! is followed by another.
+
+use super::coordinate::Update;
+use super::message::{Ending, Message, TellContext, tell};
+use super::operations::{Origin, Work};
+use super::{Causal, Context};
+use alloc::collections::BTreeSet;
+use bytes::Bytes;
+use quorate_kernel::causal::WriteId;
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::limits::OPERATIONS_MAX;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::probe;
+use quorate_kernel::time::{Span, Time};
+
+/// How long a replica that was heard counts as one that can be reached.
+const FRESH: Span = Span::secs(1);
+
+impl Causal {
+    /// Gives a write to a replica of its key.
+    pub(super) fn forward(
+        &mut self,
+        ticket: Ticket,
+        update: Update,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        let op = self.volatile.operations.number();
+        let Update { key, value, context, id } = update;
+        let within_ms = u32::try_from((deadline - cx.now).0 / 1_000_000).unwrap_or(u32::MAX);
+        let name = u128::from(cx.me.node.0) << 64
+            | u128::from(cx.me.start.0) << 32
+            | u128::from(op & u64::from(u32::MAX));
+        let message = Message::WriteA {
+            op,
+            id: id.unwrap_or(WriteId(name)),
+            context: tell(&context),
+            is_delete: value.is_none(),
+            within_ms,
+            key: key.clone(),
+            value: value.unwrap_or_default(),
+        };
+        let refused = BTreeSet::new();
+        let target = self.nearest(&key, &refused, cx.now);
+        let work = Work::Forward { ticket, target, refused, message };
+        self.volatile.operations.insert(op, key, deadline, work, cx);
+        self.forward_on(op, cx);
+    }
+
+    /// Sends a write to the replica that was chosen, again if it was sent before; or asks who can
+    /// be chosen. Requests promise nothing.
+    pub(super) fn forward_on(&mut self, op: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        let key = operation.key.clone();
+        let Work::Forward { target, refused, message, .. } = &operation.work else { return };
+        match target {
+            Some(target) => cx.fx.send_early(*target, message.clone()),
+            None => {
+                let refused = refused.clone();
+                for (_, host) in self.replicas_of(&key) {
+                    if !refused.contains(&host) {
+                        cx.fx.send_early(host, Message::ReadA { op, key: key.clone() });
+                    }
+                }
+            }
+        }
+    }
+
+    /// A replica has answered and can be chosen.
+    pub(super) fn on_reachable(&mut self, from: Incarnation, op: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        let Work::Forward { target, refused, .. } = &mut operation.work else { return };
+        if target.is_none() && !refused.contains(&from.node) {
+            probe!("causal/forward_after_asking");
+            *target = Some(from);
+            self.forward_on(op, cx);
+        }
+    }
+
+    /// The replica's host that was heard of last, in the start it was heard in, if that was not
+    /// long ago.
+    fn nearest(&self, key: &[u8], without: &BTreeSet<NodeId>, now: Time) -> Option<Incarnation> {
+        let heard = |host: NodeId| {
+            let (at, start) = self.volatile.heard.get(&host).copied()?;
+            (now < at + FRESH).then_some((at, Incarnation { node: host, start }))
+        };
+        let hosts = self.replicas_of(key).into_iter().map(|(_, host)| host);
+        let usable = hosts.filter(|host| !without.contains(host));
+        usable.filter_map(heard).max().map(|(_, who)| who)
+    }
+
+    /// A node asks this one to coordinate a write.
+    pub(super) fn on_forwarded(
+        &mut self,
+        from: Incarnation,
+        (op, id): (u64, WriteId),
+        context: TellContext,
+        (key, value): (&Bytes, Option<Bytes>),
+        within_ms: u32,
+        cx: &mut Context<'_>,
+    ) {
+        // Of a repeated one the first ending holds, whoever has the position by now: who hears "not
+        // here" of a write that was done has it done once more elsewhere.
+        let ending = match self.volatile.remembered.begin((from, op)) {
+            Some(Some(ending)) => {
+                probe!("causal/forwarded_twice");
+                ending
+            }
+            // It is under way; its end will be told.
+            Some(None) => return,
+            None => match self.local(key) {
+                None => Ending::NotHere,
+                Some(_) if self.volatile.operations.len() >= OPERATIONS_MAX => Ending::Overloaded,
+                Some(at) => {
+                    let context = context.into_iter().collect();
+                    let update = Update { key: key.clone(), value, context, id: Some(id) };
+                    let deadline = cx.now + Span::millis(u64::from(within_ms));
+                    let origin = Origin::Peer(from, op);
+                    return self.coordinate(at, origin, update, deadline, cx);
+                }
+            },
+        };
+        if ending == Ending::NotHere {
+            self.tell_map(from, cx);
+        }
+        self.volatile.remembered.conclude((from, op), ending.clone());
+        cx.fx.send(from, Message::WriteB { op, ending });
+    }
+
+    /// The coordinator has told how a write ended.
+    pub(super) fn on_forward_reply(
+        &mut self,
+        from: Incarnation,
+        op: u64,
+        ending: Ending,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        let key = operation.key.clone();
+        let Work::Forward { ticket, target, refused, .. } = &mut operation.work else { return };
+        if *target != Some(from) {
+            return;
+        }
+        let ticket = *ticket;
+        let outcome = match ending {
+            Ending::Stored(told) => self.stored(&key, &told.into_iter().collect(), cx),
+            Ending::Overloaded => Outcome::Refused(Refusal::Overloaded),
+            Ending::Unknown => Outcome::Refused(Refusal::OutcomeUnknown),
+            Ending::NotHere => {
+                probe!("causal/forward_elsewhere");
+                refused.insert(from.node);
+                *target = None;
+                let refused = refused.clone();
+                if self.replicas_of(&key).iter().any(|(_, host)| !refused.contains(host)) {
+                    let next = self.nearest(&key, &refused, cx.now);
+                    return self.forward_to(op, next, cx);
+                }
+                Outcome::Refused(Refusal::NoRoute)
+            }
+        };
+        self.volatile.operations.remove(op);
+        // The coordinator told it when it was durable there.
+        cx.fx.answer_early(ticket, outcome);
+    }
+
+    fn forward_to(&mut self, op: u64, next: Option<Incarnation>, cx: &mut Context<'_>) {
+        if let Some(operation) = self.volatile.operations.get_mut(op)
+            && let Work::Forward { target, .. } = &mut operation.work
+        {
+            *target = next;
+        }
+        self.forward_on(op, cx);
+    }
+}

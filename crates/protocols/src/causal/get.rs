@@ -1,0 +1,253 @@
+//! Gets: as many replicas as asked for answer, and their objects are merged (DottedDB Alg. 1).
+
+use super::keys::{client_key, data_key, hash_of};
+use super::message::Message;
+use super::operations::Work;
+use super::replica::Replica;
+use super::{Causal, Context};
+use crate::dots::dot::Position;
+use crate::dots::object::Object;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::causal::{Ask, Told};
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::probe;
+use quorate_kernel::process::Request;
+use quorate_kernel::time::Time;
+
+impl Causal {
+    /// A client asks.
+    pub(super) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+        let Request { operation, deadline } = request;
+        let Operation::Causal(ask) = operation else {
+            return refuse(ticket, Refusal::Unsupported, cx);
+        };
+        if let Some(refusal) = self.refusal(&ask) {
+            return refuse(ticket, refusal, cx);
+        }
+        let key = data_key(ask.key());
+        match ask {
+            Ask::Get { replies, .. } => {
+                let needed = usize::from(replies.unwrap_or(self.settings.r));
+                self.begin_get(ticket, key, needed, deadline, cx);
+            }
+            Ask::Put { value, context, id, .. } => {
+                self.begin_write(ticket, key, Some(value), (&context, id), deadline, cx);
+            }
+            Ask::Delete { context, .. } => {
+                self.begin_write(ticket, key, None, (&context, None), deadline, cx);
+            }
+        }
+    }
+
+    fn refusal(&self, ask: &Ask) -> Option<Refusal> {
+        if self.volatile.operations.len() >= OPERATIONS_MAX {
+            return Some(Refusal::Overloaded);
+        }
+        let too_large = |what, length, limit| {
+            (length > limit).then_some(Refusal::TooLarge { what, length, limit })
+        };
+        let value = match ask {
+            Ask::Put { value, .. } => value.len(),
+            _ => 0,
+        };
+        too_large("key", ask.key().len(), KEY_BYTES_MAX)
+            .or_else(|| too_large("value", value, self.settings.value_bytes_max))
+            .or_else(|| self.durable.map.is_none().then_some(Refusal::NoRoute))
+    }
+
+    /// The replicas of a key: their positions and hosts.
+    pub(super) fn replicas_of(&self, key: &[u8]) -> Vec<(Position, NodeId)> {
+        let shape = self.settings.shape;
+        let Some(map) = &self.durable.map else { return Vec::new() };
+        let positions = shape.replicas_of(shape.home(hash_of(key))).map(Position);
+        positions.filter_map(|at| map.place(at).map(|place| (at, place.host))).collect()
+    }
+
+    /// This node's replica of a key, if it holds one.
+    pub(super) fn local(&self, key: &[u8]) -> Option<Position> {
+        let shape = self.settings.shape;
+        let positions = shape.replicas_of(shape.home(hash_of(key)));
+        let mut held = self.durable.replicas.range(Position(*positions.start())..);
+        held.next().map(|(at, _)| *at).filter(|at| positions.contains(&at.0))
+    }
+
+    fn begin_get(
+        &mut self,
+        ticket: Ticket,
+        key: Bytes,
+        needed: usize,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        let replicas = usize::from(self.settings.shape.replicas);
+        if needed == 0 || needed > replicas {
+            let (reached, needed) = (replicas as u8, needed as u8);
+            return refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
+        }
+        let mut replies = BTreeMap::new();
+        if let Some(at) = self.local(&key).filter(|at| self.is_serving(*at, cx.now)) {
+            let object = self.durable.replicas[&at].fetch(self.settings.shape, &key, cx);
+            replies.insert(at, object);
+        }
+        if replies.len() >= needed {
+            return self.tell(ticket, &key, replies, cx);
+        }
+        let id = self.volatile.operations.number();
+        let work = Work::Read { ticket, needed, replies };
+        self.volatile.operations.insert(id, key, deadline, work, cx);
+        self.ask_replicas(id, cx);
+    }
+
+    /// Asks every replica that has not answered. A question promises nothing.
+    pub(super) fn ask_replicas(&mut self, id: u64, cx: &mut Context<'_>) {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
+        let Work::Read { replies, .. } = &operation.work else { return };
+        let key = operation.key.clone();
+        let silent: Vec<Position> = replies.keys().copied().collect();
+        for (at, host) in self.replicas_of(&key) {
+            if !silent.contains(&at) && host != cx.me.node {
+                cx.fx.send_early(host, Message::ReadA { op: id, key: key.clone() });
+            }
+        }
+    }
+
+    /// A coordinator asks for the object of a key.
+    pub(super) fn on_read(
+        &mut self,
+        from: Incarnation,
+        op: u64,
+        key: &Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(position) = self.local(key) else { return self.tell_map(from, cx) };
+        let is_serving = self.is_serving(position, cx.now);
+        let replica = &self.durable.replicas[&position];
+        let object = replica.fetch(self.settings.shape, key, cx).to_bytes();
+        let stored = replica.stored_key(key);
+        let reply = Message::ReadB { op, position, is_serving, object };
+        cx.fx.send_after_key(from, reply, stored);
+    }
+
+    /// A replica has answered.
+    pub(super) fn on_read_reply(
+        &mut self,
+        from: Incarnation,
+        (op, position): (u64, Position),
+        is_serving: bool,
+        object: &Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        self.on_reachable(from, op, cx);
+        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
+        let Work::Read { needed, replies, .. } = &mut operation.work else { return };
+        if !is_serving {
+            // What it lacks would count as absent (T15).
+            probe!("causal/not_serving");
+            return;
+        }
+        let Ok(object) = Object::from_bytes(object) else { return };
+        replies.insert(position, object);
+        if replies.len() < *needed {
+            return;
+        }
+        let operation = self.volatile.operations.remove(op).expect("it was just there");
+        let Work::Read { ticket, replies, .. } = operation.work else { return };
+        self.tell(ticket, &operation.key, replies, cx);
+    }
+
+    /// Tells a client what the replies say together.
+    fn tell(
+        &mut self,
+        ticket: Ticket,
+        key: &Bytes,
+        replies: BTreeMap<Position, Object>,
+        cx: &mut Context<'_>,
+    ) {
+        let mut merged = Object::default();
+        replies.values().for_each(|object| merged.merge(object.clone()));
+        if self.settings.read_repair && replies.len() > 1 {
+            self.repair(key, &merged, &replies, cx);
+        }
+        let context = self.settings.tokens.seal(cx.lane, client_key(key), &merged.context);
+        let outcome = Outcome::Causal(Told::Siblings { values: merged.values(), context });
+        let own = self.local(key).and_then(|at| replies.contains_key(&at).then_some(at));
+        match own.and_then(|at| self.durable.replicas.get(&at)) {
+            Some(replica) => cx.fx.answer_after_key(ticket, outcome, replica.stored_key(key)),
+            // It rests on what others hold, and that was durable before they sent it.
+            None => cx.fx.answer_early(ticket, outcome),
+        }
+    }
+
+    /// Sends the merged object to replicas whose answer lacked some of it.
+    fn repair(
+        &mut self,
+        key: &Bytes,
+        merged: &Object,
+        replies: &BTreeMap<Position, Object>,
+        cx: &mut Context<'_>,
+    ) {
+        let object = merged.to_bytes();
+        for (at, host) in self.replicas_of(key) {
+            let is_behind = |reply: &Object| !reply.versions.keys().eq(merged.versions.keys());
+            if !replies.get(&at).is_some_and(is_behind) {
+                continue;
+            }
+            probe!("causal/read_repair");
+            if host == cx.me.node {
+                let Some(replica) = self.durable.replicas.get_mut(&at) else { continue };
+                replica.update(self.settings.shape, key, merged.clone(), &[], cx);
+                replica.flush(cx);
+            } else {
+                let (key, object) = (key.clone(), object.clone());
+                let message =
+                    Message::Replicate { op: 0, from: None, dots: Vec::new(), key, object };
+                cx.fx.send(host, message);
+            }
+        }
+    }
+
+    /// An alarm of an operation: sends again what may be lost, or gives up.
+    pub(super) fn on_alarms(&mut self, cx: &mut Context<'_>) {
+        while let Some(id) = self.volatile.operations.next_due(cx) {
+            let operation = self.volatile.operations.get_mut(id).expect("it has an alarm");
+            if operation.deadline <= cx.now {
+                self.give_up(id, cx);
+                continue;
+            }
+            match &operation.work {
+                Work::Read { .. } => self.ask_replicas(id, cx),
+                Work::Write { .. } => self.replicate_again(id, cx),
+                // The same start of a node does a repeated write once.
+                Work::Forward { .. } => self.forward_on(id, cx),
+            }
+        }
+    }
+
+    fn give_up(&mut self, id: u64, cx: &mut Context<'_>) {
+        let operation = self.volatile.operations.remove(id).expect("it has an alarm");
+        match operation.work {
+            Work::Read { ticket, needed, replies } => {
+                let (reached, needed) = (replies.len() as u8, needed as u8);
+                refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
+            }
+            Work::Write { origin, .. } => self.end_unknown(origin, cx),
+            // A refusal promises nothing, least of all this one.
+            Work::Forward { ticket, .. } => refuse(ticket, Refusal::OutcomeUnknown, cx),
+        }
+    }
+
+    /// Whether a replica's silence about a key says something: it has copied from every peer that
+    /// it can reach.
+    pub(super) fn is_serving(&self, position: Position, _now: Time) -> bool {
+        self.durable.replicas.get(&position).is_some_and(Replica::is_serving)
+    }
+}
+
+/// Refuses a request. A refusal promises nothing, so it leaves at once.
+pub(super) fn refuse(ticket: Ticket, refusal: Refusal, cx: &mut Context<'_>) {
+    cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+}

@@ -1,0 +1,201 @@
+//! Joining: a replica that began with an empty clock copies what its peers have.
+//!
+//! Anti-entropy cannot fill it: its peers have long dropped the dot-key entries of old updates
+//! (T8). So it scans each peer for the keys that both hold. When a scan ends, it has seen all that
+//! the peer had issued when the scan *began*; what came later is in the peer's dot-key map, because
+//! the peer waits for the newcomer from its first question on.
+//!
+//! That is not yet enough for deletes. A key that was deleted is nowhere in a scan; the newcomer
+//! takes over that the delete was seen, but not what it replaced, and a third peer that lags could
+//! give it the old value for good. Hence two things that the paper and its code do not have. A page
+//! says of every key in its interval what the peer knows, also of those it does not list: they are
+//! absent there, with all that its clock has seen in their past. And the clock of each scanned peer
+//! is kept as a **witness**: for keys that both hold, the newcomer knows all that the peer had
+//! seen, so its objects are filled with that too, until its own clock says the same.
+
+use super::keys::{Kind, each_of, hash_of};
+use super::map::{Map, Shape};
+use super::message::{Message, Pair};
+use super::page;
+use super::replica::Replica;
+use super::watch::{PATIENCE, SILENT_MAX, Scan};
+use super::{Causal, Context};
+use crate::dots::clock::Clock;
+use crate::dots::dot::{Actor, Position};
+use crate::dots::object::Object;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::probe;
+use quorate_kernel::time::Time;
+
+impl Replica {
+    /// Whether this replica has all that a position's actor had before it knew of this one.
+    pub fn has_copied(&self, map: &Map, peer: Position) -> bool {
+        if self.record.is_joined {
+            return true;
+        }
+        let finished = self.record.finished.get(&peer).copied();
+        finished.is_some() && finished == self.head(map, peer)
+    }
+
+    /// Whether its silence about a key says something: it has copied from every peer that answers.
+    pub fn is_serving(&self) -> bool {
+        let is_silent = |scan: &Scan| scan.silent >= SILENT_MAX;
+        let scans = &self.rounds.scans;
+        self.record.is_joined || (!scans.is_empty() && scans.values().all(is_silent))
+    }
+
+    /// Notes that it has joined, if every peer was copied from.
+    fn conclude_join(&mut self, map: &Map, shape: Shape, cx: &mut Context<'_>) {
+        if !self.record.is_joined && shape.peers(self.position()).all(|at| self.has_copied(map, at))
+        {
+            probe!("causal/joined");
+            self.record.is_joined = true;
+            self.record.finished.clear();
+            self.persist(cx);
+        }
+    }
+
+    /// The keys with an object in an interval, `to` exclusive and open if empty.
+    fn keys_between(&self, from: &[u8], to: &[u8], last: u64, cx: &Context<'_>) -> Vec<Bytes> {
+        let mut keys = Vec::new();
+        each_of(cx.table, self.actor().birth, Kind::Object, from, &mut |key, _| {
+            let is_inside = (to.is_empty() || key < to) && hash_of(key) <= last;
+            if is_inside {
+                keys.push(Bytes::copy_from_slice(key));
+            }
+            is_inside
+        });
+        keys
+    }
+}
+
+impl Causal {
+    /// Begins scans, or asks again what was not answered.
+    pub(super) fn scan_on(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
+        let shape = self.settings.shape;
+        let Some(replica) = self.durable.replicas.get_mut(&at) else { return };
+        if replica.record.is_joined {
+            return;
+        }
+        for peer in shape.peers(at) {
+            if replica.has_copied(map, peer) {
+                replica.rounds.scans.remove(&peer);
+                continue;
+            }
+            let first = first_key(shape, at, peer);
+            let scan = replica.rounds.scans.entry(peer).or_insert(Scan {
+                actor: None,
+                step: 0,
+                from: first,
+                clock: None,
+                asked_at: Time(0),
+                silent: 0,
+            });
+            let is_first = scan.step == 0;
+            if is_first || cx.now >= scan.asked_at + PATIENCE {
+                if !is_first {
+                    scan.silent += 1;
+                }
+                scan.step += 1;
+                scan.asked_at = cx.now;
+                let pair = Pair { from: replica.record.actor, to: peer, map: map.version };
+                let message = Message::ScanA { pair, step: scan.step, key: scan.from.clone() };
+                let host = map.place(peer).expect("peers are positions").host;
+                cx.fx.send(host, message);
+            }
+        }
+        replica.conclude_join(map, shape, cx);
+    }
+
+    /// A page of a scan has come.
+    pub(super) fn on_scan_reply(
+        &mut self,
+        from: Incarnation,
+        (pair, to): (Pair, Actor),
+        step: u64,
+        (clock, page, next): (&Clock, Bytes, Bytes),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(at) = self.greet(from, pair, cx) else { return };
+        let shape = self.settings.shape;
+        let Some(map) = self.durable.map.clone() else { return };
+        let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
+        let peer = pair.from;
+        let scan = replica.rounds.scans.get_mut(&peer.position);
+        let Some(scan) = scan.filter(|scan| scan.step == step && replica.record.actor == to) else {
+            return replica.flush(cx);
+        };
+        if scan.actor.is_some_and(|scanned| scanned != peer) {
+            // Another actor holds the position now: all anew.
+            probe!("causal/scan_anew");
+            replica.rounds.scans.remove(&peer.position);
+            return replica.flush(cx);
+        }
+        let Ok(entries) = page::read(page) else { return replica.flush(cx) };
+        scan.actor = Some(peer);
+        scan.silent = 0;
+        let begun = scan.clock.get_or_insert_with(|| clock.clone()).clone();
+        let begin = core::mem::replace(&mut scan.from, next.clone());
+        replica.know(shape, clock);
+        let mut unlisted: BTreeSet<Bytes> = BTreeSet::new();
+        let last = *shape.hashes(&shape.shared(at, peer.position)).end();
+        unlisted.extend(replica.keys_between(&begin, &next, last, cx));
+        for page::Entry { key, object, dots } in entries {
+            unlisted.remove(&key);
+            copy(replica, shape, &key, (object, clock), &dots, cx);
+        }
+        for key in unlisted {
+            probe!("causal/absent_at_peer");
+            copy(replica, shape, &key, (Object::default(), clock), &[], cx);
+        }
+        if next.is_empty() {
+            finish(replica, peer, &begun, cx);
+            replica.conclude_join(&map, shape, cx);
+        } else if let Some(scan) = replica.rounds.scans.get_mut(&peer.position) {
+            scan.step += 1;
+            scan.asked_at = cx.now;
+            let pair = Pair { from: replica.record.actor, to: peer.position, map: map.version };
+            cx.fx.send(from, Message::ScanA { pair, step: scan.step, key: next });
+        }
+        replica.flush(cx);
+    }
+}
+
+/// The first key that two positions both hold.
+pub(super) fn first_key(shape: Shape, one: Position, other: Position) -> Bytes {
+    let hashes = shape.hashes(&shape.shared(one, other));
+    Bytes::copy_from_slice(&hashes.start().to_be_bytes())
+}
+
+/// Takes in what a scanned peer knows of a key.
+fn copy(
+    replica: &mut Replica,
+    shape: Shape,
+    key: &Bytes,
+    (mut object, clock): (Object, &Clock),
+    dots: &[crate::dots::dot::Dot],
+    cx: &mut Context<'_>,
+) {
+    let replicas = shape.replicas_of(shape.home(hash_of(key)));
+    if replicas.contains(&replica.position().0) {
+        object.fill(clock, |actor| replicas.contains(&actor.position.0));
+        replica.update(shape, key, object, dots, cx);
+    }
+}
+
+/// A peer was scanned to the end: all that it had issued when the scan began is seen, and what it
+/// had seen then is kept.
+fn finish(replica: &mut Replica, peer: Actor, begun: &Clock, cx: &mut Context<'_>) {
+    replica.rounds.scans.remove(&peer.position);
+    if let Some(entry) = begun.get(peer).cloned() {
+        replica.touch(peer).merge(&entry);
+    }
+    let seen = begun.iter().map(|(actor, entry)| (actor, entry.filled()));
+    let witness: Vec<_> = seen.filter(|(_, counter)| *counter > 0).collect();
+    replica.record.witnesses.insert(peer.position, witness);
+    replica.record.finished.insert(peer.position, peer);
+    replica.persist(cx);
+}

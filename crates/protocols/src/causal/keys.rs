@@ -1,0 +1,187 @@
+//! What the engine keeps in the store.
+//!
+//! | class | key | value | written by | may be dropped |
+//! |---|---|---|---|---|
+//! | state | `map` | postcard of the newest [`Map`](super::map::Map) | its arrival | never |
+//! | state | `birth` | postcard of the highest birth used | a new replica | never |
+//! | state | `replica`, birth (4) | postcard of [`Record`](super::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
+//! | state | `garbage`, birth (4) | empty | a replica is given up | when nothing of it is left |
+//! | data | birth (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object), stripped | every update | when it is empty |
+//! | data | birth (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry) | whatever it has seen | with the replica |
+//! | data | birth (4), `d`, actor, counter (8) | hash (8), key | an update seen for the first time | when every replica of the key has seen it |
+//! | data | birth (4), `n`, hash (8), key | empty | an object stored with a context | when the context is empty |
+//!
+//! Integers are big-endian. The clock is data, not state: it must never be ahead of the objects
+//! (T4), so both are in one batch and are lost together. What must survive is that no dot is used
+//! twice: births are state, and so is the counter up to which a replica may issue dots. Each
+//! replica has its part of the store, named by its birth, so what an earlier one left behind is
+//! never taken for data of a later one. On the wire a key is its hash and the client's key.
+
+use super::map::Map;
+use crate::dots::dot::Actor;
+use alloc::vec::Vec;
+use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::error::WireError;
+use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::process::Table;
+use quorate_kernel::storage::Class;
+use serde::{Serialize, de::DeserializeOwned};
+use xxhash_rust::xxh3::xxh3_64;
+
+const VERSION: u8 = 1;
+const HASH_BYTES: usize = 8;
+
+/// The four kinds of data of a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Clock = b'c',
+    DotKey = b'd',
+    Unstripped = b'n',
+    Object = b'o',
+}
+
+/// The wire form of a client's key.
+pub(super) fn data_key(key: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(HASH_BYTES + key.len());
+    bytes.put_u64(hash_of_key(key));
+    bytes.put_slice(key);
+    bytes.freeze()
+}
+
+/// The hash of a client's key: what its home follows from.
+#[must_use]
+pub fn hash_of_key(key: &[u8]) -> u64 {
+    xxh3_64(key)
+}
+
+/// The hash of a wire key.
+pub(super) fn hash_of(data_key: &[u8]) -> u64 {
+    u64::from_be_bytes(*data_key.first_chunk().expect("a wire key begins with its hash"))
+}
+
+/// The client's key of a wire key.
+pub(super) fn client_key(data_key: &[u8]) -> &[u8] {
+    &data_key[HASH_BYTES..]
+}
+
+/// Checks a wire key that came from a peer.
+pub(super) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
+    let Some((hash, rest)) = key.split_first_chunk::<HASH_BYTES>() else {
+        return Err(WireError::Truncated { what: "key" });
+    };
+    if rest.len() > KEY_BYTES_MAX {
+        let (length, limit) = (rest.len() as u64, KEY_BYTES_MAX as u64);
+        return Err(WireError::TooLong { what: "key", length, limit });
+    }
+    match u64::from_be_bytes(*hash) == xxh3_64(rest) {
+        true => Ok(()),
+        false => Err(WireError::Malformed { what: "key with a hash that is not its own" }),
+    }
+}
+
+/// Where something of a replica stands.
+pub(super) fn stored(birth: u32, kind: Kind, rest: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(5 + rest.len());
+    bytes.put_u32(birth);
+    bytes.put_u8(kind as u8);
+    bytes.put_slice(rest);
+    bytes.freeze()
+}
+
+/// Where an actor's entry of the clock stands, and the beginning of its dot-key entries.
+pub(super) fn actor_key(actor: Actor) -> Vec<u8> {
+    postcard::to_allocvec(&actor).expect("plain data always serializes")
+}
+
+/// The actor that such a key begins with, and what follows it.
+pub(super) fn actor_of(key: &[u8]) -> (Actor, &[u8]) {
+    postcard::take_from_bytes(key).expect("the store returns the keys that were put into it")
+}
+
+/// Calls `each` with everything of one kind of a replica whose key is not below `from`, until it
+/// returns false.
+pub(super) fn each_of(
+    table: &dyn Table,
+    birth: u32,
+    kind: Kind,
+    from: &[u8],
+    each: &mut dyn FnMut(&[u8], &Bytes) -> bool,
+) {
+    let prefix = stored(birth, kind, &[]);
+    table.scan(Class::Data, &stored(birth, kind, from), &mut |key, value| {
+        key.strip_prefix(&prefix[..]).is_some_and(|rest| each(rest, value))
+    });
+}
+
+/// Where a replica's record stands.
+pub(super) fn replica_key(birth: u32) -> Bytes {
+    named(b"replica", birth)
+}
+
+/// Where it stands that a replica was given up.
+pub(super) fn garbage_key(birth: u32) -> Bytes {
+    named(b"garbage", birth)
+}
+
+fn named(name: &[u8], birth: u32) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(name.len() + 4);
+    bytes.put_slice(name);
+    bytes.put_u32(birth);
+    bytes.freeze()
+}
+
+/// The births that state keys of this name carry, with their values.
+pub(super) fn each_named(table: &dyn Table, name: &[u8]) -> Vec<(u32, Bytes)> {
+    let mut found = Vec::new();
+    table.scan(Class::State, name, &mut |key, value| {
+        let birth = key.strip_prefix(name).and_then(|rest| rest.first_chunk());
+        found.extend(birth.map(|birth| (u32::from_be_bytes(*birth), value.clone())));
+        birth.is_some()
+    });
+    found
+}
+
+/// The bytes of a state value.
+pub(super) fn state_bytes<T: Serialize>(value: &T) -> Bytes {
+    let mut out = Vec::from([VERSION]);
+    out.extend(postcard::to_allocvec(value).expect("plain data always serializes"));
+    out.into()
+}
+
+/// A state value from its bytes.
+pub(super) fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    let (version, rest) = bytes.split_first().expect("a state value has a version");
+    assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
+    postcard::from_bytes(rest).expect("the store returns the state that was put into it")
+}
+
+/// Where the map stands.
+pub(super) const MAP: Bytes = Bytes::from_static(b"map");
+/// Where the highest birth stands.
+pub(super) const BIRTH: Bytes = Bytes::from_static(b"birth");
+
+/// The stored map.
+pub(super) fn stored_map(table: &dyn Table) -> Option<Map> {
+    table.get(Class::State, &MAP).map(|bytes| state_value(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dots::dot::Position;
+    use quorate_kernel::ids::NodeId;
+
+    #[test]
+    fn keys_are_read_back_and_replicas_kept_apart() {
+        let key = data_key(b"k");
+        assert!(is_data_key(&key).is_ok() && is_data_key(b"short").is_err());
+        assert!(is_data_key(&[0, 0, 0, 0, 0, 0, 0, 9, b'k']).is_err());
+        assert_eq!((client_key(&key), hash_of(&key)), (&b"k"[..], xxh3_64(b"k")));
+        assert!(stored(1, Kind::Object, &key) < stored(2, Kind::Clock, &[]));
+        let actor = Actor { position: Position(300), since: 9, birth: 2, node: NodeId(1 << 60) };
+        let mut bytes = actor_key(actor);
+        bytes.push(7);
+        assert_eq!(actor_of(&bytes), (actor, &[7][..]));
+    }
+}

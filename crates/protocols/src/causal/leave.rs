@@ -1,0 +1,188 @@
+//! Leaving: a replica whose position was given to another host.
+//!
+//! It may have served for long without hearing of that, and may be the only one that has what it
+//! acknowledged then. What others may lack is exactly what its dot-key map names. It sends each
+//! such key to one replica that holds it now, until that is acknowledged; then it tells the hosts
+//! of its peers that it says nothing more. Only after that may they close it ([`super::retire`]).
+//! If
+//! the map says that its host is gone for good there is nothing to hand over: nobody takes it.
+
+use super::keys::{garbage_key, replica_key};
+use super::map::{Map, Shape};
+use super::message::Message;
+use super::replica::Replica;
+use super::watch::PATIENCE;
+use super::{Causal, Context};
+use crate::dots::dot::{Actor, Dot, Position};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::probe;
+use quorate_kernel::time::Time;
+
+/// How many keys one leaving replica has in flight.
+const HANDED_OVER_MAX: usize = 64;
+
+/// How many dots of one key are handed over at a time: they stand in the head of a message.
+const DOTS_MAX: usize = 1024;
+
+/// What was sent and is not acknowledged.
+#[derive(Debug)]
+struct Handed {
+    key: Bytes,
+    dots: Vec<Dot>,
+    sent_at: Time,
+}
+
+/// A replica that leaves.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    pub replica: Replica,
+    handed: BTreeMap<u64, Handed>,
+    /// The hosts that know that it says nothing more.
+    noted: BTreeSet<NodeId>,
+    told_at: Option<Time>,
+}
+
+impl Leaving {
+    pub fn new(replica: Replica) -> Leaving {
+        let (handed, noted) = (BTreeMap::new(), BTreeSet::new());
+        Leaving { replica, handed, noted, told_at: None }
+    }
+
+    /// The hosts that must know when it says nothing more.
+    fn listeners(&self, map: &Map, shape: Shape) -> BTreeSet<NodeId> {
+        let at = self.replica.position();
+        let near = shape.peers(at).chain([at]);
+        near.filter_map(|at| map.place(at)).map(|place| place.host).collect()
+    }
+}
+
+impl Causal {
+    /// A replica's position has another host.
+    pub(super) fn leave(&mut self, mut replica: Replica, cx: &mut Context<'_>) {
+        replica.record.is_leaving = true;
+        replica.persist(cx);
+        self.durable.leaving.push(Leaving::new(replica));
+    }
+
+    /// Goes on with all that leave.
+    pub(super) fn hand_over(&mut self, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.clone() else { return };
+        let mut leaving = core::mem::take(&mut self.durable.leaving);
+        for one in &mut leaving {
+            if !one.replica.dot_keys.is_empty() {
+                self.hand_over_some(one, cx);
+            } else if one.told_at.is_none_or(|at| cx.now >= at + PATIENCE) {
+                one.told_at = Some(cx.now);
+                let actor = one.replica.actor();
+                for host in one.listeners(&map, self.settings.shape) {
+                    if !one.noted.contains(&host) {
+                        cx.fx.send(host, Message::LeftA { actor });
+                    }
+                }
+            }
+        }
+        self.durable.leaving = leaving;
+        self.let_go(cx);
+    }
+
+    fn hand_over_some(&mut self, one: &mut Leaving, cx: &mut Context<'_>) {
+        one.handed.retain(|_, handed| cx.now < handed.sent_at + PATIENCE);
+        let in_flight: BTreeSet<Bytes> =
+            one.handed.values().map(|handed| handed.key.clone()).collect();
+        let room = HANDED_OVER_MAX.saturating_sub(in_flight.len());
+        let keys = one.replica.dot_keys.keys_from(&[]);
+        let next: Vec<Bytes> =
+            keys.filter(|key| !in_flight.contains(*key)).take(room).cloned().collect();
+        for key in next {
+            let replicas = self.replicas_of(&key);
+            let Some((_, host)) = replicas.get(cx.rng.below(replicas.len() as u64) as usize) else {
+                continue;
+            };
+            let object = one.replica.fetch(self.settings.shape, &key, cx).to_bytes();
+            let mut dots = one.replica.dot_keys.of(&key);
+            // The rest follows when these are acknowledged.
+            dots.truncate(DOTS_MAX);
+            let op = self.volatile.operations.number();
+            let from = Some(one.replica.actor());
+            let handed = Handed { key: key.clone(), dots: dots.clone(), sent_at: cx.now };
+            one.handed.insert(op, handed);
+            cx.fx.send(*host, Message::Replicate { op, from, dots, key, object });
+        }
+    }
+
+    /// A replica holds what was handed over.
+    pub(super) fn on_handed_over(&mut self, op: u64, cx: &mut Context<'_>) {
+        for one in &mut self.durable.leaving {
+            if let Some(handed) = one.handed.remove(&op) {
+                probe!("causal/handed_over");
+                for dot in handed.dots {
+                    one.replica.drop_dot(dot, cx);
+                }
+            }
+        }
+    }
+
+    /// A host tells that one of its former actors says nothing more.
+    pub(super) fn on_left(&mut self, from: Incarnation, actor: Actor, cx: &mut Context<'_>) {
+        if actor.node != from.node {
+            return;
+        }
+        let shape = self.settings.shape;
+        let is_near = |at: Position| at == actor.position || shape.are_peers(at, actor.position);
+        for (at, replica) in &mut self.durable.replicas {
+            if is_near(*at) {
+                replica.touch(actor).left = true;
+                replica.flush(cx);
+            }
+        }
+        cx.fx.send(from, Message::LeftB { actor });
+    }
+
+    /// A host has noted it.
+    pub(super) fn on_left_noted(&mut self, host: NodeId, actor: Actor, cx: &mut Context<'_>) {
+        for one in &mut self.durable.leaving {
+            if one.replica.actor() == actor {
+                one.noted.insert(host);
+            }
+        }
+        self.let_go(cx);
+    }
+
+    /// Gives up what has nothing left to hand over and was noted by everybody. Who that is may
+    /// change with the map, so it is looked at now and then, too.
+    fn let_go(&mut self, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.clone() else { return };
+        let shape = self.settings.shape;
+        let is_over = |one: &Leaving| {
+            let has_handed_over = one.replica.dot_keys.is_empty() && one.told_at.is_some();
+            has_handed_over && one.listeners(&map, shape).is_subset(&one.noted)
+        };
+        let leaving = core::mem::take(&mut self.durable.leaving);
+        let (over, left): (Vec<_>, Vec<_>) = leaving.into_iter().partition(is_over);
+        self.durable.leaving = left;
+        for one in over {
+            probe!("causal/left");
+            self.discard(one.replica.actor().birth, cx);
+        }
+    }
+
+    /// A replica is given up; its data is swept away bit by bit.
+    pub(super) fn discard(&mut self, birth: u32, cx: &mut Context<'_>) {
+        self.durable.garbage.insert(birth);
+        cx.fx.put_state(garbage_key(birth), Bytes::new());
+        cx.fx.delete_state(replica_key(birth));
+    }
+
+    /// Gives up what leaves if its host is gone for good by the map.
+    pub(super) fn leave_nothing(&mut self, map: &Map, cx: &mut Context<'_>) {
+        if map.is_gone(cx.me.node) {
+            for one in core::mem::take(&mut self.durable.leaving) {
+                probe!("causal/gone_and_back");
+                self.discard(one.replica.actor().birth, cx);
+            }
+        }
+    }
+}

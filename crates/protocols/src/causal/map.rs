@@ -1,0 +1,197 @@
+//! Which positions hold which keys, for ever, and which host holds each position, for now.
+//!
+//! A keyspace has a fixed number of **positions**. The space of hashes is cut into as many equal
+//! parts, the **homes**, and a home's replicas are the `replicas` positions from its own on; the
+//! last homes share the last positions, so nothing wraps around and any hosts in turn, three or
+//! more for three replicas, give every key distinct ones. Which keys a position holds never
+//! changes: a clock that was used for other keys would make new ones look deleted (T3). What
+//! changes is the **map** from positions to hosts. A catalog decides its versions; the engine only
+//! takes them.
+
+use crate::dots::dot::Position;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX};
+use serde::{Deserialize, Serialize};
+
+/// How many positions a keyspace has unless it says otherwise.
+pub const POSITIONS_DEFAULT: u16 = 64;
+
+/// What never changes of a keyspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How many positions.
+    pub positions: u16,
+    /// How many of them hold each key.
+    pub replicas: u16,
+}
+
+impl Shape {
+    /// A shape; 1 to 7 replicas, and at least as many positions.
+    #[must_use]
+    pub fn new(positions: u16, replicas: u16) -> Shape {
+        assert!(usize::from(positions) <= POSITIONS_MAX, "at most 1024 positions");
+        assert!((1..=GROUP_MEMBERS_MAX as u16).contains(&replicas), "1 to 7 replicas");
+        assert!(replicas <= positions, "each replica of a key is at a position of its own");
+        Shape { positions, replicas }
+    }
+
+    /// The home of a hash.
+    #[must_use]
+    pub fn home(&self, hash: u64) -> u16 {
+        ((u128::from(hash) * u128::from(self.positions)) >> 64) as u16
+    }
+
+    /// The hashes of these homes.
+    #[must_use]
+    pub fn hashes(&self, homes: &RangeInclusive<u16>) -> RangeInclusive<u64> {
+        let first_of = |home: u16| (u128::from(home) << 64).div_ceil(u128::from(self.positions));
+        let end = first_of(homes.end() + 1) - 1;
+        first_of(*homes.start()) as u64..=end as u64
+    }
+
+    /// The positions that hold a home's keys.
+    #[must_use]
+    pub fn replicas_of(&self, home: u16) -> RangeInclusive<u16> {
+        let first = home.min(self.positions - self.replicas);
+        first..=first + self.replicas - 1
+    }
+
+    /// Whether a position holds a home's keys.
+    #[must_use]
+    pub fn holds(&self, position: Position, home: u16) -> bool {
+        self.replicas_of(home).contains(&position.0)
+    }
+
+    /// The homes whose keys a position holds.
+    #[must_use]
+    pub fn homes(&self, position: Position) -> RangeInclusive<u16> {
+        let first = (position.0 + 1).saturating_sub(self.replicas);
+        let last = if position.0 >= self.positions - self.replicas {
+            self.positions - 1
+        } else {
+            position.0
+        };
+        first..=last
+    }
+
+    /// The homes whose keys two positions both hold; empty if they are no peers.
+    #[must_use]
+    pub fn shared(&self, one: Position, other: Position) -> RangeInclusive<u16> {
+        let (one, other) = (self.homes(one), self.homes(other));
+        *one.start().max(other.start())..=*one.end().min(other.end())
+    }
+
+    /// Whether two positions hold keys in common; a position is no peer of itself.
+    #[must_use]
+    pub fn are_peers(&self, one: Position, other: Position) -> bool {
+        one != other && !self.shared(one, other).is_empty()
+    }
+
+    /// The positions that hold keys in common with this one.
+    pub fn peers(&self, position: Position) -> impl Iterator<Item = Position> + use<> {
+        let shape = *self;
+        let low = position.0.saturating_sub(shape.replicas - 1);
+        let high = (position.0 + shape.replicas - 1).min(shape.positions - 1);
+        (low..=high).map(Position).filter(move |peer| shape.are_peers(position, *peer))
+    }
+}
+
+/// Who holds a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The host.
+    pub host: NodeId,
+    /// Since which version of the map.
+    pub since: u64,
+}
+
+/// One version of who holds what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Map {
+    /// Rises by one with each change; the first is 1.
+    pub version: u64,
+    places: Vec<Place>,
+    /// The hosts that held something and are gone for good: nothing is expected of them any more,
+    /// and nothing taken.
+    gone: BTreeSet<NodeId>,
+}
+
+impl Map {
+    /// The first map: these hosts in turn.
+    #[must_use]
+    pub fn first(shape: Shape, hosts: &[NodeId]) -> Map {
+        assert!(hosts.len() >= usize::from(shape.replicas), "each replica is on a host of its own");
+        let place = |position: usize| Place { host: hosts[position % hosts.len()], since: 1 };
+        let places = (0..usize::from(shape.positions)).map(place).collect();
+        Map { version: 1, places, gone: BTreeSet::new() }
+    }
+
+    /// Who holds a position.
+    #[must_use]
+    pub fn place(&self, position: Position) -> Option<Place> {
+        self.places.get(usize::from(position.0)).copied()
+    }
+
+    /// The positions of a host.
+    pub fn positions_of(&self, host: NodeId) -> impl Iterator<Item = Position> + '_ {
+        let places = (0..).zip(&self.places);
+        places.filter(move |(_, place)| place.host == host).map(|(position, _)| Position(position))
+    }
+
+    /// Every host that holds something.
+    #[must_use]
+    pub fn hosts(&self) -> BTreeSet<NodeId> {
+        self.places.iter().map(|place| place.host).collect()
+    }
+
+    /// Whether a host is gone for good.
+    #[must_use]
+    pub fn is_gone(&self, host: NodeId) -> bool {
+        self.gone.contains(&host)
+    }
+
+    /// The next map, with one host in place of another wherever that held something. With `gone`
+    /// the other is gone for good; otherwise it hands over first what it alone may have.
+    #[must_use]
+    pub fn replaced(&self, out: NodeId, into: NodeId, gone: bool) -> Map {
+        let mut next = self.clone();
+        next.version += 1;
+        for place in next.places.iter_mut().filter(|place| place.host == out) {
+            *place = Place { host: into, since: next.version };
+        }
+        if gone {
+            next.gone.insert(out);
+        }
+        next
+    }
+
+    /// The next map, with one position at another host.
+    #[must_use]
+    pub fn moved(&self, position: Position, into: NodeId) -> Map {
+        let mut next = self.clone();
+        next.version += 1;
+        next.places[usize::from(position.0)] = Place { host: into, since: next.version };
+        next
+    }
+
+    /// Whether what was decoded is a map of this shape: every key on distinct hosts.
+    #[must_use]
+    pub fn fits(&self, shape: Shape) -> bool {
+        let hosts_of = |home: u16| -> BTreeSet<NodeId> {
+            let places = self.places[..].iter().enumerate();
+            let meant = shape.replicas_of(home);
+            places
+                .filter(|(position, _)| meant.contains(&(*position as u16)))
+                .map(|(_, place)| place.host)
+                .collect()
+        };
+        self.version > 0
+            && self.places.len() == usize::from(shape.positions)
+            && self.places.iter().all(|place| (1..=self.version).contains(&place.since))
+            && self.places.iter().all(|place| !self.gone.contains(&place.host))
+            && (0..shape.positions).all(|home| hosts_of(home).len() == usize::from(shape.replicas))
+    }
+}

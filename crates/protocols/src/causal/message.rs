@@ -1,0 +1,236 @@
+//! What replicas and coordinators say to each other. New variants are only appended.
+
+use super::map::Map;
+use crate::dots::clock::{Clock, Entry};
+use crate::dots::context::CausalContext;
+use crate::dots::dot::{Actor, Counter, Dot, Position};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::causal::WriteId;
+use quorate_kernel::limits::{CLOCK_RANGES_MAX, PAGE_BYTES_MAX};
+use serde::{Deserialize, Serialize};
+
+/// A clock on the wire.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TellClock(pub Vec<(Actor, Entry)>);
+
+/// How many ranges of isolated counters one message tells in all.
+const RANGES_IN_MESSAGE_MAX: usize = 2048;
+
+impl TellClock {
+    /// A clock as it is told: of a closed actor its highest counter, and of very many isolated
+    /// counters the lower ones. Less than is known is safe to tell.
+    #[must_use]
+    pub fn of(clock: &Clock) -> TellClock {
+        let mut room = RANGES_IN_MESSAGE_MAX;
+        let told = |(actor, entry): (Actor, &Entry)| {
+            let mut told = entry.clone();
+            if told.closed {
+                told.insert_range(1, entry.highest());
+            }
+            told.shorten(room.min(CLOCK_RANGES_MAX));
+            room -= told.above().len();
+            (actor, told)
+        };
+        TellClock(clock.iter().map(told).collect())
+    }
+
+    /// Its bytes. They are a raw tail: a clock that has met many actors does not fit a head.
+    #[must_use]
+    pub(super) fn to_bytes(&self) -> Bytes {
+        postcard::to_allocvec(&self.0).expect("plain data always serializes").into()
+    }
+
+    /// The clock.
+    #[must_use]
+    pub fn clock(self) -> Clock {
+        self.0.into_iter().collect()
+    }
+}
+
+/// A context on the wire.
+pub type TellContext = Vec<(Actor, Counter)>;
+
+/// How a forwarded write ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It is stored as often as asked; what a client may be told to cover it.
+    Stored(TellContext),
+    /// The asked node is no replica of the key. Nothing was changed.
+    NotHere,
+    /// Too much is in hand there. Nothing was changed.
+    Overloaded,
+    /// It is stored once; whether often enough was not known in time.
+    Unknown,
+}
+
+/// Who speaks to whom in an exchange between two replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The sender.
+    pub from: Actor,
+    /// The receiver's position.
+    pub to: Position,
+    /// The version of the sender's map.
+    pub map: u64,
+}
+
+/// One message. `op` names the asker's operation and is echoed; keys begin with their hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// Coordinator of a get to the replicas of a key.
+    ReadA {
+        /// The asker's operation.
+        op: u64,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+    },
+    /// Replica to the coordinator of a get: its filled object, durable. It counts only if the
+    /// replica serves.
+    ReadB {
+        /// Echoed.
+        op: u64,
+        /// Which replica.
+        position: Position,
+        /// Whether the sender has joined, so that what it lacks says something.
+        is_serving: bool,
+        /// The object.
+        #[serde(skip)]
+        object: Bytes,
+    },
+    /// A node that is no replica of the key, to one that is: coordinate this write.
+    WriteA {
+        /// The asker's operation.
+        op: u64,
+        /// Names the write; a repeated one is done once.
+        id: WriteId,
+        /// What it replaces.
+        context: TellContext,
+        /// Whether it has no value.
+        is_delete: bool,
+        /// How long the coordinator may try, in milliseconds.
+        within_ms: u32,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+        /// The value.
+        #[serde(skip)]
+        value: Bytes,
+    },
+    /// Coordinator to the node that forwarded a write.
+    WriteB {
+        /// Echoed.
+        op: u64,
+        /// How it ended.
+        ending: Ending,
+    },
+    /// Coordinator to the other replicas of a key, once its own copy is durable: take in this
+    /// filled object. Also from a replica that hands over, and to replicas that a get found behind.
+    Replicate {
+        /// To be acknowledged under this number; 0 if not.
+        op: u64,
+        /// Who sends it, if it is a replica.
+        from: Option<Actor>,
+        /// The updates that it tells beside its versions: a delete has none.
+        dots: Vec<Dot>,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+        /// The object.
+        #[serde(skip)]
+        object: Bytes,
+    },
+    /// Replica to the sender of `Replicate`: it is taken in, durably.
+    Replicated {
+        /// Echoed.
+        op: u64,
+        /// Which replica.
+        position: Position,
+    },
+    /// Anti-entropy, the question: this is what I have seen (DottedDB Alg. 3, `sync_clock`).
+    SyncA {
+        /// Who asks whom.
+        pair: Pair,
+        /// The asker's clock.
+        #[serde(skip)]
+        clock: TellClock,
+    },
+    /// Anti-entropy, the answer (`sync_repair`): what the receiver has not seen of the keys that
+    /// both hold, and the clock of the same moment.
+    SyncB {
+        /// Who answers whom.
+        pair: Pair,
+        /// Which replica it is for.
+        to: Actor,
+        /// The sender's clock.
+        #[serde(skip)]
+        clock: TellClock,
+        /// Whether the sender has joined.
+        is_joined: bool,
+        /// Whether nothing was left out: only then the receiver has seen all the sender issued.
+        is_complete: bool,
+        /// Whether the sender wants the same from the receiver.
+        wants: bool,
+        /// The objects, stripped.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// A replica that joins, to each of its peers: list what we both hold, from this key on.
+    ScanA {
+        /// Who asks whom.
+        pair: Pair,
+        /// Which question of this scan it is.
+        step: u64,
+        /// The key to begin at; empty for the first.
+        #[serde(skip)]
+        key: Bytes,
+    },
+    /// Peer to a replica that joins: all keys from the asked one up to `next` that both hold and
+    /// that have an object or an update which somebody may lack; others are absent at the sender.
+    ScanB {
+        /// Who answers whom.
+        pair: Pair,
+        /// Which replica it is for.
+        to: Actor,
+        /// Echoed.
+        step: u64,
+        /// The sender's clock.
+        #[serde(skip)]
+        clock: TellClock,
+        /// The objects, stripped.
+        #[serde(skip)]
+        page: Bytes,
+        /// The key to continue at; empty at the end.
+        next: Vec<u8>,
+    },
+    /// To a node that has shown a newer map: tell it.
+    MapA {
+        /// The asker's version.
+        version: u64,
+    },
+    /// The newest map that the sender knows, to a node that has shown an older one.
+    MapB {
+        /// The map.
+        map: Map,
+    },
+    /// A host that gave a position up, to the hosts of its peers: it has handed over all it had,
+    /// and says nothing more as this actor.
+    LeftA {
+        /// Which actor.
+        actor: Actor,
+    },
+    /// It is noted, durably.
+    LeftB {
+        /// Echoed.
+        actor: Actor,
+    },
+}
+
+/// How many bytes of objects a page holds before it is closed; the last object may exceed it.
+pub(super) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
+
+/// A context as it is told.
+pub(super) fn tell(context: &CausalContext) -> TellContext {
+    context.iter().collect()
+}

@@ -1,0 +1,190 @@
+//! Engine `causal`: always writable; concurrent values are kept, never lost, never invented.
+//!
+//! From R. Gonçalves, P. S. Almeida, C. Baquero, V. Fonte, "DottedDB: Anti-Entropy without Merkle
+//! Trees, Deletes without Tombstones" (SRDS 2017), called DottedDB below.
+//!
+//! # Promise
+//! A get returns all values that nobody has replaced, as far as the replicas asked know, and a
+//! context. A put or delete replaces exactly what its context covers: what its client has seen. So
+//! writes that have not seen each other are kept side by side. Any one replica that can be reached
+//! is enough (`r = w = 1`). A write is acknowledged when `w` replicas hold it as durably as the
+//! keyspace promises; replicas that can reach each other become equal within a few sync intervals.
+//! When all know of a delete nothing is left of the key. A timed-out write may have taken effect.
+//!
+//! # Roles
+//! A keyspace has a fixed number of **positions**; a **map** says which host holds each, and each
+//! key is at `replicas` of them for ever ([`map`]). A **replica** is a position's data on a host,
+//! with a clock of its own ([`replica`]); its **actor** names it, and names it never again once its
+//! data was lost. **Coordinator** of a get: any node; of a put: a replica, because only what has
+//! the data may issue the dot (T12). **Joining**: a replica that began empty and copies from all
+//! its peers. **Leaving**: one whose position another host has now; it hands over what nobody else
+//! may have.
+//!
+//! ```text
+//! get   coordinator ── ReadA ─────────▶ replicas     none if it is one itself and r = 1
+//!                   ◀── ReadB(object) ─              the first r are merged
+//! put   node        ── WriteA ────────▶ replica      only if the node is none itself
+//!       coordinator: fetch, discard the context, add the dot, store
+//!                   ── Replicate ─────▶ others       none if replicate_on_write is off and w = 1
+//!                   ◀── Replicated ────              only asked for if w > 1
+//! sync  replica     ── SyncA(clock) ──▶ peer         every interval one peer, in shuffled rounds
+//!                   ◀── SyncB(objects, clock) ──     what the asker lacks
+//!                   ── SyncB(objects, clock) ──▶     what the peer lacks
+//! join  replica     ── ScanA ─────────▶ each peer    page by page
+//!                   ◀── ScanB(objects, clock) ──
+//! leave replica     ── Replicate ─────▶ a replica    each key that has entries in the dot-key map
+//!                   ── LeftA ─────────▶ peers' hosts it says nothing more
+//!                   ◀── LeftB ─────────
+//! start node        ── MapA ──────────▶ itself       when all that the start wrote is durable
+//! map   node        ── MapA ──────────▶ node         who sees a newer version asks for it
+//!                   ◀── MapB ──────────
+//! ```
+//!
+//! # Invariants
+//! - A replica's own entry has no gaps, its base is the last counter issued, and no counter is
+//!   issued twice (D1; `reserved`, and births).
+//! - A clock never says "seen" of an update of a key that the replica holds unless the stored
+//!   object has it as a version or covers it (D2; T3, T4, T8, T20).
+//! - An entry of the dot-key map goes only when every replica of the key has seen the dot (D3).
+//! - A dot never carries two values (D4, asserted in `merge`).
+//! - A version goes only if a context covers it that a client got with it (D5).
+//! - What is shown, sent or acknowledged is durable first. Contexts are counters that may rest on
+//!   other keys' unsynced updates; counters above `reserved` are never shown, so that is safe.
+//! - Object, clock entry and dot-key entry are in one batch and of one class (T4).
+//!
+//! # Departures from the paper
+//! - A put discards what the client's context covers first, and adds its dot afterwards; printed
+//!   it is the other way round, which loses siblings (T1).
+//! - Filling takes in every actor that is, or ever was, at a replica position of the key (T2).
+//! - Positions are fixed and no ring: a replica's keys never change (T3).
+//! - A delete stores no version; dots travel beside objects (T6).
+//! - Rows of the watermark are what peers tell of themselves, and an entry of the dot-key map waits
+//!   for the replicas of its key only ([`crate::dots::watermark`], T7).
+//! - Exchanges go both ways, in shuffled rounds, and concern former actors too (T5).
+//! - An actor that is gone for good is closed when all its peers have told all ([`retire`]).
+//! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8).
+//!
+//! # Known limits
+//! A catalog must wait until a newcomer has joined before it gives away another position with the
+//! same keys. Scans are not served yet. Closed actors stay in clocks, and in the contexts of their
+//! positions (some 20 bytes each). The dot-key map grows while a replica is away. A replica that is
+//! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
+//! repeated write is done once by one coordinator; a client that repeats it at another one, without
+//! a write id, makes a sibling (T13).
+
+pub(crate) mod codec;
+pub(crate) mod coordinate;
+pub mod engine;
+pub(crate) mod forward;
+pub(crate) mod get;
+pub(crate) mod join;
+pub mod keys;
+pub(crate) mod leave;
+pub mod map;
+pub mod message;
+pub(crate) mod moves;
+pub(crate) mod operations;
+pub(crate) mod page;
+pub(crate) mod recover;
+pub mod replica;
+pub(crate) mod retire;
+pub(crate) mod scan;
+pub(crate) mod state;
+pub(crate) mod strip;
+pub(crate) mod sync;
+#[cfg(test)]
+mod tests;
+pub mod timer;
+pub mod token;
+pub(crate) mod watch;
+
+use alloc::boxed::Box;
+use map::{Map, Shape};
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::lane::{Hosted, Lane};
+use quorate_kernel::process;
+use quorate_kernel::time::Span;
+use token::Tokens;
+
+/// What a keyspace of this engine is set to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many positions and replicas; never changes.
+    pub shape: Shape,
+    /// The map the keyspace was born with; none on a host that joined later.
+    pub first_map: Option<Map>,
+    /// How many replicas answer a get that does not say.
+    pub r: u8,
+    /// How many replicas hold a write before it is acknowledged.
+    pub w: u8,
+    /// Between two exchanges that a replica begins.
+    pub sync_interval: Span,
+    /// Between two passes over objects that have a context.
+    pub strip_interval: Span,
+    /// Whether a write is sent to the other replicas at once, or is left to anti-entropy; then `w`
+    /// must be 1.
+    pub replicate_on_write: bool,
+    /// Whether a get sends what it merged to replicas that were behind.
+    pub read_repair: bool,
+    /// From how many siblings of a key on it is counted; nothing is refused or dropped.
+    pub siblings_warn: usize,
+    /// The longest value in bytes.
+    pub value_bytes_max: usize,
+    /// Makes and reads the contexts that clients carry.
+    pub tokens: Tokens,
+}
+
+impl Settings {
+    /// What is usual, for a shape and a cluster's tokens.
+    #[must_use]
+    pub fn usual(shape: Shape, first_map: Option<Map>, tokens: Tokens) -> Settings {
+        Settings {
+            shape,
+            first_map,
+            r: 1,
+            w: 1,
+            sync_interval: Span::millis(100),
+            strip_interval: Span::secs(1),
+            replicate_on_write: true,
+            read_repair: false,
+            siblings_warn: 16,
+            value_bytes_max: quorate_kernel::limits::VALUE_BYTES_DEFAULT,
+            tokens,
+        }
+    }
+
+    /// What contradicts itself, if anything does.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        let replicas = self.shape.replicas;
+        if !(1..=replicas).contains(&u16::from(self.r)) {
+            Some("r must be 1 to the number of replicas")
+        } else if !(1..=replicas).contains(&u16::from(self.w)) {
+            Some("w must be 1 to the number of replicas")
+        } else if !self.replicate_on_write && self.w > 1 {
+            Some("without replication on write only one copy can be acknowledged")
+        } else if self.first_map.as_ref().is_some_and(|map| !map.fits(self.shape)) {
+            Some("the map is not of this shape")
+        } else {
+            None
+        }
+    }
+}
+
+/// The replicas and the coordinator of one keyspace on one node.
+#[derive(Debug)]
+pub struct Causal {
+    settings: Settings,
+    /// Who this node is, once it has started.
+    me: Option<Incarnation>,
+    durable: state::Durable,
+    volatile: state::Volatile,
+}
+
+type Context<'a> = process::Context<'a, Causal>;
+
+/// The lane of a keyspace of this engine.
+#[must_use]
+pub fn lane(settings: Settings) -> Box<dyn Lane> {
+    Box::new(Hosted::new(Causal::new(settings)))
+}

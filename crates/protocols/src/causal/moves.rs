@@ -1,0 +1,112 @@
+//! Newer maps: positions that this host holds from now on, and those that it held.
+//!
+//! The engine decides nothing here. A catalog gives out the versions, and nodes pass the newest on;
+//! one that is cut off serves from the map it has.
+
+use super::get::refuse;
+use super::keys::{BIRTH, MAP, state_bytes};
+use super::map::Map;
+use super::message::Message;
+use super::replica::{Record, Replica};
+use super::{Causal, Context};
+use crate::dots::dot::{Actor, Position};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::probe;
+
+impl Causal {
+    /// A catalog tells which host holds what.
+    pub(super) fn on_placed(&mut self, ticket: Ticket, map: &[u8], cx: &mut Context<'_>) {
+        match postcard::from_bytes::<Map>(map) {
+            Ok(map) if map.fits(self.settings.shape) => {
+                self.take_map(map, cx);
+                cx.fx.answer(ticket, Outcome::Noted);
+            }
+            _ => {
+                let why = "the map is not one of this keyspace's positions".into();
+                refuse(ticket, Refusal::Membership { why }, cx);
+            }
+        }
+    }
+
+    /// A node with an older map asks for this one's.
+    pub(super) fn on_map_asked(&mut self, from: Incarnation, version: u64, cx: &mut Context<'_>) {
+        if from == cx.me {
+            // Asked at the start, after all that the start wrote.
+            self.volatile.is_settled = true;
+            return;
+        }
+        if let Some(map) = self.durable.map.as_ref().filter(|map| map.version > version) {
+            cx.fx.send(from, Message::MapB { map: map.clone() });
+        }
+    }
+
+    /// Tells the map to a node that took this one for a replica of a key: one of the two has an
+    /// older map.
+    pub(super) fn tell_map(&mut self, to: Incarnation, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.clone() else { return };
+        probe!("causal/asked_for_nothing");
+        // A question promises nothing; of an older map nobody takes notice.
+        cx.fx.send_early(to, Message::MapA { version: map.version });
+        cx.fx.send(to, Message::MapB { map });
+    }
+
+    /// Takes a map, if it is newer.
+    pub(super) fn take_map(&mut self, map: Map, cx: &mut Context<'_>) {
+        let is_newer = self.durable.map.as_ref().is_none_or(|known| known.version < map.version);
+        if !is_newer || !map.fits(self.settings.shape) {
+            return;
+        }
+        cx.fx.put_state(MAP, state_bytes(&map));
+        let (held, lost): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            core::mem::take(&mut self.durable.replicas).into_iter().partition(|(at, replica)| {
+                let place = map.place(*at);
+                place.is_some_and(|place| {
+                    place.host == cx.me.node && place.since == replica.actor().since
+                })
+            });
+        self.durable.replicas = held;
+        for (_, replica) in lost {
+            probe!("causal/position_lost");
+            self.leave(replica, cx);
+        }
+        self.leave_nothing(&map, cx);
+        for replica in self.durable.replicas.values_mut() {
+            replica.begin_anew(&map);
+        }
+        self.durable.map = Some(map);
+        self.take_positions(false, cx);
+    }
+
+    /// Begins a replica at every position that this host holds and has none at. Founders have
+    /// nothing to copy.
+    pub(super) fn take_positions(&mut self, are_founders: bool, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.clone() else { return };
+        let mine: Vec<Position> = map.positions_of(cx.me.node).collect();
+        for at in mine {
+            if self.durable.replicas.contains_key(&at) {
+                continue;
+            }
+            let since = map.place(at).expect("the map said so").since;
+            self.durable.birth = self.durable.birth.checked_add(1).expect("fewer than 2^32 births");
+            let actor = Actor { position: at, since, birth: self.durable.birth, node: cx.me.node };
+            let has_peers = self.settings.shape.peers(at).next().is_some();
+            let record = Record {
+                actor,
+                reserved: 0,
+                is_joined: are_founders || !has_peers,
+                finished: BTreeMap::new(),
+                witnesses: BTreeMap::new(),
+                is_leaving: false,
+            };
+            let mut replica = Replica::new(record);
+            replica.persist(cx);
+            replica.touch(actor);
+            replica.flush(cx);
+            self.durable.replicas.insert(at, replica);
+        }
+        cx.fx.put_state(BIRTH, state_bytes(&self.durable.birth));
+    }
+}

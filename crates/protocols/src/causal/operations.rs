@@ -1,0 +1,147 @@
+//! What clients wait for.
+
+use super::Context;
+use super::message::Message;
+use super::timer::Timer;
+use crate::dots::context::CausalContext;
+use crate::dots::dot::Position;
+use crate::dots::object::Object;
+use alloc::collections::{BTreeMap, BTreeSet};
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::time::{Span, Time};
+
+/// How long an answer is waited for before a message is sent again.
+pub(super) const RETRY: Span = Span::millis(250);
+
+/// Who waits for a write.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin {
+    /// A client of this node.
+    Client(Ticket),
+    /// A node that forwarded it, under this number of its own.
+    Peer(Incarnation, u64),
+}
+
+/// What is under way.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// A get, until enough replicas have answered.
+    Read {
+        /// The client.
+        ticket: Ticket,
+        /// How many must answer.
+        needed: usize,
+        /// Who has.
+        replies: BTreeMap<Position, Object>,
+    },
+    /// A put or delete that was stored here, until enough replicas hold it.
+    Write {
+        /// Who waits.
+        origin: Origin,
+        /// How many must hold it.
+        needed: usize,
+        /// Who does.
+        held: BTreeSet<Position>,
+        /// What the client is told to cover it.
+        told: CausalContext,
+        /// What the other replicas are sent.
+        message: Message,
+    },
+    /// A write that a replica elsewhere coordinates.
+    Forward {
+        /// The client.
+        ticket: Ticket,
+        /// Whom it was sent to, if a replica that can be reached is known.
+        target: Option<Incarnation>,
+        /// Who said that it cannot.
+        refused: BTreeSet<NodeId>,
+        /// What was sent.
+        message: Message,
+    },
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub key: Bytes,
+    pub deadline: Time,
+    alarm: Time,
+    pub work: Work,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    by_id: BTreeMap<u64, Operation>,
+    alarms: BTreeSet<(Time, u64)>,
+    last: u64,
+    armed: Option<Time>,
+}
+
+impl Operations {
+    /// A number that no operation of this start had.
+    pub fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Begins to wait.
+    pub fn insert(
+        &mut self,
+        id: u64,
+        key: Bytes,
+        deadline: Time,
+        work: Work,
+        cx: &mut Context<'_>,
+    ) {
+        let alarm = deadline.min(cx.now + RETRY);
+        self.alarms.insert((alarm, id));
+        self.by_id.insert(id, Operation { key, deadline, alarm, work });
+        self.arm(cx);
+    }
+
+    pub fn get_mut(&mut self, id: u64) -> Option<&mut Operation> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// Ends the wait.
+    pub fn remove(&mut self, id: u64) -> Option<Operation> {
+        let operation = self.by_id.remove(&id)?;
+        self.alarms.remove(&(operation.alarm, id));
+        Some(operation)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// The next operation whose alarm has come; its next one is set, unless its deadline has come
+    /// too. Arms the timer again when none is left.
+    pub fn next_due(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        if let Some(&(at, id)) = self.alarms.first()
+            && at <= cx.now
+        {
+            self.alarms.pop_first();
+            let operation = self.by_id.get_mut(&id).expect("an alarm is of an operation");
+            operation.alarm = operation.deadline.min(cx.now + RETRY).max(cx.now + Span(1));
+            self.alarms.insert((operation.alarm, id));
+            return Some(id);
+        }
+        self.armed = None;
+        self.arm(cx);
+        None
+    }
+
+    fn arm(&mut self, cx: &mut Context<'_>) {
+        let Some((first, _)) = self.alarms.first() else { return };
+        if self.armed.is_none_or(|armed| *first < armed) {
+            self.armed = Some(*first);
+            cx.fx.arm(Timer::Operations, *first);
+        }
+    }
+
+    pub fn check(&self) {
+        assert_eq!(self.alarms.len(), self.by_id.len(), "each operation has one alarm");
+    }
+}

@@ -1,0 +1,86 @@
+//! Pages of objects, as replicas send them to each other.
+//!
+//! Each entry is `key length u32, key, object length u32, object, count of dots u16, dots`. An
+//! object of no bytes is an absent one. The dots are updates of the key that the receiver may
+//! count as seen, because the object tells all that the sender knows of the key.
+
+use super::keys::{actor_key, is_data_key};
+use crate::dots::dot::Dot;
+use crate::dots::object::{Object, is_counter};
+use alloc::vec::Vec;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use quorate_kernel::error::WireError;
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub key: Bytes,
+    pub object: Object,
+    pub dots: Vec<Dot>,
+}
+
+/// Appends an entry.
+pub(super) fn push(page: &mut BytesMut, key: &[u8], object: &[u8], dots: &[Dot]) {
+    page.put_u32(key.len() as u32);
+    page.put_slice(key);
+    page.put_u32(object.len() as u32);
+    page.put_slice(object);
+    page.put_u16(u16::try_from(dots.len()).expect("a page tells at most 65535 dots of a key"));
+    for dot in dots {
+        page.put_slice(&actor_key(dot.actor));
+        page.put_u64(dot.counter);
+    }
+}
+
+/// How many dots of one key an entry tells at most.
+pub(super) const DOTS_MAX: usize = 4096;
+
+/// Reads a page.
+///
+/// # Errors
+/// The bytes are no page.
+pub(super) fn read(mut page: Bytes) -> Result<Vec<Entry>, WireError> {
+    let mut entries = Vec::new();
+    while !page.is_empty() {
+        let key = piece(&mut page)?;
+        is_data_key(&key)?;
+        let object = piece(&mut page)?;
+        let object = match object.is_empty() {
+            true => Object::default(),
+            false => Object::from_bytes(&object)?,
+        };
+        if page.len() < 2 {
+            return Err(WireError::Truncated { what: "page" });
+        }
+        let mut dots = Vec::new();
+        for _ in 0..page.get_u16() {
+            let before = page.len();
+            let Ok((actor, rest)) = postcard::take_from_bytes(&page) else {
+                return Err(WireError::Malformed { what: "dot" });
+            };
+            let used = before - rest.len();
+            page.advance(used);
+            if page.len() < 8 {
+                return Err(WireError::Truncated { what: "page" });
+            }
+            let dot = Dot { actor, counter: page.get_u64() };
+            if !is_counter(dot.counter) {
+                return Err(WireError::Malformed { what: "counter" });
+            }
+            dots.push(dot);
+        }
+        entries.push(Entry { key, object, dots });
+    }
+    Ok(entries)
+}
+
+fn piece(page: &mut Bytes) -> Result<Bytes, WireError> {
+    if page.len() < 4 {
+        return Err(WireError::Truncated { what: "page" });
+    }
+    let length = page.get_u32() as usize;
+    if length > page.len() {
+        return Err(WireError::Truncated { what: "page" });
+    }
+    Ok(page.split_to(length))
+}

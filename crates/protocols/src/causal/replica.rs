@@ -1,0 +1,298 @@
+//! One position's replica: its clock, its part of the store, and how both change together.
+//!
+//! This is what the paper calls a node (DottedDB §IV-D). All five structures change in one batch
+//! per input (T4): an object is written with the entries of the clock and of the dot-key map that
+//! speak of it, and [`Replica::flush`] is called before anything is sent.
+
+use super::Context;
+use super::keys::{Kind, actor_key, hash_of, replica_key, state_bytes, stored};
+use super::map::{Map, Shape};
+use super::watch::Rounds;
+use crate::dots::clock::{Clock, Entry};
+use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot_keys::DotKeys;
+use crate::dots::object::Object;
+use crate::dots::watermark::Watermark;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::probe;
+use quorate_kernel::storage::Class;
+use serde::{Deserialize, Serialize};
+
+/// How many counters are reserved at a time. After a restart a replica goes on above all that it
+/// may have used, so a dot that was shown and then lost with an unsynced batch is never issued
+/// again.
+const RESERVED_COUNTERS: Counter = 1 << 16;
+
+/// What is stored of a replica beside its data; always synced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Who it is.
+    pub actor: Actor,
+    /// It issues no counter above this one before it has reserved more.
+    pub reserved: Counter,
+    /// Whether it has everything its peers had when it began.
+    pub is_joined: bool,
+    /// The peers that it has copied from while it joins.
+    pub finished: BTreeMap<Position, Actor>,
+    /// What those had seen then, of the keys that both hold ([`super::join`]).
+    pub witnesses: BTreeMap<Position, Vec<(Actor, Counter)>>,
+    /// Whether the map has given its position to another host.
+    pub is_leaving: bool,
+}
+
+/// A replica.
+#[derive(Debug)]
+pub struct Replica {
+    /// What is stored of it beside its data.
+    pub record: Record,
+    /// Every dot it has seen.
+    pub clock: Clock,
+    /// The keys of dots that some replica may not have seen.
+    pub dot_keys: DotKeys,
+    /// The keys whose stored object has a context.
+    pub unstripped: BTreeSet<Bytes>,
+    /// What its peers have seen, as they told since it started.
+    pub watermark: Watermark,
+    /// Whom it exchanges with, and when.
+    pub rounds: Rounds,
+    /// For each actor that is gone for good: the positions that have told all they knew of it
+    /// ([`super::retire`]).
+    pub pulled: BTreeMap<Actor, BTreeSet<Position>>,
+    /// The objects written by this input, which the table does not show yet.
+    fresh: BTreeMap<Bytes, Option<Bytes>>,
+    /// The actors whose entries were changed by this input.
+    dirty: BTreeSet<Actor>,
+}
+
+impl Replica {
+    /// A replica with an empty clock.
+    pub fn new(record: Record) -> Replica {
+        let mut replica = Replica {
+            clock: Clock::default(),
+            dot_keys: DotKeys::default(),
+            unstripped: BTreeSet::new(),
+            watermark: Watermark::default(),
+            rounds: Rounds::default(),
+            pulled: BTreeMap::new(),
+            fresh: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            record,
+        };
+        replica.clock.entry(replica.record.actor);
+        replica
+    }
+
+    /// Who it is.
+    pub fn actor(&self) -> Actor {
+        self.record.actor
+    }
+
+    /// Where it is.
+    pub fn position(&self) -> Position {
+        self.record.actor.position
+    }
+
+    fn birth(&self) -> u32 {
+        self.record.actor.birth
+    }
+
+    /// Where a key's object is stored.
+    pub fn stored_key(&self, key: &[u8]) -> Bytes {
+        stored(self.birth(), Kind::Object, key)
+    }
+
+    /// Writes the record, durably before anything that rests on it leaves.
+    pub fn persist(&self, cx: &mut Context<'_>) {
+        cx.fx.put_state(replica_key(self.birth()), state_bytes(&self.record));
+    }
+
+    /// The entry of an actor, to be changed and written.
+    pub fn touch(&mut self, actor: Actor) -> &mut Entry {
+        self.dirty.insert(actor);
+        self.clock.entry(actor)
+    }
+
+    /// Writes what has changed of the clock. The last thing a step does before it sends.
+    pub fn flush(&mut self, cx: &mut Context<'_>) {
+        for actor in core::mem::take(&mut self.dirty) {
+            let entry = self.clock.get(actor).expect("what was changed is there");
+            let key = stored(self.birth(), Kind::Clock, &actor_key(actor));
+            cx.fx.put(key, state_bytes(entry));
+        }
+        self.fresh.clear();
+    }
+
+    /// The next dot of this replica.
+    pub fn issue(&mut self, cx: &mut Context<'_>) -> Dot {
+        let actor = self.actor();
+        let counter = self.clock.base(actor) + 1;
+        if counter > self.record.reserved {
+            self.record.reserved = counter + RESERVED_COUNTERS;
+            self.persist(cx);
+        }
+        Dot { actor, counter }
+    }
+
+    /// The stored object of a key.
+    pub fn read(&self, key: &Bytes, cx: &Context<'_>) -> Object {
+        let bytes = match self.fresh.get(key) {
+            Some(fresh) => fresh.clone(),
+            None => cx.table.get(Class::Data, &self.stored_key(key)),
+        };
+        bytes.map_or_else(Object::default, |bytes| {
+            Object::from_bytes(&bytes).expect("the store returns the objects that were put into it")
+        })
+    }
+
+    /// The object of a key with its whole past (DottedDB Alg. 2, `fetch`).
+    pub fn fetch(&self, shape: Shape, key: &Bytes, cx: &Context<'_>) -> Object {
+        let mut object = self.read(key, cx);
+        let replicas = shape.replicas_of(shape.home(hash_of(key)));
+        let is_meant = |actor: Actor| replicas.contains(&actor.position.0);
+        object.fill(&self.clock, is_meant);
+        for (_, witness) in self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0))
+        {
+            for (actor, counter) in witness.iter().filter(|(actor, _)| is_meant(*actor)) {
+                object.context.raise(*actor, *counter);
+            }
+        }
+        object
+    }
+
+    /// Stores an object whose past includes these dots (DottedDB Alg. 2, `store`).
+    ///
+    /// A dot enters the dot-key map only when it is new to the clock: strictly after it, entries
+    /// that were collected would come back at every strip (T19).
+    pub fn store(&mut self, key: &Bytes, mut object: Object, dots: &[Dot], cx: &mut Context<'_>) {
+        let versions: Vec<Dot> = object.versions.keys().copied().collect();
+        for dot in versions.into_iter().chain(dots.iter().copied()) {
+            if !self.clock.contains(dot) {
+                self.touch(dot.actor).insert(dot.counter);
+                self.dot_keys.insert(dot, key);
+                cx.fx.put(self.dot_key(dot), key.clone());
+            }
+        }
+        // Whoever a context names must be known, or could never be closed.
+        for (actor, _) in object.context.iter() {
+            if self.clock.get(actor).is_none() {
+                self.touch(actor);
+            }
+        }
+        object.strip(&self.clock);
+        object.fold(&self.clock);
+        let is_unstripped = !object.context.is_empty();
+        if is_unstripped != self.unstripped.contains(key) {
+            let mark = stored(self.birth(), Kind::Unstripped, key);
+            if is_unstripped {
+                self.unstripped.insert(key.clone());
+                cx.fx.put(mark, Bytes::new());
+            } else {
+                self.unstripped.remove(key);
+                cx.fx.delete(mark);
+            }
+        }
+        let bytes = (!object.is_empty()).then(|| object.to_bytes());
+        let at = self.stored_key(key);
+        match &bytes {
+            Some(bytes) => cx.fx.put(at, bytes.clone()),
+            None => cx.fx.delete(at),
+        }
+        self.fresh.insert(key.clone(), bytes);
+    }
+
+    /// Takes in what another replica tells of a key (DottedDB Alg. 2, `update`).
+    pub fn update(
+        &mut self,
+        shape: Shape,
+        key: &Bytes,
+        object: Object,
+        dots: &[Dot],
+        cx: &mut Context<'_>,
+    ) {
+        let mut known = self.fetch(shape, key, cx);
+        known.merge(object);
+        self.store(key, known, dots, cx);
+    }
+
+    fn dot_key(&self, dot: Dot) -> Bytes {
+        let mut rest = actor_key(dot.actor);
+        rest.extend_from_slice(&dot.counter.to_be_bytes());
+        stored(self.birth(), Kind::DotKey, &rest)
+    }
+
+    /// Drops an entry of the dot-key map.
+    pub fn drop_dot(&mut self, dot: Dot, cx: &mut Context<'_>) {
+        self.dot_keys.remove(dot);
+        cx.fx.delete(self.dot_key(dot));
+    }
+
+    /// The actor that holds a position now, if it was heard of.
+    pub fn head(&self, map: &Map, position: Position) -> Option<Actor> {
+        let place = map.place(position)?;
+        let is_current = |actor: &Actor| actor.since == place.since && actor.node == place.host;
+        self.clock.at(position).map(|(actor, _)| actor).rfind(is_current)
+    }
+
+    /// Takes note of an actor that speaks; returns whether it is the one that holds its position.
+    pub fn meet(&mut self, map: &Map, shape: Shape, peer: Actor) -> bool {
+        let is_placed = map
+            .place(peer.position)
+            .is_some_and(|place| (place.since, place.host) == (peer.since, peer.node));
+        if !is_placed || !shape.are_peers(self.position(), peer.position) {
+            return false;
+        }
+        let head = self.head(map, peer.position);
+        if head.is_none_or(|head| head < peer) {
+            probe!("causal/new_peer");
+            self.touch(peer);
+            self.begin_anew(map);
+        }
+        head.is_none_or(|head| head <= peer)
+    }
+
+    /// Somebody holds a position anew: whatever was told of actors that are gone must be told
+    /// again, and rows of former peers count no more.
+    pub fn begin_anew(&mut self, map: &Map) {
+        self.pulled.clear();
+        let heads: BTreeSet<Actor> =
+            self.clock.iter().filter_map(|(actor, _)| self.head(map, actor.position)).collect();
+        self.watermark.retain(|peer| heads.contains(&peer));
+    }
+
+    /// The actors of another clock that matter here become known, so that they can be closed.
+    pub fn know(&mut self, shape: Shape, clock: &Clock) {
+        for (actor, entry) in clock.iter() {
+            let is_near = actor.position == self.position()
+                || shape.are_peers(self.position(), actor.position);
+            let known = self.clock.get(actor);
+            if is_near && known.is_none_or(|known| entry.left && !known.left) {
+                self.touch(actor).left |= entry.left;
+            }
+        }
+    }
+
+    /// What every peer's clock has witnessed is dropped once the own clock says it too.
+    pub fn drop_witnesses(&mut self, cx: &mut Context<'_>) {
+        let mut record = self.record.clone();
+        for witness in record.witnesses.values_mut() {
+            let implies =
+                |actor, counter| self.clock.get(actor).is_some_and(|entry| entry.implies(counter));
+            witness.retain(|(actor, counter)| !implies(*actor, *counter));
+        }
+        record.witnesses.retain(|_, witness| !witness.is_empty());
+        if record != self.record {
+            self.record = record;
+            self.persist(cx);
+        }
+    }
+
+    /// What must hold between two inputs.
+    pub fn check(&self) {
+        let own = self.clock.get(self.actor()).expect("a replica knows itself");
+        assert!(own.above().is_empty(), "the own entry has no gaps (D1)");
+        assert!(own.base() <= self.record.reserved, "issued counters were reserved");
+        assert!(self.dirty.is_empty() && self.fresh.is_empty(), "a step ends with a flush");
+    }
+}

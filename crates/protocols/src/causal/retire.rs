@@ -1,0 +1,106 @@
+//! Actors that are gone, and how their gaps are closed.
+//!
+//! Of an actor that lives, gaps in its entry are filled by exchanging with it. Of one that is gone
+//! for good nobody can do that, so objects could never be stripped of it (T5). But once it is
+//! certain that it says nothing more, and every peer has told all it knows of it, this replica has
+//! seen every update of it that still exists, of the keys that it holds: the actor is **closed**
+//! here. Contexts need not name it any more; objects are filled with its highest counter seen.
+//!
+//! An actor is **finished** when its host is gone for good by the map, when its host has handed
+//! everything over and said so, or when its host has begun a later replica in its place (the data
+//! was lost). A peer counts only if it told all (`is_complete`) when it, too, held the actor for
+//! finished, and when it had joined: one that has not may be about to learn more from another. When
+//! anybody takes a position anew, all must tell again: the former holder may have told a third one
+//! what it no longer can tell this one. And nothing is closed while a former holder still hands
+//! over: it may be the only one that has an update of an actor which is gone. A replica that has
+//! not joined closes nothing (T20), and nobody takes over that something is closed elsewhere.
+
+use super::map::{Map, Shape};
+use super::replica::Replica;
+use crate::dots::clock::Clock;
+use crate::dots::dot::{Actor, Position};
+use alloc::vec::Vec;
+use quorate_kernel::probe;
+
+impl Replica {
+    /// Whether an actor says nothing more, and nothing of it is expected.
+    pub fn is_finished(&self, map: &Map, actor: Actor) -> bool {
+        map.is_gone(actor.node) || is_over(&self.clock, actor)
+    }
+
+    /// The positions that must tell all they know of an actor before it can be closed: those that
+    /// may hold a key which this replica and the actor both held.
+    fn tellers(&self, shape: Shape, actor: Actor) -> Vec<Position> {
+        let is_near = |at: &Position| *at == actor.position || shape.are_peers(*at, actor.position);
+        shape.peers(self.position()).filter(is_near).collect()
+    }
+
+    /// A peer has told everything it knows, with this clock and knowing this version of the map.
+    pub fn note_pulled(
+        &mut self,
+        map: &Map,
+        shape: Shape,
+        peer: Position,
+        peer_map: u64,
+        clock: &Clock,
+    ) {
+        if !self.record.is_joined {
+            return;
+        }
+        for actor in self.closable(map) {
+            let knows_gone = map.is_gone(actor.node) && peer_map >= map.version;
+            if knows_gone || is_over(clock, actor) {
+                self.pulled.entry(actor).or_default().insert(peer);
+            }
+        }
+        self.close(map, shape);
+    }
+
+    /// Former actors that are finished and not yet closed; none as long as any former actor is not
+    /// finished: it may hand over updates of others, too, that nobody else has.
+    fn closable(&self, map: &Map) -> Vec<Actor> {
+        let is_former = |actor: Actor| {
+            let place = map.place(actor.position);
+            let is_placed =
+                place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));
+            actor != self.actor() && (!is_placed || is_over(&self.clock, actor))
+        };
+        let entries = self.clock.iter().filter(|(actor, _)| is_former(*actor));
+        let mut open = Vec::new();
+        for (actor, entry) in entries {
+            if !self.is_finished(map, actor) {
+                return Vec::new();
+            }
+            if !entry.closed {
+                open.push(actor);
+            }
+        }
+        open
+    }
+
+    /// Closes every actor of which all has been told.
+    pub fn close(&mut self, map: &Map, shape: Shape) {
+        if !self.record.is_joined {
+            return;
+        }
+        for actor in self.closable(map) {
+            let pulled = self.pulled.get(&actor);
+            let has_told = |at: &Position| pulled.is_some_and(|pulled| pulled.contains(at));
+            if self.tellers(shape, actor).iter().all(has_told) {
+                probe!("causal/closed");
+                self.touch(actor).closed = true;
+                self.pulled.remove(&actor);
+            }
+        }
+    }
+}
+
+/// Whether a clock knows that an actor says nothing more: its host said so, or began a later
+/// replica at the same position.
+fn is_over(clock: &Clock, actor: Actor) -> bool {
+    let is_later = |later: Actor| {
+        (later.since, later.node) == (actor.since, actor.node) && later.birth > actor.birth
+    };
+    clock.get(actor).is_some_and(|entry| entry.left)
+        || clock.at(actor.position).any(|(later, _)| is_later(later))
+}

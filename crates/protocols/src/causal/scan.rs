@@ -1,0 +1,77 @@
+//! What a peer tells a replica that joins: page by page, the keys that both hold.
+//!
+//! Listed are keys with an object, and keys that only the dot-key map still knows: of a delete that
+//! some replica may not have seen, the newcomer must be able to tell it, too.
+
+use super::keys::{Kind, each_of, hash_of};
+use super::message::{Message, PAGE_BYTES, Pair, TellClock};
+use super::page;
+use super::{Causal, Context};
+use alloc::collections::BTreeMap;
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::limits::LIST_KEYS_MAX;
+
+impl Causal {
+    /// A replica that joins asks for the keys from one on.
+    pub(super) fn on_scan(
+        &mut self,
+        from: Incarnation,
+        pair: Pair,
+        step: u64,
+        key: &Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(at) = self.greet(from, pair, cx) else { return };
+        let shape = self.settings.shape;
+        let Some(map) = &self.durable.map else { return };
+        let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
+        // From here on this replica waits for the newcomer before it drops a dot.
+        replica.flush(cx);
+        let hashes = shape.hashes(&shape.shared(at, pair.from.position));
+        let is_inside = |key: &[u8]| hashes.contains(&hash_of(key));
+        let mut listed: BTreeMap<Bytes, Bytes> = BTreeMap::new();
+        let (mut size, mut end) = (0, Bytes::new());
+        each_of(cx.table, replica.actor().birth, Kind::Object, key, &mut |key, object| {
+            if !is_inside(key) {
+                return false;
+            }
+            if listed.len() >= LIST_KEYS_MAX || size >= PAGE_BYTES {
+                end = Bytes::copy_from_slice(key);
+                return false;
+            }
+            size += object.len();
+            listed.insert(Bytes::copy_from_slice(key), object.clone());
+            true
+        });
+        let mut unlisted = 0;
+        for known in replica.dot_keys.keys_from(key) {
+            if !is_inside(known) || (!end.is_empty() && *known >= end) {
+                break;
+            }
+            if !listed.contains_key(known) {
+                unlisted += 1;
+                if unlisted > LIST_KEYS_MAX {
+                    end = known.clone();
+                    break;
+                }
+                listed.insert(known.clone(), Bytes::new());
+            }
+        }
+        let mut page = BytesMut::new();
+        for (key, object) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {
+            let mut dots = replica.dot_keys.of(key);
+            dots.truncate(page::DOTS_MAX);
+            page::push(&mut page, key, object, &dots);
+        }
+        let message = Message::ScanB {
+            pair: Pair { from: replica.actor(), to: pair.from.position, map: map.version },
+            to: pair.from,
+            step,
+            clock: TellClock::of(&replica.clock),
+            page: page.freeze(),
+            next: end.to_vec(),
+        };
+        cx.fx.send(from, message);
+    }
+}

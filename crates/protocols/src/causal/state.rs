@@ -1,0 +1,104 @@
+//! The engine's state: what is stored, and what a restart may forget.
+
+use super::Causal;
+use super::leave::Leaving;
+use super::map::Map;
+use super::message::Ending;
+use super::operations::Operations;
+use super::replica::Replica;
+use crate::dots::dot::Position;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
+use quorate_kernel::time::Time;
+
+/// What is stored.
+#[derive(Debug, Default)]
+pub(super) struct Durable {
+    /// The newest map heard of.
+    pub map: Option<Map>,
+    /// The highest birth used.
+    pub birth: u32,
+    /// The replicas of positions that this host holds.
+    pub replicas: BTreeMap<Position, Replica>,
+    /// Replicas of positions that another host holds now.
+    pub leaving: Vec<Leaving>,
+    /// The births of replicas that were given up and are not yet swept away.
+    pub garbage: BTreeSet<u32>,
+}
+
+/// What a restart may forget.
+#[derive(Debug, Default)]
+pub(super) struct Volatile {
+    /// What clients wait for.
+    pub operations: Operations,
+    /// When each node was last heard, and in which start.
+    pub heard: BTreeMap<NodeId, (Time, Start)>,
+    /// How forwarded writes ended here, to know a repeated one.
+    pub remembered: Remembered,
+    /// Whether what the start wrote is durable: until then a crash would bring back what was given
+    /// up, so the host must not forget that the lane forgot.
+    pub is_settled: bool,
+    /// What is counted.
+    pub counters: Counters,
+}
+
+/// Forwarded writes by who forwarded them and their numbers there, the oldest forgotten first.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    told: BTreeMap<(Incarnation, u64), Option<Ending>>,
+    order: VecDeque<(Incarnation, u64)>,
+}
+
+impl Remembered {
+    /// A write arrives. If it did before: what was told of it, unless it is still under way.
+    pub fn begin(&mut self, write: (Incarnation, u64)) -> Option<Option<Ending>> {
+        if let Some(told) = self.told.get(&write) {
+            return Some(told.clone());
+        }
+        self.told.insert(write, None);
+        self.order.push_back(write);
+        while self.order.len() > WRITES_REMEMBERED_MAX {
+            let oldest = self.order.pop_front();
+            oldest.map(|oldest| self.told.remove(&oldest));
+        }
+        None
+    }
+
+    /// A write has ended.
+    pub fn conclude(&mut self, write: (Incarnation, u64), ending: Ending) {
+        if let Some(known) = self.told.get_mut(&write) {
+            *known = Some(ending);
+        }
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    /// Writes that left a key with more siblings than the threshold.
+    pub siblings_over: u64,
+    /// The most siblings any key had after a write.
+    pub siblings_most: u64,
+    /// Contexts of clients that were refused.
+    pub contexts_refused: u64,
+    /// Objects that anti-entropy brought.
+    pub repaired: u64,
+    /// Messages of actors that are gone for good, or of former ones, that were dropped.
+    pub late: u64,
+}
+
+impl Causal {
+    /// What must hold between two inputs.
+    pub(super) fn check_state(&self) {
+        for replica in self.durable.replicas.values() {
+            replica.check();
+            assert!(replica.actor().birth <= self.durable.birth, "births are counted");
+        }
+        for leaving in &self.durable.leaving {
+            leaving.replica.check();
+        }
+        self.volatile.operations.check();
+    }
+}

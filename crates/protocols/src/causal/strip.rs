@@ -1,0 +1,149 @@
+//! What is done in the background: contexts are stripped, dots that everybody has seen are dropped,
+//! what was given up is swept away. And what the console is shown.
+
+use super::keys::{garbage_key, hash_of};
+use super::map::{Map, Shape};
+use super::replica::Replica;
+use super::timer::Timer;
+use super::{Causal, Context};
+use crate::dots::dot::{Actor, Counter, Dot, Position};
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::ops::Bound;
+use quorate_kernel::limits::{STRIP_KEYS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::process::Inspect;
+use quorate_kernel::storage::Class;
+
+impl Causal {
+    /// It is time to strip (DottedDB Alg. 3, `strip_causality`) and to collect.
+    pub(super) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
+        cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);
+        self.sweep(cx);
+        let Some(map) = self.durable.map.as_ref() else { return };
+        let shape = self.settings.shape;
+        for replica in self.durable.replicas.values_mut() {
+            replica.close(map, shape);
+            replica.flush(cx);
+            strip(replica, cx);
+            collect(replica, map, shape, cx);
+            replica.drop_witnesses(cx);
+        }
+    }
+
+    /// Deletes some of what replicas that were given up have left.
+    fn sweep(&mut self, cx: &mut Context<'_>) {
+        let Some(birth) = self.durable.garbage.first().copied() else { return };
+        let (from, mut keys) = (birth.to_be_bytes(), Vec::new());
+        cx.table.scan(Class::Data, &from, &mut |key, _| {
+            let is_its = key.starts_with(&from) && keys.len() < SWEEP_KEYS_MAX;
+            if is_its {
+                keys.push(Bytes::copy_from_slice(key));
+            }
+            is_its
+        });
+        if keys.len() < SWEEP_KEYS_MAX {
+            self.durable.garbage.remove(&birth);
+            cx.fx.delete_state(garbage_key(birth));
+        }
+        keys.into_iter().for_each(|key| cx.fx.delete(key));
+    }
+
+    /// Shows the state.
+    pub(super) fn show(&self, into: &mut dyn Inspect) {
+        let replicas = || self.durable.replicas.values();
+        let sum = |count: fn(&Replica) -> usize| -> usize { replicas().map(count).sum() };
+        into.field("map", &self.durable.map.as_ref().map_or(0, |map| map.version));
+        into.field("replicas", &self.durable.replicas.len());
+        into.field("joining", &replicas().filter(|one| !one.record.is_joined).count());
+        into.field("leaving", &self.durable.leaving.len());
+        let handed = self.durable.leaving.iter().map(|one| one.replica.dot_keys.len());
+        into.field("to_hand_over", &handed.sum::<usize>());
+        into.field("clock_entries", &sum(|one| one.clock.len()));
+        into.field("open_entries", &sum(|one| one.clock.iter().filter(|(_, e)| !e.closed).count()));
+        into.field("dot_keys", &sum(|one| one.dot_keys.len()));
+        into.field("unstripped", &sum(|one| one.unstripped.len()));
+        into.field("witnesses", &sum(|one| one.record.witnesses.len()));
+        into.field("watermark", &sum(|one| one.watermark.len()));
+        into.field("operations", &self.volatile.operations.len());
+        let counters = &self.volatile.counters;
+        into.field("siblings_over", &counters.siblings_over);
+        into.field("siblings_most", &counters.siblings_most);
+        into.field("contexts_refused", &counters.contexts_refused);
+        into.field("repaired", &counters.repaired);
+        into.field("late", &counters.late);
+        for (at, replica) in &self.durable.replicas {
+            into.row(
+                "replicas",
+                &[
+                    ("position", &at.0),
+                    ("actor", &replica.actor().to_string()),
+                    ("counter", &replica.clock.base(replica.actor())),
+                    ("joined", &replica.record.is_joined),
+                    ("dot_keys", &replica.dot_keys.len()),
+                    ("unstripped", &replica.unstripped.len()),
+                ],
+            );
+        }
+    }
+}
+
+/// Stores again, with the clock as it is now, some of the objects that have a context.
+fn strip(replica: &mut Replica, cx: &mut Context<'_>) {
+    let from = core::mem::take(&mut replica.rounds.strip_from);
+    let keys = replica.unstripped.range::<[u8], _>((Bound::Excluded(&from[..]), Bound::Unbounded));
+    let keys: Vec<Bytes> = keys.take(STRIP_KEYS_MAX).cloned().collect();
+    if keys.len() == STRIP_KEYS_MAX {
+        replica.rounds.strip_from = keys.last().cloned().unwrap_or_default();
+    }
+    for key in keys {
+        let object = replica.read(&key, cx);
+        let before = object.context.len();
+        let mut stripped = object.clone();
+        stripped.strip(&replica.clock);
+        if stripped.context.len() < before {
+            replica.store(&key, object, &[], cx);
+        }
+    }
+    replica.flush(cx);
+}
+
+/// Drops the entries of the dot-key map that every replica of their key has seen.
+fn collect(replica: &mut Replica, map: &Map, shape: Shape, cx: &mut Context<'_>) {
+    let mut heads: BTreeMap<Position, Option<Actor>> = BTreeMap::new();
+    for at in shape.peers(replica.position()) {
+        heads.insert(at, replica.head(map, at));
+    }
+    let mut gone: Vec<Dot> = Vec::new();
+    for actor in replica.dot_keys.actors() {
+        let seen_at = |at: Position| -> Counter {
+            let head = heads.get(&at).copied().flatten();
+            head.map_or(0, |head| replica.watermark.base(head, actor))
+        };
+        let mut seen_by_all: BTreeMap<u16, Counter> = BTreeMap::new();
+        for home in shape.homes(replica.position()) {
+            let others = shape.replicas_of(home).map(Position);
+            let others = others.filter(|at| *at != replica.position());
+            let seen = others.map(seen_at);
+            let least = match mutant!("collect_early") {
+                true => seen.max(),
+                false => seen.min(),
+            };
+            seen_by_all.insert(home, least.unwrap_or(Counter::MAX));
+        }
+        let most = seen_by_all.values().copied().max().unwrap_or(0);
+        for (counter, key) in replica.dot_keys.above(actor, 0) {
+            if counter > most {
+                break;
+            }
+            if counter <= seen_by_all[&shape.home(hash_of(key))] {
+                gone.push(Dot { actor, counter });
+            }
+        }
+    }
+    for dot in gone {
+        replica.drop_dot(dot, cx);
+    }
+}

@@ -1,0 +1,23 @@
+//! Tests of the engine as a whole: golden scripts, golden bytes, and traps of the protocol.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`marks`] | what it is meant to cost |
+//! | [`maps`] | which position holds what |
+//! | [`show`] | messages and writes in readable form |
+//! | [`traps`] | mistakes that the protocol invites |
+//! | [`wire`] | every message is read back, and any bytes are survived |
+
+mod maps;
+mod marks;
+mod show;
+mod traps;
+mod wire;
+
+use super::Causal;
+use crate::testing::run_scripts;
+
+#[test]
+fn every_script_shows_what_it_says() {
+    run_scripts::<Causal>("causal/scripts");
+}

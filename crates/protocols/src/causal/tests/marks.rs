@@ -1,0 +1,83 @@
+//! What the engine is meant to cost, in counts that do not depend on the machine.
+
+use super::super::message::{Message, Pair, TellClock};
+use super::traps::{bytes, calm, get, put, world};
+use crate::dots::clock::{Clock, Entry};
+use crate::dots::dot::{Actor, Position};
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::Span;
+use quorate_kernel::wire::Body;
+use std::format;
+use std::vec::Vec;
+
+#[test]
+fn two_equal_replicas_exchange_less_than_a_kilobyte_each_way() {
+    let mut rng = Rng::new(1);
+    let mut actor = |position: u16, birth| {
+        let node = NodeId(rng.next());
+        Actor { position: Position(position), since: 1000, birth, node }
+    };
+    // Five positions of a keyspace with three replicas, and two former actors at each.
+    let mut clock = Clock::default();
+    for position in 30..35 {
+        for birth in 1..=3 {
+            let entry = clock.entry(actor(position, birth));
+            entry.merge(&Entry::upto(1_000_000_000));
+            entry.closed = birth < 3;
+        }
+    }
+    let (from, to) = (actor(30, 3), actor(31, 3));
+    let pair = Pair { from, to: Position(31), map: 1000 };
+    let clock = TellClock::of(&clock);
+    let question = Message::SyncA { pair, clock: clock.clone() };
+    let page = Bytes::new();
+    let (is_joined, is_complete, wants) = (true, true, true);
+    let answer = Message::SyncB { pair, to, clock, is_joined, is_complete, wants, page };
+    for message in [question, answer] {
+        let size = Body::encode(&message, &mut BytesMut::new()).frame_bytes();
+        assert!(size < 1024, "{size} bytes");
+    }
+}
+
+#[test]
+fn anti_entropy_alone_brings_every_update_to_every_replica_within_a_second() {
+    let mut world = world(5, &["lazy", "positions=16", "replicas=3"]);
+    for number in 0..60 {
+        let node = 1 + number % 5;
+        put(&mut world, node, &format!("k{number}"), "v", Bytes::new());
+        // Writes of nodes that are no replicas are given to one.
+        calm(&mut world, Span::millis(20));
+    }
+    calm(&mut world, Span::secs(1));
+    for node in 1..=5 {
+        for row in world.rows(node, "replicas") {
+            assert_eq!(row["unstripped"], "0", "one dot is all that an object carries");
+        }
+        for number in 0..60 {
+            assert_eq!(get(&mut world, node, &format!("k{number}")).0, [bytes("v")], "k{number}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_deletes_leave_no_byte_behind() {
+    let mut world = world(3, &[]);
+    for number in 0..1000 {
+        let key = format!("k{number}");
+        put(&mut world, 1 + number % 3, &key, "v", Bytes::new());
+    }
+    calm(&mut world, Span::millis(200));
+    let before: Vec<usize> = (1..=3).map(|node| world.stored(node)).collect();
+    for number in 0..1000 {
+        super::traps::delete(&mut world, 1 + number % 3, &format!("k{number}"));
+    }
+    calm(&mut world, Span::secs(3));
+    for node in 1..=3 {
+        let left = world.stored(node);
+        assert!(before[node as usize - 1] > 1000);
+        // Three clock entries, and the state of one replica.
+        assert!(left <= 3 + 3, "{left} keys are left at {node}");
+    }
+}

@@ -1,0 +1,264 @@
+//! The engine's messages and writes in readable form.
+//!
+//! An actor reads `position@node`, with `.birth` behind it if that is not the position's first; a
+//! dot is an actor, `#` and its counter.
+
+use super::super::keys::{actor_of, client_key, state_value};
+use super::super::map::{Map, Shape};
+use super::super::message::{Ending, Message, TellClock};
+use super::super::page;
+use super::super::replica::Record;
+use super::super::token::Tokens;
+use super::super::{Causal, Settings};
+use crate::dots::clock::Entry;
+use crate::dots::dot::{Actor, Counter, Dot};
+use crate::dots::object::Object;
+use crate::testing::siblings::Move;
+use crate::testing::{Scripted, word};
+use bytes::Bytes;
+use quorate_kernel::ids::{ClusterId, NodeId};
+use quorate_kernel::storage::Class;
+use quorate_kernel::view::{Change, View, ViewId};
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+/// As many positions as a script asks for, by default as many as replicas.
+fn shape(first_view: &View, options: &[&str]) -> Shape {
+    let members = first_view.members().len() as u16;
+    let count =
+        |name: &str| options.iter().find_map(|option| option.strip_prefix(name)?.parse().ok());
+    let replicas = count("replicas=").unwrap_or(members.min(3));
+    Shape::new(count("positions=").unwrap_or(members.max(replicas)), replicas)
+}
+
+fn first_map(first_view: &View, options: &[&str]) -> Map {
+    Map::first(shape(first_view, options), first_view.members())
+}
+
+impl Scripted for Causal {
+    fn born(first_view: &View, options: &[&str]) -> Causal {
+        let map = first_map(first_view, options);
+        let tokens = Tokens::new(b"secret", ClusterId(1));
+        let mut settings = Settings::usual(shape(first_view, options), Some(map), tokens);
+        settings.value_bytes_max = 1000;
+        for option in options {
+            match *option {
+                "lazy" => settings.replicate_on_write = false,
+                "repair" => settings.read_repair = true,
+                option => match option.split_once('=') {
+                    Some(("w", count)) => settings.w = count.parse().expect("a number"),
+                    Some(("r", count)) => settings.r = count.parse().expect("a number"),
+                    Some(("positions" | "replicas", _)) => {}
+                    _ => panic!("no option {option}"),
+                },
+            }
+        }
+        Causal::new(settings)
+    }
+
+    fn decided(_view: ViewId, _change: Change) -> Message {
+        panic!("this engine has no views")
+    }
+
+    fn map(first_view: &View, options: &[&str], moves: &[Move]) -> Bytes {
+        let first = first_map(first_view, options);
+        let map = moves
+            .iter()
+            .fold(first, |map, one| map.replaced(NodeId(one.out), NodeId(one.into), one.gone));
+        postcard::to_allocvec(&map).expect("plain data always serializes").into()
+    }
+
+    fn name(message: &Message) -> &'static str {
+        match message {
+            Message::ReadA { .. } => "ReadA",
+            Message::ReadB { .. } => "ReadB",
+            Message::WriteA { .. } => "WriteA",
+            Message::WriteB { .. } => "WriteB",
+            Message::Replicate { .. } => "Replicate",
+            Message::Replicated { .. } => "Replicated",
+            Message::SyncA { .. } => "SyncA",
+            Message::SyncB { .. } => "SyncB",
+            Message::ScanA { .. } => "ScanA",
+            Message::ScanB { .. } => "ScanB",
+            Message::MapA { .. } => "MapA",
+            Message::MapB { .. } => "MapB",
+            Message::LeftA { .. } => "LeftA",
+            Message::LeftB { .. } => "LeftB",
+        }
+    }
+
+    fn show(message: &Message) -> String {
+        match message {
+            Message::ReadA { op, key } => format!("#{op} {}", word(client_key(key))),
+            Message::ReadB { op, position, is_serving, object } => {
+                let serving = if *is_serving { "" } else { " not serving" };
+                format!("#{op} position {}{serving} {}", position.0, object_word(object))
+            }
+            Message::WriteA { op, context, is_delete, key, value, .. } => {
+                let what = if *is_delete { "delete".to_string() } else { word(value) };
+                format!("#{op} {} {what} {}", word(client_key(key)), context_word(context))
+            }
+            Message::WriteB { op, ending } => match ending {
+                Ending::Stored(told) => format!("#{op} stored {}", context_word(told)),
+                other => format!("#{op} {other:?}"),
+            },
+            Message::Replicate { op, dots, key, object, .. } => {
+                let (key, object) = (word(client_key(key)), object_word(object));
+                format!("#{op} {key} {} {object}", dots_word(dots))
+            }
+            Message::Replicated { op, position } => format!("#{op} position {}", position.0),
+            Message::SyncA { pair, clock } => {
+                let from = actor_word(pair.from);
+                format!("{from} to {} {}", pair.to.0, clock_word(clock))
+            }
+            Message::SyncB { pair, to, clock, is_joined, is_complete, wants, page } => {
+                let flags = [(*is_joined, "joined"), (*is_complete, "complete"), (*wants, "wants")];
+                let flags: Vec<&str> =
+                    flags.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word).collect();
+                let (from, to) = (actor_word(pair.from), actor_word(*to));
+                let (clock, page) = (clock_word(clock), page_word(page));
+                format!("{from} to {to} {clock} {} {page}", flags.join(" "))
+            }
+            Message::ScanA { pair, step, .. } => {
+                format!("{} to {} step {step}", actor_word(pair.from), pair.to.0)
+            }
+            Message::ScanB { pair, to, step, clock, page, next } => {
+                let (from, to) = (actor_word(pair.from), actor_word(*to));
+                let end = if next.is_empty() { "end" } else { "more" };
+                let (clock, page) = (clock_word(clock), page_word(page));
+                format!("{from} to {to} step {step} {clock} {page} {end}")
+            }
+            Message::MapA { version } => format!("has {version}"),
+            Message::MapB { map } => format!("version {}", map.version),
+            Message::LeftA { actor } | Message::LeftB { actor } => actor_word(*actor),
+        }
+    }
+
+    fn show_write(class: Class, key: &Bytes, value: Option<&Bytes>) -> String {
+        if class == Class::State {
+            return show_state(key, value);
+        }
+        let (birth, rest) = key.split_at(4);
+        let birth = u32::from_be_bytes(*birth.first_chunk().expect("four bytes"));
+        let (kind, rest) = rest.split_first().expect("data has a kind");
+        let what = match kind {
+            b'o' => {
+                let object = value.map_or("nothing".to_string(), object_word);
+                format!("object {} {object}", word(client_key(rest)))
+            }
+            b'c' => {
+                let entry: Entry = value.map(|value| state_value(value)).unwrap_or_default();
+                format!("clock {} {}", actor_word(actor_of(rest).0), entry_word(&entry))
+            }
+            b'd' => {
+                let (actor, counter) = actor_of(rest);
+                let counter = Counter::from_be_bytes(*counter.first_chunk().expect("eight bytes"));
+                let sign = if value.is_some() { "" } else { "no " };
+                format!("{sign}dot {}", dot_word(Dot { actor, counter }))
+            }
+            b'n' => {
+                let sign = if value.is_some() { "unstripped" } else { "stripped" };
+                format!("{sign} {}", word(client_key(rest)))
+            }
+            other => format!("{other:?}"),
+        };
+        format!("{birth} {what}")
+    }
+}
+
+fn show_state(key: &Bytes, value: Option<&Bytes>) -> String {
+    let Some(value) = value else { return format!("no {}", word(&key[..key.len().min(7)])) };
+    match &key[..] {
+        b"map" => format!("map {}", state_value::<Map>(value).version),
+        b"birth" => format!("birth {}", state_value::<u32>(value)),
+        key if key.starts_with(b"replica") => {
+            let record: Record = state_value(value);
+            let flags = [(record.is_joined, " joined"), (record.is_leaving, " leaving")];
+            let flags: String =
+                flags.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word).collect();
+            format!("replica {} reserved {}{flags}", actor_word(record.actor), record.reserved)
+        }
+        _ => "garbage".to_string(),
+    }
+}
+
+fn actor_word(actor: Actor) -> String {
+    let Actor { position, since, birth, node } = actor;
+    let mut text = format!("{}@{}", position.0, node.0);
+    if since > 1 {
+        text += &format!("v{since}");
+    }
+    if birth > 1 {
+        text += &format!(".{birth}");
+    }
+    text
+}
+
+fn dot_word(dot: Dot) -> String {
+    format!("{}#{}", actor_word(dot.actor), dot.counter)
+}
+
+fn dots_word(dots: &[Dot]) -> String {
+    let dots: Vec<String> = dots.iter().map(|dot| dot_word(*dot)).collect();
+    format!("[{}]", dots.join(" "))
+}
+
+fn context_word(context: &[(Actor, Counter)]) -> String {
+    let entries: Vec<String> = context
+        .iter()
+        .map(|(actor, counter)| format!("{}<={counter}", actor_word(*actor)))
+        .collect();
+    format!("({})", entries.join(" "))
+}
+
+fn object_word(bytes: &Bytes) -> String {
+    if bytes.is_empty() {
+        return "absent".to_string();
+    }
+    let object = Object::from_bytes(bytes).expect("an object");
+    let versions: Vec<String> = object
+        .versions
+        .iter()
+        .map(|(dot, version)| format!("{}={}", dot_word(*dot), word(&version.value)))
+        .collect();
+    let context: Vec<(Actor, Counter)> = object.context.iter().collect();
+    format!("{{{}}} {}", versions.join(" "), context_word(&context))
+}
+
+fn entry_word(entry: &Entry) -> String {
+    let mut text = entry.base().to_string();
+    for (first, last) in entry.above() {
+        text += &format!(",{first}-{last}");
+    }
+    if entry.closed {
+        text += " closed";
+    }
+    if entry.left {
+        text += " left";
+    }
+    text
+}
+
+fn clock_word(clock: &TellClock) -> String {
+    let entries: Vec<String> = clock
+        .0
+        .iter()
+        .map(|(actor, entry)| format!("{}:{}", actor_word(*actor), entry_word(entry)))
+        .collect();
+    format!("<{}>", entries.join(" "))
+}
+
+fn page_word(bytes: &Bytes) -> String {
+    let entries: Vec<String> = page::read(bytes.clone())
+        .expect("a page")
+        .into_iter()
+        .map(|entry| {
+            let object =
+                if entry.object.is_empty() { Bytes::new() } else { entry.object.to_bytes() };
+            let key = word(client_key(&entry.key));
+            format!("{key} {} {}", object_word(&object), dots_word(&entry.dots))
+        })
+        .collect();
+    format!("[{}]", entries.join("; "))
+}

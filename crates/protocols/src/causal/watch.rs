@@ -1,0 +1,94 @@
+//! Whom a replica exchanges with next.
+//!
+//! Peers take turns in shuffled rounds, so each is met once in as many intervals as there are
+//! peers; one random peer a time would leave some unmet for long.
+
+use crate::dots::dot::{Actor, Position};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::{Span, Time};
+
+/// How long an unanswered question is waited for before it is asked again.
+pub(super) const PATIENCE: Span = Span::millis(1000);
+/// How many unanswered questions make a peer count as unreachable.
+pub(super) const SILENT_MAX: u32 = 3;
+
+/// A scan of one peer's keys that is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Scan {
+    /// Whom.
+    pub actor: Option<Actor>,
+    /// Which question is open.
+    pub step: u64,
+    /// Where that question begins.
+    pub from: Bytes,
+    /// The peer's clock when the scan began.
+    pub clock: Option<crate::dots::clock::Clock>,
+    /// When the question was asked.
+    pub asked_at: Time,
+    /// How often in a row it was not answered.
+    pub silent: u32,
+}
+
+/// The rounds of one replica.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    left: Vec<Position>,
+    asked: BTreeMap<Position, Time>,
+    pub(super) scans: BTreeMap<Position, Scan>,
+    /// The first stripped key of the next pass.
+    pub(super) strip_from: Bytes,
+}
+
+impl Rounds {
+    /// The next peer of the round, unless it still owes an answer.
+    pub fn next(
+        &mut self,
+        peers: impl Iterator<Item = Position>,
+        now: Time,
+        rng: &mut Rng,
+    ) -> Option<Position> {
+        if self.left.is_empty() {
+            self.left = peers.collect();
+            for last in (1..self.left.len()).rev() {
+                self.left.swap(last, rng.below(last as u64 + 1) as usize);
+            }
+        }
+        let next = self.left.pop()?;
+        let owes = self.asked.get(&next).is_some_and(|at| now < *at + PATIENCE);
+        if owes {
+            return None;
+        }
+        self.asked.insert(next, now);
+        Some(next)
+    }
+
+    /// A peer has answered.
+    pub fn answered(&mut self, peer: Position) {
+        self.asked.remove(&peer);
+    }
+}
+
+#[test]
+fn every_peer_is_met_once_in_a_round() {
+    let (mut rounds, mut rng) = (Rounds::default(), Rng::new(1));
+    for round in 0..20 {
+        let mut met: Vec<u16> = Vec::new();
+        for turn in 0..4 {
+            let now = Time(0) + Span::secs(round * 10 + turn);
+            let next = rounds.next((1..=4).map(Position), now, &mut rng).expect("nobody owes");
+            rounds.answered(next);
+            met.push(next.0);
+        }
+        met.sort_unstable();
+        assert_eq!(met, [1, 2, 3, 4]);
+    }
+    let (at, late) = (Time(0) + Span::secs(999), Time(0) + Span::secs(999) + Span::millis(500));
+    let first = rounds.next([Position(1)].into_iter(), at, &mut rng);
+    assert!(first.is_some());
+    assert_eq!(rounds.next([Position(1)].into_iter(), late, &mut rng), None, "it owes an answer");
+    let again = rounds.next([Position(1)].into_iter(), late + PATIENCE, &mut rng);
+    assert!(again.is_some());
+}

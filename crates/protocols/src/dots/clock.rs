@@ -1,0 +1,219 @@
+//! The node clock: every dot that one replica has seen (DottedDB §IV-B).
+//!
+//! For each actor the clock has a **base**, up to which every counter was seen, and the counters
+//! seen above it. The paper keeps the latter as a bitmap; here they are ranges, because a peer
+//! that is away for hours leaves few long runs and many bits.
+
+use super::dot::{Actor, Counter, Dot};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use quorate_kernel::mutant;
+use serde::{Deserialize, Serialize};
+
+/// The counters of one actor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    base: Counter,
+    /// Inclusive ranges above `base + 1`, ascending, none of which touches another.
+    above: Vec<(Counter, Counter)>,
+    /// Whether every update of this actor that still exists anywhere is known here. Only of an
+    /// actor that is gone for good, and only for the keys of this replica.
+    pub closed: bool,
+    /// Whether the actor's host has handed over all it had and let go of the position.
+    pub left: bool,
+}
+
+impl Entry {
+    /// Everything up to a counter.
+    #[must_use]
+    pub fn upto(base: Counter) -> Entry {
+        Entry { base, ..Entry::default() }
+    }
+
+    /// Up to which counter everything was seen.
+    #[must_use]
+    pub fn base(&self) -> Counter {
+        self.base
+    }
+
+    /// The highest counter seen.
+    #[must_use]
+    pub fn highest(&self) -> Counter {
+        self.above.last().map_or(self.base, |(_, last)| *last)
+    }
+
+    /// The base as far as filling goes: of a closed actor nothing is missing below the highest.
+    #[must_use]
+    pub fn filled(&self) -> Counter {
+        if self.closed { self.highest() } else { self.base }
+    }
+
+    /// Whether a context's counter is known without the context saying so.
+    #[must_use]
+    pub fn implies(&self, counter: Counter) -> bool {
+        if mutant!("strip_before_base") {
+            return counter <= self.highest();
+        }
+        self.closed || counter <= self.base
+    }
+
+    /// The ranges above the base.
+    #[must_use]
+    pub fn above(&self) -> &[(Counter, Counter)] {
+        &self.above
+    }
+
+    /// Whether a counter was seen.
+    #[must_use]
+    pub fn contains(&self, counter: Counter) -> bool {
+        if counter <= self.base {
+            return true;
+        }
+        let place = self.above.partition_point(|(_, last)| *last < counter);
+        self.above.get(place).is_some_and(|(first, _)| *first <= counter)
+    }
+
+    /// Adds a counter; returns whether it is new.
+    pub fn insert(&mut self, counter: Counter) -> bool {
+        let is_new = !self.contains(counter);
+        if is_new {
+            self.insert_range(counter, counter);
+        }
+        is_new
+    }
+
+    /// Adds every counter of a range.
+    pub fn insert_range(&mut self, first: Counter, last: Counter) {
+        if last <= self.base {
+            return;
+        }
+        // Ranges that touch the new one become part of it.
+        let begin = self.above.partition_point(|(_, end)| end.saturating_add(1) < first);
+        let end = self.above.partition_point(|(start, _)| *start <= last.saturating_add(1));
+        let merged = self.above.drain(begin..end.max(begin));
+        let range = merged.fold((first, last), |(a, b), (c, d)| (a.min(c), b.max(d)));
+        self.above.insert(begin, range);
+        self.normalize();
+    }
+
+    /// Adds everything that another entry of the same actor has seen.
+    pub fn merge(&mut self, other: &Entry) {
+        self.left |= other.left;
+        if other.base > self.base {
+            self.base = other.base;
+            self.normalize();
+        }
+        for (first, last) in &other.above {
+            self.insert_range(*first, *last);
+        }
+    }
+
+    /// Moves the base up as far as nothing is missing.
+    fn normalize(&mut self) {
+        let mut gone = 0;
+        for (first, last) in &self.above {
+            if *first > self.base.saturating_add(1) {
+                break;
+            }
+            self.base = self.base.max(*last);
+            gone += 1;
+        }
+        self.above.drain(..gone);
+    }
+
+    /// Forgets the highest ranges beyond `most`: what is left understates, and is right all the
+    /// same.
+    pub fn shorten(&mut self, most: usize) {
+        self.above.truncate(most);
+    }
+
+    /// Whether what was decoded has the form of an entry.
+    #[must_use]
+    pub fn is_well_formed(&self) -> bool {
+        let mut last = Some(self.base);
+        let is_above = self.above.iter().all(|(first, end)| {
+            let is_so = last.is_some_and(|last| *first > last + 1) && first <= end;
+            last = (*end <= super::dot::COUNTER_MAX).then_some(*end);
+            is_so
+        });
+        self.base <= super::dot::COUNTER_MAX && is_above && last.is_some()
+    }
+}
+
+/// The clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    entries: BTreeMap<Actor, Entry>,
+}
+
+impl Clock {
+    /// What was seen of an actor, if it is known at all.
+    #[must_use]
+    pub fn get(&self, actor: Actor) -> Option<&Entry> {
+        self.entries.get(&actor)
+    }
+
+    /// The entry of an actor, made known if it is not.
+    pub fn entry(&mut self, actor: Actor) -> &mut Entry {
+        self.entries.entry(actor).or_default()
+    }
+
+    /// Whether a dot was seen.
+    #[must_use]
+    pub fn contains(&self, dot: Dot) -> bool {
+        self.get(dot.actor).is_some_and(|entry| entry.contains(dot.counter))
+    }
+
+    /// Adds a dot; returns whether it is new.
+    pub fn insert(&mut self, dot: Dot) -> bool {
+        self.entry(dot.actor).insert(dot.counter)
+    }
+
+    /// Up to which counter of an actor everything was seen.
+    #[must_use]
+    pub fn base(&self, actor: Actor) -> Counter {
+        self.get(actor).map_or(0, Entry::base)
+    }
+
+    /// Adds all that another clock has seen.
+    pub fn merge(&mut self, other: &Clock) {
+        other.iter().for_each(|(actor, entry)| self.entry(actor).merge(entry));
+    }
+
+    /// Every actor known, in order, with what was seen of it.
+    pub fn iter(&self) -> impl Iterator<Item = (Actor, &Entry)> + '_ {
+        self.entries.iter().map(|(actor, entry)| (*actor, entry))
+    }
+
+    /// The actors known at a position, earlier ones first.
+    pub fn at(
+        &self,
+        position: super::dot::Position,
+    ) -> impl DoubleEndedIterator<Item = (Actor, &Entry)> {
+        let first = Actor { position, ..Actor::default() };
+        let known = self.entries.range(first..);
+        known
+            .take_while(move |(actor, _)| actor.position == position)
+            .map(|(actor, entry)| (*actor, entry))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// How many actors are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no actor is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl FromIterator<(Actor, Entry)> for Clock {
+    fn from_iter<I: IntoIterator<Item = (Actor, Entry)>>(entries: I) -> Clock {
+        Clock { entries: entries.into_iter().collect() }
+    }
+}

@@ -1,0 +1,65 @@
+//! Causal contexts: what an object, or a client, knows to be in the past (DottedDB §IV-C).
+//!
+//! A context says for each actor one counter: every update *of this key* by that actor up to there
+//! is in the past, or is one of the versions beside the context. Counters of other keys lie in
+//! between and do no harm.
+
+use super::dot::{Actor, Counter, Dot};
+use alloc::collections::BTreeMap;
+
+/// A causal context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CausalContext {
+    counters: BTreeMap<Actor, Counter>,
+}
+
+impl CausalContext {
+    /// Whether an update is in it.
+    #[must_use]
+    pub fn covers(&self, dot: Dot) -> bool {
+        self.counters.get(&dot.actor).is_some_and(|counter| dot.counter <= *counter)
+    }
+
+    /// Adds every update of an actor up to a counter; 0 adds nothing.
+    pub fn raise(&mut self, actor: Actor, counter: Counter) {
+        if counter > 0 {
+            let known = self.counters.entry(actor).or_default();
+            *known = counter.max(*known);
+        }
+    }
+
+    /// Adds all that another context covers.
+    pub fn merge(&mut self, other: &CausalContext) {
+        other.iter().for_each(|(actor, counter)| self.raise(actor, counter));
+    }
+
+    /// Keeps the entries for which this holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(Actor, Counter) -> bool) {
+        self.counters.retain(|actor, counter| keep(*actor, *counter));
+    }
+
+    /// The entries in the order of actors.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Actor, Counter)> + '_ {
+        self.counters.iter().map(|(actor, counter)| (*actor, *counter))
+    }
+
+    /// How many actors it names.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.counters.len()
+    }
+
+    /// Whether it covers nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counters.is_empty()
+    }
+}
+
+impl FromIterator<(Actor, Counter)> for CausalContext {
+    fn from_iter<I: IntoIterator<Item = (Actor, Counter)>>(entries: I) -> CausalContext {
+        let mut context = CausalContext::default();
+        entries.into_iter().for_each(|(actor, counter)| context.raise(actor, counter));
+        context
+    }
+}

@@ -1,0 +1,115 @@
+//! The dot-key map: which key an update concerned, until every replica of the key has seen it
+//! (DottedDB §IV-D), and the same the other way round.
+
+use super::dot::{Actor, Counter, Dot};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::ops::Bound;
+
+/// The map. Keys are in their wire form: hash, then the client's key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DotKeys {
+    keys: BTreeMap<Actor, BTreeMap<Counter, Bytes>>,
+    dots: BTreeMap<Bytes, BTreeSet<Dot>>,
+}
+
+impl DotKeys {
+    /// Adds an entry.
+    pub fn insert(&mut self, dot: Dot, key: &Bytes) {
+        self.keys.entry(dot.actor).or_default().insert(dot.counter, key.clone());
+        self.dots.entry(key.clone()).or_default().insert(dot);
+    }
+
+    /// Drops an entry.
+    pub fn remove(&mut self, dot: Dot) {
+        let Some(counters) = self.keys.get_mut(&dot.actor) else { return };
+        let Some(key) = counters.remove(&dot.counter) else { return };
+        if counters.is_empty() {
+            self.keys.remove(&dot.actor);
+        }
+        if let Some(dots) = self.dots.get_mut(&key) {
+            dots.remove(&dot);
+            if dots.is_empty() {
+                self.dots.remove(&key);
+            }
+        }
+    }
+
+    /// The actors that have entries.
+    pub fn actors(&self) -> impl Iterator<Item = Actor> + '_ {
+        self.keys.keys().copied()
+    }
+
+    /// The entries of an actor above a counter, ascending.
+    pub fn above(&self, actor: Actor, base: Counter) -> impl Iterator<Item = (Counter, &Bytes)> {
+        let counters = self.keys.get(&actor);
+        let above = counters.map(|counters| counters.range(base.saturating_add(1)..));
+        above.into_iter().flatten().map(|(counter, key)| (*counter, key))
+    }
+
+    /// The dots of a key.
+    #[must_use]
+    pub fn of(&self, key: &[u8]) -> Vec<Dot> {
+        self.dots.get(key).into_iter().flatten().copied().collect()
+    }
+
+    /// The keys that have entries, from one on, ascending.
+    pub fn keys_from(&self, from: &[u8]) -> impl Iterator<Item = &Bytes> {
+        let from = (Bound::Included(from), Bound::Unbounded);
+        self.dots.range::<[u8], _>(from).map(|(key, _)| key)
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn both_directions_say_the_same(
+            steps in proptest::collection::vec((0u16..3, 1u64..8, any::<bool>()), 0..60)
+        ) {
+            let mut map = DotKeys::default();
+            let mut model = BTreeMap::new();
+            for (actor, counter, is_added) in steps {
+                let actor = Actor { birth: u32::from(actor), ..Actor::default() };
+                let dot = Dot { actor, counter };
+                // A dot is of one key for ever.
+                let key = Bytes::from(Vec::from([(counter % 3) as u8]));
+                if is_added {
+                    map.insert(dot, &key);
+                    model.insert(dot, key);
+                } else {
+                    map.remove(dot);
+                    model.remove(&dot);
+                }
+                prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
+                for key in [0u8, 1, 2] {
+                    let of: Vec<Dot> =
+                        model.iter().filter(|(_, at)| at[0] == key).map(|(dot, _)| *dot).collect();
+                    prop_assert_eq!(map.of(&[key]), of);
+                }
+                for (dot, key) in &model {
+                    let found = map.above(dot.actor, dot.counter - 1).next();
+                    prop_assert_eq!(found, Some((dot.counter, key)));
+                }
+            }
+            let keys: BTreeSet<&Bytes> = model.values().collect();
+            prop_assert!(map.keys_from(&[]).eq(keys));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Objects: the versions of a key that nobody has replaced, and the context (DottedDB §IV-C, F).
+
+use super::clock::Clock;
+use super::context::CausalContext;
+use super::dot::{Actor, COUNTER_MAX, Counter, Dot};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::causal::WriteId;
+use quorate_kernel::error::WireError;
+use serde::{Deserialize, Serialize};
+
+/// A value with the name its client gave the write, if it gave one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Equal ids are one write.
+    pub id: Option<WriteId>,
+    /// The value.
+    pub value: Bytes,
+}
+
+/// What is stored, sent and read of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object {
+    /// The versions, by their dots. A delete leaves none: its dot is in the context.
+    pub versions: BTreeMap<Dot, Version>,
+    /// What is in the past.
+    pub context: CausalContext,
+}
+
+/// Everything of an object but its values.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    context: Vec<(Actor, Counter)>,
+    versions: Vec<(Dot, Option<WriteId>, u32)>,
+}
+
+impl Object {
+    /// Whether nothing is left that would have to be stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.versions.is_empty() && self.context.is_empty()
+    }
+
+    /// Takes in another state of the same key: what either has replaced is gone, all else stays.
+    pub fn merge(&mut self, other: Object) {
+        let Object { versions, context } = other;
+        self.versions.retain(|dot, version| match versions.get(dot) {
+            Some(same) => {
+                assert!(same == version, "a dot never carries two values (D4)");
+                true
+            }
+            None => !context.covers(*dot),
+        });
+        for (dot, version) in versions {
+            if !self.context.covers(dot) {
+                self.versions.insert(dot, version);
+            }
+        }
+        self.context.merge(&context);
+    }
+
+    /// Adds to the context what a clock knows of these actors: an object at rest leaves that to
+    /// the clock. `is_meant` must hold for every actor that is, or ever was, a replica of the key:
+    /// with the present ones alone what was stripped for a former one would come back (T2).
+    pub fn fill(&mut self, clock: &Clock, is_meant: impl Fn(Actor) -> bool) {
+        for (actor, entry) in clock.iter().filter(|(actor, _)| is_meant(*actor)) {
+            self.context.raise(actor, entry.filled());
+        }
+    }
+
+    /// Takes out of the context what a clock says anyway.
+    pub fn strip(&mut self, clock: &Clock) {
+        self.context
+            .retain(|actor, counter| !clock.get(actor).is_some_and(|entry| entry.implies(counter)));
+    }
+
+    /// Lets one of several versions stand for all that are the same write. A version may go only
+    /// if the clock says that its dot was seen, as it then stands in every filled context.
+    pub fn fold(&mut self, clock: &Clock) {
+        let mut seen = BTreeSet::new();
+        self.versions.retain(|dot, version| match version.id {
+            Some(id) if !seen.insert(id) => {
+                clock.get(dot.actor).is_none_or(|entry| dot.counter > entry.base())
+            }
+            _ => true,
+        });
+    }
+
+    /// The values to show, in the order of dots; several versions of one write are one value.
+    pub fn values(&self) -> Vec<Bytes> {
+        let mut seen = BTreeSet::new();
+        let is_first = |version: &&Version| version.id.is_none_or(|id| seen.insert(id));
+        self.versions.values().filter(is_first).map(|version| version.value.clone()).collect()
+    }
+
+    /// The stored form, which is the wire form too: `head length u32 | head | values`.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        let versions = self.versions.iter();
+        let head = Head {
+            context: self.context.iter().collect(),
+            versions: versions
+                .map(|(dot, version)| (*dot, version.id, version.value.len() as u32))
+                .collect(),
+        };
+        let head = postcard::to_allocvec(&head).expect("plain data always serializes");
+        let values: usize = self.versions.values().map(|version| version.value.len()).sum();
+        let mut bytes = BytesMut::with_capacity(4 + head.len() + values);
+        bytes.put_u32(head.len() as u32);
+        bytes.put_slice(&head);
+        self.versions.values().for_each(|version| bytes.put_slice(&version.value));
+        bytes.freeze()
+    }
+
+    /// Reads an object back; its values share the bytes.
+    ///
+    /// # Errors
+    /// They are no object.
+    pub fn from_bytes(bytes: &Bytes) -> Result<Object, WireError> {
+        let malformed = WireError::Malformed { what: "object" };
+        let Some(length) = bytes.first_chunk::<4>() else { return Err(malformed) };
+        let length = u32::from_be_bytes(*length) as usize;
+        let Some(head) = bytes.get(4..4 + length) else { return Err(malformed) };
+        let Ok(Head { context, versions }) = postcard::from_bytes(head) else {
+            return Err(malformed);
+        };
+        let mut object = Object::default();
+        let mut at = 4 + length;
+        for (dot, id, length) in versions {
+            let end = at + length as usize;
+            if end > bytes.len() || !is_counter(dot.counter) {
+                return Err(malformed);
+            }
+            let version = Version { id, value: bytes.slice(at..end) };
+            if object.versions.insert(dot, version).is_some() {
+                return Err(malformed);
+            }
+            at = end;
+        }
+        if at != bytes.len() || !context.iter().all(|(_, counter)| is_counter(*counter)) {
+            return Err(malformed);
+        }
+        object.context = context.into_iter().collect();
+        Ok(object)
+    }
+}
+
+/// Whether an honest node can have issued this counter.
+#[must_use]
+pub fn is_counter(counter: Counter) -> bool {
+    (1..=COUNTER_MAX).contains(&counter)
+}

@@ -1,0 +1,249 @@
+//! The laws of clocks, contexts and objects.
+
+use super::clock::{Clock, Entry};
+use super::context::CausalContext;
+use super::dot::{Actor, Dot};
+use super::object::{Object, Version};
+use bytes::Bytes;
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+use quorate_kernel::causal::WriteId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::vec::Vec;
+
+fn actor(birth: u32) -> Actor {
+    Actor { birth, ..Actor::default() }
+}
+
+fn dot((birth, counter): (u32, u64)) -> Dot {
+    Dot { actor: actor(birth), counter }
+}
+
+fn any_dots() -> impl Strategy<Value = BTreeSet<(u32, u64)>> {
+    btree_set((0u32..3, 1u64..12), 0..24)
+}
+
+fn clock_of(dots: &BTreeSet<(u32, u64)>) -> Clock {
+    let mut clock = Clock::default();
+    dots.iter().for_each(|pair| {
+        clock.insert(dot(*pair));
+    });
+    clock
+}
+
+fn base_of(dots: &BTreeSet<(u32, u64)>, birth: u32) -> u64 {
+    (1..).take_while(|counter| dots.contains(&(birth, *counter))).last().unwrap_or(0)
+}
+
+proptest! {
+    #[test]
+    fn a_clock_is_the_set_of_its_dots(order in vec((0u32..3, 1u64..12), 0..40)) {
+        let mut clock = Clock::default();
+        let mut model = BTreeSet::new();
+        for pair in order {
+            prop_assert_eq!(clock.insert(dot(pair)), model.insert(pair));
+        }
+        for birth in 0..3 {
+            let entry = clock.get(actor(birth)).cloned().unwrap_or_default();
+            prop_assert_eq!(entry.base(), base_of(&model, birth));
+            prop_assert!(entry.is_well_formed());
+            let highest = model.iter().filter(|(at, _)| *at == birth).map(|(_, n)| *n).max();
+            prop_assert_eq!(entry.highest(), highest.unwrap_or(0));
+            for counter in 1..14 {
+                prop_assert_eq!(entry.contains(counter), model.contains(&(birth, counter)));
+            }
+        }
+    }
+
+    #[test]
+    fn merging_clocks_is_the_union(one in any_dots(), other in any_dots(), third in any_dots()) {
+        let merged = |one: &Clock, other: &Clock| {
+            let mut merged = one.clone();
+            merged.merge(other);
+            merged
+        };
+        let (a, b, c) = (clock_of(&one), clock_of(&other), clock_of(&third));
+        let union: BTreeSet<_> = one.union(&other).copied().collect();
+        let same = |one: &Clock, other: &Clock| {
+            (0..3).all(|birth| {
+                (0..14).all(|counter| {
+                    one.contains(dot((birth, counter))) == other.contains(dot((birth, counter)))
+                }) && one.base(actor(birth)) == other.base(actor(birth))
+            })
+        };
+        prop_assert!(same(&merged(&a, &b), &clock_of(&union)));
+        prop_assert_eq!(merged(&a, &b), merged(&b, &a));
+        prop_assert_eq!(merged(&merged(&a, &b), &c), merged(&a, &merged(&b, &c)));
+        prop_assert_eq!(merged(&a, &a), a);
+    }
+
+    #[test]
+    fn ranges_are_as_many_single_counters(
+        ranges in vec((1u64..20, 0u64..6), 0..8), at in any::<Option<u64>>()
+    ) {
+        let (mut by_range, mut one_by_one) = (Entry::default(), Entry::default());
+        for (first, length) in ranges {
+            by_range.insert_range(first, first + length);
+            (first..=first + length).rev().for_each(|counter| {
+                one_by_one.insert(counter);
+            });
+        }
+        prop_assert_eq!(&by_range, &one_by_one);
+        if let Some(at) = at {
+            by_range.insert_range(at, u64::MAX);
+            prop_assert!(by_range.contains(u64::MAX) && by_range.contains(at.max(1)));
+        }
+    }
+}
+
+/// What happened to a key: every update with the set of updates it replaced.
+#[derive(Clone, Debug)]
+struct Past {
+    writes: Vec<(Dot, BTreeSet<Dot>)>,
+}
+
+/// Any past: each write is at one of three actors, and has seen all earlier writes of its actor
+/// and of some others; it replaced some of what it saw.
+fn any_past() -> impl Strategy<Value = Past> {
+    vec((0u32..3, any::<u16>()), 1..9).prop_map(|draws| {
+        let mut writes: Vec<(Dot, BTreeSet<Dot>)> = Vec::new();
+        let mut counters = BTreeMap::new();
+        for (birth, chosen) in draws {
+            let counter = counters.entry(birth).or_insert(0u64);
+            *counter += 1;
+            let mut replaced = BTreeSet::new();
+            for (number, (dot, past)) in writes.iter().enumerate() {
+                if chosen >> number & 1 == 1 {
+                    replaced.insert(*dot);
+                    replaced.extend(past.iter().copied());
+                }
+            }
+            // A context says "up to", so whatever an actor wrote earlier is replaced too.
+            let upto: Vec<Dot> = replaced.iter().copied().collect();
+            for (dot, _) in &writes {
+                let is_below = |seen: &Dot| seen.actor == dot.actor && seen.counter >= dot.counter;
+                if upto.iter().any(is_below) {
+                    replaced.insert(*dot);
+                }
+            }
+            writes.push((dot((birth, *counter)), replaced));
+        }
+        Past { writes }
+    })
+}
+
+impl Past {
+    /// The state of a replica that has seen the first updates of each actor.
+    fn seen(&self, upto: [u64; 3]) -> Object {
+        let is_seen = |dot: &Dot| dot.counter <= upto[dot.actor.birth as usize];
+        let mut context: CausalContext =
+            (0..3).map(|birth| (actor(birth), upto[birth as usize])).collect();
+        let mut replaced: BTreeSet<Dot> = BTreeSet::new();
+        for (dot, past) in self.writes.iter().filter(|(dot, _)| is_seen(dot)) {
+            context.raise(dot.actor, dot.counter);
+            past.iter().for_each(|dot| context.raise(dot.actor, dot.counter));
+            replaced.extend(past.iter().copied());
+        }
+        let live = self.writes.iter().filter(|(dot, _)| is_seen(dot) && !replaced.contains(dot));
+        let version = |dot: &Dot| Version { id: None, value: Bytes::from(std::format!("{dot}")) };
+        Object { versions: live.map(|(dot, _)| (*dot, version(dot))).collect(), context }
+    }
+}
+
+fn any_seen() -> impl Strategy<Value = [u64; 3]> {
+    [0u64..5, 0u64..5, 0u64..5]
+}
+
+fn merged(one: &Object, other: &Object) -> Object {
+    let mut merged = one.clone();
+    merged.merge(other.clone());
+    merged
+}
+
+proptest! {
+    #[test]
+    fn merging_objects_has_the_laws_of_a_join(
+        past in any_past(), a in any_seen(), b in any_seen(), c in any_seen()
+    ) {
+        let (a, b, c) = (past.seen(a), past.seen(b), past.seen(c));
+        prop_assert_eq!(merged(&a, &b), merged(&b, &a));
+        prop_assert_eq!(merged(&merged(&a, &b), &c), merged(&a, &merged(&b, &c)));
+        prop_assert_eq!(merged(&a, &a), a);
+    }
+
+    #[test]
+    fn merging_keeps_what_nobody_replaced_and_nothing_else(
+        past in any_past(), a in any_seen(), b in any_seen()
+    ) {
+        let both: Vec<u64> = a.iter().zip(b).map(|(a, b)| (*a).max(b)).collect();
+        let all = past.seen([both[0], both[1], both[2]]);
+        prop_assert_eq!(merged(&past.seen(a), &past.seen(b)).versions, all.versions);
+    }
+
+    #[test]
+    fn what_is_stripped_is_filled_again(
+        past in any_past(), seen in any_seen(), dots in any_dots()
+    ) {
+        let object = past.seen(seen);
+        let clock = clock_of(&dots);
+        let mut filled = object.clone();
+        filled.fill(&clock, |_| true);
+        let mut again = filled.clone();
+        again.strip(&clock);
+        prop_assert!(again.context.len() <= filled.context.len());
+        again.fill(&clock, |_| true);
+        prop_assert_eq!(&again, &filled, "fill after strip changes nothing");
+        let mut twice = filled.clone();
+        twice.fill(&clock, |_| true);
+        prop_assert_eq!(twice, filled);
+        let mut stripped = object.clone();
+        stripped.strip(&clock);
+        for (actor, counter) in object.context.iter() {
+            let is_left = stripped.context.iter().any(|(left, _)| left == actor);
+            prop_assert_eq!(is_left, counter > base_of(&dots, actor.birth));
+        }
+    }
+
+    #[test]
+    fn an_object_is_read_back_and_any_bytes_are_survived(
+        past in any_past(), seen in any_seen(), id: Option<u128>, bytes: Vec<u8>, cut: u8
+    ) {
+        let mut object = past.seen(seen);
+        object.versions.values_mut().for_each(|version| version.id = id.map(WriteId));
+        let encoded = object.to_bytes();
+        prop_assert_eq!(Object::from_bytes(&encoded), Ok(object));
+        let _ = Object::from_bytes(&Bytes::from(bytes));
+        let cut = usize::from(cut) % encoded.len();
+        prop_assert!(Object::from_bytes(&encoded.slice(..cut)).is_err());
+    }
+}
+
+#[test]
+fn one_write_under_two_dots_is_one_value() {
+    let version =
+        |text: &'static str, id| Version { id, value: Bytes::from_static(text.as_bytes()) };
+    let id = Some(WriteId(7));
+    let mut object = Object::default();
+    object.versions.insert(dot((0, 1)), version("v", id));
+    object.versions.insert(dot((1, 4)), version("v", id));
+    object.versions.insert(dot((2, 1)), version("w", None));
+    assert_eq!(object.values(), [&b"v"[..], b"w"]);
+    let mut clock = clock_of(&BTreeSet::from([(0, 1), (1, 4), (2, 1)]));
+    object.fold(&clock);
+    assert_eq!(object.versions.len(), 3, "the dot of a version that goes must be below the base");
+    (1..4).for_each(|counter| {
+        clock.insert(dot((1, counter)));
+    });
+    object.fold(&clock);
+    assert_eq!(object.versions.keys().copied().collect::<Vec<_>>(), [dot((0, 1)), dot((2, 1))]);
+}
+
+#[test]
+fn a_closed_entry_misses_nothing_below_its_highest() {
+    let mut entry = Entry::upto(3);
+    entry.insert(9);
+    assert_eq!((entry.filled(), entry.implies(9)), (3, false));
+    entry.closed = true;
+    assert_eq!((entry.filled(), entry.implies(99)), (9, true));
+    assert!(!entry.contains(5), "what it saw is not changed by that");
+}

@@ -1,0 +1,101 @@
+//! Commands for engines that keep siblings, and are placed by a map.
+
+use super::Scripted;
+use super::script::{Done, bytes, number};
+use super::world::World;
+use bytes::Bytes;
+use quorate_kernel::causal::{Ask, Told};
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::operation::{Control, Operation, Outcome};
+use quorate_kernel::time::Time;
+use std::borrow::ToOwned;
+use std::vec::Vec;
+
+/// One host takes another's positions; the former may be gone for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    pub out: u64,
+    pub into: u64,
+    pub gone: bool,
+}
+
+/// An operation of a script's words.
+pub(super) fn operation<P: Scripted>(
+    world: &World<P>,
+    command: &str,
+    words: &[&str],
+) -> Done<Operation> {
+    let ask = match (command, words) {
+        ("read", [key]) => Ask::Get { key: bytes(key)?, replies: None },
+        ("read", [key, "of", count]) => {
+            let count = u8::try_from(number(count)?).map_err(|_| "too many".to_owned())?;
+            Ask::Get { key: bytes(key)?, replies: Some(count) }
+        }
+        ("write", [key, value, basis @ ..]) => {
+            let context = context(world, basis)?;
+            Ask::Put { key: bytes(key)?, value: bytes(value)?, context, id: None }
+        }
+        ("remove", [key, basis @ ..]) => {
+            Ask::Delete { key: bytes(key)?, context: context(world, basis)? }
+        }
+        _ => return Err("unknown command".to_owned()),
+    };
+    Ok(Operation::Causal(ask))
+}
+
+fn context<P: Scripted>(world: &World<P>, words: &[&str]) -> Done<Bytes> {
+    match words {
+        [] => Ok(Bytes::new()),
+        ["after", request] => {
+            let index = usize::try_from(number(request)?).map_err(|_| "too far".to_owned())?;
+            let answer = index.checked_sub(1).and_then(|index| world.answers.get(index));
+            match answer {
+                Some((_, Some(Outcome::Causal(told)))) => Ok(context_of(told)),
+                _ => Err("that request has no context".to_owned()),
+            }
+        }
+        _ => Err("expected `after NUMBER`".to_owned()),
+    }
+}
+
+/// The context that an answer carries.
+pub(crate) fn context_of(told: &Told) -> Bytes {
+    match told {
+        Told::Siblings { context, .. } | Told::Stored { context } => context.clone(),
+    }
+}
+
+/// Gives a node, or all that are up, a map.
+pub(super) fn place<P: Scripted>(world: &mut World<P>, node: &str, words: &[&str]) -> Done {
+    let mut moves = Vec::new();
+    for word in words {
+        let (gone, word) = word.strip_suffix('!').map_or((false, *word), |word| (true, word));
+        let (out, into) = word.split_once('>').ok_or("expected OUT>INTO")?;
+        moves.push(Move { out: number(out)?, into: number(into)?, gone });
+    }
+    for id in 1..=world.count() {
+        if world.is_up(id) && (node == "all" || number(node) == Ok(id)) {
+            world.place(id, &moves);
+        }
+    }
+    Ok(())
+}
+
+impl<P: Scripted> World<P> {
+    /// A catalog gives a node the map after these replacements.
+    pub fn place(&mut self, id: u64, moves: &[Move]) {
+        let options: Vec<&str> = self.options.iter().map(|option| &option[..]).collect();
+        let control = Control::Place { map: P::map(&self.first_view, &options, moves) };
+        // It is answered like a request, by a number of its own.
+        let ticket = Ticket(self.answers.len() as u64);
+        let shown = Operation::Get { key: Bytes::from_static(b"(map)") };
+        self.answers.push((shown, None));
+        self.step(id, |process, cx| process.on_control(ticket, control, Time(u64::MAX), cx));
+        self.settle();
+    }
+
+    /// How many keys a node stores.
+    pub fn stored(&mut self, id: u64) -> usize {
+        self.node(id).disk.keys()
+    }
+}

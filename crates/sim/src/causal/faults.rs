@@ -1,0 +1,262 @@
+//! Faults, and the catalog that replaces hosts.
+
+use super::World;
+use super::rest::count;
+use crate::fault::What;
+use crate::host::{LANE, Running};
+use crate::membership::NOBODY;
+use crate::queue::{Event, HostIndex};
+use crate::world::Fate;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Control;
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Time;
+use quorate_node::pump::Input;
+use quorate_store::memory::Crash;
+
+/// The longest time until a host hears from the catalog, if it does at all.
+const NEWS_NS: u64 = 3_000_000_000;
+
+impl World<'_> {
+    /// A fault of the plan begins, unless it may not.
+    pub(super) fn begin_fault(&mut self, index: usize) {
+        let fault = self.plan[index].clone();
+        let is_allowed = !self.is_healed && self.may_begin(&fault.what);
+        self.trace.event(self.now, 91, (index as u64) << 1 | u64::from(is_allowed));
+        let note = if is_allowed { "" } else { " (skipped)" };
+        self.trace.line(self.now, format_args!("-- {}{note}", fault.what));
+        if !is_allowed {
+            self.fates[index] = Fate::Skipped;
+            return;
+        }
+        self.fates[index] = Fate::Active;
+        self.queue.push(self.now + fault.for_us * 1000, Event::FaultEnds(index));
+        let is_memory = self.durability() == Durability::Memory;
+        match fault.what {
+            What::Kill { host } => self.take_down(host, Crash::ProcessKill, is_memory),
+            What::Power { hosts } => {
+                let is_lazy = self.durability() != Durability::Sync;
+                hosts.iter().for_each(|host| self.take_down(*host, Crash::PowerLoss, is_lazy));
+            }
+            What::Wipe { host } => self.wipe(host),
+            What::Drain { host } => self.hand_over(host),
+            What::Pause { host } => {
+                self.hosts[host].pauses += 1;
+                self.hosts[host].running = Running::Paused;
+            }
+            What::SlowDisk { host, factor } => self.hosts[host].disk.slow_down(factor),
+            What::ClockJump { host, by_ms } => self.hosts[host].clock.jump(by_ms),
+            What::Delay { from, to } => self.net.hold_next(from, to, fault.for_us * 1000),
+            What::Loss { ppm } => self.net.change_loss(i64::from(ppm)),
+            What::Duplicate { ppm } => self.net.change_duplication(i64::from(ppm)),
+            what => self.links(&what).into_iter().for_each(|(from, to)| self.net.cut(from, to)),
+        }
+    }
+
+    /// A fault of the plan ends.
+    pub(super) fn end_fault(&mut self, index: usize) {
+        self.trace.event(self.now, 92, index as u64);
+        if self.is_healed || self.fates[index] != Fate::Active {
+            return;
+        }
+        self.fates[index] = Fate::Ended;
+        let what = self.plan[index].what.clone();
+        self.trace.line(self.now, format_args!("++ {what}"));
+        match what {
+            What::Kill { host } | What::Wipe { host } => self.release(host),
+            What::Power { hosts } => hosts.iter().for_each(|host| self.release(*host)),
+            What::Pause { host } => {
+                self.hosts[host].pauses -= 1;
+                if self.hosts[host].pauses == 0 {
+                    self.resume(host);
+                }
+            }
+            What::SlowDisk { host, .. } => self.hosts[host].disk.slow_down(1),
+            What::ClockJump { .. } | What::Delay { .. } | What::Drain { .. } => {}
+            What::Loss { ppm } => self.net.change_loss(-i64::from(ppm)),
+            What::Duplicate { ppm } => self.net.change_duplication(-i64::from(ppm)),
+            what => self.links(&what).into_iter().for_each(|(from, to)| self.net.mend(from, to)),
+        }
+    }
+
+    fn links(&self, what: &What) -> Vec<(HostIndex, HostIndex)> {
+        match what {
+            What::OneWay { from, to } => vec![(*from, *to)],
+            What::Partial { one, other } => vec![(*one, *other), (*other, *one)],
+            What::Partition { side } => {
+                let hosts = 0..self.hosts.len();
+                let pairs = hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to)));
+                pairs.filter(|(from, to)| side.contains(from) != side.contains(to)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        self.prepared.scenario.durability()
+    }
+
+    /// Whether a fault makes sense now, and takes no copy that may be the last one: what was
+    /// acknowledged on `w` hosts bears the loss of one, and of the next when that was made up for.
+    fn may_begin(&self, what: &What) -> bool {
+        let is_up = |host: HostIndex| self.hosts[host].running == Running::Up;
+        let is_down = |host: HostIndex| self.hosts[host].running == Running::Down;
+        let durability = self.durability();
+        match what {
+            What::Kill { host } => {
+                !is_down(*host) && (durability != Durability::Memory || self.is_whole())
+            }
+            What::Power { hosts } => {
+                let is_sync = durability == Durability::Sync;
+                is_sync || (hosts.len() == 1 && self.is_whole())
+            }
+            What::Wipe { .. } => self.is_whole(),
+            What::Drain { host } => is_up(*host) && self.have_joined() && self.spare().is_some(),
+            What::Pause { host } => !is_down(*host),
+            What::FailSync { .. } | What::Remove { .. } => false,
+            _ => true,
+        }
+    }
+
+    /// Whether every host is up, and nobody copies, hands over, or has forgotten.
+    fn is_whole(&self) -> bool {
+        self.section.w > 1
+            && self.hosts.iter().all(|host| {
+                host.running == Running::Up
+                    && !host.has_forgotten
+                    && count(host, "joining") + count(host, "leaving") == 0
+            })
+            && self.is_known()
+    }
+
+    /// Whether every host that holds something holds it by the newest map.
+    pub(super) fn is_known(&self) -> bool {
+        self.hosts.iter().all(|host| {
+            let held = self.map.positions_of(host.node_id).count() as u64;
+            held == count(host, "replicas") && (held == 0 || count(host, "map") == self.map.version)
+        })
+    }
+
+    /// Whether all who hold something by the newest map have copied it. A catalog must wait for
+    /// that: if all replicas of a key went to newcomers at once, these would copy from each other,
+    /// and the former ones hand over only what they believe somebody lacks.
+    fn have_joined(&self) -> bool {
+        self.hosts.iter().all(|host| {
+            let held = self.map.positions_of(host.node_id).count() as u64;
+            let has_it = count(host, "replicas") == held && count(host, "joining") == 0;
+            held == 0 || (has_it && count(host, "map") == self.map.version)
+        })
+    }
+
+    /// A host that is up and holds nothing.
+    fn spare(&self) -> Option<HostIndex> {
+        let holds = |node: NodeId| self.map.positions_of(node).next().is_some();
+        (0..self.hosts.len()).find(|host| {
+            let host = &self.hosts[*host];
+            let is_idle = count(host, "leaving") == 0 && !self.map.is_gone(host.node_id);
+            host.running == Running::Up && !holds(host.node_id) && is_idle
+        })
+    }
+
+    /// A host's disk is lost. It comes back as another node, which the catalog puts in the place
+    /// of the former one.
+    fn wipe(&mut self, host: HostIndex) {
+        self.take_down(host, Crash::PowerLoss, true);
+        let (out, into) = (self.hosts[host].node_id, NodeId(self.rng.next()));
+        self.hosts[host].wipe(into);
+        self.directory.push((into, host));
+        self.decree(out, into, true, host);
+    }
+
+    /// A spare gets all that a host holds; the host goes on until it hears of that.
+    fn hand_over(&mut self, host: HostIndex) {
+        let Some(spare) = self.spare() else { return };
+        let (out, into) = (self.hosts[host].node_id, self.hosts[spare].node_id);
+        if self.map.positions_of(out).next().is_some() {
+            self.decree(out, into, false, spare);
+        }
+    }
+
+    fn decree(&mut self, out: NodeId, into: NodeId, gone: bool, first: HostIndex) {
+        self.map = self.map.replaced(out, into, gone);
+        self.replaced += 1;
+        let version = self.map.version;
+        self.trace.line(self.now, format_args!("** map {version}: {out} is replaced by {into}"));
+        self.queue.push(self.now, Event::Join(first));
+        for host in 0..self.hosts.len() {
+            if host != first && self.rng.chance_ppm(500_000) {
+                self.queue.push(self.now + self.rng.below(NEWS_NS), Event::Join(host));
+            }
+        }
+    }
+
+    /// The catalog tells a host the newest map.
+    pub(super) fn place(&mut self, host: HostIndex) {
+        let map = postcard::to_allocvec(&self.map).expect("plain data always serializes");
+        let control = Control::Place { map: map.into() };
+        let deadline = Time(u64::MAX);
+        self.arrive(host, Input::Control { lane: LANE, ticket: NOBODY, control, deadline });
+    }
+
+    /// Another host is replaced, as often as the scenario says.
+    pub(super) fn churn(&mut self) {
+        if self.is_healed {
+            return;
+        }
+        self.queue.push(self.now + self.section.churn_ms * 1_000_000, Event::Watch);
+        let holders: Vec<HostIndex> = (0..self.hosts.len())
+            .filter(|host| self.map.positions_of(self.hosts[*host].node_id).next().is_some())
+            .collect();
+        if self.is_whole() && !holders.is_empty() {
+            let host = holders[self.rng.below(holders.len() as u64) as usize];
+            self.wipe(host);
+            self.release(host);
+        }
+    }
+
+    fn take_down(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
+        self.hosts[host].downs += 1;
+        self.hosts[host].stop(crash, is_lossy);
+        self.trace.line(self.now, format_args!("n{} is gone", host + 1));
+        self.clients.open(host, false);
+        self.clients.on_host_stopped(host, self.now, &mut self.queue);
+    }
+
+    /// One fault less keeps a host down.
+    fn release(&mut self, host: HostIndex) {
+        self.hosts[host].downs -= 1;
+        if self.hosts[host].downs == 0 {
+            self.start_host(host);
+        }
+    }
+
+    fn resume(&mut self, host: HostIndex) {
+        if self.hosts[host].running != Running::Paused {
+            return;
+        }
+        self.hosts[host].resume();
+        let life = self.hosts[host].life;
+        for event in std::mem::take(&mut self.hosts[host].stalled) {
+            self.disk_event(host, life, event);
+        }
+        self.turn(host);
+    }
+
+    /// All faults end.
+    pub(super) fn heal(&mut self) {
+        self.is_healed = true;
+        self.trace.event(self.now, 90, 0);
+        self.trace.line(self.now, format_args!("** heal"));
+        self.net.heal(&vec![true; self.hosts.len()]);
+        for host in 0..self.hosts.len() {
+            self.hosts[host].downs = 0;
+            self.hosts[host].pauses = 0;
+            self.hosts[host].disk.slow_down(1);
+            if self.hosts[host].running == Running::Down {
+                self.start_host(host);
+            }
+            self.resume(host);
+            self.queue.push(self.now, Event::Join(host));
+        }
+    }
+}
