@@ -54,7 +54,10 @@ impl World<'_> {
             What::Delay { from, to } => self.net.hold_next(from, to, fault.for_us * 1000),
             What::Loss { ppm } => self.net.change_loss(i64::from(ppm)),
             What::Duplicate { ppm } => self.net.change_duplication(i64::from(ppm)),
-            what => self.links(&what).into_iter().for_each(|(from, to)| self.net.cut(from, to)),
+            what => {
+                let links = what.links(self.hosts.len());
+                links.into_iter().for_each(|(from, to)| self.net.cut(from, to));
+            }
         }
     }
 
@@ -82,21 +85,10 @@ impl World<'_> {
             What::ClockJump { .. } | What::Delay { .. } | What::Remove { .. } => {}
             What::Loss { ppm } => self.net.change_loss(-i64::from(ppm)),
             What::Duplicate { ppm } => self.net.change_duplication(-i64::from(ppm)),
-            what => self.links(&what).into_iter().for_each(|(from, to)| self.net.mend(from, to)),
-        }
-    }
-
-    /// The links that a fault cuts.
-    fn links(&self, what: &What) -> Vec<(HostIndex, HostIndex)> {
-        match what {
-            What::OneWay { from, to } => vec![(*from, *to)],
-            What::Partial { one, other } => vec![(*one, *other), (*other, *one)],
-            What::Partition { side } => {
-                let hosts = 0..self.hosts.len();
-                let pairs = hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to)));
-                pairs.filter(|(from, to)| side.contains(from) != side.contains(to)).collect()
+            what => {
+                let links = what.links(self.hosts.len());
+                links.into_iter().for_each(|(from, to)| self.net.mend(from, to));
             }
-            _ => Vec::new(),
         }
     }
 
