@@ -7,7 +7,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`world`] | hosts, network, clients and faults around one event queue |
-//! | `turns` | how it lets hosts work |
+//! | `machines` | hosts, network and queue, the same in every world |
+//! | `turns` | how a world lets its hosts work |
 //! | [`queue`] | the events and their order |
 //! | [`host`] | one process with a node in it |
 //! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
@@ -37,6 +38,7 @@ pub mod fault;
 mod faults;
 pub mod groups;
 pub mod host;
+mod machines;
 pub mod marks;
 pub mod membership;
 pub mod nemesis;

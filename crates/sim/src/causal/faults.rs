@@ -6,6 +6,7 @@ use crate::fault::What;
 use crate::host::{LANE, Running};
 use crate::membership::NOBODY;
 use crate::queue::{Event, HostIndex};
+use crate::turns::Turns;
 use crate::world::Fate;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Control;
@@ -22,15 +23,19 @@ impl World<'_> {
     pub(super) fn begin_fault(&mut self, index: usize) {
         let fault = self.plan[index].clone();
         let is_allowed = !self.is_healed && self.may_begin(&fault.what);
-        self.trace.event(self.now, 91, (index as u64) << 1 | u64::from(is_allowed));
+        self.machines.trace.event(
+            self.machines.now,
+            91,
+            (index as u64) << 1 | u64::from(is_allowed),
+        );
         let note = if is_allowed { "" } else { " (skipped)" };
-        self.trace.line(self.now, format_args!("-- {}{note}", fault.what));
+        self.machines.trace.line(self.machines.now, format_args!("-- {}{note}", fault.what));
         if !is_allowed {
             self.fates[index] = Fate::Skipped;
             return;
         }
         self.fates[index] = Fate::Active;
-        self.queue.push(self.now + fault.for_us * 1000, Event::FaultEnds(index));
+        self.machines.queue.push(self.machines.now + fault.for_us * 1000, Event::FaultEnds(index));
         let is_memory = self.durability() == Durability::Memory;
         match fault.what {
             What::Kill { host } => self.take_down(host, Crash::ProcessKill, is_memory),
@@ -41,46 +46,46 @@ impl World<'_> {
             What::Wipe { host } => self.wipe(host),
             What::Drain { host } => self.hand_over(host),
             What::Pause { host } => {
-                self.hosts[host].pauses += 1;
-                self.hosts[host].running = Running::Paused;
+                self.machines.hosts[host].pauses += 1;
+                self.machines.hosts[host].running = Running::Paused;
             }
-            What::SlowDisk { host, factor } => self.hosts[host].disk.slow_down(factor),
-            What::ClockJump { host, by_ms } => self.hosts[host].clock.jump(by_ms),
-            What::Delay { from, to } => self.net.hold_next(from, to, fault.for_us * 1000),
-            What::Loss { ppm } => self.net.change_loss(i64::from(ppm)),
-            What::Duplicate { ppm } => self.net.change_duplication(i64::from(ppm)),
+            What::SlowDisk { host, factor } => self.machines.hosts[host].disk.slow_down(factor),
+            What::ClockJump { host, by_ms } => self.machines.hosts[host].clock.jump(by_ms),
+            What::Delay { from, to } => self.machines.net.hold_next(from, to, fault.for_us * 1000),
+            What::Loss { ppm } => self.machines.net.change_loss(i64::from(ppm)),
+            What::Duplicate { ppm } => self.machines.net.change_duplication(i64::from(ppm)),
             what => {
-                let links = what.links(self.hosts.len());
-                links.into_iter().for_each(|(from, to)| self.net.cut(from, to));
+                let links = what.links(self.machines.hosts.len());
+                links.into_iter().for_each(|(from, to)| self.machines.net.cut(from, to));
             }
         }
     }
 
     /// A fault of the plan ends.
     pub(super) fn end_fault(&mut self, index: usize) {
-        self.trace.event(self.now, 92, index as u64);
+        self.machines.trace.event(self.machines.now, 92, index as u64);
         if self.is_healed || self.fates[index] != Fate::Active {
             return;
         }
         self.fates[index] = Fate::Ended;
         let what = self.plan[index].what.clone();
-        self.trace.line(self.now, format_args!("++ {what}"));
+        self.machines.trace.line(self.machines.now, format_args!("++ {what}"));
         match what {
             What::Kill { host } | What::Wipe { host } => self.release(host),
             What::Power { hosts } => hosts.iter().for_each(|host| self.release(*host)),
             What::Pause { host } => {
-                self.hosts[host].pauses -= 1;
-                if self.hosts[host].pauses == 0 {
+                self.machines.hosts[host].pauses -= 1;
+                if self.machines.hosts[host].pauses == 0 {
                     self.resume(host);
                 }
             }
-            What::SlowDisk { host, .. } => self.hosts[host].disk.slow_down(1),
+            What::SlowDisk { host, .. } => self.machines.hosts[host].disk.slow_down(1),
             What::ClockJump { .. } | What::Delay { .. } | What::Drain { .. } => {}
-            What::Loss { ppm } => self.net.change_loss(-i64::from(ppm)),
-            What::Duplicate { ppm } => self.net.change_duplication(-i64::from(ppm)),
+            What::Loss { ppm } => self.machines.net.change_loss(-i64::from(ppm)),
+            What::Duplicate { ppm } => self.machines.net.change_duplication(-i64::from(ppm)),
             what => {
-                let links = what.links(self.hosts.len());
-                links.into_iter().for_each(|(from, to)| self.net.mend(from, to));
+                let links = what.links(self.machines.hosts.len());
+                links.into_iter().for_each(|(from, to)| self.machines.net.mend(from, to));
             }
         }
     }
@@ -92,8 +97,8 @@ impl World<'_> {
     /// Whether a fault makes sense now, and takes no copy that may be the last one: what was
     /// acknowledged on `w` hosts bears the loss of one, and of the next when that was made up for.
     fn may_begin(&self, what: &What) -> bool {
-        let is_up = |host: HostIndex| self.hosts[host].running == Running::Up;
-        let is_down = |host: HostIndex| self.hosts[host].running == Running::Down;
+        let is_up = |host: HostIndex| self.machines.hosts[host].running == Running::Up;
+        let is_down = |host: HostIndex| self.machines.hosts[host].running == Running::Down;
         let durability = self.durability();
         match what {
             What::Kill { host } => {
@@ -114,7 +119,7 @@ impl World<'_> {
     /// Whether every host is up, and nobody copies, hands over, or has forgotten.
     fn is_whole(&self) -> bool {
         self.section.w > 1
-            && self.hosts.iter().all(|host| {
+            && self.machines.hosts.iter().all(|host| {
                 host.running == Running::Up
                     && !host.has_forgotten
                     && count(host, "joining") + count(host, "leaving") == 0
@@ -124,7 +129,7 @@ impl World<'_> {
 
     /// Whether every host that holds something holds it by the newest map.
     pub(super) fn is_known(&self) -> bool {
-        self.hosts.iter().all(|host| {
+        self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
             held == count(host, "replicas") && (held == 0 || count(host, "map") == self.map.version)
         })
@@ -134,7 +139,7 @@ impl World<'_> {
     /// that: if all replicas of a key went to newcomers at once, these would copy from each other,
     /// and the former ones hand over only what they believe somebody lacks.
     fn have_joined(&self) -> bool {
-        self.hosts.iter().all(|host| {
+        self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
             let has_it = count(host, "replicas") == held && count(host, "joining") == 0;
             held == 0 || (has_it && count(host, "map") == self.map.version)
@@ -144,8 +149,8 @@ impl World<'_> {
     /// A host that is up and holds nothing.
     fn spare(&self) -> Option<HostIndex> {
         let holds = |node: NodeId| self.map.positions_of(node).next().is_some();
-        (0..self.hosts.len()).find(|host| {
-            let host = &self.hosts[*host];
+        (0..self.machines.hosts.len()).find(|host| {
+            let host = &self.machines.hosts[*host];
             let is_idle = count(host, "leaving") == 0 && !self.map.is_gone(host.node_id);
             host.running == Running::Up && !holds(host.node_id) && is_idle
         })
@@ -155,16 +160,16 @@ impl World<'_> {
     /// of the former one.
     fn wipe(&mut self, host: HostIndex) {
         self.take_down(host, Crash::PowerLoss, true);
-        let (out, into) = (self.hosts[host].node_id, NodeId(self.rng.next()));
-        self.hosts[host].wipe(into);
-        self.directory.push((into, host));
+        let (out, into) = (self.machines.hosts[host].node_id, NodeId(self.rng.next()));
+        self.machines.hosts[host].wipe(into);
+        self.machines.directory.push((into, host));
         self.decree(out, into, true, host);
     }
 
     /// A spare gets all that a host holds; the host goes on until it hears of that.
     fn hand_over(&mut self, host: HostIndex) {
         let Some(spare) = self.spare() else { return };
-        let (out, into) = (self.hosts[host].node_id, self.hosts[spare].node_id);
+        let (out, into) = (self.machines.hosts[host].node_id, self.machines.hosts[spare].node_id);
         if self.map.positions_of(out).next().is_some() {
             self.decree(out, into, false, spare);
         }
@@ -174,11 +179,15 @@ impl World<'_> {
         self.map = self.map.replaced(out, into, gone);
         self.replaced += 1;
         let version = self.map.version;
-        self.trace.line(self.now, format_args!("** map {version}: {out} is replaced by {into}"));
-        self.queue.push(self.now, Event::Join(first));
-        for host in 0..self.hosts.len() {
+        self.machines
+            .trace
+            .line(self.machines.now, format_args!("** map {version}: {out} is replaced by {into}"));
+        self.machines.queue.push(self.machines.now, Event::Join(first));
+        for host in 0..self.machines.hosts.len() {
             if host != first && self.rng.chance_ppm(500_000) {
-                self.queue.push(self.now + self.rng.below(NEWS_NS), Event::Join(host));
+                self.machines
+                    .queue
+                    .push(self.machines.now + self.rng.below(NEWS_NS), Event::Join(host));
             }
         }
     }
@@ -196,9 +205,13 @@ impl World<'_> {
         if self.is_healed {
             return;
         }
-        self.queue.push(self.now + self.section.churn_ms * 1_000_000, Event::Watch);
-        let holders: Vec<HostIndex> = (0..self.hosts.len())
-            .filter(|host| self.map.positions_of(self.hosts[*host].node_id).next().is_some())
+        self.machines
+            .queue
+            .push(self.machines.now + self.section.churn_ms * 1_000_000, Event::Watch);
+        let holders: Vec<HostIndex> = (0..self.machines.hosts.len())
+            .filter(|host| {
+                self.map.positions_of(self.machines.hosts[*host].node_id).next().is_some()
+            })
             .collect();
         if self.is_whole() && !holders.is_empty() {
             let host = holders[self.rng.below(holders.len() as u64) as usize];
@@ -208,29 +221,26 @@ impl World<'_> {
     }
 
     fn take_down(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
-        self.hosts[host].downs += 1;
-        self.hosts[host].stop(crash, is_lossy);
-        self.trace.line(self.now, format_args!("n{} is gone", host + 1));
-        self.clients.open(host, false);
-        self.clients.on_host_stopped(host, self.now, &mut self.queue);
+        self.machines.hosts[host].downs += 1;
+        self.stop_host(host, crash, is_lossy);
     }
 
     /// One fault less keeps a host down.
     fn release(&mut self, host: HostIndex) {
-        self.hosts[host].downs -= 1;
-        if self.hosts[host].downs == 0 {
+        self.machines.hosts[host].downs -= 1;
+        if self.machines.hosts[host].downs == 0 {
             self.start_host(host);
         }
     }
 
     fn resume(&mut self, host: HostIndex) {
-        if self.hosts[host].running != Running::Paused {
+        if self.machines.hosts[host].running != Running::Paused {
             return;
         }
-        self.hosts[host].resume();
-        let life = self.hosts[host].life;
-        for event in std::mem::take(&mut self.hosts[host].stalled) {
-            self.disk_event(host, life, event);
+        self.machines.hosts[host].resume();
+        let life = self.machines.hosts[host].life;
+        for event in std::mem::take(&mut self.machines.hosts[host].stalled) {
+            self.on_disk(host, life, event);
         }
         self.turn(host);
     }
@@ -238,18 +248,18 @@ impl World<'_> {
     /// All faults end.
     pub(super) fn heal(&mut self) {
         self.is_healed = true;
-        self.trace.event(self.now, 90, 0);
-        self.trace.line(self.now, format_args!("** heal"));
-        self.net.heal(&vec![true; self.hosts.len()]);
-        for host in 0..self.hosts.len() {
-            self.hosts[host].downs = 0;
-            self.hosts[host].pauses = 0;
-            self.hosts[host].disk.slow_down(1);
-            if self.hosts[host].running == Running::Down {
+        self.machines.trace.event(self.machines.now, 90, 0);
+        self.machines.trace.line(self.machines.now, format_args!("** heal"));
+        self.machines.net.heal(&vec![true; self.machines.hosts.len()]);
+        for host in 0..self.machines.hosts.len() {
+            self.machines.hosts[host].downs = 0;
+            self.machines.hosts[host].pauses = 0;
+            self.machines.hosts[host].disk.slow_down(1);
+            if self.machines.hosts[host].running == Running::Down {
                 self.start_host(host);
             }
             self.resume(host);
-            self.queue.push(self.now, Event::Join(host));
+            self.machines.queue.push(self.machines.now, Event::Join(host));
         }
     }
 }
