@@ -1,141 +1,85 @@
-//! Makes faults happen to the world, and ends them.
+//! Which faults the groups of a scenario can bear, and what is special about some.
 
 use crate::fault::What;
-use crate::host::Running;
-use crate::queue::{Event, HostIndex};
+use crate::host::{Host, Running};
+use crate::machines::Machines;
+use crate::plan::{Faults, Plan};
+use crate::queue::HostIndex;
 use crate::turns::Turns;
-use crate::world::{Fate, World};
+use crate::world::World;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::storage::Durability;
 use quorate_store::memory::Crash;
 
-impl World<'_> {
-    /// A fault of the plan begins, unless it may not.
-    pub(crate) fn begin_fault(&mut self, index: usize) {
-        let fault = self.plan[index].clone();
-        let is_allowed = !self.is_healed && self.may_begin(&fault.what);
-        self.machines.trace.event(
-            self.machines.now,
-            91,
-            (index as u64) << 1 | u64::from(is_allowed),
-        );
-        let note = if is_allowed { "" } else { " (skipped)" };
-        self.machines.trace.line(self.machines.now, format_args!("-- {}{note}", fault.what));
-        if !is_allowed {
-            self.fates[index] = Fate::Skipped;
-            return;
-        }
-        self.fates[index] = Fate::Active;
-        self.machines.queue.push(self.machines.now + fault.for_us * 1000, Event::FaultEnds(index));
-        let is_memory = self.durability() == Durability::Memory;
-        let is_lazy = self.durability() != Durability::Sync;
-        match fault.what {
-            What::Kill { host } => self.take_down(host, Crash::ProcessKill, is_memory),
-            What::Power { hosts } => {
-                hosts.iter().for_each(|host| self.take_down(*host, Crash::PowerLoss, is_lazy));
-                if self.is_blackout(&hosts) {
-                    self.begin_epoch();
-                }
-            }
-            What::Wipe { host } => {
-                self.take_down(host, Crash::PowerLoss, true);
-                let node = NodeId(self.rng.next());
-                self.machines.hosts[host].wipe(node);
-                self.machines.directory.push((node, host));
-            }
-            What::Pause { host } => {
-                self.machines.hosts[host].pauses += 1;
-                self.machines.hosts[host].running = Running::Paused;
-            }
-            What::FailSync { host } => {
-                self.machines.hosts[host].is_sync_failing = true;
-                self.machines.hosts[host].disk.store().fail_next_sync();
-            }
-            What::Drain { host } => self.drain(host, false),
-            What::Remove { host } => self.remove_wiped(host),
-            What::SlowDisk { host, factor } => self.machines.hosts[host].disk.slow_down(factor),
-            What::ClockJump { host, by_ms } => self.machines.hosts[host].clock.jump(by_ms),
-            What::Delay { from, to } => self.machines.net.hold_next(from, to, fault.for_us * 1000),
-            What::Loss { ppm } => self.machines.net.change_loss(i64::from(ppm)),
-            What::Duplicate { ppm } => self.machines.net.change_duplication(i64::from(ppm)),
-            what => {
-                let links = what.links(self.machines.hosts.len());
-                links.into_iter().for_each(|(from, to)| self.machines.net.cut(from, to));
-            }
-        }
-    }
-
-    /// A fault of the plan ends.
-    pub(crate) fn end_fault(&mut self, index: usize) {
-        self.machines.trace.event(self.machines.now, 92, index as u64);
-        if self.is_healed || self.fates[index] != Fate::Active {
-            return;
-        }
-        self.fates[index] = Fate::Ended;
-        let what = self.plan[index].what.clone();
-        self.machines.trace.line(self.machines.now, format_args!("++ {what}"));
-        match what {
-            What::Kill { host } | What::Wipe { host } => self.release(host),
-            What::Power { hosts } => hosts.iter().for_each(|host| self.release(*host)),
-            What::Pause { host } => {
-                self.machines.hosts[host].pauses -= 1;
-                if self.machines.hosts[host].pauses == 0 {
-                    self.resume(host);
-                }
-            }
-            What::FailSync { host } => self.end_failing_sync(host),
-            What::Drain { host } => self.drain(host, true),
-            What::SlowDisk { host, .. } => self.machines.hosts[host].disk.slow_down(1),
-            What::ClockJump { .. } | What::Delay { .. } | What::Remove { .. } => {}
-            What::Loss { ppm } => self.machines.net.change_loss(-i64::from(ppm)),
-            What::Duplicate { ppm } => self.machines.net.change_duplication(-i64::from(ppm)),
-            what => {
-                let links = what.links(self.machines.hosts.len());
-                links.into_iter().for_each(|(from, to)| self.machines.net.mend(from, to));
-            }
-        }
+impl Faults for World<'_> {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
     }
 
     fn durability(&self) -> Durability {
         self.prepared.scenario.durability()
     }
 
-    /// Whether a fault makes sense now, and leaves a majority that has forgotten nothing. Without
-    /// such a majority acknowledged data is gone, which no protocol can mend.
+    /// It must leave a majority that has forgotten nothing. Without such a majority acknowledged
+    /// data is gone, which no protocol can mend.
     fn may_begin(&self, what: &What) -> bool {
-        let is_down = |host: HostIndex| {
-            self.machines.hosts[host].running == Running::Down
-                && self.machines.hosts[host].has_joined
-        };
-        if self.targets(what).iter().any(|host| !self.machines.hosts[*host].has_joined) {
+        let hosts = &self.machines.hosts;
+        if self.targets(what).iter().any(|host| !hosts[*host].has_joined) {
             return false;
         }
+        let is_down = |host: HostIndex| hosts[host].running == Running::Down;
         match what {
             What::Kill { host } => {
                 let is_memory = self.durability() == Durability::Memory;
                 !is_down(*host) && (!is_memory || self.may_forget(&[*host]))
             }
-            What::Power { hosts } => {
+            What::Power { hosts: targets } => {
                 let is_sync = self.durability() == Durability::Sync;
-                is_sync || self.is_blackout(hosts) || self.may_forget(hosts)
+                is_sync || self.is_blackout(targets) || self.may_forget(targets)
             }
             What::FailSync { host } => {
                 let is_sync = self.durability() == Durability::Sync;
                 !is_down(*host) && (is_sync || self.may_forget(&[*host]))
             }
-            What::Wipe { host } => {
-                !self.machines.hosts[*host].is_wiped && self.may_forget(&[*host])
-            }
+            What::Wipe { host } => !hosts[*host].is_wiped && self.may_forget(&[*host]),
             What::Pause { host } => !is_down(*host),
             What::Remove { host } => {
-                self.machines.hosts[*host].running == Running::Up
-                    && self.machines.hosts.iter().any(|host| !host.lost.is_empty())
+                let is_any_lost = hosts.iter().any(|host| !host.lost.is_empty());
+                hosts[*host].running == Running::Up && is_any_lost
             }
             _ => true,
         }
     }
 
+    fn on_begin(&mut self, what: &What) {
+        match what {
+            What::Power { hosts } if self.is_blackout(hosts) => self.begin_epoch(),
+            What::Wipe { host } => {
+                let node = NodeId(self.rng.next());
+                self.lose_disk(*host, node);
+            }
+            What::FailSync { host } => {
+                let target = &mut self.machines.hosts[*host];
+                target.is_sync_failing = true;
+                target.disk.store().fail_next_sync();
+            }
+            What::Drain { host } => self.drain(*host, false),
+            What::Remove { host } => self.remove_wiped(*host),
+            _ => {}
+        }
+    }
+
+    fn on_end(&mut self, what: &What) {
+        match what {
+            What::FailSync { host } => self.end_failing_sync(*host),
+            What::Drain { host } => self.drain(*host, true),
+            _ => {}
+        }
+    }
+}
+
+impl World<'_> {
     /// The hosts whose processes or directories a fault concerns.
     fn targets(&self, what: &What) -> Vec<HostIndex> {
         match what {
@@ -165,40 +109,14 @@ impl World<'_> {
     }
 
     fn may_forget(&self, targets: &[HostIndex]) -> bool {
-        let forgets = |host: &HostIndex| {
-            let host_state = &self.machines.hosts[*host];
+        let forgets = |(index, host): &(HostIndex, &Host)| {
             // A host whose next sync fails will have forgotten when it is back.
-            let is_failing = host_state.is_sync_failing && self.durability() != Durability::Sync;
-            targets.contains(host) || host_state.has_forgotten || host_state.is_wiped || is_failing
+            let is_failing = host.is_sync_failing && self.durability() != Durability::Sync;
+            targets.contains(index) || host.has_forgotten || host.is_wiped || is_failing
         };
-        let count = (0..self.machines.hosts.len()).filter(forgets).count();
+        let count = self.machines.hosts.iter().enumerate().filter(forgets).count();
         let replicas = usize::from(self.prepared.scenario.replicas());
         count <= replicas - (replicas / 2 + 1)
-    }
-
-    fn take_down(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
-        self.machines.hosts[host].downs += 1;
-        self.stop_host(host, crash, is_lossy);
-    }
-
-    /// One fault less keeps a host down.
-    fn release(&mut self, host: HostIndex) {
-        self.machines.hosts[host].downs -= 1;
-        if self.machines.hosts[host].downs == 0 {
-            self.start_host(host);
-        }
-    }
-
-    fn resume(&mut self, host: HostIndex) {
-        if self.machines.hosts[host].running != Running::Paused {
-            return;
-        }
-        self.machines.hosts[host].resume();
-        let life = self.machines.hosts[host].life;
-        for event in std::mem::take(&mut self.machines.hosts[host].stalled) {
-            self.on_disk(host, life, event);
-        }
-        self.turn(host);
     }
 
     /// A host's disk failed: if a fault asked for it the host stops, as it must.
@@ -217,18 +135,25 @@ impl World<'_> {
             self.machines.hosts[host].is_stopped_by_disk = false;
             return self.release(host);
         }
-        if self.machines.hosts[host].is_sync_failing
-            && self.machines.hosts[host].running != Running::Down
-        {
-            let is_memory = self.durability() == Durability::Memory;
-            self.stop_host(host, Crash::ProcessKill, is_memory);
+        if self.stop_failing(host) {
             self.start_host(host);
         }
     }
 
+    /// Kills a process whose next sync would fail; returns whether it was one.
+    fn stop_failing(&mut self, host: HostIndex) -> bool {
+        let target = &self.machines.hosts[host];
+        let is_failing = target.is_sync_failing && target.running != Running::Down;
+        if is_failing {
+            let is_memory = self.durability() == Durability::Memory;
+            self.stop_host(host, Crash::ProcessKill, is_memory);
+        }
+        is_failing
+    }
+
     /// All faults end, for every host or for a majority of the members.
     pub(crate) fn heal(&mut self) {
-        self.is_healed = true;
+        self.plan.is_healed = true;
         let core = self.draw_core();
         let code = core.iter().fold(0, |code, is_in| code << 1 | u64::from(*is_in));
         self.phase("heal");
@@ -236,43 +161,21 @@ impl World<'_> {
         self.machines.net.heal(&core);
         self.is_whole = core.iter().all(|is_in| *is_in);
         // Who is drained shall be taken back.
-        for (index, fault) in self.plan.clone().iter().enumerate() {
-            if let What::Drain { host } = fault.what
-                && self.fates[index] == Fate::Active
-                && core[host]
-            {
-                self.drain(host, true);
-            }
+        let drained = self.plan.active().filter_map(|what| match what {
+            What::Drain { host } => Some(*host),
+            _ => None,
+        });
+        for host in drained.filter(|host| core[*host]).collect::<Vec<_>>() {
+            self.drain(host, true);
         }
         let is_usable = |host: HostIndex| core[host] && self.machines.hosts[host].has_joined;
         let usable: Vec<bool> = (0..self.machines.hosts.len()).map(is_usable).collect();
-        for host in (0..self.machines.hosts.len()).filter(|host| core[*host]) {
-            self.machines.hosts[host].downs = 0;
-            self.machines.hosts[host].pauses = 0;
-            self.machines.hosts[host].disk.slow_down(1);
-            self.end_failing_sync_for_good(host);
-            if self.machines.hosts[host].running == Running::Down
-                && self.machines.hosts[host].has_joined
-            {
-                self.start_host(host);
-            }
-            self.resume(host);
+        for host in (0..core.len()).filter(|host| core[*host]) {
+            self.stop_failing(host);
+            self.revive(host);
         }
-        self.workload.restrict(
-            &usable,
-            self.machines.now,
-            &mut self.machines.queue,
-            &mut self.machines.trace,
-        );
-    }
-
-    fn end_failing_sync_for_good(&mut self, host: HostIndex) {
-        if self.machines.hosts[host].is_sync_failing
-            && self.machines.hosts[host].running != Running::Down
-        {
-            let is_memory = self.durability() == Durability::Memory;
-            self.stop_host(host, Crash::ProcessKill, is_memory);
-        }
+        let Machines { now, queue, trace, .. } = &mut self.machines;
+        self.workload.restrict(&usable, *now, queue, trace);
     }
 
     /// Which hosts heal: all, or in some seeds no more than a majority needs. What forgot its data
@@ -285,9 +188,9 @@ impl World<'_> {
         if !may_shrink || !self.rng.chance_ppm(scenario.liveness.core_ppm) {
             return core;
         }
-        let mut intact: Vec<HostIndex> = (0..self.machines.hosts.len())
-            .filter(|host| !self.machines.hosts[*host].is_wiped)
-            .collect();
+        let hosts = &self.machines.hosts;
+        let mut intact: Vec<HostIndex> =
+            (0..hosts.len()).filter(|host| !hosts[*host].is_wiped).collect();
         let majority = usize::from(scenario.replicas()) / 2 + 1;
         while intact.len() > majority {
             let left_out = intact.swap_remove(self.rng.below(intact.len() as u64) as usize);

@@ -14,7 +14,8 @@
 //! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
 //! | [`delay`] | distributions of times |
 //! | [`fault`], [`nemesis`] | faults as data, and how a seed draws them |
-//! | [`faults`] | how they happen to the world |
+//! | `plan` | how they happen to any world |
+//! | `faults` | which of them the groups can bear |
 //! | [`membership`], [`groups`] | who takes part, and what must hold of all groups together |
 //! | [`workload`] | clients that record histories |
 //! | [`scenario`], [`shipped`], [`prepared`] | scenario files |
@@ -44,6 +45,7 @@ pub mod membership;
 pub mod nemesis;
 pub mod net;
 pub mod overlay;
+mod plan;
 pub mod prepared;
 pub mod queue;
 pub mod replay;

@@ -7,6 +7,7 @@ use crate::host::{Host, Running, Surroundings};
 use crate::net::{Net, power_of_two};
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex, Queue};
+use crate::scenario::LivenessSection;
 use crate::trace::Trace;
 use crate::world::Violation;
 use quorate_kernel::error::Fatal;
@@ -14,6 +15,7 @@ use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durable;
+use std::fmt;
 
 /// More events than any scenario needs: a run that reaches it does not come to rest.
 const EVENTS_MAX: u64 = 3_000_000;
@@ -101,6 +103,33 @@ impl Machines {
         Some(event)
     }
 
+    /// Queues what will happen after this many nanoseconds.
+    pub fn after(&mut self, delay: u64, event: Event) {
+        self.queue.push(self.now + delay, event);
+    }
+
+    /// Queues the end of the faults and what must follow.
+    pub fn enqueue_phases(&mut self, liveness: &LivenessSection) {
+        let (heal, grace) = (liveness.heal_ms, liveness.heal_ms + liveness.grace_ms);
+        for (at_ms, event) in [
+            (heal, Event::Heal),
+            (grace, Event::Demand),
+            (grace + liveness.bound_ms, Event::TooLate),
+        ] {
+            self.queue.push(at_ms * 1_000_000, event);
+        }
+    }
+
+    /// Takes an event of now into the trace, see [`Trace::event`].
+    pub fn event(&mut self, kind: u64, detail: u64) {
+        self.trace.event(self.now, kind, detail);
+    }
+
+    /// Writes a line of now into the trace, if lines are asked for.
+    pub fn line(&mut self, text: fmt::Arguments<'_>) {
+        self.trace.line(self.now, text);
+    }
+
     /// Notes that something is wrong; the first finding counts.
     pub fn condemn(&mut self, judge: &'static str, message: String) {
         self.violation.get_or_insert(Violation { judge, message });
@@ -108,7 +137,7 @@ impl Machines {
 
     /// Notes that a node panicked, whatever else was found.
     pub fn on_panic(&mut self, message: String) {
-        self.trace.line(self.now, format_args!("!! {message}"));
+        self.line(format_args!("!! {message}"));
         self.violation = Some(Violation { judge: "panic", message });
     }
 
@@ -134,7 +163,7 @@ impl Machines {
         }
         self.hosts[host].is_turn_due = true;
         let life = self.hosts[host].life;
-        self.queue.push(self.now + self.turn_delay, Event::Turn { host, life });
+        self.after(self.turn_delay, Event::Turn { host, life });
     }
 
     /// Runs a turn of a host.
@@ -157,7 +186,7 @@ impl Machines {
 
     /// Notes an event of this kind at a host, and tells whether it was meant for the present life.
     pub fn is_present(&mut self, host: HostIndex, life: u32, kind: u64) -> bool {
-        self.trace.event(self.now, kind + host as u64, u64::from(life));
+        self.event(kind + host as u64, u64::from(life));
         self.hosts[host].life == life
     }
 
@@ -166,7 +195,7 @@ impl Machines {
         let (target, mut around) = self.lend(host);
         let is_awake = target.running == Running::Up && target.is_awake(&mut around);
         if is_awake {
-            self.trace.line(self.now, format_args!("n{} wake", host + 1));
+            self.line(format_args!("n{} wake", host + 1));
         }
         is_awake
     }
@@ -196,8 +225,7 @@ impl Machines {
         };
         let (written, synced, number) = (durable.written.0, durable.synced.0, host + 1);
         self.trace.note(written << 32 | synced);
-        let line = format_args!("n{number} written {written}, synced {synced}");
-        self.trace.line(self.now, line);
+        self.line(format_args!("n{number} written {written}, synced {synced}"));
         Ok(Some(durable))
     }
 
@@ -205,7 +233,7 @@ impl Machines {
     pub fn trace_frame(&mut self, host: HostIndex, bytes: &[u8]) {
         let four = |at: usize| bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
         let sum = four(33).map_or(0, u32::from_le_bytes);
-        self.trace.event(self.now, 1 + host as u64, u64::from(sum));
+        self.event(1 + host as u64, u64::from(sum));
         if self.trace.is_on() {
             let source = bytes.get(9..17).and_then(|eight| eight.try_into().ok());
             let source = NodeId(source.map_or(0, u64::from_le_bytes));
@@ -213,7 +241,7 @@ impl Machines {
             let from = self.directory.iter().find(|(node, _)| *node == source);
             let from = from.map_or(0, |(_, index)| index + 1);
             let (to, length) = (host + 1, bytes.len());
-            self.trace.line(self.now, format_args!("n{to} < n{from} #{start} {length}B {sum:08x}"));
+            self.line(format_args!("n{to} < n{from} #{start} {length}B {sum:08x}"));
         }
     }
 }

@@ -117,7 +117,7 @@ impl World<'_> {
     pub(crate) fn join(&mut self, host: HostIndex) {
         if !self.machines.hosts[host].has_joined {
             self.machines.hosts[host].has_joined = true;
-            self.machines.trace.line(self.machines.now, format_args!("** n{} joins", host + 1));
+            self.machines.line(format_args!("** n{} joins", host + 1));
             if self.machines.hosts[host].downs == 0
                 && self.machines.hosts[host].running == Running::Down
             {
@@ -193,7 +193,7 @@ impl World<'_> {
     pub(crate) fn watch(&mut self) {
         self.look();
         if self.workload.stage != Stage::Over {
-            self.machines.queue.push(self.machines.now + WATCH_NS, Event::Watch);
+            self.machines.after(WATCH_NS, Event::Watch);
         }
     }
 
@@ -204,7 +204,7 @@ impl World<'_> {
         if self.unsettled.is_none() || !all_run || !self.is_whole {
             self.is_at_rest = true;
         } else {
-            self.machines.queue.push(self.machines.now + LOOK_NS, Event::Look);
+            self.machines.after(LOOK_NS, Event::Look);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::nemesis;
 use crate::prepared::Prepared;
 use crate::trace::Trace;
 use crate::workload::Counts;
-use crate::world::{Fate, Violation, World};
+use crate::world::{Violation, World};
 use quorate_check::Judges;
 use quorate_check::history::{History, Recorder};
 use quorate_check::report::Verdict;
@@ -164,13 +164,12 @@ impl Runner {
 }
 
 fn report(seed: u64, world: &World<'_>) -> Report {
-    let is_applied = |fate: &&Fate| matches!(fate, Fate::Active | Fate::Ended);
     Report {
         seed,
         hash: world.machines.trace.hash(),
         events: world.machines.trace.events(),
         counts: world.workload.counts,
-        faults: world.fates.iter().filter(is_applied).count() as u64,
+        faults: world.plan.applied(),
         views: world.views,
         token_moves: world.token_moves,
         time: Time(world.machines.now).0,

@@ -278,7 +278,7 @@ impl<'a> Cluster<'a> {
         };
         self.busy_ns += if is_counted { cost } else { 0 };
         self.cores[host].is_busy = true;
-        self.machines.queue.push(self.machines.now + cost, Event::Turn { host, life: 0 });
+        self.machines.after(cost, Event::Turn { host, life: 0 });
     }
 
     /// The core has done its work for the first that waits.

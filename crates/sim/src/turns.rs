@@ -122,7 +122,7 @@ pub(crate) trait Turns {
         let result = self.launch(host);
         let machines = self.machines();
         machines.check_fatal(host, result);
-        machines.trace.line(machines.now, format_args!("n{} starts", host + 1));
+        machines.line(format_args!("n{} starts", host + 1));
         self.on_host_started(host);
         self.machines().hosts[host].settle();
         self.settle();
@@ -132,7 +132,7 @@ pub(crate) trait Turns {
     fn stop_host(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
         let machines = self.machines();
         machines.hosts[host].stop(crash, is_lossy);
-        machines.trace.line(machines.now, format_args!("n{} is gone", host + 1));
+        machines.line(format_args!("n{} is gone", host + 1));
         self.on_host_stopped(host);
     }
 }

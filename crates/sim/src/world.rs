@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::host::Wrap;
 use crate::machines::{CLIENTS, Machines};
 use crate::membership::{Founders, WATCH_NS};
+use crate::plan::{Faults, Plan};
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex};
 use crate::trace::Trace;
@@ -29,19 +30,6 @@ pub struct Violation {
     pub message: String,
 }
 
-/// What happened to each fault of the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It has not begun.
-    Waiting,
-    /// It may not begin: more would be forgotten than the group can bear, or the host is not there.
-    Skipped,
-    /// It has begun.
-    Active,
-    /// It has ended.
-    Ended,
-}
-
 /// The world.
 pub struct World<'a> {
     pub(crate) prepared: &'a Prepared,
@@ -61,10 +49,8 @@ pub struct World<'a> {
     /// Whether the clients have finished and the groups have come to rest.
     pub(crate) is_at_rest: bool,
     is_awaiting_rest: bool,
-    pub(crate) plan: Vec<Fault>,
-    pub(crate) fates: Vec<Fate>,
+    pub(crate) plan: Plan,
     pub(crate) rng: Rng,
-    pub(crate) is_healed: bool,
     pub(crate) wrap: Option<Wrap>,
 }
 
@@ -97,7 +83,6 @@ impl<'a> World<'a> {
             recorder,
             &mut clients,
         );
-        let fates = vec![Fate::Waiting; plan.len()];
         World {
             prepared,
             machines,
@@ -110,10 +95,8 @@ impl<'a> World<'a> {
             is_whole: true,
             is_at_rest: false,
             is_awaiting_rest: false,
-            plan,
-            fates,
+            plan: Plan::new(plan),
             rng: stream(HEALING),
-            is_healed: false,
             wrap,
         }
     }
@@ -136,18 +119,8 @@ impl<'a> World<'a> {
         }
         self.workload.start(&mut self.machines.queue);
         self.machines.queue.push(WATCH_NS, Event::Watch);
-        for (index, fault) in self.plan.iter().enumerate() {
-            self.machines.queue.push(fault.at_us * 1000, Event::FaultBegins(index));
-        }
-        let liveness = &self.prepared.scenario.liveness;
-        let (heal, grace) = (liveness.heal_ms, liveness.heal_ms + liveness.grace_ms);
-        for (at_ms, event) in [
-            (heal, Event::Heal),
-            (grace, Event::Demand),
-            (grace + liveness.bound_ms, Event::TooLate),
-        ] {
-            self.machines.queue.push(at_ms * 1_000_000, event);
-        }
+        self.plan.enqueue(&mut self.machines.queue);
+        self.machines.enqueue_phases(&self.prepared.scenario.liveness);
         while self.machines.violation.is_none() && !self.is_at_rest {
             if self.workload.stage == Stage::Over && !self.is_awaiting_rest {
                 self.is_awaiting_rest = true;
@@ -172,32 +145,28 @@ impl<'a> World<'a> {
             | Event::Synced { .. }
             | Event::Interval { .. } => self.at_host(event),
             Event::Client { client, connection } => {
-                self.machines.trace.event(now, 48, client as u64 | u64::from(connection) << 16);
-                let (queue, trace) = (&mut self.machines.queue, &mut self.machines.trace);
+                self.machines.event(48, client as u64 | u64::from(connection) << 16);
+                let Machines { queue, trace, .. } = &mut self.machines;
                 self.workload.on_client(client, connection, now, queue, trace);
                 self.settle();
             }
             Event::Patience { client } => {
-                self.machines.trace.event(now, 49, client as u64);
-                self.workload.on_patience(
-                    client,
-                    now,
-                    &mut self.machines.queue,
-                    &mut self.machines.trace,
-                );
+                self.machines.event(49, client as u64);
+                let Machines { queue, trace, .. } = &mut self.machines;
+                self.workload.on_patience(client, now, queue, trace);
             }
             Event::FaultBegins(index) => self.begin_fault(index),
             Event::FaultEnds(index) => self.end_fault(index),
             Event::Join(host) => {
-                self.machines.trace.event(now, 80, host as u64);
+                self.machines.event(80, host as u64);
                 self.join(host);
             }
             Event::Look => {
-                self.machines.trace.event(now, 95, 0);
+                self.machines.event(95, 0);
                 self.await_rest();
             }
             Event::Watch => {
-                self.machines.trace.event(now, 96, 0);
+                self.machines.event(96, 0);
                 self.watch();
             }
             Event::Heal => self.heal(),
@@ -221,8 +190,8 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn phase(&mut self, name: &str) {
-        self.machines.trace.event(self.machines.now, 90, name.len() as u64);
-        self.machines.trace.line(self.machines.now, format_args!("** {name}"));
+        self.machines.event(90, name.len() as u64);
+        self.machines.line(format_args!("** {name}"));
     }
 }
 

@@ -33,19 +33,19 @@ impl World<'_> {
     /// Looks whether the clients have finished and the hosts have come to rest; then every replica
     /// is asked for every key.
     pub(super) fn look(&mut self) {
-        self.machines.trace.event(self.machines.now, 95, 0);
+        self.machines.event(95, 0);
         match self.clients.stage {
             Stage::Over => return self.conclude(),
             Stage::Final => {}
             Stage::Free | Stage::Demand => {
                 let is_at_rest = self.clients.is_finished() && self.is_at_rest();
                 if is_at_rest {
-                    self.machines.trace.line(self.machines.now, format_args!("** rest"));
+                    self.machines.line(format_args!("** rest"));
                     self.ask_all();
                 }
             }
         }
-        self.machines.queue.push(self.machines.now + LOOK_NS, Event::Look);
+        self.machines.after(LOOK_NS, Event::Look);
     }
 
     fn is_at_rest(&mut self) -> bool {

@@ -4,12 +4,12 @@ use super::CausalSection;
 use super::clients::Clients;
 use crate::fault::Fault;
 use crate::machines::{CLIENTS, Machines};
+use crate::plan::{Faults, Plan};
 use crate::prepared::Prepared;
 use crate::queue::Event;
 use crate::seed::Report;
 use crate::trace::Trace;
 use crate::turns::Turns;
-use crate::world::Fate;
 use quorate_check::siblings;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::Rng;
@@ -24,10 +24,8 @@ pub struct World<'a> {
     pub(super) section: &'a CausalSection,
     pub(super) machines: Machines,
     pub(super) clients: Clients,
-    pub(super) plan: Vec<Fault>,
-    pub(super) fates: Vec<Fate>,
+    pub(super) plan: Plan,
     pub(super) rng: Rng,
-    pub(super) is_healed: bool,
     pub(super) is_over: bool,
     pub(super) shape: Shape,
     /// What the catalog has decided.
@@ -53,16 +51,13 @@ impl<'a> World<'a> {
         let founders: Vec<NodeId> =
             machines.directory.iter().take(scenario.members()).map(|(node, _)| *node).collect();
         let clients = Clients::new(prepared, stream(CLIENTS));
-        let fates = vec![Fate::Waiting; plan.len()];
         World {
             prepared,
             section,
             machines,
             clients,
-            plan,
-            fates,
+            plan: Plan::new(plan),
             rng: stream(CATALOG),
-            is_healed: false,
             is_over: false,
             shape,
             map: Map::first(shape, &founders),
@@ -77,21 +72,11 @@ impl<'a> World<'a> {
             self.start_host(host);
         }
         self.clients.start(&mut self.machines.queue);
-        for (index, fault) in self.plan.iter().enumerate() {
-            self.machines.queue.push(fault.at_us * 1000, Event::FaultBegins(index));
-        }
+        self.plan.enqueue(&mut self.machines.queue);
         if self.section.churn_ms > 0 {
             self.machines.queue.push(self.section.churn_ms * 1_000_000, Event::Watch);
         }
-        let liveness = &self.prepared.scenario.liveness;
-        let (heal, grace) = (liveness.heal_ms, liveness.heal_ms + liveness.grace_ms);
-        for (at_ms, event) in [
-            (heal, Event::Heal),
-            (grace, Event::Demand),
-            (grace + liveness.bound_ms, Event::TooLate),
-        ] {
-            self.machines.queue.push(at_ms * 1_000_000, event);
-        }
+        self.machines.enqueue_phases(&self.prepared.scenario.liveness);
         while self.machines.violation.is_none() && !self.is_over {
             let Some(event) = self.machines.advance() else { break };
             self.dispatch(event);
@@ -116,18 +101,13 @@ impl<'a> World<'a> {
             | Event::Synced { .. }
             | Event::Interval { .. } => self.at_host(event),
             Event::Client { client, connection } => {
-                self.machines.trace.event(now, 48, client as u64 | u64::from(connection) << 16);
-                self.clients.on_client(
-                    client,
-                    connection,
-                    now,
-                    &mut self.machines.queue,
-                    &mut self.machines.trace,
-                );
+                self.machines.event(48, client as u64 | u64::from(connection) << 16);
+                let Machines { queue, trace, .. } = &mut self.machines;
+                self.clients.on_client(client, connection, now, queue, trace);
                 self.settle();
             }
             Event::Patience { client } => {
-                self.machines.trace.event(now, 49, client as u64);
+                self.machines.event(49, client as u64);
                 self.clients.on_patience(client, now, &mut self.machines.queue);
             }
             Event::FaultBegins(index) => self.begin_fault(index),
@@ -139,7 +119,7 @@ impl<'a> World<'a> {
             Event::Heal => self.heal(),
             Event::Demand => {
                 self.clients.demand(now, &mut self.machines.queue);
-                self.machines.queue.push(now, Event::Look);
+                self.machines.after(0, Event::Look);
             }
             Event::TooLate => self.too_late(),
         }
@@ -151,14 +131,12 @@ impl<'a> World<'a> {
         if let Some(message) = panicked {
             self.machines.on_panic(message);
         }
-        let is_applied = |fate: &&Fate| matches!(fate, Fate::Active | Fate::Ended);
-        let faults = self.fates.iter().filter(is_applied).count() as u64;
         Report {
             seed,
             hash: self.machines.trace.hash(),
             events: self.machines.trace.events(),
             counts: self.clients.counts,
-            faults: faults + self.replaced,
+            faults: self.plan.applied() + self.replaced,
             views: self.map.version,
             token_moves: 0,
             time: self.machines.now,
