@@ -42,7 +42,10 @@ impl Faults for World<'_> {
                 let is_sync = self.durability() == Durability::Sync;
                 !is_down(*host) && (is_sync || self.may_forget(&[*host]))
             }
-            What::Wipe { host } => !hosts[*host].is_wiped && self.may_forget(&[*host]),
+            What::Wipe { host } => {
+                let is_first = !hosts[*host].is_wiped && self.may_forget(&[*host]);
+                is_first && self.may_lose(*host)
+            }
             What::Pause { host } => !is_down(*host),
             What::Remove { host } => {
                 let is_any_lost = hosts.iter().any(|host| !host.lost.is_empty());

@@ -3,6 +3,7 @@
 use crate::balance::BalanceSection;
 use crate::clock::Clock;
 use crate::disk::Disk;
+use crate::groups::Groups;
 use crate::net::Net;
 use crate::queue::{Event, HostIndex, Queue};
 use quorate_kernel::error::Fatal;
@@ -125,6 +126,8 @@ pub struct Host {
     pub has_forgotten: bool,
     /// Whether its directory was wiped and the groups have not made up for it yet.
     pub is_wiped: bool,
+    /// What it last said of its groups.
+    pub said: Groups,
     /// The nodes that its directory belonged to before it was wiped.
     pub lost: Vec<NodeId>,
     /// Whether its next sync fails.
@@ -159,6 +162,7 @@ impl Host {
             stalled: Vec::new(),
             has_forgotten: false,
             is_wiped: false,
+            said: Groups::default(),
             lost: Vec::new(),
             is_sync_failing: false,
             is_stopped_by_disk: false,
@@ -253,6 +257,7 @@ impl Host {
         self.start = Start(0);
         self.has_forgotten = false;
         self.is_wiped = true;
+        self.said = Groups::default();
     }
 
     /// Continues a stopped process. Its timers may have come due meanwhile.
