@@ -12,6 +12,7 @@ use quorate_kernel::ids::{GroupId, LaneId, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Position, is_name};
 use quorate_kernel::limits::{KEYSPACES_MAX, POSITIONS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::view::{Change, Range, View, ViewId};
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +146,7 @@ impl Catalog {
         let number = next.version();
         match &entry.decree {
             Decree::Create { name, engine, settings, birth, places } => {
-                let lane = LaneId(self.next_lane);
+                let lane = self.free_lane();
                 let place =
                     |node: &NodeId| Position { node: *node, since: number, is_settled: true };
                 let keyspace = Keyspace {
@@ -199,6 +200,14 @@ impl Catalog {
             && self.view.is_well_formed()
             && self.keyspaces.len() <= KEYSPACES_MAX
             && self.keyspaces.iter().all(is_sound)
+    }
+
+    /// The next lane: lanes are given in order, and none of them again.
+    fn free_lane(&self) -> LaneId {
+        let is_free = |lane: &LaneId| !self.keyspaces.contains_key(lane);
+        let mut again = (LaneId::KEYSPACES.0..self.next_lane).map(LaneId).filter(is_free);
+        let again = again.next().filter(|_| mutant!("catalog_lane_reused"));
+        again.unwrap_or(LaneId(self.next_lane))
     }
 
     fn of(&self, lane: LaneId) -> Result<&Arc<Keyspace>, CatalogRefusal> {

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::DECREES_KEPT;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::Standing;
 
@@ -24,8 +25,8 @@ impl CatalogLane {
         purpose: Purpose,
         cx: &mut Context<'_>,
     ) {
-        if purpose == Purpose::Answer {
-            self.on_answer(from.node, version, cx);
+        if let Purpose::Reply(question) = purpose {
+            self.on_reply(from.node, version, question, cx);
         }
         let mine = self.state.version();
         if version < mine {
@@ -33,8 +34,11 @@ impl CatalogLane {
         }
         // What this node has accepted may be decided, and its proposer may have been told so.
         let is_sure = self.state.stored.acceptor.accepted().is_none();
-        if purpose == Purpose::Question && is_sure {
-            cx.fx.send(from, Message::Length { version: mine, purpose: Purpose::Answer });
+        if let Purpose::Ask(question) = purpose
+            && is_sure
+        {
+            let purpose = Purpose::Reply(question);
+            cx.fx.send(from, Message::Length { version: mine, purpose });
         } else if version > mine {
             self.say_length(from, cx);
         }
@@ -82,7 +86,8 @@ impl CatalogLane {
 
     /// A peer tells all there is.
     pub(super) fn on_snapshot(&mut self, catalog: &Arc<Catalog>, cx: &mut Context<'_>) {
-        if catalog.version() <= self.state.version() {
+        let is_newer = catalog.version() > self.state.version();
+        if !is_newer && !mutant!("catalog_older_snapshot") {
             return;
         }
         probe!("catalog/snapshot");

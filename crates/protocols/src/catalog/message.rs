@@ -46,11 +46,15 @@ pub enum Message {
 pub enum Purpose {
     /// It is time, or the receiver is ahead.
     News,
-    /// The receiver shall answer.
+    /// Not sent any more: its answers cannot be told from those to an earlier question.
     Question,
-    /// The answer to a question: the sender has accepted nothing that is not among its links. One
-    /// that has keeps silent, for the chain may be longer already.
+    /// Not sent any more, and counted for nothing.
     Answer,
+    /// The receiver shall reply. The number is that of the question in the sender's start.
+    Ask(u64),
+    /// The reply to the question of this number: the sender has accepted nothing that is not among
+    /// its links. One that has keeps silent, for the chain may be longer already.
+    Reply(u64),
 }
 
 /// What stands in the head; lists are in the first tail, for they may be long.

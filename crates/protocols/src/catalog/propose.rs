@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::keyspace::{CatalogRefusal, KeyspaceOrder};
 use quorate_kernel::limits::CATALOG_ORDERS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
@@ -30,7 +31,8 @@ impl CatalogLane {
     ) {
         let refusal = match &self.state.stored.catalog {
             None => Some(Refusal::Catalog(CatalogRefusal::NotLearnt)),
-            Some(_) if self.state.waiting.len() + 1 >= CATALOG_ORDERS_MAX => {
+            // Beside them there is room for the wish in hand, and one of this host.
+            Some(_) if self.state.waiting.len() + 2 >= CATALOG_ORDERS_MAX => {
                 Some(Refusal::Overloaded)
             }
             Some(_) => None,
@@ -74,14 +76,21 @@ impl CatalogLane {
             match entry {
                 Ok(None) => self.fulfil(&wish, cx),
                 Ok(Some(entry)) => self.propose(wish, &catalog, entry, cx),
-                Err(_) if !wish.is_confirmed && wish.ticket.is_some() => {
+                Err(_) if !self.may_refuse(&wish) => {
                     // The chain may be longer than this host knows.
                     probe!("catalog/confirm");
-                    self.begin(wish, Doing::Confirm, cx);
+                    self.state.questions += 1;
+                    let question = self.state.questions;
+                    self.begin(wish, Doing::Confirm { question }, cx);
                 }
                 Err(refusal) => self.refuse(&wish, refusal, cx),
             }
         }
+    }
+
+    /// Whether a wish that cannot be, as far as this host knows, may be refused.
+    fn may_refuse(&self, wish: &Wish) -> bool {
+        wish.is_confirmed || wish.ticket.is_none() || mutant!("catalog_refuses_at_once")
     }
 
     fn entry(&self, wish: &Wish, catalog: &Catalog) -> Result<Option<Entry>, CatalogRefusal> {
@@ -124,7 +133,9 @@ impl CatalogLane {
             Doing::Propose(proposer) => {
                 Message::Decide(Box::new(proposer.retry(&mut self.state.rounds)))
             }
-            Doing::Confirm => Message::Length { version, purpose: Purpose::Question },
+            Doing::Confirm { question } => {
+                Message::Length { version, purpose: Purpose::Ask(*question) }
+            }
         };
         let wait = backoff(running.attempts, cx.rng);
         running.attempts += 1;
@@ -196,7 +207,7 @@ impl CatalogLane {
             }
             _ => return,
         };
-        if is_changed {
+        if is_changed && !mutant!("catalog_acceptor_forgets") {
             cx.fx.put_state(keys::ACCEPTOR, keys::value(acceptor));
         }
         cx.fx.send(from, Message::Decide(Box::new(reply)));
@@ -233,12 +244,21 @@ impl CatalogLane {
         }
     }
 
-    /// A node says that it knows no more than this, and has accepted nothing else.
-    pub(super) fn on_answer(&mut self, node: NodeId, version: u64, cx: &mut Context<'_>) {
+    /// A node says that it knows no more than this, and has accepted nothing else. What it said of
+    /// an earlier question may have been long under way: the chain may have grown since.
+    pub(super) fn on_reply(
+        &mut self,
+        node: NodeId,
+        version: u64,
+        question: u64,
+        cx: &mut Context<'_>,
+    ) {
         let Some(catalog) = &self.state.stored.catalog else { return };
         let Some(running) = &mut self.state.running else { return };
         let is_member = catalog.view().index_of(node).is_some();
-        if !matches!(running.doing, Doing::Confirm) || !is_member || version > catalog.version() {
+        let is_asked = matches!(running.doing, Doing::Confirm { question: open } if open == question)
+            || mutant!("catalog_late_reply") && matches!(running.doing, Doing::Confirm { .. });
+        if !is_asked || !is_member || version > catalog.version() {
             return;
         }
         running.heard.insert(node);
@@ -274,6 +294,9 @@ impl CatalogLane {
 
     fn give_up(&self, wish: &Wish, heard: usize, cx: &mut Context<'_>) {
         if wish.is_sent {
+            if mutant!("catalog_sent_is_done") {
+                return self.fulfil(wish, cx);
+            }
             return self.leave_open(wish, cx);
         }
         let Some(ticket) = wish.ticket else { return };

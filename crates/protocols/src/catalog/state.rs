@@ -45,7 +45,10 @@ pub(super) enum Doing {
     /// It is proposed.
     Propose(Box<Proposer<Entry>>),
     /// It cannot be, as far as this host knows; whether that is all there is to know is asked.
-    Confirm,
+    Confirm {
+        /// The number of the question.
+        question: u64,
+    },
 }
 
 /// The wish in hand.
@@ -67,6 +70,8 @@ pub(super) struct State {
     pub waiting: VecDeque<Wish>,
     /// How many wishes were given an origin in this start.
     pub wishes: u64,
+    /// How many questions were asked in this start.
+    pub questions: u64,
     /// For how many periods a link is accepted here and not decided.
     pub periods_accepted: u32,
     /// How many snapshots were taken over.
@@ -82,6 +87,7 @@ impl State {
             running: None,
             waiting: VecDeque::new(),
             wishes: 0,
+            questions: 0,
             periods_accepted: 0,
             snapshots: 0,
         }

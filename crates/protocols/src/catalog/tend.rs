@@ -3,7 +3,7 @@
 
 use super::decree::{Decree, Entry};
 use super::message::{Message, Purpose};
-use super::state::Want;
+use super::state::{Doing, Want};
 use super::timer::Timer;
 use super::{CatalogLane, Context, PERIOD, positions, system_size};
 use crate::placement;
@@ -12,7 +12,8 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::probe;
 use quorate_kernel::time::Span;
 
-/// For how many periods a member waits for the proposer of what it has accepted.
+/// For how many periods a member waits for the proposer of what it has accepted, if it is the one
+/// to see to what is due; the others wait twice as long.
 const PATIENCE: u32 = 2;
 /// How long the host's own wishes may take.
 const OWN_DEADLINE: Span = Span::secs(10);
@@ -24,13 +25,26 @@ impl CatalogLane {
         self.talk(cx);
         let accepted = self.state.stored.acceptor.accepted().is_some();
         self.state.periods_accepted = if accepted { self.state.periods_accepted + 1 } else { 0 };
-        if self.state.running.is_none()
-            && self.state.waiting.is_empty()
+        let is_idle = self.state.running.is_none() && self.state.waiting.is_empty();
+        if (is_idle || self.is_held_up())
             && let Some(want) = self.due(cx)
         {
+            if let Some(running) = self.state.running.take() {
+                self.state.waiting.push_front(running.wish);
+            }
             self.wish(None, want, cx.now + OWN_DEADLINE, cx);
+            // It comes first: what else there is may wait for it.
+            self.state.waiting.rotate_right(1);
             self.proceed(cx);
         }
+    }
+
+    /// Whether the wish in hand waits for replies that members do not give while they do not know
+    /// what becomes of what they have accepted, this one among them.
+    fn is_held_up(&self) -> bool {
+        let running = self.state.running.as_ref();
+        running.is_some_and(|running| matches!(running.doing, Doing::Confirm { .. }))
+            && self.state.periods_accepted > PATIENCE
     }
 
     /// Tells a random host how long the chain is here.
@@ -50,14 +64,16 @@ impl CatalogLane {
         let (stored, ring) = (&self.state.stored, &self.state.ring);
         let catalog = stored.catalog.as_ref()?;
         let view = catalog.view();
-        if placement::proposer(view, ring) != Some(cx.me.node) {
-            return None;
-        }
-        if self.state.periods_accepted > PATIENCE {
-            // Its proposer may be gone, and may have been told that it was decided.
+        let is_first = placement::proposer(view, ring) == Some(cx.me.node);
+        if self.state.periods_accepted > if is_first { PATIENCE } else { 2 * PATIENCE } {
+            // Its proposer may be gone, and may have been told that it was decided. The first
+            // member need not have accepted it.
             let (_, entry) = stored.acceptor.accepted()?;
             probe!("catalog/complete");
             return Some(Want::Complete(Entry::clone(entry)));
+        }
+        if !is_first {
+            return None;
         }
         if let Some(change) = placement::next_member(view, ring, system_size(ring)) {
             return Some(Want::Due(Decree::Members(change)));

@@ -29,7 +29,7 @@ impl<E> Timeline<E> {
         (at <= end).then(|| (at, first.remove()))
     }
 
-    pub fn retain(&mut self, keep: impl Fn(&E) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(&E) -> bool) {
         self.queue.retain(|_, event| keep(event));
     }
 }

@@ -45,6 +45,77 @@ fn the_side_with_a_majority_goes_on_and_the_other_serves_what_it_has() {
 }
 
 #[test]
+fn a_reply_to_an_earlier_question_says_nothing_of_the_chain_now() {
+    let mut world = World::founded(7, 3);
+    world.run(SOON);
+    let first = world.order(0, create("default", "groups"), SOON);
+    let mut late = Vec::new();
+    while !world.answers.contains_key(&first) {
+        late.extend(world.hold(2, 0));
+        world.run(Span(250_000));
+    }
+    late.extend(world.hold(2, 0));
+    assert!(!late.is_empty(), "host 2 has replied to the question");
+    world.hosts[0].side = 1;
+    let dropped = world.order(1, KeyspaceOrder::Drop { name: "default".to_string() }, SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&dropped], Outcome::Noted);
+    // The name is free, and was so before this began. Host 0 cannot know it.
+    let second = world.order(0, create("default", "groups"), SOON);
+    world.run(Span::millis(10));
+    world.deliver(late, 0);
+    world.run(SOON);
+    let refused = Outcome::Refused(Refusal::NoQuorum { reached: 1, needed: 2 });
+    assert_eq!(world.answers[&second], refused);
+}
+
+/// Three hosts of which those but one have accepted a decree, and nobody was told so.
+fn half_decided(seed: u64, left_out: usize) -> World {
+    let mut world = World::founded(seed, 3);
+    world.run(SOON);
+    world.hosts[left_out].side = 1;
+    world.order(1, create("x", "groups"), SOON);
+    let has_accepted = |world: &World, host: usize| {
+        let lane = world.hosts[host].lane.as_ref().expect("it is up");
+        lane.state.stored.acceptor.accepted().is_some()
+    };
+    let others = (0..3).filter(|host| *host != left_out);
+    while !others.clone().all(|host| has_accepted(&world, host)) {
+        world.run(Span(250_000));
+    }
+    world.run(Span::millis(1));
+    world.drop_messages();
+    world.crash(1);
+    world.start(1);
+    world.hosts[left_out].side = 0;
+    assert!((0..3).all(|host| world.version(host) == 2), "nobody knows what is decided");
+    world
+}
+
+#[test]
+fn what_was_decided_is_completed_by_members_that_have_accepted_it() {
+    for left_out in [0, 2] {
+        let mut world = half_decided(8, left_out);
+        world.run(Span::secs(10));
+        assert!((0..3).all(|host| world.names(host) == ["default", "x"]), "without {left_out}");
+    }
+}
+
+#[test]
+fn questions_that_wait_for_what_was_accepted_have_it_completed() {
+    for left_out in [0, 2] {
+        let mut world = half_decided(9, left_out);
+        let order = |host| world.order(host, create("default", "groups"), Span::secs(20));
+        let asked: Vec<_> = (0..3).map(order).collect();
+        world.run(Span::secs(10));
+        let exists = CatalogRefusal::Exists { name: "default".to_string() };
+        let refused = Outcome::Refused(Refusal::Catalog(exists));
+        assert!(asked.iter().all(|ticket| world.answers.get(ticket) == Some(&refused)));
+        assert!((0..3).all(|host| world.names(host) == ["default", "x"]), "without {left_out}");
+    }
+}
+
+#[test]
 fn two_sides_of_a_partition_cannot_both_replace_a_position() {
     let mut world = World::founded(2, 7);
     world.run(SOON);

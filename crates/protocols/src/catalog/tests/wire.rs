@@ -87,6 +87,8 @@ fn messages() -> Vec<Message> {
         Message::Length { version: 2, purpose: Purpose::News },
         Message::Length { version: 2, purpose: Purpose::Question },
         Message::Length { version: 2, purpose: Purpose::Answer },
+        Message::Length { version: 2, purpose: Purpose::Ask(5) },
+        Message::Length { version: 2, purpose: Purpose::Reply(5) },
         Message::Entries { follows: 1, entries: decrees() },
         Message::Snapshot { catalog: Arc::new(view) },
     ]);

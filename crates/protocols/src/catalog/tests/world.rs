@@ -194,6 +194,28 @@ impl World {
         self.queue.retain(|event| !matches!(event, Event::Message { .. }));
     }
 
+    /// Takes out what is under way from one host to another.
+    pub fn hold(&mut self, from: usize, to: usize) -> Vec<(Incarnation, Box<Message>)> {
+        let mut held = Vec::new();
+        self.queue.retain(|event| match event {
+            Event::Message { from: sender, to: target, message }
+                if sender.node == node(from) && *target == node(to) =>
+            {
+                held.push((*sender, message.clone()));
+                false
+            }
+            _ => true,
+        });
+        held
+    }
+
+    /// What was held arrives now.
+    pub fn deliver(&mut self, held: Vec<(Incarnation, Box<Message>)>, to: usize) {
+        for (from, message) in held {
+            self.call(to, |lane, cx| lane.on_message(from, *message, cx));
+        }
+    }
+
     pub fn version(&self, host: usize) -> u64 {
         self.hosts[host].lane.as_ref().map_or(0, |lane| lane.state.version())
     }
