@@ -7,6 +7,7 @@
 //! | [`durability`] | the judge of what was acknowledged before the last restart |
 //! | [`scan`] | the judge of what a scan must and must not show |
 //! | [`siblings`] | the judge of keyspaces that keep concurrent values |
+//! | [`catalog`] | the judge of the chain of decrees |
 //! | [`explain`] | why a history breaks a promise, in few lines |
 //! | [`report`] | what the judges found |
 //! | [`recorded`] | histories as files |
@@ -18,6 +19,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod catalog;
 pub mod durability;
 pub mod explain;
 pub mod history;
