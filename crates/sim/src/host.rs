@@ -8,6 +8,7 @@ use crate::net::Net;
 use crate::queue::{Event, HostIndex, Queue};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
+use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::lane::Lane;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::{Inspect, Recovery};
@@ -66,6 +67,7 @@ pub struct Outlet<'a> {
     queue: &'a mut Queue,
     directory: &'a [(NodeId, HostIndex)],
     answers: &'a mut Vec<(Ticket, Outcome)>,
+    told: &'a mut Option<Arc<Keyspaces>>,
 }
 
 impl host::Host for Outlet<'_> {
@@ -82,6 +84,10 @@ impl host::Host for Outlet<'_> {
 
     fn commit(&mut self, batch: Batch) {
         self.disk.commit(batch, self.now, self.queue);
+    }
+
+    fn keyspaces(&mut self, keyspaces: &Arc<Keyspaces>) {
+        *self.told = Some(Arc::clone(keyspaces));
     }
 
     fn ring(&mut self, _ring: &Arc<Ring>) {}
@@ -130,6 +136,8 @@ pub struct Host {
     pub is_wiped: bool,
     /// What it last said of its groups.
     pub said: Groups,
+    /// Which keyspaces it was told there are, in its present life.
+    pub told: Option<Arc<Keyspaces>>,
     /// The nodes that its directory belonged to before it was wiped.
     pub lost: Vec<NodeId>,
     /// Whether its next sync fails.
@@ -166,6 +174,7 @@ impl Host {
             whole_at: None,
             is_wiped: false,
             said: Groups::default(),
+            told: None,
             lost: Vec::new(),
             is_sync_failing: false,
             is_stopped_by_disk: false,
@@ -223,7 +232,7 @@ impl Host {
         self.is_sync_failing = false;
         self.clock = self.clock.restarted(around.now);
         let recovered = self.disk.open(self.life, around.now);
-        let me = Incarnation { node: self.node_id, start: self.start };
+        let me = self.me();
         let reader = Box::new(self.disk.store().clone());
         let mut node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);
         node.begin(Time(0), self.clock.wall(around.now));
@@ -241,7 +250,7 @@ impl Host {
     pub fn stop(&mut self, crash: Crash, is_lossy: bool) {
         self.disk.crash(crash);
         self.has_forgotten |= is_lossy;
-        self.whole_at = None;
+        (self.whole_at, self.told) = (None, None);
         if self.running != Running::Down {
             self.life += 1;
         }
@@ -305,7 +314,14 @@ impl Host {
             queue: around.queue,
             directory: around.directory,
             answers: around.answers,
+            told: &mut self.told,
         }
+    }
+
+    /// Its node in its present start.
+    #[must_use]
+    pub fn me(&self) -> Incarnation {
+        Incarnation { node: self.node_id, start: self.start }
     }
 
     /// Queues a wake for the node's next timer, unless an earlier one is queued.

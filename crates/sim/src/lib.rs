@@ -25,11 +25,13 @@
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
 //! | [`service`] | hosts with one core each: how throughput grows with hosts
 //! | [`causal`] | the world of a keyspace that keeps siblings |
+//! | [`catalog`] | the world of keyspaces that come and go |
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
 pub mod args;
 pub mod balance;
+pub mod catalog;
 pub mod causal;
 pub mod clock;
 pub mod command;

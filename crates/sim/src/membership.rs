@@ -71,6 +71,12 @@ impl Founders {
         Catalog { keyspaces: vec![keyspace] }
     }
 
+    /// The founders' ring; `None` for a node that joined later.
+    #[must_use]
+    pub fn ring(&self, node: NodeId) -> Option<&Ring> {
+        self.ring.host(node).map(|_| &self.ring)
+    }
+
     /// Whom a host that joins is told of: the nodes that are there now. A founder that was wiped is
     /// there by another name.
     fn contacts(&self, present: &[(NodeId, HostIndex)]) -> Vec<RingHost> {

@@ -1,14 +1,18 @@
 //! What a scenario file says, and the scenarios that ship with the simulator.
 
+mod error;
+
+pub use error::ScenarioError;
+
 use crate::balance::BalanceSection;
+use crate::catalog::CatalogSection;
 use crate::causal::CausalSection;
 use crate::delay::Distribution;
 use crate::fault::{Fault, Kind};
 use quorate_kernel::storage::Durability;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use thiserror::Error;
+use std::path::Path;
 
 /// The hosts a scenario can have at most.
 pub const HOSTS_MAX: usize = 64;
@@ -47,6 +51,9 @@ pub struct Scenario {
     /// The keyspace's engine is `causal`, set like this; otherwise it is `linearizable`.
     #[serde(default)]
     pub causal: Option<CausalSection>,
+    /// There are no keyspaces but those that clients make; then this is how.
+    #[serde(default)]
+    pub catalog: Option<CatalogSection>,
     /// The network.
     pub net: NetSection,
     /// The disks.
@@ -250,49 +257,6 @@ fn purge_ms() -> u64 {
 
 fn half() -> u32 {
     500_000
-}
-
-/// Why a scenario cannot be run. Nothing was simulated.
-#[derive(Debug, Error)]
-pub enum ScenarioError {
-    /// No scenario has this name and no file this path.
-    #[error("no scenario is called `{name}`; --list shows them, and a path to a file is taken too")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-    },
-    /// A file cannot be read.
-    #[error("cannot read {path}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file cannot be written. The runs were done.
-    #[error("cannot write {path}")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The text is no scenario.
-    #[error("{name} is not a valid scenario")]
-    Syntax {
-        /// The scenario.
-        name: String,
-        /// Where and why.
-        source: Box<toml::de::Error>,
-    },
-    /// A field is out of range, or two fields contradict each other.
-    #[error("scenario {name}: {what}")]
-    Invalid {
-        /// The scenario.
-        name: String,
-        /// What is wrong.
-        what: String,
-    },
 }
 
 impl Scenario {

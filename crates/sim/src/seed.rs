@@ -127,6 +127,13 @@ impl Runner {
             report.idle = idle(prepared, &report);
             return report;
         }
+        if prepared.scenario.catalog.is_some() {
+            let mut world = crate::catalog::World::new(prepared, seed, plan, Trace::new(setup.out));
+            let panicked = simulate(|| world.run());
+            let mut report = world.report(seed, panicked);
+            report.idle = idle(prepared, &report);
+            return report;
+        }
         let mut recorder = std::mem::take(&mut self.recorder);
         recorder.clear();
         let trace = Trace::new(setup.out);
