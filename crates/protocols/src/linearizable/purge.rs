@@ -104,6 +104,9 @@ impl Linearizable {
             None => false,
         };
         if !is_leader || !group.is_whole() || !is_atomic {
+            // What was begun is taken up again: a removal that some members enforce and others do
+            // not is a burden to gets.
+            group.purge.is_due |= !matches!(group.purge.stage, Stage::Idle);
             group.purge.stage = Stage::Idle;
             return false;
         }
