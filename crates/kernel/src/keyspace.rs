@@ -4,7 +4,7 @@ use crate::ids::{LaneId, NodeId, Start};
 use crate::limits::{KEYSPACE_NAME_BYTES_MAX, POSITIONS_MAX};
 use crate::storage::Durability;
 use crate::view::View;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -33,6 +33,11 @@ pub struct Keyspace {
     pub birth: Birth,
     /// Who holds what, of an engine that is placed by positions; empty otherwise.
     pub positions: Vec<Position>,
+    /// Who held what, and has not handed it over yet.
+    pub former: Vec<Tenure>,
+    /// The nodes that held something and are gone for good: nothing is expected of them any more,
+    /// and nothing taken.
+    pub gone: BTreeSet<NodeId>,
 }
 
 /// Where a keyspace of groups began.
@@ -55,6 +60,17 @@ pub struct Position {
     pub since: u64,
     /// Whether the node has fetched what it needs to stand for the position.
     pub is_settled: bool,
+}
+
+/// A position that a node had, until it was given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tenure {
+    /// Which position.
+    pub position: u32,
+    /// The number of the decree that had given it to the node.
+    pub since: u64,
+    /// The node that had it.
+    pub node: NodeId,
 }
 
 impl Keyspace {
@@ -265,6 +281,8 @@ mod tests {
             changed: 1,
             birth: Birth::WithCluster,
             positions: (1..=5).map(place).collect(),
+            former: Vec::new(),
+            gone: BTreeSet::new(),
         };
         assert_eq!(keyspace.position_of(0), Some(0));
         assert_eq!(keyspace.position_of(u64::MAX), Some(4));

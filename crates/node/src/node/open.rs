@@ -336,6 +336,8 @@ mod tests {
             changed,
             birth: Birth::WithCluster,
             positions: Vec::new(),
+            former: Vec::new(),
+            gone: BTreeSet::new(),
         })
     }
 

@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Settings};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 
 /// The positions that have keys in common with one, itself not among them.
@@ -45,6 +45,9 @@ pub(super) fn check_replacement(
     to: NodeId,
 ) -> Result<(), CatalogRefusal> {
     let places = &keyspace.positions;
+    if keyspace.gone.contains(&to) {
+        return Err(wrong(format!("node {to} is gone for good")));
+    }
     for other in near(places.len(), keyspace.replicas(), position) {
         if places[other].node == to {
             let why = format!("node {to} has position {other}, which has keys of {position}");
@@ -83,6 +86,22 @@ pub(super) fn spread(
     })?;
     check(&places, replicas)?;
     Ok(places)
+}
+
+/// How many positions a keyspace has that does not say: with as many hosts as replicas only a
+/// multiple goes round.
+#[must_use]
+pub fn usual_count(count: usize, replicas: usize) -> usize {
+    count.next_multiple_of(replicas.max(1))
+}
+
+/// The nodes of a keyspace's positions that is born with its cluster.
+///
+/// # Errors
+/// They cannot be spread over the founding hosts.
+pub fn founding(ring: &Ring, settings: &Settings) -> Result<Vec<NodeId>, CatalogRefusal> {
+    let number = |name: &str| settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(1);
+    spread(ring, number("positions"), number("replicas"))
 }
 
 /// The least loaded node for each position, of those that have none near it.
@@ -151,6 +170,15 @@ pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usiz
     })
 }
 
+/// The next node that has left for good, has no position any more, and has not handed over all it
+/// had.
+pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
+    let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
+    let has_none = |node: NodeId| keyspace.positions.iter().all(|place| place.node != node);
+    let mut former = keyspace.former.iter().map(|one| one.node);
+    former.find(|node| has_left(*node) && has_none(*node))
+}
+
 fn wrong(why: alloc::string::String) -> CatalogRefusal {
     CatalogRefusal::Positions { why }
 }
@@ -158,10 +186,11 @@ fn wrong(why: alloc::string::String) -> CatalogRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use alloc::string::{String, ToString};
     use alloc::vec;
     use quorate_kernel::ids::{Incarnation, LaneId, Start};
-    use quorate_kernel::keyspace::{Birth, Position, Settings};
+    use quorate_kernel::keyspace::{Birth, Position, Tenure};
 
     fn ring(hosts: u64) -> Ring {
         let host = |node| RingHost {
@@ -224,6 +253,8 @@ mod tests {
             changed: 1,
             birth: Birth::WithCluster,
             positions: places.iter().map(place).collect(),
+            former: Vec::new(),
+            gone: BTreeSet::new(),
         };
         assert_eq!(next_replacement(&keyspace, &ring(5)), None);
         hosts[0].standing = Standing::Left;
@@ -238,5 +269,13 @@ mod tests {
             assert!(check_replacement(&keyspace, other, NodeId(9)).is_err(), "{other} is near");
         }
         assert!(check_replacement(&keyspace, first, NodeId(9)).is_ok(), "it may be replaced again");
+        keyspace.former.push(Tenure { position: 0, since: 1, node: NodeId(1) });
+        assert_eq!(next_gone(&keyspace, &ring), None, "it has positions yet");
+        for place in keyspace.positions.iter_mut().filter(|place| place.node == NodeId(1)) {
+            place.node = NodeId(9);
+        }
+        assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)));
+        keyspace.gone.insert(NodeId(9));
+        assert!(check_replacement(&keyspace, first, NodeId(9)).is_err(), "it is gone for good");
     }
 }

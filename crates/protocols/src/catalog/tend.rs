@@ -63,14 +63,20 @@ impl CatalogLane {
             return Some(Want::Due(Decree::Members(change)));
         }
         catalog.keyspaces().find_map(|keyspace| {
+            let lane = keyspace.lane;
+            if let Some(node) = positions::next_gone(keyspace, ring) {
+                probe!("catalog/gone");
+                return Some(Want::Due(Decree::Gone { lane, node }));
+            }
             let (position, to) = positions::next_replacement(keyspace, ring)?;
             let since = keyspace.positions[position].since;
-            let (lane, position) = (keyspace.lane, position as u32);
+            let position = position as u32;
             Some(Want::Due(Decree::Replace { lane, position, since, to }))
         })
     }
 
-    /// A keyspace's engine has fetched all it needs for a position.
+    /// A keyspace's engine has fetched all it needs for a position, or handed over all it had of a
+    /// former one. Engines say so again until the catalog knows, so what is refused is forgotten.
     pub(super) fn on_position_settled(
         &mut self,
         lane: LaneId,
