@@ -74,6 +74,29 @@ pub struct Tenure {
 }
 
 impl Keyspace {
+    /// A keyspace of a cluster's birth, or of one decree, without positions.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        lane: LaneId,
+        engine: &str,
+        settings: Settings,
+        created: u64,
+    ) -> Keyspace {
+        Keyspace {
+            name: name.into(),
+            lane,
+            engine: engine.into(),
+            settings,
+            created,
+            changed: created,
+            birth: Birth::WithCluster,
+            positions: Vec::new(),
+            former: Vec::new(),
+            gone: BTreeSet::new(),
+        }
+    }
+
     /// A setting. Every setting of the engine is there.
     #[must_use]
     pub fn setting(&self, name: &str) -> &str {
@@ -272,18 +295,9 @@ mod tests {
     #[test]
     fn positions_divide_the_hash_space_and_holders_go_round() {
         let place = |node| Position { node: NodeId(node), since: 1, is_settled: true };
-        let mut keyspace = Keyspace {
-            name: "k".to_string(),
-            lane: LaneId(16),
-            engine: "fast".to_string(),
-            settings: Settings::from([("replicas".to_string(), "3".to_string())]),
-            created: 1,
-            changed: 1,
-            birth: Birth::WithCluster,
-            positions: (1..=5).map(place).collect(),
-            former: Vec::new(),
-            gone: BTreeSet::new(),
-        };
+        let settings = Settings::from([("replicas".to_string(), "3".to_string())]);
+        let mut keyspace = Keyspace::new("k", LaneId(16), "fast", settings, 1);
+        keyspace.positions = (1..=5).map(place).collect();
         assert_eq!(keyspace.position_of(0), Some(0));
         assert_eq!(keyspace.position_of(u64::MAX), Some(4));
         assert_eq!(keyspace.position_of(u64::MAX / 5 + 1), Some(1));

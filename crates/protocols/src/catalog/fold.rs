@@ -3,7 +3,7 @@
 use super::decree::{Decree, Entry, are_bounded, is_birth};
 use super::positions;
 use crate::reconfigure::{Ground, Value};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -162,16 +162,9 @@ impl Catalog {
                 let place =
                     |node: &NodeId| Position { node: *node, since: number, is_settled: true };
                 let keyspace = Keyspace {
-                    name: name.clone(),
-                    lane,
-                    engine: engine.clone(),
-                    settings: settings.clone(),
-                    created: number,
-                    changed: number,
                     birth: birth.clone(),
                     positions: places.iter().map(place).collect(),
-                    former: Vec::new(),
-                    gone: BTreeSet::new(),
+                    ..Keyspace::new(name, lane, engine, settings.clone(), number)
                 };
                 next.next_lane += 1;
                 next.keyspaces.insert(lane, Arc::new(keyspace));

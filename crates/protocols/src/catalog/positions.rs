@@ -170,6 +170,19 @@ pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usiz
     })
 }
 
+/// The next positions that should have other nodes, none of which stands in another's way.
+pub(super) fn replacements(keyspace: &Keyspace, ring: &Ring, most: usize) -> Vec<(usize, NodeId)> {
+    let (mut after, mut all) = (keyspace.clone(), Vec::new());
+    while all.len() < most
+        && let Some((position, to)) = next_replacement(&after, ring)
+    {
+        let place = &mut after.positions[position];
+        (place.node, place.is_settled) = (to, false);
+        all.push((position, to));
+    }
+    all
+}
+
 /// The next node that has left for good, has no position any more, and has not handed over all it
 /// had.
 pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
@@ -186,11 +199,10 @@ fn wrong(why: alloc::string::String) -> CatalogRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::collections::BTreeSet;
     use alloc::string::{String, ToString};
     use alloc::vec;
     use quorate_kernel::ids::{Incarnation, LaneId, Start};
-    use quorate_kernel::keyspace::{Birth, Position, Tenure};
+    use quorate_kernel::keyspace::{Position, Tenure};
 
     fn ring(hosts: u64) -> Ring {
         let host = |node| RingHost {
@@ -244,23 +256,20 @@ mod tests {
         let mut hosts = ring(5).hosts().to_vec();
         let places = spread(&ring(4), 8, 3).expect("it can be done");
         let place = |node: &NodeId| Position { node: *node, since: 1, is_settled: true };
-        let mut keyspace = Keyspace {
-            name: String::from("k"),
-            lane: LaneId(16),
-            engine: String::from("e"),
-            settings: Settings::from([(String::from("replicas"), String::from("3"))]),
-            created: 1,
-            changed: 1,
-            birth: Birth::WithCluster,
-            positions: places.iter().map(place).collect(),
-            former: Vec::new(),
-            gone: BTreeSet::new(),
-        };
+        let settings = Settings::from([(String::from("replicas"), String::from("3"))]);
+        let mut keyspace = Keyspace::new("k", LaneId(16), "e", settings, 1);
+        keyspace.positions = places.iter().map(place).collect();
         assert_eq!(next_replacement(&keyspace, &ring(5)), None);
         hosts[0].standing = Standing::Left;
         let ring = Ring::new(2, hosts);
         let (first, to) = next_replacement(&keyspace, &ring).expect("node 1 has left");
         assert_eq!((first, to), (0, NodeId(5)), "it has the least");
+        let several = replacements(&keyspace, &ring, 16);
+        assert!(several.len() > 1 && several[0] == (first, to), "{several:?}");
+        for (index, (one, _)) in several.iter().enumerate() {
+            let rest = &several[index + 1..];
+            assert!(rest.iter().all(|(other, _)| near(8, 3, *one).all(|at| at != *other)));
+        }
         keyspace.positions[first] = Position { node: to, since: 2, is_settled: false };
         let (second, _) = next_replacement(&keyspace, &ring).expect("another one");
         let far = near(8, 3, first).all(|position| position != second);

@@ -3,7 +3,7 @@
 use super::get::refuse;
 use super::keys::client_key;
 use super::message::{Ending, Message, tell};
-use super::operations::{Origin, Work};
+use super::operations::{Asker, Manner, Origin, Work};
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Position};
@@ -12,7 +12,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{Told, WriteId};
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
@@ -32,7 +32,7 @@ impl Causal {
     /// A client writes.
     pub(super) fn begin_write(
         &mut self,
-        ticket: Ticket,
+        asker: Asker,
         key: Bytes,
         value: Option<Bytes>,
         (token, id): (&[u8], Option<WriteId>),
@@ -43,13 +43,13 @@ impl Causal {
             Ok(context) => context,
             Err(error) => {
                 self.volatile.counters.contexts_refused += 1;
-                return refuse(ticket, Refusal::Context(error), cx);
+                return refuse(asker.ticket, Refusal::Context(error), cx);
             }
         };
         let update = Update { key, value, context, id };
         match self.local(&update.key) {
-            Some(at) => self.coordinate(at, Origin::Client(ticket), update, deadline, cx),
-            None => self.forward(ticket, update, deadline, cx),
+            Some(at) => self.coordinate(at, Origin::Client(asker), update, deadline, cx),
+            None => self.forward(asker, update, deadline, cx),
         }
     }
 
@@ -123,11 +123,11 @@ impl Causal {
         let stored = self.local(key).and_then(|at| self.durable.replicas.get(&at));
         let stored = stored.map(|replica| replica.stored_key(key));
         match origin {
-            Origin::Client(ticket) => {
-                let outcome = self.stored(key, told, cx);
+            Origin::Client(asker) => {
+                let outcome = self.stored(asker.manner, key, told, cx);
                 match stored {
-                    Some(stored) => cx.fx.answer_after_key(ticket, outcome, stored),
-                    None => cx.fx.answer(ticket, outcome),
+                    Some(stored) => cx.fx.answer_after_key(asker.ticket, outcome, stored),
+                    None => cx.fx.answer(asker.ticket, outcome),
                 }
             }
             Origin::Peer(from, op) => {
@@ -143,7 +143,18 @@ impl Causal {
     }
 
     /// The answer to a write that is stored.
-    pub(super) fn stored(&self, key: &[u8], told: &CausalContext, cx: &mut Context<'_>) -> Outcome {
+    pub(super) fn stored(
+        &self,
+        manner: Manner,
+        key: &[u8],
+        told: &CausalContext,
+        cx: &mut Context<'_>,
+    ) -> Outcome {
+        match manner {
+            Manner::Context => {}
+            Manner::Written => return Outcome::Written,
+            Manner::Deleted => return Outcome::Deleted { existed: true },
+        }
         let context = match told.is_empty() {
             true => Bytes::new(),
             false => self.settings.tokens.seal(cx.lane, client_key(key), told),
@@ -154,7 +165,7 @@ impl Causal {
     /// A write was not acknowledged by enough replicas in time. It is stored here and will spread.
     pub(super) fn end_unknown(&mut self, origin: Origin, cx: &mut Context<'_>) {
         match origin {
-            Origin::Client(ticket) => refuse(ticket, Refusal::OutcomeUnknown, cx),
+            Origin::Client(asker) => refuse(asker.ticket, Refusal::OutcomeUnknown, cx),
             Origin::Peer(from, op) => {
                 // It promises nothing.
                 cx.fx.send_early(from, Message::WriteB { op, ending: Ending::Unknown });

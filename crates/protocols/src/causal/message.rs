@@ -225,6 +225,25 @@ pub enum Message {
         /// Echoed.
         actor: Actor,
     },
+    /// Coordinator of a scan to the replicas of a part of the hash space: which keys have values?
+    ListA {
+        /// The asker's operation.
+        op: u64,
+        /// The hash to begin at.
+        from: u64,
+        /// About how many keys.
+        limit: u32,
+    },
+    /// Replica that serves to the coordinator of a scan: the keys, durable.
+    ListB {
+        /// Echoed.
+        op: u64,
+        /// The hash to continue at; none at the end of all.
+        next: Option<u64>,
+        /// The keys.
+        #[serde(skip)]
+        keys: Bytes,
+    },
 }
 
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.
