@@ -3,10 +3,12 @@
 mod badinput;
 mod balance;
 mod basics;
+mod causal;
 mod check;
 mod client;
 mod cluster;
 mod config;
+mod contexts;
 mod ctl;
 mod dev;
 mod disks;
