@@ -15,11 +15,12 @@ use quorate_kernel::ring::{Ring, RingHost, Standing};
 
 /// The positions that have keys in common with one, itself not among them.
 pub fn near(count: usize, replicas: usize, position: usize) -> impl Iterator<Item = usize> {
-    let is_near = move |other: &usize| {
-        let apart = other.abs_diff(position);
-        apart != 0 && apart.min(count - apart) < replicas
-    };
-    (0..count).filter(is_near)
+    let apart = 1..replicas.min(count);
+    let both = |apart: usize| [(position + apart) % count, (position + count - apart) % count];
+    let mut near: Vec<usize> = apart.flat_map(both).filter(|other| *other != position).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter()
 }
 
 /// Checks that positions with keys in common are of distinct nodes.
@@ -183,6 +184,24 @@ pub(super) fn replacements(keyspace: &Keyspace, ring: &Ring, most: usize) -> Vec
     all
 }
 
+/// A position of a node that nobody could take if the node left now, were all others moved and
+/// settled one after the other.
+#[must_use]
+pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
+    let mut hosts = ring.hosts().to_vec();
+    for host in hosts.iter_mut().filter(|host| host.who.node == node) {
+        host.standing = Standing::Leaving;
+    }
+    let (ring, mut after) = (Ring::new(ring.version, hosts), keyspace.clone());
+    after.positions.iter_mut().for_each(|place| place.is_settled = true);
+    // Where one must make room for another it may take more moves than positions.
+    for _ in 0..4 * after.positions.len() {
+        let Some((position, to)) = next_replacement(&after, &ring) else { break };
+        after.positions[position].node = to;
+    }
+    after.positions.iter().position(|place| place.node == node)
+}
+
 /// The next node that has left for good, has no position any more, and has not handed over all it
 /// had.
 pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
@@ -249,6 +268,26 @@ mod tests {
         assert!(spread(&ring(4), 64, 3).is_ok());
         assert!(check(&[1, 2, 1].map(NodeId), 2).is_err(), "the last meets the first");
         assert!(check(&[1, 2].map(NodeId), 3).is_err());
+    }
+
+    #[test]
+    fn who_may_not_leave_is_known_before() {
+        let keyspace = |hosts: u64| {
+            let places = spread(&ring(hosts), 66, 3).expect("it can be done");
+            let place = |node: &NodeId| Position { node: *node, since: 1, is_settled: true };
+            let settings = Settings::from([(String::from("replicas"), String::from("3"))]);
+            let mut keyspace = Keyspace::new("k", LaneId(16), "e", settings, 1);
+            keyspace.positions = places.iter().map(place).collect();
+            keyspace
+        };
+        assert_eq!(stuck(&keyspace(3), &ring(4), NodeId(2)), None, "the fourth has none yet");
+        assert_eq!(stuck(&keyspace(3), &ring(3), NodeId(2)), Some(1));
+        assert!(stuck(&keyspace(4), &ring(4), NodeId(2)).is_some(), "all others are near");
+        for hosts in 6..9 {
+            for node in 1..=hosts {
+                assert_eq!(stuck(&keyspace(hosts), &ring(hosts), NodeId(node)), None);
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod badinput;
 mod balance;
 mod basics;
+mod causal;
 mod check;
 mod client;
 mod cluster;
