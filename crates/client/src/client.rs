@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// Has a write done once.
-    async fn write<R, T>(
+    pub(crate) async fn write<R, T>(
         &self,
         make: impl Fn(WriteOptions) -> R,
         call: impl AsyncFn(KvClient<Channel>, Request<R>) -> Result<Response<T>, Status>,
@@ -211,8 +211,8 @@ impl Tries {
 /// One keyspace of a cluster.
 #[derive(Clone, Debug)]
 pub struct Keyspace {
-    client: Client,
-    name: String,
+    pub(crate) client: Client,
+    pub(crate) name: String,
 }
 
 impl Keyspace {

@@ -17,6 +17,10 @@
 //! once, and if that host cannot tell what became of it, the caller is told [`OutcomeUnknown`]
 //! rather than that it failed.
 //!
+//! A key of a causal keyspace may have several values. [`Keyspace::siblings`] reads them all with a
+//! context, [`Keyspace::put_over`] takes the place of what was seen, and [`Keyspace::merging`] does
+//! both for programs that know what several values come to; the example `cart` is one.
+//!
 //! [`OutcomeUnknown`]: ClientError::OutcomeUnknown
 //!
 //! | module | what it holds |
@@ -24,6 +28,7 @@
 //! | `client` | [`Client`], [`Keyspace`] and the calls |
 //! | `hosts` | the hosts, and what is known of them |
 //! | `listing` | [`Listing`]: pages that go on at another host |
+//! | `siblings` | all values of a key with a context, and [`Merging`] |
 //! | `verdict` | what a failed call means for what is done next |
 //! | `error` | [`ClientError`] |
 
@@ -31,9 +36,11 @@ mod client;
 mod error;
 mod hosts;
 mod listing;
+mod siblings;
 mod verdict;
 
 pub use client::{Client, Keyspace, Settings};
 pub use error::ClientError;
 pub use listing::{Entry, Listing, Scan};
 pub use quorate_api::v1;
+pub use siblings::Merging;

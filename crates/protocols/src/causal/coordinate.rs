@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{Told, WriteId};
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::limits::SIBLING_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
@@ -70,6 +71,9 @@ impl Causal {
         let mut dots = Vec::new();
         if object.versions.values().any(repeated) {
             probe!("causal/repeated_write");
+        } else if let Some(bytes) = too_large(&object, value.as_ref(), &context) {
+            probe!("causal/siblings_too_large");
+            return self.end_refused(origin, bytes, cx);
         } else {
             let dot = replica.issue(cx);
             object = put(object, dot, value.map(|value| Version { id, value }), &context);
@@ -138,6 +142,18 @@ impl Causal {
                     Some(stored) => cx.fx.send_after_key(from, reply, stored),
                     None => cx.fx.send(from, reply),
                 }
+            }
+        }
+    }
+
+    /// Refuses a write whose key would have this many bytes of values. It was not stored.
+    fn end_refused(&mut self, origin: Origin, bytes: usize, cx: &mut Context<'_>) {
+        match origin {
+            Origin::Client(asker) => refuse(asker.ticket, siblings_too_large(bytes), cx),
+            Origin::Peer(from, op) => {
+                let ending = Ending::TooLarge(bytes as u64);
+                self.volatile.remembered.conclude((from, op), ending.clone());
+                cx.fx.send(from, Message::WriteB { op, ending });
             }
         }
     }
@@ -253,6 +269,19 @@ fn put(mut object: Object, dot: Dot, version: Option<Version>, context: &CausalC
     object.context.raise(dot.actor, dot.counter);
     object.versions.extend(version.map(|version| (dot, version)));
     object
+}
+
+/// How many bytes of values a key would have after a put, if that is too many. A client that has
+/// seen them can always write what they come to, and any can delete.
+fn too_large(object: &Object, value: Option<&Bytes>, context: &CausalContext) -> Option<usize> {
+    let left = object.versions.iter().filter(|(dot, _)| !context.covers(**dot));
+    let bytes = value?.len() + left.map(|(_, version)| version.value.len()).sum::<usize>();
+    (bytes > SIBLING_BYTES_MAX).then_some(bytes)
+}
+
+/// The refusal of a write whose key would have this many bytes of values.
+pub(super) fn siblings_too_large(length: usize) -> Refusal {
+    Refusal::TooLarge { what: "key with all its siblings", length, limit: SIBLING_BYTES_MAX }
 }
 
 /// What the writer of a dot may be told to cover it. A context says "up to", so if another version

@@ -6,7 +6,7 @@
 //! a later start of the same, could do the write a second time. Only one that says it did nothing
 //! is followed by another.
 
-use super::coordinate::Update;
+use super::coordinate::{Update, siblings_too_large};
 use super::message::{Ending, Message, TellContext, tell};
 use super::operations::{Asker, Origin, Work};
 use super::{Causal, Context};
@@ -154,6 +154,7 @@ impl Causal {
             }
             Ending::Overloaded => Outcome::Refused(Refusal::Overloaded),
             Ending::Unknown => Outcome::Refused(Refusal::OutcomeUnknown),
+            Ending::TooLarge(bytes) => Outcome::Refused(siblings_too_large(bytes as usize)),
             Ending::NotHere => {
                 probe!("causal/forward_elsewhere");
                 refused.insert(from.node);

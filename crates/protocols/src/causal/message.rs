@@ -62,6 +62,8 @@ pub enum Ending {
     Overloaded,
     /// It is stored once; whether often enough was not known in time.
     Unknown,
+    /// The key's values would have so many bytes together. Nothing was changed.
+    TooLarge(u64),
 }
 
 /// Who speaks to whom in an exchange between two replicas.

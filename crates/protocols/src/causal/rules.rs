@@ -4,7 +4,7 @@ use super::map::{Map, POSITIONS_DEFAULT, Shape};
 use super::token::Tokens;
 use super::{Causal, Plain, Settings};
 use quorate_kernel::keyspace::{Keyspace, Settings as Words};
-use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX, VALUE_BYTES_MAX};
+use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX, SIBLING_BYTES_MAX};
 use quorate_kernel::rules::{Alter, Rules, Setting, Takes};
 use quorate_kernel::time::Span;
 
@@ -39,7 +39,7 @@ pub const RULES: Rules = Rules {
         },
         Setting {
             name: "value",
-            takes: Takes::Whole(1, VALUE_BYTES_MAX as u64),
+            takes: Takes::Whole(1, SIBLING_BYTES_MAX as u64),
             default: "1048576",
             alter: Alter::Live("longer values that are there stay, and can be read"),
         },

@@ -2,6 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
 //! | [`plain`] | operations without a context, and what the catalog says |
@@ -9,6 +10,7 @@
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
+mod golden;
 mod maps;
 mod marks;
 mod plain;

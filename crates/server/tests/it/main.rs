@@ -8,6 +8,7 @@ mod check;
 mod client;
 mod cluster;
 mod config;
+mod contexts;
 mod ctl;
 mod dev;
 mod disks;

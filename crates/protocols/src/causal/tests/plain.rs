@@ -100,6 +100,31 @@ fn scan(world: &mut CausalWorld, node: u64, limit: u32) -> Vec<Bytes> {
 }
 
 #[test]
+fn blind_writes_end_before_a_key_fits_no_message_and_who_has_seen_them_goes_on() {
+    for options in [&["long"][..], &["long", "replicas=1", "positions=3"]] {
+        let mut world = world(3, options);
+        let long = "x".repeat(8 << 20);
+        let blind = |world: &mut CausalWorld, node| {
+            let operation = Operation::Put { key: bytes("k"), value: bytes(&long) };
+            plain(world, node, operation)
+        };
+        for _ in 0..4 {
+            assert_eq!(blind(&mut world, 1), Outcome::Written);
+        }
+        let (what, length, limit) = ("key with all its siblings", 40 << 20, 32 << 20);
+        for node in 1..=3 {
+            deliver_all(&mut world);
+            let refused = Outcome::Refused(Refusal::TooLarge { what, length, limit });
+            assert_eq!(blind(&mut world, node), refused);
+        }
+        let (values, context) = get(&mut world, 1, "k");
+        assert_eq!(values.len(), 4, "nothing was dropped");
+        put(&mut world, 1, "k", &long, context);
+        assert_eq!(get(&mut world, 1, "k").0.len(), 1);
+    }
+}
+
+#[test]
 fn scans_list_every_key_with_a_value_once_in_the_order_of_hashes() {
     for (options, members) in [(&[][..], 3), (&["replicas=2", "positions=7"], 5)] {
         let mut world = world(members, options);

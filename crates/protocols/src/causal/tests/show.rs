@@ -46,6 +46,7 @@ impl Scripted for Causal {
             match *option {
                 "lazy" => settings.replicate_on_write = false,
                 "repair" => settings.read_repair = true,
+                "long" => settings.value_bytes_max = 9 << 20,
                 "newest" => settings.plain = Plain::Newest,
                 option => match option.split_once('=') {
                     Some(("w", count)) => settings.w = count.parse().expect("a number"),

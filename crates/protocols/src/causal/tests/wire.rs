@@ -91,6 +91,7 @@ fn of_clients() -> impl Strategy<Value = Message> {
         Just(Ending::NotHere),
         Just(Ending::Overloaded),
         Just(Ending::Unknown),
+        any::<u64>().prop_map(Ending::TooLarge),
     ];
     prop_oneof![
         (any::<u64>(), any_key()).prop_map(|(op, key)| Message::ReadA { op, key }),
