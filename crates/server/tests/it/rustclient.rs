@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(future)
 }
 
-fn client(hosts: &[String]) -> Client {
+pub fn client(hosts: &[String]) -> Client {
     // Long enough for a busy machine; nothing here waits for it to pass.
-    let settings = Settings { timeout: Duration::from_secs(60) };
+    let settings = Settings { timeout: Duration::from_secs(60), ..Settings::default() };
     Client::with(hosts, settings).expect("addresses")
 }
 
@@ -56,16 +56,16 @@ fn calls_go_on_at_another_host_when_one_dies() {
 }
 
 /// Between a client and a host: passes bytes on, until it is told to lose an answer.
-struct Proxy {
-    address: String,
+pub struct Proxy {
+    pub address: String,
     /// The next bytes that the host sends are not passed on, but the connection is cut.
-    loses: Arc<AtomicBool>,
+    pub loses: Arc<AtomicBool>,
     /// New connections wait.
     holds: Arc<AtomicBool>,
 }
 
 impl Proxy {
-    fn before(host: String) -> Proxy {
+    pub fn before(host: String) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound").to_string();
         let [loses, holds] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
