@@ -258,6 +258,18 @@ class Package(unittest.TestCase):
         finally:
             ctl("start", "1")
 
+    def test_a_host_that_hangs_does_not_use_up_the_time(self):
+        name, timeout = key("frozen"), 7
+        clients = [self.client(timeout=timeout) for _ in range(2)]
+        for client in clients:
+            client.keyspace("causal").get(name)
+        ctl("freeze", "1")
+        try:
+            clients[0].keyspace("causal").put(name, "v")
+            self.assertEqual(clients[1].keyspace("causal").get(name, replicas=2).value, b"v")
+        finally:
+            ctl("thaw", "1")
+
     def test_the_examples_of_the_readme_do_what_they_say(self):
         with open(os.path.join(PYTHON, "README.md"), encoding="utf-8") as file:
             blocks = file.read().split("```python\n")[1:]

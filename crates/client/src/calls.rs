@@ -1,7 +1,8 @@
 //! How a call is made until it is done, refused, or nobody can say.
 //!
 //! A read is asked of one host after another. A write is sent with a request id, under which a host
-//! does it once. Where it may be sent again when no answer came is its [`Manner`].
+//! does it once. Where it may be sent again when no answer came is its [`Manner`]. Where another
+//! host may be asked, a try takes at most half of the time that is left.
 
 use crate::client::Client;
 use crate::error::ClientError;
@@ -37,7 +38,7 @@ pub(crate) async fn read<R: Clone, T>(
 ) -> Result<T, ClientError> {
     let mut tries = Tries::new(client, routed);
     loop {
-        let failure = match tries.call(request.clone(), &call).await {
+        let failure = match tries.call(tries.share(), request.clone(), &call).await {
             Ok(answer) => return Ok(answer),
             Err(Verdict::Refused(error)) => return Err(ClientError::Refused(error)),
             Err(Verdict::Again(error)) => ClientError::Refused(error),
@@ -88,7 +89,7 @@ async fn attempt<R, T>(
     make: &impl Fn(WriteOptions) -> R,
     call: &impl AsyncFn(Kv, Request<R>) -> Result<Response<T>, Status>,
 ) -> Result<T, Attempt> {
-    let first = tries.host().coordinator(tries.left()).await;
+    let first = tries.host().coordinator(tries.share()).await;
     let first = first.map_err(|status| Attempt::Elsewhere(tries.unreachable(&status)))?;
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|_| Attempt::Over(ClientError::Randomness))?;
@@ -99,7 +100,11 @@ async fn attempt<R, T>(
         let age_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let repeat = is_open.then_some(Repeat { coordinator: Some(first), age_ms });
         let options = WriteOptions { request_id: request_id.clone(), repeat, timeout_ms: 0 };
-        let verdict = match tries.call(make(options), call).await {
+        let within = match manner {
+            Manner::AtOne => tries.left(),
+            Manner::Anywhere => tries.share(),
+        };
+        let verdict = match tries.call(within, make(options), call).await {
             Ok(done) => return Ok(done),
             Err(verdict) => verdict,
         };

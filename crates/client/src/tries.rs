@@ -42,16 +42,22 @@ impl<'a> Tries<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
+    /// The time for one try of several: a host that hangs must leave some to the next one.
+    pub fn share(&self) -> Duration {
+        if self.client.hosts.count() > 1 { self.left() / 2 } else { self.left() }
+    }
+
     /// Makes a call at the host whose turn it is.
     pub async fn call<R, T>(
         &self,
+        within: Duration,
         request: R,
         call: &impl AsyncFn(KvClient<Channel>, Request<R>) -> Result<Response<T>, Status>,
     ) -> Result<T, Verdict> {
         let mut asked = Request::new(request);
-        asked.set_timeout(self.left());
+        asked.set_timeout(within);
         let answer = call(self.host().kv(), asked);
-        let verdict = match tokio::time::timeout(self.left(), answer).await {
+        let verdict = match tokio::time::timeout(within, answer).await {
             Ok(Ok(response)) => {
                 self.answered();
                 return Ok(response.into_inner());

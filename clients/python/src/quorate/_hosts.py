@@ -79,6 +79,11 @@ class Hosts:
         """The turn of the host that is asked first."""
         return self._preferred
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._all)
+
     def at(self, turn: int) -> Host:
         """The host of a turn."""
         return self._all[turn % len(self._all)]

@@ -55,6 +55,10 @@ class Tries:
         """The time that is left."""
         return max(0.0, self._deadline - time.monotonic())
 
+    def share(self) -> float:
+        """The time for one try of several: a host that hangs must leave some to the next one."""
+        return self.left() / 2 if self.hosts.count > 1 else self.left()
+
     def pause(self) -> bool:
         """Waits before the next try; false if no time is left for one."""
         if self.left() <= self._pause:
@@ -85,7 +89,7 @@ def read(hosts: Hosts, timeout: float, call: Call) -> Any:
     """Makes a call that changes nothing at one host after another, until one answers."""
     tries = Tries(hosts, timeout)
     while True:
-        answer, verdict = tries.call(lambda: call(tries.host, tries.left()))
+        answer, verdict = tries.call(lambda: call(tries.host, tries.share()))
         if verdict is None:
             hosts.prefer(tries.turn)
             return answer
@@ -102,13 +106,13 @@ def write(hosts: Hosts, timeout: float, keyspace: str, is_foldable: bool, call: 
     """
     tries = Tries(hosts, timeout)
     while True:
-        status, verdict = tries.call(lambda: tries.host.status(tries.left(), keyspace))
+        status, verdict = tries.call(lambda: tries.host.status(tries.share(), keyspace))
         if verdict is not None:
             tries.go_on(verdict.error or Unreachable(verdict.why))
             continue
-        is_causal = engine_of(status, keyspace) == _CAUSAL
-        sent = _Sent(tries, call, status.coordinator)
-        answer = _anywhere(sent) if is_causal and is_foldable else _at_one(sent)
+        is_anywhere = is_foldable and engine_of(status, keyspace) == _CAUSAL
+        sent = _Sent(tries, call, status.coordinator, is_anywhere)
+        answer = _anywhere(sent) if is_anywhere else _at_one(sent)
         if not isinstance(answer, QuorateError):
             hosts.prefer(tries.turn)
             return answer
@@ -123,6 +127,8 @@ class _Sent:
     call: Write
     #: Whom it was sent to first.
     first: common_pb2.Coordinator
+    #: Whether another host may be asked when this one hangs.
+    is_shared: bool
     request_id: bytes = dataclasses.field(default_factory=lambda: os.urandom(16))
     begun: float = dataclasses.field(default_factory=time.monotonic)
     #: Whether it may have been done by a host that did not say so.
@@ -135,7 +141,8 @@ class _Sent:
             options.repeat.coordinator.CopyFrom(self.first)
             options.repeat.age_ms = int((time.monotonic() - self.begun) * 1000)
         tries = self.tries
-        return tries.call(lambda: self.call(tries.host, options, tries.left()))
+        within = tries.share() if self.is_shared else tries.left()
+        return tries.call(lambda: self.call(tries.host, options, within))
 
 
 def _at_one(sent: _Sent) -> Any:

@@ -7,8 +7,9 @@ use crate::run::quorate;
 use crate::rustclient::{Proxy, block_on, client};
 use bytes::Bytes;
 use quorate_client::v1::Kind;
-use quorate_client::{Causal, ClientError, Scan};
+use quorate_client::{Causal, Client, ClientError, Scan, Settings};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 #[path = "../../../client/examples/cart.rs"]
 #[allow(dead_code)] // Its `main` is for those who run it by hand.
@@ -106,6 +107,29 @@ fn a_causal_write_whose_answer_is_lost_goes_on_elsewhere_and_is_one_value() {
             assert!(!proxy.loses.load(Ordering::Acquire), "an answer was lost");
             assert_eq!(values(&keyspace, "k").await.len(), round);
         }
+    });
+}
+
+#[test]
+fn a_host_that_hangs_does_not_use_up_the_time() {
+    let (place, dev) = start("25500");
+    let hosts: Vec<String> = (1..=3).map(|host| dev.door(host, "grpc")).collect();
+    let data = place.path().display().to_string();
+    let ctl =
+        |order: &str| assert_eq!(quorate(&["dev", "ctl", "--data", &data, order, "1"]).code, 0);
+    block_on(async {
+        // So short that no silent connection is given up in it.
+        let settings = Settings { timeout: Duration::from_secs(7), ..Settings::default() };
+        let [one, other] =
+            [(); 2].map(|()| Client::with(&hosts, settings.clone()).expect("addresses"));
+        for client in [&one, &other] {
+            client.causal("causal").get("k").await.expect("it is read");
+        }
+        ctl("freeze");
+        one.causal("causal").put("k", "v", "").await.expect("the next host writes it");
+        let read = other.causal("causal").get_from("k", 2).await.expect("the next host reads it");
+        assert_eq!(text(&read.values), ["v"]);
+        ctl("thaw");
     });
 }
 
