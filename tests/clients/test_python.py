@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.request
 import uuid
@@ -59,6 +60,14 @@ def puts():
     with urllib.request.urlopen(f"http://{cluster.endpoint(1, 'http')}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     return sum(int(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+
+def wait_until(is_so):
+    """Waits for what must happen soon."""
+    deadline = time.monotonic() + TIMEOUT
+    while not is_so():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.01)
 
 
 def key(name):
@@ -248,6 +257,9 @@ class Package(unittest.TestCase):
         spaces = [self.keyspace(space) for space in ("default", "causal")]
         for keyspace in spaces:
             keyspace.put(name, "before")
+        # One host is enough for a causal write: the others must have heard of it.
+        for host in hosts[1:]:
+            wait_until(lambda: self.keyspace("causal", host).get(name).value == b"before")
         ctl("kill", "1")
         try:
             for keyspace in spaces:

@@ -72,7 +72,7 @@ impl Client {
 
     /// The host that is believed to hold a key of a linearizable keyspace.
     pub(crate) fn route(&self, keyspace: &str, key: &[u8]) -> Option<usize> {
-        if !self.settings.is_routing {
+        if !self.settings.is_routing || self.hosts.count() == 1 {
             return None;
         }
         if self.routes.are_old() {
