@@ -4,6 +4,7 @@
 use super::group::{Heard, Standing, Status};
 use super::keys::{decided_key, each_state, group_key};
 use super::message::{Beat, Message};
+use super::propose::recent;
 use super::timer::Timer;
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -19,8 +20,12 @@ use quorate_kernel::view::{View, ViewId};
 
 /// How often news of peers may lead to a tend between two that are due.
 const NEWS_PER_TEND: u64 = 16;
-/// After this a learner that nobody asks for gives up what it copied.
-const LEARNER_IDLE: Span = Span::secs(60);
+/// After this a learner that nobody asks for gives up what it copied: who is done is
+/// asked for only now and then, who is not may wait for sources that hold nothing any more.
+const LEARNED_IDLE: Span = Span::secs(60);
+const LEARNING_IDLE: Span = Span::secs(10);
+/// After this a member that has said nothing of a view may have left it.
+const UNHEARD: Span = Span::secs(5);
 
 impl Linearizable {
     /// Makes sure that the groups are tended at this time at the latest.
@@ -149,13 +154,34 @@ impl Linearizable {
         match &group.record.status {
             Status::Retired { parts, .. } if parts.is_empty() => self.release(view, cx),
             Status::Retired { .. } => self.release_after_split(view, cx),
-            Status::Learner { .. } => {
-                if cx.now >= group.touched + LEARNER_IDLE {
+            Status::Learner { is_done, .. } => {
+                let idle = if *is_done { LEARNED_IDLE } else { LEARNING_IDLE };
+                if cx.now >= group.touched + idle {
                     self.let_go(view, cx);
                 }
                 true
             }
-            _ => self.tend_purge(view, cx) || is_owing,
+            _ => {
+                self.seek_members(view, cx);
+                self.tend_purge(view, cx) || is_owing
+            }
+        }
+    }
+
+    /// Asks who holds a group's range, if some other member has long said nothing of its view:
+    /// perhaps the group has gone on, and those who knew have let go of it and forgotten.
+    fn seek_members(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view) else { return };
+        let is_heard = |node: &NodeId| {
+            let heard = recent(group, *node, cx.now);
+            *node == cx.me.node || heard.is_some_and(|said| said.version == group.view.id.version)
+        };
+        if group.view.members().iter().all(is_heard) {
+            group.unheard = None;
+        } else if cx.now >= *group.unheard.get_or_insert(cx.now) + UNHEARD {
+            probe!("linearizable/members_sought");
+            let position = group.view.range.high;
+            self.seek_news(position, cx);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::dev::{Dev, on};
 use crate::elastic::{node_at, ring};
 use crate::run::{Said, quorate};
 use quorate_doors::resp::client::Reply;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
 use std::thread;
@@ -316,4 +317,46 @@ fn a_lost_host_is_replaced_and_a_drained_one_hands_over_first() {
     are_right(&mut Cart::at("127.0.0.1:24553", "causal"));
     are_right(&mut cart);
     assert_eq!(dev.stop().0, Some(0));
+}
+
+#[test]
+fn a_host_that_hears_late_of_its_positions_catches_up() {
+    let cluster = Cluster::start(24_700, "sync");
+    // Before it is suspected: a suspected host is given nothing.
+    until("it is made while one is stopped", || {
+        cluster.signal(3, Signal::STOP);
+        let said = keyspace(&cluster.http(1), &["create", "carts", "--engine", "causal"]);
+        if said.code != 0 {
+            cluster.signal(3, Signal::CONT);
+        }
+        said.code == 0
+    });
+    let mut cart = Cart::at(&cluster.resp(1), "carts");
+    let mut contexts = Vec::new();
+    for number in 0..50 {
+        contexts.push(cart.put(&format!("k{number}"), b"", "old"));
+    }
+    for (number, context) in contexts.iter().enumerate() {
+        let key = format!("k{number}");
+        match number % 2 {
+            0 => drop(cart.put(&key, context, "new")),
+            _ => cart.delete(&key, context),
+        }
+    }
+    cluster.signal(3, Signal::CONT);
+    let mut late = Cart::at(&cluster.resp(3), "carts");
+    for number in 0..50 {
+        let expected: &[&str] = if number % 2 == 0 { &["new"] } else { &[] };
+        let key = format!("k{number}");
+        until("it is as the others have it", || late.values(&key) == expected);
+        assert_eq!(cart.values(&key), expected, "and the others lose nothing by it");
+    }
+    // What was deleted comes back from nowhere.
+    until("nothing is left to be told", || {
+        let status = cluster.status(1);
+        let all = status["keyspaces"].as_array().expect("a list").clone();
+        let carts = all.iter().find(|one| one["name"] == "carts").expect("it is there").clone();
+        carts["state"]["dot_keys"] == "0" && carts["state"]["unstripped"] == "0"
+    });
+    assert_eq!(late.values("k1"), [""; 0]);
 }
