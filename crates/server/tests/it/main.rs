@@ -26,6 +26,8 @@ mod net;
 mod peers;
 mod ranges;
 mod ring;
+mod routes;
 mod run;
+mod rustcausal;
 mod rustclient;
 mod shutdown;
