@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::disk::Disk;
-use crate::host::{Host, Running, Surroundings};
+use crate::host::{Host, LANE, Running, Surroundings};
 use crate::net::{Net, power_of_two};
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex, Queue};
@@ -11,8 +11,9 @@ use crate::scenario::LivenessSection;
 use crate::trace::Trace;
 use crate::world::Violation;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::operation::Outcome;
+use quorate_kernel::process::Inspect;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durable;
 use std::fmt;
@@ -130,6 +131,16 @@ impl Machines {
         self.trace.line(self.now, text);
     }
 
+    /// Writes what every host says of its lanes into the trace, if lines are asked for.
+    pub fn show(&mut self) {
+        for (index, host) in self.hosts.iter().enumerate() {
+            for lane in [LaneId::OVERLAY, LANE] {
+                let mut lines = Lines { trace: &mut self.trace, now: self.now, host: index, lane };
+                host.inspect(lane, &mut lines);
+            }
+        }
+    }
+
     /// Notes that something is wrong; the first finding counts.
     pub fn condemn(&mut self, judge: &'static str, message: String) {
         self.violation.get_or_insert(Violation { judge, message });
@@ -243,5 +254,27 @@ impl Machines {
             let (to, length) = (host + 1, bytes.len());
             self.line(format_args!("n{to} < n{from} #{start} {length}B {sum:08x}"));
         }
+    }
+}
+
+/// Writes what a lane shows as lines of a trace.
+struct Lines<'a> {
+    trace: &'a mut Trace,
+    now: u64,
+    host: HostIndex,
+    lane: LaneId,
+}
+
+impl Inspect for Lines<'_> {
+    fn field(&mut self, name: &'static str, value: &dyn fmt::Display) {
+        let (host, lane) = (self.host + 1, self.lane.0);
+        self.trace.line(self.now, format_args!("n{host} lane {lane}: {name} {value}"));
+    }
+
+    fn row(&mut self, table: &'static str, cells: &[(&'static str, &dyn fmt::Display)]) {
+        let cells: Vec<String> =
+            cells.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let (host, lane, cells) = (self.host + 1, self.lane.0, cells.join(", "));
+        self.trace.line(self.now, format_args!("n{host} lane {lane}: {table}: {cells}"));
     }
 }

@@ -133,6 +133,9 @@ impl<'a> World<'a> {
                 self.machines.condemn("liveness", message);
             }
         }
+        if self.machines.violation.is_some() {
+            self.machines.show();
+        }
     }
 
     fn dispatch(&mut self, event: Event) {

@@ -92,6 +92,9 @@ impl<'a> World<'a> {
         }
         self.seen.fill(0);
         self.watch();
+        if self.machines.violation.is_some() {
+            self.machines.show();
+        }
         if let Err(message) = catalog::judge(&self.clients.history) {
             // What is wrong with the chain explains why its end was not reached.
             self.machines.violation = None;

@@ -89,6 +89,9 @@ impl<'a> World<'a> {
         {
             self.machines.condemn("siblings", message);
         }
+        if self.machines.violation.is_some() {
+            self.machines.show();
+        }
     }
 
     fn dispatch(&mut self, event: Event) {
