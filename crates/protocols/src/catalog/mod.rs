@@ -40,7 +40,8 @@
 //!
 //! # Departures
 //! Phase 3 of the consensus is not awaited: links spread like news, and a member that has accepted
-//! what nobody completes does so itself ([`tend`]).
+//! what nobody completes does so itself ([`tend`]), also while an order waits for what members
+//! know.
 //!
 //! # Known limits
 //! - [`DECREES_KEPT`](quorate_kernel::limits::DECREES_KEPT) links are kept. Who lacks more gets the

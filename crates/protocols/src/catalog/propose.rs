@@ -256,8 +256,10 @@ impl CatalogLane {
         let Some(catalog) = &self.state.stored.catalog else { return };
         let Some(running) = &mut self.state.running else { return };
         let is_member = catalog.view().index_of(node).is_some();
-        let is_asked = matches!(running.doing, Doing::Confirm { question: open } if open == question)
-            || mutant!("catalog_late_reply") && matches!(running.doing, Doing::Confirm { .. });
+        let is_asked = match running.doing {
+            Doing::Confirm { question: open } => open == question || mutant!("catalog_late_reply"),
+            Doing::Propose(_) => false,
+        };
         if !is_asked || !is_member || version > catalog.version() {
             return;
         }
