@@ -12,7 +12,6 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::DECREES_KEPT;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::Standing;
 
@@ -86,8 +85,7 @@ impl CatalogLane {
 
     /// A peer tells all there is.
     pub(super) fn on_snapshot(&mut self, catalog: &Arc<Catalog>, cx: &mut Context<'_>) {
-        let is_newer = catalog.version() > self.state.version();
-        if !is_newer && !mutant!("catalog_older_snapshot") {
+        if catalog.version() <= self.state.version() {
             return;
         }
         probe!("catalog/snapshot");
