@@ -32,6 +32,7 @@ pub mod args;
 pub mod balance;
 pub mod causal;
 pub mod clock;
+mod closing;
 pub mod command;
 pub mod delay;
 pub mod disk;
