@@ -23,6 +23,7 @@
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
 //! | [`service`] | hosts with one core each: how throughput grows with hosts
 //! | [`causal`] | the world of a keyspace that keeps siblings |
+//! | [`dotted`] | many nodes of a keyspace that keeps siblings, under load: what that costs |
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
@@ -33,6 +34,7 @@ pub mod clock;
 pub mod command;
 pub mod delay;
 pub mod disk;
+pub mod dotted;
 pub mod fault;
 mod faults;
 pub mod groups;
