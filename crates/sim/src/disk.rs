@@ -4,6 +4,7 @@
 use crate::delay::Delay;
 use crate::queue::{Event, HostIndex, Queue};
 use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durable, Log};
 use quorate_store::memory::{Crash, MemoryStore};
@@ -108,6 +109,19 @@ impl Disk {
         self.slowness = factor.max(1);
     }
 
+    /// The number of the last batch that it was given.
+    #[must_use]
+    pub fn given(&self) -> Lsn {
+        let unwritten = self.taken.len() + self.waiting.len();
+        Lsn(self.durable.written.0 + unwritten as u64)
+    }
+
+    /// The number of the last batch that survives a loss of power.
+    #[must_use]
+    pub fn synced(&self) -> Lsn {
+        self.durable.synced
+    }
+
     /// Takes a batch of the node.
     pub fn commit(&mut self, batch: Batch, now: u64, queue: &mut Queue) {
         self.waiting.push(batch);
@@ -192,7 +206,6 @@ mod tests {
     use super::*;
     use crate::delay::Distribution;
     use bytes::Bytes;
-    use quorate_kernel::ids::Lsn;
     use quorate_kernel::storage::{Reader, Write};
 
     fn disk(interval: Option<u64>) -> Disk {

@@ -126,7 +126,10 @@ impl World<'_> {
                 let is_sync = self.durability() == Durability::Sync;
                 !is_down(*host) && (is_sync || self.may_forget(&[*host]))
             }
-            What::Wipe { host } => !self.hosts[*host].is_wiped && self.may_forget(&[*host]),
+            What::Wipe { host } => {
+                let is_first = !self.hosts[*host].is_wiped && self.may_forget(&[*host]);
+                is_first && self.may_lose(*host)
+            }
             What::Pause { host } => !is_down(*host),
             What::Remove { host } => {
                 self.hosts[*host].running == Running::Up

@@ -100,6 +100,28 @@ impl Groups {
     }
 }
 
+/// A group whose newest view has no majority of members that say they hold all data, of those groups
+/// that name this member.
+#[must_use]
+pub fn lacking_a_majority<'a>(said: &'a [(HostIndex, Groups)], member: &str) -> Option<&'a str> {
+    let mut newest: BTreeMap<&str, (&Row, usize)> = BTreeMap::new();
+    for (_, row) in rows(said).filter(|(_, row)| row.is_member) {
+        let entry = newest.entry(&row.group).or_insert((row, 0));
+        if row.version > entry.0.version {
+            *entry = (row, 0);
+        }
+        if row.version == entry.0.version {
+            entry.1 += usize::from(row.is_ready);
+        }
+    }
+    let names = |(_, row): &(HostIndex, &Row)| row.members.iter().any(|name| name == member);
+    let mut named = rows(said).filter(names).map(|(_, row)| row.group.as_str());
+    named.find(|group| {
+        // A group that was split has members no more, its parts have.
+        newest.get(group).is_some_and(|(row, ready)| *ready <= row.members.len() / 2)
+    })
+}
+
 /// Two hosts know different views by one name: two changes were decided to follow one view (I2).
 #[must_use]
 pub fn differing(said: &[(HostIndex, Groups)]) -> Option<String> {
@@ -200,6 +222,20 @@ mod tests {
         // Who has retired counts for nothing.
         let retired = Row { is_member: false, ..old };
         assert!(rivals(&said(&[retired.clone(), retired, next.clone(), next])).is_none());
+    }
+
+    #[test]
+    fn a_majority_that_holds_all_is_asked_for() {
+        let view = row(1, (0, 9), &["a", "b", "c"]);
+        let busy = Row { is_ready: false, ..view.clone() };
+        let lacks = |rows: &[Row], member: &str| lacking_a_majority(&said(rows), member).is_some();
+        assert!(!lacks(&[view.clone(), view.clone()], "c"));
+        assert!(lacks(&[view.clone(), busy.clone()], "c"), "one still copies");
+        assert!(!lacks(&[view.clone(), busy], "d"), "the group does not name it");
+        let next = row(2, (0, 9), &["a", "b", "d"]);
+        assert!(lacks(&[view.clone(), view.clone(), next], "c"), "one member has come so far");
+        let split = Row { is_member: false, ..view };
+        assert!(!lacks(&[split.clone(), split], "c"));
     }
 
     #[test]

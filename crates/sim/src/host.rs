@@ -3,10 +3,11 @@
 use crate::balance::BalanceSection;
 use crate::clock::Clock;
 use crate::disk::Disk;
+use crate::groups::Groups;
 use crate::net::Net;
 use crate::queue::{Event, HostIndex, Queue};
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::lane::Lane;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::{Inspect, Recovery};
@@ -123,8 +124,12 @@ pub struct Host {
     pub stalled: Vec<Event>,
     /// Whether data that was acknowledged may be lost since the last life that was ready.
     pub has_forgotten: bool,
+    /// The last batch of the time when it was whole again, until that batch is synced.
+    whole_at: Option<Lsn>,
     /// Whether its directory was wiped and the groups have not made up for it yet.
     pub is_wiped: bool,
+    /// What it last said of its groups.
+    pub said: Groups,
     /// The nodes that its directory belonged to before it was wiped.
     pub lost: Vec<NodeId>,
     /// Whether its next sync fails.
@@ -158,7 +163,9 @@ impl Host {
             clock,
             stalled: Vec::new(),
             has_forgotten: false,
+            whole_at: None,
             is_wiped: false,
+            said: Groups::default(),
             lost: Vec::new(),
             is_sync_failing: false,
             is_stopped_by_disk: false,
@@ -234,6 +241,7 @@ impl Host {
     pub fn stop(&mut self, crash: Crash, is_lossy: bool) {
         self.disk.crash(crash);
         self.has_forgotten |= is_lossy;
+        self.whole_at = None;
         if self.running != Running::Down {
             self.life += 1;
         }
@@ -253,6 +261,7 @@ impl Host {
         self.start = Start(0);
         self.has_forgotten = false;
         self.is_wiped = true;
+        self.said = Groups::default();
     }
 
     /// Continues a stopped process. Its timers may have come due meanwhile.
@@ -338,9 +347,11 @@ impl Host {
         }
     }
 
-    /// Notes that a host that had forgotten is whole again.
+    /// Notes that a host that had forgotten is whole again, and stays so if it is stopped now.
     pub fn settle(&mut self) {
-        if self.has_forgotten && self.is_ready() {
+        if !self.has_forgotten || !self.is_ready() {
+            self.whole_at = None;
+        } else if self.disk.synced() >= *self.whole_at.get_or_insert(self.disk.given()) {
             self.has_forgotten = false;
         }
     }

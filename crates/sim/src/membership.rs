@@ -3,7 +3,7 @@
 
 use crate::balance::BalanceSection;
 use crate::groups::{self, Groups};
-use crate::host::{LANE, Running};
+use crate::host::{Host, LANE, Running};
 use crate::queue::{Event, HostIndex};
 use crate::scenario::Scenario;
 use crate::workload::Stage;
@@ -151,6 +151,9 @@ impl World<'_> {
         let hosts = self.hosts.iter().enumerate();
         let said: Vec<(HostIndex, Groups)> =
             hosts.filter_map(|(index, host)| Some((index, Groups::of(host)?))).collect();
+        for (host, groups) in &said {
+            self.hosts[*host].said = groups.clone();
+        }
         if let Some(message) = groups::differing(&said).or_else(|| groups::rivals(&said)) {
             self.condemn("views", message);
         }
@@ -183,6 +186,17 @@ impl World<'_> {
             let mut rows = said.iter().flat_map(|(_, groups)| &groups.rows);
             host.is_wiped &= rows.any(|row| row.is_member && row.members.iter().any(is_lost));
         }
+    }
+
+    /// Whether every group that names this host is left with a majority of members that hold all
+    /// of its data. A newcomer that still copies is no second copy.
+    pub(crate) fn may_lose(&self, host: HostIndex) -> bool {
+        let others = self.hosts.iter().enumerate().filter(|(index, _)| *index != host);
+        // Who is down holds what it held.
+        let last = |host: &Host| Groups::of(host).unwrap_or_else(|| host.said.clone());
+        let said: Vec<(HostIndex, Groups)> =
+            others.map(|(index, host)| (index, last(host))).collect();
+        groups::lacking_a_majority(&said, &self.hosts[host].node_id.to_string()).is_none()
     }
 
     /// Looks at the groups now and then while clients work.

@@ -219,11 +219,12 @@ impl Linearizable {
         self.tend_at(cx.now + self.settings.pace.tend, cx);
     }
 
-    /// Whether what a learner copied is of a view that shares a majority of its members with this
-    /// one, so that it need not begin anew.
+    /// Whether what a learner copied is of a view that shares a majority of either's members with
+    /// this one, so that it need not begin anew: it knows what a majority holds, and as many as it
+    /// has to hear from are still there.
     fn is_copy_of(&self, id: ViewId, view: &View) -> bool {
         let Some(group) = self.group(id) else { return false };
         let shared = group.view.members().iter().filter(|node| view.index_of(**node).is_some());
-        shared.count() >= view.majority()
+        shared.count() >= view.majority().max(group.view.majority())
     }
 }

@@ -19,8 +19,10 @@ use quorate_kernel::view::{View, ViewId};
 
 /// How often news of peers may lead to a tend between two that are due.
 const NEWS_PER_TEND: u64 = 16;
-/// After this a learner that nobody asks for gives up what it copied.
-const LEARNER_IDLE: Span = Span::secs(60);
+/// After this a learner that nobody asks for gives up what it copied: who is done is
+/// asked for only now and then, who is not may wait for sources that hold nothing any more.
+const LEARNED_IDLE: Span = Span::secs(60);
+const LEARNING_IDLE: Span = Span::secs(10);
 
 impl Linearizable {
     /// Makes sure that the groups are tended at this time at the latest.
@@ -149,8 +151,9 @@ impl Linearizable {
         match &group.record.status {
             Status::Retired { parts, .. } if parts.is_empty() => self.release(view, cx),
             Status::Retired { .. } => self.release_after_split(view, cx),
-            Status::Learner { .. } => {
-                if cx.now >= group.touched + LEARNER_IDLE {
+            Status::Learner { is_done, .. } => {
+                let idle = if *is_done { LEARNED_IDLE } else { LEARNING_IDLE };
+                if cx.now >= group.touched + idle {
                     self.let_go(view, cx);
                 }
                 true

@@ -224,6 +224,30 @@ fn what_was_copied_ahead_is_kept() {
     );
 }
 
+/// A learner that nobody wants any more does not wait for its sources for ever.
+#[test]
+fn a_learner_that_is_not_wanted_gives_up() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         ring all 1:1 2:2 4:4 a3:3
+         tick 20ms
+         deliver all
+         tick 20ms
+         deliver Learn
+         cut 2
+         cut 3
+         run 1s
+         show 4 transfers
+         ring all 1:1 2:2 3:3
+         run 8s
+         show 4 transfers
+         # last 4: transfers 1
+         run 4s
+         show 4 transfers
+         # last 4: transfers 0",
+    );
+}
+
 /// A member that was away fetches the decisions that it missed, one after the other.
 #[test]
 fn a_gap_is_fetched() {
