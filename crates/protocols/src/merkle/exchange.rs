@@ -18,7 +18,6 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::probe;
 
 /// How many messages of keys, or of objects, answer one message at most. What is left over still
 /// differs the next time.
@@ -67,7 +66,6 @@ impl Merkle {
         let is_placed = (place.host, place.since) == (from.node, pair.from.since);
         let is_peer = self.settings.shape.are_peers(pair.to, pair.from.position);
         if !is_placed || !is_peer || pair.from.node != from.node {
-            probe!("merkle/stale_peer");
             return None;
         }
         let back = Pair { from: replica.actor, to: pair.from.position, map: map.version };

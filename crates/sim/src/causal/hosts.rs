@@ -4,28 +4,12 @@ use super::World;
 use crate::host::{Host, LANE, Running, Surroundings};
 use crate::queue::{Event, HostIndex};
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::ClusterId;
 use quorate_kernel::process::Request;
 use quorate_kernel::time::Span;
 use quorate_node::lanes::LaneSpec;
 use quorate_node::pump::Input;
-use quorate_protocols::causal::token::Tokens;
-use quorate_protocols::causal::{self, Settings};
 
 impl World<'_> {
-    fn settings(&self) -> Settings {
-        let tokens = Tokens::new(b"the simulated cluster's secret", ClusterId(1));
-        Settings {
-            w: self.section.w,
-            replicate_on_write: self.section.replicate_on_write,
-            read_repair: self.section.read_repair,
-            sync_interval: Span::millis(self.section.sync_ms),
-            strip_interval: Span::millis(self.section.strip_ms),
-            siblings_warn: 4,
-            ..Settings::usual(self.shape, Some(self.map.clone()), tokens)
-        }
-    }
-
     /// Hands an input to a host: handled at once, or by the turn that is due.
     pub(super) fn arrive(&mut self, host: HostIndex, input: Input) {
         self.hosts[host].receive(input);
@@ -135,7 +119,7 @@ impl World<'_> {
             lane: LANE,
             durability: self.prepared.scenario.durability(),
             recovery: self.hosts[host].recovery(),
-            process: causal::lane(self.settings()),
+            process: self.lane(),
         };
         let (target, mut around) = self.lend(host);
         let result = target.launch(vec![spec], &mut around);

@@ -71,13 +71,14 @@ pub fn figure(size: &Size, threads: usize) -> Page {
                 "{} nodes, {keys} keys, {rate} updates per second for {seconds} seconds, of which \
                  half are deletes and half puts, of random keys. Exchanges every 100 ms, stripping \
                  every {} s. Counted are records of objects in all stores, tombstones included, \
-                 divided by the {} replicas. Ideal is the number of keys whose last update is a put.",
+                 divided by the {} replicas. Ideal is the number of keys whose last update \
+                 is a put.",
                 size.nodes,
                 STRIP_MS as f64 / 1000.0,
                 run.replicas
             ),
-            "The paper: MerkleDB keeps every object as a tombstone; DottedDB follows the ideal with \
-             a small delay that is proportional to the strip interval."
+            "The paper: MerkleDB keeps every object as a tombstone; DottedDB follows the ideal \
+             with a small delay that is proportional to the strip interval."
                 .to_owned(),
         ],
         tables: vec![table],

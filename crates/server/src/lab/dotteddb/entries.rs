@@ -115,9 +115,9 @@ fn notes(size: &Size, found: &[Findings]) -> Vec<String> {
         format!(
             "{} nodes, {keys} keys, {rate} updates per second for {seconds} seconds; every \
              {} seconds the oldest node is declared gone for good and another one begins with \
-             nothing in its place. Exchanges every 100 ms, stripping every second. Counted is every \
-             object that any node writes to its store, those that newcomers copy included: how many \
-             actors its clock names, in versions and context together.",
+             nothing in its place. Exchanges every 100 ms, stripping every second. Counted is \
+             every object that any node writes to its store, those that newcomers copy included: \
+             how many actors its clock names, in versions and context together.",
             size.nodes,
             fixed(churn_ms as f64 / 1000.0, 1)
         ),

@@ -111,12 +111,12 @@ pub fn note(size: &Size) -> String {
     let lengths = [0, 2].map(|at| runs[at].seconds);
     format!(
         "{} nodes, {keys} keys (the paper: 500,000), {rate} updates per second. The letters are \
-         those of Table I. State changed H: 10 % of the keys are updated between two exchanges of a \
-         node, which is every {} s; L: 1 %, every {} s. Message loss H: all messages of replication \
-         on write are lost, so none is sent; L: 10 %. Objects per leaf, MerkleDB's first letter, H: \
-         1000, L: 1; a tree here has {} keys, so that its width is {} or {}, squared as many \
-         leaves. Contexts are stripped every second. Measured for {} s with H and {} s with L (the \
-         paper: 20 minutes).",
+         those of Table I. State changed H: 10 % of the keys are updated between two exchanges of \
+         a node, which is every {} s; L: 1 %, every {} s. Message loss H: all messages of \
+         replication on write are lost, so none is sent; L: 10 %. Objects per leaf, MerkleDB's \
+         first letter, H: 1000, L: 1; a tree here has {} keys, so that its width is {} or {}, \
+         squared as many leaves. Contexts are stripped every second. Measured for {} s with H and \
+         {} s with L (the paper: 20 minutes).",
         size.nodes,
         intervals[0],
         intervals[1],

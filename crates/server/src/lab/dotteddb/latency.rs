@@ -81,8 +81,8 @@ pub fn table(size: &Size, grid: &[Findings]) -> Page {
              from clients. Computing hashes is not among the costs, which favours the baseline; \
              stripping and the dot-key map are."
                 .to_owned(),
-            "The paper: with frequent exchanges DottedDB is 33 % faster on average than the fastest \
-             MerkleDB; with rare ones it is slower than all."
+            "The paper: with frequent exchanges DottedDB is 33 % faster on average than the \
+             fastest MerkleDB; with rare ones it is slower than all."
                 .to_owned(),
         ],
         tables: vec![table],

@@ -30,14 +30,14 @@ pub fn table(size: &Size) -> Page {
         notes: vec![
             format!(
                 "Two replicas, {keys} keys, 16-byte values, exchanges every 100 ms. The time is \
-                 that which both nodes together took on this machine for a whole exchange (question, \
-                 answer, answer), the simulator's own work included. Bytes until replicas that \
-                 differ are equal are those of all messages, less those that equal replicas \
-                 exchange in the same time. The trees of MerkleDB have 10,000 leaves, as in the \
-                 paper's code."
+                 that which both nodes together took on this machine for a whole exchange \
+                 (question, answer, answer), the simulator's own work included. Bytes until \
+                 replicas that differ are equal are those of all messages, less those that equal \
+                 replicas exchange in the same time. The trees of MerkleDB have 10,000 leaves, as \
+                 in the paper's code."
             ),
-            "Metadata for each object under churn is on the page of figure 1, bytes that nodes keep \
-             on that of figure 4."
+            "Metadata for each object under churn is on the page of figure 1, bytes that nodes \
+             keep on that of figure 4."
                 .to_owned(),
         ],
         tables: vec![equal(&dotted.0, &merkle.0), diff, lossy(size)],

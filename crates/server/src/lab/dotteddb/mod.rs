@@ -51,7 +51,8 @@ pub struct DottedArgs {
     #[arg(long)]
     quick: bool,
     /// Keys of figures 4 and 5 and of the table; the paper has 500000
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(100..=2_000_000))]
+    #[arg(long, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(100..=2_000_000))]
     keys: Option<u32>,
     /// How many runs at once
     #[arg(long, default_value_t = 1, value_name = "COUNT")]

@@ -52,9 +52,10 @@ pub fn figure(size: &Size, threads: usize) -> Page {
         notes: vec![
             format!(
                 "{} nodes, {keys} keys, {rate} updates per second for {seconds} seconds, exchanges \
-                 every 100 ms. An update counts once at each of the three replicas: from the moment \
-                 its coordinator wrote it to the first write there that holds it, or what replaced \
-                 it, with an empty context. A delete's record is gone from storage at that moment.",
+                 every 100 ms. An update counts once at each of the three replicas: from the \
+                 moment its coordinator wrote it to the first write there that holds it, or what \
+                 replaced it, with an empty context. A delete's record is gone from storage at \
+                 that moment.",
                 size.nodes
             ),
             "The paper: stripping every 0.1 s or 1 s makes no difference, 90 % are stripped in \
