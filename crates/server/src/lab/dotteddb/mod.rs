@@ -145,7 +145,7 @@ fn origin(args: &DottedArgs) -> String {
     let names: Vec<String> = args
         .figures
         .iter()
-        .filter_map(|figure| clap::ValueEnum::to_possible_value(figure))
+        .filter_map(clap::ValueEnum::to_possible_value)
         .map(|value| value.get_name().to_owned())
         .collect();
     let figures = match names.is_empty() {
