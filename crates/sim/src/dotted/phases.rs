@@ -42,9 +42,7 @@ impl<S: Subject> World<S> {
                 most = most.max(metadata);
                 samples += 1;
             }
-            if second.is_multiple_of(self.run.bucket_s) {
-                self.end_piece(second);
-            }
+            self.end_second(second);
         }
         self.findings.metadata = (sum as f64 / samples.max(1) as f64, most);
         self.findings.traffic = self.traffic;
@@ -98,10 +96,16 @@ impl<S: Subject> World<S> {
         self.up().map(|node| node.engine.metadata(&node.stored)).collect()
     }
 
-    fn end_piece(&mut self, at_s: u64) {
-        let stored = self.up().map(|node| node.stored.objects() as u64).sum();
-        let piece = std::mem::take(&mut self.watch.piece);
-        self.findings.pieces.push(Piece { at_s, stored, live: self.live_count, ..piece });
+    fn end_second(&mut self, at_s: u64) {
+        let stored: u64 = self.up().map(|node| node.stored.objects() as u64).sum();
+        let piece = &mut self.watch.piece;
+        piece.stored += stored;
+        piece.live += self.live_count;
+        piece.seconds += 1;
+        if at_s.is_multiple_of(self.run.bucket_s) {
+            let piece = std::mem::take(piece);
+            self.findings.pieces.push(Piece { at_s, ..piece });
+        }
     }
 
     /// Entries of the clocks of all stored objects, and versions, for each object.
@@ -163,9 +167,10 @@ mod tests {
         let (dotted, merkle) = (measure::<Causal>(&run), measure::<Merkle>(&run));
         let last = |found: &Findings| *found.pieces.last().expect("it has pieces");
         let (dotted, merkle) = (last(&dotted), last(&merkle));
-        assert_eq!(merkle.stored, 3 * 400);
+        assert_eq!((merkle.stored, merkle.seconds), (3 * 400, 1));
         assert!(dotted.live < 350, "{dotted:?}");
         assert!(dotted.stored < 3 * dotted.live + 300, "{dotted:?}");
+        assert!(dotted.stored >= 3 * dotted.live - 30, "{dotted:?}");
     }
 
     #[test]

@@ -118,13 +118,27 @@ pub struct Piece {
     pub writes: u64,
     /// Entries of their clocks.
     pub entries: u64,
-    /// Objects stored at its end, at all replicas.
+    /// Objects stored, at all replicas, at the end of each second together.
     pub stored: u64,
-    /// Keys that have a value at its end, if the last update of each counts everywhere at once.
+    /// Keys that have a value if the last update of each counts everywhere at once, likewise.
     pub live: u64,
+    /// How many seconds.
+    pub seconds: u64,
 }
 
 impl Piece {
+    /// Objects stored, on average over its seconds.
+    #[must_use]
+    pub fn mean_stored(&self) -> f64 {
+        self.stored as f64 / self.seconds.max(1) as f64
+    }
+
+    /// Keys that have a value, likewise.
+    #[must_use]
+    pub fn mean_live(&self) -> f64 {
+        self.live as f64 / self.seconds.max(1) as f64
+    }
+
     /// Entries for each object written.
     #[must_use]
     pub fn mean_entries(&self) -> f64 {

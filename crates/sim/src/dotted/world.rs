@@ -140,9 +140,12 @@ impl<S: Subject> World<S> {
             traffic: Traffic::default(),
             findings: Findings::default(),
         };
+        // One after the other, so that their timers do not fire together for ever.
+        let gap = run.strip_us * 1000 / u64::from(run.nodes);
         for position in 0..run.nodes {
             let node = world.add(position);
             world.at.push(node);
+            world.run_until(world.now + gap);
         }
         world
     }
@@ -228,10 +231,7 @@ impl<S: Subject> World<S> {
     /// One step of a node. It begins when its machine is free, and what it asks for happens when it
     /// is done.
     pub(super) fn step(&mut self, index: usize, handler: impl FnOnce(&mut S, &mut Context<'_, S>)) {
-        let node = &mut self.nodes[index];
-        if !node.is_up {
-            return;
-        }
+        let Some(node) = self.nodes.get_mut(index).filter(|node| node.is_up) else { return };
         let begin = self.now.max(self.busy[node.machine]);
         let mut fx = self.fx.take().expect("no step runs inside another");
         let mut cx = Context {
