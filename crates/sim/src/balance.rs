@@ -79,7 +79,7 @@ impl World<'_> {
             self.prepared.scenario.balance.as_ref()?.look_ms * CONTENT_LOOKS * 1_000_000;
         let mut pending = None;
         let mut moves = 0;
-        for (index, host) in self.hosts.iter().enumerate() {
+        for (index, host) in self.machines.hosts.iter().enumerate() {
             if host.running == Running::Up {
                 let mut said = Groups::default();
                 host.inspect(LaneId::OVERLAY, &mut said);
@@ -99,8 +99,9 @@ impl World<'_> {
             self.content_since = None;
             return pending;
         }
-        let since = *self.content_since.get_or_insert(self.now);
-        (self.now < since + content_ns).then(|| "all are content since a moment ago".to_owned())
+        let since = *self.content_since.get_or_insert(self.machines.now);
+        (self.machines.now < since + content_ns)
+            .then(|| "all are content since a moment ago".to_owned())
     }
 
     /// Judges how even the load is in the end.
@@ -113,10 +114,10 @@ impl World<'_> {
         let is_much = total / said.len() as u64 >= section.bytes_min;
         if is_much && percent > section.share_percent_max {
             let message = format!("n{} holds {percent} % of the mean, {largest} bytes", host + 1);
-            self.condemn("balance", message);
+            self.machines.condemn("balance", message);
         }
         if self.token_moves > section.moves_max {
-            self.condemn("balance", format!("{} tokens were moved", self.token_moves));
+            self.machines.condemn("balance", format!("{} tokens were moved", self.token_moves));
         }
     }
 }

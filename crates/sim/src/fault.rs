@@ -130,6 +130,20 @@ impl What {
             What::Loss { .. } | What::Duplicate { .. } => true,
         }
     }
+
+    /// The links it cuts in a network of this many hosts, from and to.
+    #[must_use]
+    pub fn links(&self, hosts: usize) -> Vec<(HostIndex, HostIndex)> {
+        match self {
+            What::OneWay { from, to } => vec![(*from, *to)],
+            What::Partial { one, other } => vec![(*one, *other), (*other, *one)],
+            What::Partition { side } => {
+                let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
+                pairs.filter(|(from, to)| side.contains(from) != side.contains(to)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// The kinds of faults, as scenarios weigh them and summaries count them.

@@ -100,8 +100,8 @@ impl Groups {
     }
 }
 
-/// A group whose newest view has no majority of members that say they hold all data, of those groups
-/// that name this member.
+/// A group whose newest view has no majority of members that say they hold all data, of those that
+/// name this member.
 #[must_use]
 pub fn lacking_a_majority<'a>(said: &'a [(HostIndex, Groups)], member: &str) -> Option<&'a str> {
     let mut newest: BTreeMap<&str, (&Row, usize)> = BTreeMap::new();

@@ -7,13 +7,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`world`] | hosts, network, clients and faults around one event queue |
-//! | `turns` | how it lets hosts work |
+//! | `machines` | hosts, network and queue, the same in every world |
+//! | `turns` | how a world lets its hosts work |
 //! | [`queue`] | the events and their order |
 //! | [`host`] | one process with a node in it |
 //! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
 //! | [`delay`] | distributions of times |
 //! | [`fault`], [`nemesis`] | faults as data, and how a seed draws them |
-//! | [`faults`] | how they happen to the world |
+//! | `plan` | how they happen to any world |
+//! | `faults` | which of them the groups can bear |
 //! | [`membership`], [`groups`] | who takes part, and what must hold of all groups together |
 //! | [`workload`] | clients that record histories |
 //! | [`scenario`], [`shipped`], [`prepared`] | scenario files |
@@ -39,11 +41,13 @@ pub mod fault;
 mod faults;
 pub mod groups;
 pub mod host;
+mod machines;
 pub mod marks;
 pub mod membership;
 pub mod nemesis;
 pub mod net;
 pub mod overlay;
+mod plan;
 pub mod prepared;
 pub mod queue;
 pub mod replay;

@@ -6,6 +6,7 @@ use crate::groups::{self, Groups};
 use crate::host::{Host, LANE, Running};
 use crate::queue::{Event, HostIndex};
 use crate::scenario::Scenario;
+use crate::turns::Turns;
 use crate::workload::Stage;
 use crate::world::World;
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
@@ -114,10 +115,12 @@ impl Founders {
 impl World<'_> {
     /// A spare host joins the cluster, unless it has.
     pub(crate) fn join(&mut self, host: HostIndex) {
-        if !self.hosts[host].has_joined {
-            self.hosts[host].has_joined = true;
-            self.trace.line(self.now, format_args!("** n{} joins", host + 1));
-            if self.hosts[host].downs == 0 && self.hosts[host].running == Running::Down {
+        if !self.machines.hosts[host].has_joined {
+            self.machines.hosts[host].has_joined = true;
+            self.machines.line(format_args!("** n{} joins", host + 1));
+            if self.machines.hosts[host].downs == 0
+                && self.machines.hosts[host].running == Running::Down
+            {
                 self.start_host(host);
             }
         }
@@ -125,11 +128,11 @@ impl World<'_> {
 
     /// Asks a host's own overlay to hand over what it holds, or to take part again.
     pub(crate) fn drain(&mut self, host: HostIndex, undo: bool) {
-        if self.hosts[host].running == Running::Down {
+        if self.machines.hosts[host].running == Running::Down {
             return;
         }
-        let node = self.hosts[host].node_id;
-        let deadline = self.hosts[host].clock.local(self.now) + Span::secs(5);
+        let node = self.machines.hosts[host].node_id;
+        let deadline = self.machines.hosts[host].clock.local(self.machines.now) + Span::secs(5);
         let control = Control::Drain { node, undo };
         let lane = LaneId::OVERLAY;
         self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
@@ -138,9 +141,10 @@ impl World<'_> {
     /// Asks a host to remove every node whose directory was wiped. It refuses what it does not
     /// suspect yet.
     pub(crate) fn remove_wiped(&mut self, host: HostIndex) {
-        let lost: Vec<NodeId> = self.hosts.iter().flat_map(|host| host.lost.clone()).collect();
+        let lost: Vec<NodeId> =
+            self.machines.hosts.iter().flat_map(|host| host.lost.clone()).collect();
         for node in lost {
-            let deadline = self.hosts[host].clock.local(self.now) + Span::secs(5);
+            let deadline = self.machines.hosts[host].clock.local(self.machines.now) + Span::secs(5);
             let (lane, control) = (LaneId::OVERLAY, Control::Remove { node });
             self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
         }
@@ -148,14 +152,14 @@ impl World<'_> {
 
     /// Looks at all groups of all hosts. Returns what is not settled yet, if anything is.
     pub(crate) fn look(&mut self) -> Option<String> {
-        let hosts = self.hosts.iter().enumerate();
+        let hosts = self.machines.hosts.iter().enumerate();
         let said: Vec<(HostIndex, Groups)> =
             hosts.filter_map(|(index, host)| Some((index, Groups::of(host)?))).collect();
         for (host, groups) in &said {
-            self.hosts[*host].said = groups.clone();
+            self.machines.hosts[*host].said = groups.clone();
         }
         if let Some(message) = groups::differing(&said).or_else(|| groups::rivals(&said)) {
-            self.condemn("views", message);
+            self.machines.condemn("views", message);
         }
         let version = said.iter().map(|(_, groups)| groups.number("view")).max();
         self.views = self.views.max(version.unwrap_or(0));
@@ -163,7 +167,7 @@ impl World<'_> {
             Some(format!("n{} has {}", host + 1, groups.unsettled()?))
         });
         let unsettled = unsettled.next();
-        let all_run = self.hosts.iter().all(|host| host.running == Running::Up);
+        let all_run = self.machines.hosts.iter().all(|host| host.running == Running::Up);
         if unsettled.is_some() || !all_run {
             return unsettled;
         }
@@ -181,7 +185,7 @@ impl World<'_> {
     /// All groups are settled: whoever lost its directory has been made up for, so that another may
     /// lose its own.
     fn forgive_wipes(&mut self, said: &[(HostIndex, Groups)]) {
-        for host in &mut self.hosts {
+        for host in &mut self.machines.hosts {
             let is_lost = |name: &String| host.lost.iter().any(|node| node.to_string() == *name);
             let mut rows = said.iter().flat_map(|(_, groups)| &groups.rows);
             host.is_wiped &= rows.any(|row| row.is_member && row.members.iter().any(is_lost));
@@ -191,30 +195,30 @@ impl World<'_> {
     /// Whether every group that names this host is left with a majority of members that hold all
     /// of its data. A newcomer that still copies is no second copy.
     pub(crate) fn may_lose(&self, host: HostIndex) -> bool {
-        let others = self.hosts.iter().enumerate().filter(|(index, _)| *index != host);
+        let others = self.machines.hosts.iter().enumerate().filter(|(index, _)| *index != host);
         // Who is down holds what it held.
         let last = |host: &Host| Groups::of(host).unwrap_or_else(|| host.said.clone());
         let said: Vec<(HostIndex, Groups)> =
             others.map(|(index, host)| (index, last(host))).collect();
-        groups::lacking_a_majority(&said, &self.hosts[host].node_id.to_string()).is_none()
+        groups::lacking_a_majority(&said, &self.machines.hosts[host].node_id.to_string()).is_none()
     }
 
     /// Looks at the groups now and then while clients work.
     pub(crate) fn watch(&mut self) {
         self.look();
         if self.workload.stage != Stage::Over {
-            self.queue.push(self.now + WATCH_NS, Event::Watch);
+            self.machines.after(WATCH_NS, Event::Watch);
         }
     }
 
     /// The clients have finished: the run ends when the groups have come to rest too.
     pub(crate) fn await_rest(&mut self) {
-        let all_run = self.hosts.iter().all(|host| host.running == Running::Up);
+        let all_run = self.machines.hosts.iter().all(|host| host.running == Running::Up);
         self.unsettled = self.look();
         if self.unsettled.is_none() || !all_run || !self.is_whole {
             self.is_at_rest = true;
         } else {
-            self.queue.push(self.now + LOOK_NS, Event::Look);
+            self.machines.after(LOOK_NS, Event::Look);
         }
     }
 }

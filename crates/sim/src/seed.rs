@@ -6,7 +6,7 @@ use crate::nemesis;
 use crate::prepared::Prepared;
 use crate::trace::Trace;
 use crate::workload::Counts;
-use crate::world::{Fate, Violation, World};
+use crate::world::{Violation, World};
 use quorate_check::Judges;
 use quorate_check::history::{History, Recorder};
 use quorate_check::report::Verdict;
@@ -132,8 +132,7 @@ impl Runner {
         let trace = Trace::new(setup.out);
         let mut world = World::new(prepared, seed, plan, setup.wrap, trace, recorder);
         if let Some(message) = simulate(|| world.run()) {
-            world.trace.line(world.now, format_args!("!! {message}"));
-            world.violation = Some(Violation { judge: "panic", message });
+            world.machines.on_panic(message);
         }
         let mut report = report(seed, &world);
         if report.violation.is_none() {
@@ -165,18 +164,17 @@ impl Runner {
 }
 
 fn report(seed: u64, world: &World<'_>) -> Report {
-    let is_applied = |fate: &&Fate| matches!(fate, Fate::Active | Fate::Ended);
     Report {
         seed,
-        hash: world.trace.hash(),
-        events: world.trace.events(),
+        hash: world.machines.trace.hash(),
+        events: world.machines.trace.events(),
         counts: world.workload.counts,
-        faults: world.fates.iter().filter(is_applied).count() as u64,
+        faults: world.plan.applied(),
         views: world.views,
         token_moves: world.token_moves,
-        time: Time(world.now).0,
+        time: Time(world.machines.now).0,
         idle: None,
-        violation: world.violation.clone(),
+        violation: world.machines.violation.clone(),
         undecided: None,
     }
 }

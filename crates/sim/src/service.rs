@@ -8,10 +8,11 @@
 use crate::clock::Clock;
 use crate::delay::{Delay, Distribution};
 use crate::disk::Disk;
-use crate::host::{Host, LANE, Surroundings, pace};
+use crate::host::{Host, LANE, pace};
+use crate::machines::Machines;
 use crate::membership::{Founders, NOBODY};
 use crate::net::Net;
-use crate::queue::{Event, HostIndex, Queue};
+use crate::queue::{Event, HostIndex};
 use crate::scenario::Scenario;
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
@@ -19,7 +20,7 @@ use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Request;
 use quorate_kernel::rng::Rng;
-use quorate_kernel::time::Span;
+use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use std::collections::VecDeque;
 
@@ -115,13 +116,8 @@ struct Cluster<'a> {
     costs: Costs,
     scenario: Scenario,
     founders: Founders,
-    now: u64,
-    queue: Queue,
-    net: Net,
-    hosts: Vec<Host>,
+    machines: Machines,
     cores: Vec<Core>,
-    directory: Vec<(NodeId, HostIndex)>,
-    answers: Vec<(Ticket, Outcome)>,
     askers: Vec<Asker>,
     rng: Rng,
     opens: u64,
@@ -154,19 +150,16 @@ impl<'a> Cluster<'a> {
             let disk = Disk::new(*index, free.clone(), free.clone(), 1, None, rng.fork(1));
             Host::new(*index, *node, disk, Clock::new(0, 0, 0), rng)
         };
+        let hosts = directory.iter().map(host).collect();
         let delay = Delay::new(&scenario.net.delay);
+        let net = Net::new(&scenario.net, load.hosts, delay, &[], rng.fork(2));
         let clients = load.hosts * load.clients_per_three / 3;
         Cluster {
             load,
             costs,
             founders: Founders::new(&scenario, &directory),
-            now: 0,
-            queue: Queue::default(),
-            net: Net::new(&scenario.net, load.hosts, delay, &[], rng.fork(2)),
-            hosts: directory.iter().map(host).collect(),
+            machines: Machines::new(hosts, net, directory),
             cores: (0..load.hosts).map(|_| Core::default()).collect(),
-            directory,
-            answers: Vec::new(),
             askers: vec![Asker::default(); clients.max(1)],
             rng: rng.fork(3),
             opens: u64::MAX,
@@ -180,30 +173,30 @@ impl<'a> Cluster<'a> {
 
     /// Starts the hosts, waits until all can serve, and lets the clients begin.
     fn start(&mut self) -> Result<(), Fatal> {
-        for index in 0..self.hosts.len() {
-            let node = self.hosts[index].node_id;
+        for index in 0..self.machines.hosts.len() {
+            let node = self.machines.hosts[index].node_id;
             let catalog = self.founders.catalog(&self.scenario, node);
             let mut rng = Rng::new(node.0);
             let overlay = self.founders.overlay(&self.scenario, node, index, &[], &mut rng);
-            let (host, mut around) = self.lend(index);
+            let (host, mut around) = self.machines.lend(index);
             host.start(overlay, &catalog, pace(PURGE, None), None, &mut around)?;
         }
-        while !self.hosts.iter().all(Host::is_ready) {
+        while !self.machines.hosts.iter().all(Host::is_ready) {
             self.step()?;
-            assert!(self.now < READY_NS, "hosts that nothing disturbs come to serve");
+            assert!(self.machines.now < READY_NS, "hosts that nothing disturbs come to serve");
         }
-        self.opens = self.now + self.load.warm_up_ms * MILLION;
+        self.opens = self.machines.now + self.load.warm_up_ms * MILLION;
         self.closes = self.opens + self.load.measured_ms * MILLION;
         for client in 0..self.askers.len() {
             // Not all at the same moment.
-            let at = self.now + self.rng.below(MILLION);
+            let at = self.machines.now + self.rng.below(MILLION);
             self.ask(client, at);
         }
         Ok(())
     }
 
     fn run(&mut self) -> Result<(), Fatal> {
-        while self.now < self.closes {
+        while self.machines.now < self.closes {
             self.step()?;
         }
         Ok(())
@@ -213,36 +206,34 @@ impl<'a> Cluster<'a> {
     fn ask(&mut self, client: usize, at: u64) {
         self.askers[client].sent = at;
         let arrives = at + self.load.network_us * 1000;
-        self.queue.push(arrives, Event::Client { client, connection: 0 });
+        self.machines.queue.push(arrives, Event::Client { client, connection: 0 });
     }
 
     fn step(&mut self) -> Result<(), Fatal> {
-        let (time, event) = self.queue.pop().expect("hosts always have a timer");
-        assert!(time >= self.now, "time does not go back");
-        self.now = time;
+        let event = self.machines.advance().expect("hosts always have a timer");
         match event {
             Event::Frame { host, bytes } => self.arrive(host, Input::Frame(bytes)),
             Event::Client { client, .. } => {
                 let request = self.draw();
                 let ticket = Ticket(client as u64);
                 let input = Input::Request { lane: LANE, ticket, request };
-                self.arrive(client % self.hosts.len(), input);
+                self.arrive(client % self.machines.hosts.len(), input);
             }
             Event::Turn { host, .. } => self.serve_first(host)?,
             Event::Wake { host, .. } => {
-                let (target, mut around) = self.lend(host);
+                let (target, mut around) = self.machines.lend(host);
                 if target.is_awake(&mut around) {
                     target.turn(&mut around)?;
                 }
             }
             Event::Written { host, .. } | Event::Synced { host, .. } => {
                 let is_written = matches!(event, Event::Written { .. });
-                let disk = &mut self.hosts[host].disk;
+                let disk = &mut self.machines.hosts[host].disk;
                 let durable = match is_written {
-                    true => disk.on_written(self.now, &mut self.queue)?,
-                    false => disk.on_synced(self.now, &mut self.queue)?,
+                    true => disk.on_written(self.machines.now, &mut self.machines.queue)?,
+                    false => disk.on_synced(self.machines.now, &mut self.machines.queue)?,
                 };
-                let (target, mut around) = self.lend(host);
+                let (target, mut around) = self.machines.lend(host);
                 target.receive(Input::Durable(durable));
                 target.turn(&mut around)?;
             }
@@ -260,7 +251,7 @@ impl<'a> Cluster<'a> {
             false => Operation::Put { key, value: Bytes::from_static(b"value") },
         };
         // Clocks here are the world's, and nothing may time out.
-        Request { operation, deadline: quorate_kernel::time::Time(self.now) + Span::secs(60) }
+        Request { operation, deadline: Time(self.machines.now) + Span::secs(60) }
     }
 
     /// Something waits for a host's core.
@@ -274,7 +265,7 @@ impl<'a> Cluster<'a> {
     /// The core takes what has waited longest, if there is anything.
     fn take_first(&mut self, host: HostIndex) {
         let Some(first) = self.cores[host].waiting.front() else { return };
-        let is_counted = (self.opens..self.closes).contains(&self.now);
+        let is_counted = (self.opens..self.closes).contains(&self.machines.now);
         let cost = match first {
             Input::Request { .. } => {
                 self.served.requests += u64::from(is_counted);
@@ -287,13 +278,13 @@ impl<'a> Cluster<'a> {
         };
         self.busy_ns += if is_counted { cost } else { 0 };
         self.cores[host].is_busy = true;
-        self.queue.push(self.now + cost, Event::Turn { host, life: 0 });
+        self.machines.after(cost, Event::Turn { host, life: 0 });
     }
 
     /// The core has done its work for the first that waits.
     fn serve_first(&mut self, host: HostIndex) -> Result<(), Fatal> {
         let input = self.cores[host].waiting.pop_front().expect("the core was busy with it");
-        let (target, mut around) = self.lend(host);
+        let (target, mut around) = self.machines.lend(host);
         target.receive(input);
         target.turn(&mut around)?;
         self.cores[host].is_busy = false;
@@ -303,13 +294,13 @@ impl<'a> Cluster<'a> {
 
     /// Answers reach their clients, which go on.
     fn deliver(&mut self) {
-        let mut answers = std::mem::take(&mut self.answers);
+        let mut answers = std::mem::take(&mut self.machines.answers);
         for (ticket, outcome) in answers.drain(..) {
             if ticket == NOBODY {
                 continue;
             }
             let client = ticket.0 as usize;
-            let back = self.now + self.load.network_us * 1000;
+            let back = self.machines.now + self.load.network_us * 1000;
             if (self.opens..self.closes).contains(&back) {
                 match outcome {
                     Outcome::Refused(_) => self.served.refused += 1,
@@ -318,19 +309,7 @@ impl<'a> Cluster<'a> {
             }
             self.ask(client, back);
         }
-        self.answers = answers;
-    }
-
-    /// A host, and the rest of the world as it may use it.
-    fn lend(&mut self, host: HostIndex) -> (&mut Host, Surroundings<'_>) {
-        let around = Surroundings {
-            now: self.now,
-            net: &mut self.net,
-            queue: &mut self.queue,
-            directory: &self.directory,
-            answers: &mut self.answers,
-        };
-        (&mut self.hosts[host], around)
+        self.machines.answers = answers;
     }
 
     fn sums(mut self) -> Served {
@@ -343,7 +322,7 @@ impl<'a> Cluster<'a> {
             mean_ns: total as f64 / count.max(1) as f64,
             p99_ns: self.latencies.get(count * 99 / 100).copied().unwrap_or(0),
             throughput: count as f64 * 1e9 / nanos,
-            busy: self.busy_ns as f64 / (nanos * self.hosts.len() as f64),
+            busy: self.busy_ns as f64 / (nanos * self.machines.hosts.len() as f64),
             ..self.served
         }
     }

@@ -159,6 +159,8 @@ pub(super) struct Group {
     pub touched: Time,
     /// Since when a newer view is known, and nobody tells how it came about.
     pub outpaced: Option<Outpaced>,
+    /// Since when some other member has said nothing of the present view.
+    pub unheard: Option<Time>,
     /// When the newcomer that is wished for was last told to learn.
     pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.
@@ -187,6 +189,7 @@ impl Group {
             moved: Moved::default(),
             touched: Time(0),
             outpaced: None,
+            unheard: None,
             taught: None,
             purge: super::purge::Purge::default(),
         }

@@ -59,7 +59,7 @@ impl Linearizable {
         group.running = None;
         group.wished = None;
         group.heard.clear();
-        group.outpaced = None;
+        (group.outpaced, group.unheard) = (None, None);
         match &views[..] {
             [next] => self.enter_view(of, &old, next, change, cx),
             parts => self.split(of, parts, cx),

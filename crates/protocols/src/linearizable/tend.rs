@@ -4,6 +4,7 @@
 use super::group::{Heard, Standing, Status};
 use super::keys::{decided_key, each_state, group_key};
 use super::message::{Beat, Message};
+use super::propose::recent;
 use super::timer::Timer;
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,8 @@ const NEWS_PER_TEND: u64 = 16;
 /// asked for only now and then, who is not may wait for sources that hold nothing any more.
 const LEARNED_IDLE: Span = Span::secs(60);
 const LEARNING_IDLE: Span = Span::secs(10);
+/// After this a member that has said nothing of a view may have left it.
+const UNHEARD: Span = Span::secs(5);
 
 impl Linearizable {
     /// Makes sure that the groups are tended at this time at the latest.
@@ -158,7 +161,27 @@ impl Linearizable {
                 }
                 true
             }
-            _ => self.tend_purge(view, cx) || is_owing,
+            _ => {
+                self.seek_members(view, cx);
+                self.tend_purge(view, cx) || is_owing
+            }
+        }
+    }
+
+    /// Asks who holds a group's range, if some other member has long said nothing of its view:
+    /// perhaps the group has gone on, and those who knew have let go of it and forgotten.
+    fn seek_members(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view) else { return };
+        let is_heard = |node: &NodeId| {
+            let heard = recent(group, *node, cx.now);
+            *node == cx.me.node || heard.is_some_and(|said| said.version == group.view.id.version)
+        };
+        if group.view.members().iter().all(is_heard) {
+            group.unheard = None;
+        } else if cx.now >= *group.unheard.get_or_insert(cx.now) + UNHEARD {
+            probe!("linearizable/members_sought");
+            let position = group.view.range.high;
+            self.seek_news(position, cx);
         }
     }
 

@@ -8,6 +8,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`disk`] | a node's bytes, and what of them a crash takes away |
+//! | [`timeline`] | what will happen in a world that does not wait for a script |
 //! | [`shown`] | what happened, in words |
 //! | [`world`] | nodes, messages in flight, one clock |
 //! | [`setup`] | what it begins with |
@@ -22,6 +23,7 @@ pub(crate) mod script;
 pub(crate) mod setup;
 pub(crate) mod shown;
 pub(crate) mod siblings;
+pub(crate) mod timeline;
 pub(crate) mod views;
 pub(crate) mod world;
 

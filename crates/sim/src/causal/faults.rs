@@ -3,104 +3,34 @@
 use super::World;
 use super::rest::count;
 use crate::fault::What;
-use crate::host::{LANE, Running};
+use crate::host::{Host, LANE, Running};
 use crate::membership::NOBODY;
+use crate::plan::{Faults, Plan};
 use crate::queue::{Event, HostIndex};
-use crate::world::Fate;
+use crate::turns::Turns;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Control;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use quorate_node::pump::Input;
-use quorate_store::memory::Crash;
 
 /// The longest time until a host hears from the catalog, if it does at all.
 const NEWS_NS: u64 = 3_000_000_000;
 
-impl World<'_> {
-    /// A fault of the plan begins, unless it may not.
-    pub(super) fn begin_fault(&mut self, index: usize) {
-        let fault = self.plan[index].clone();
-        let is_allowed = !self.is_healed && self.may_begin(&fault.what);
-        self.trace.event(self.now, 91, (index as u64) << 1 | u64::from(is_allowed));
-        let note = if is_allowed { "" } else { " (skipped)" };
-        self.trace.line(self.now, format_args!("-- {}{note}", fault.what));
-        if !is_allowed {
-            self.fates[index] = Fate::Skipped;
-            return;
-        }
-        self.fates[index] = Fate::Active;
-        self.queue.push(self.now + fault.for_us * 1000, Event::FaultEnds(index));
-        let is_memory = self.durability() == Durability::Memory;
-        match fault.what {
-            What::Kill { host } => self.take_down(host, Crash::ProcessKill, is_memory),
-            What::Power { hosts } => {
-                let is_lazy = self.durability() != Durability::Sync;
-                hosts.iter().for_each(|host| self.take_down(*host, Crash::PowerLoss, is_lazy));
-            }
-            What::Wipe { host } => self.wipe(host),
-            What::Drain { host } => self.hand_over(host),
-            What::Pause { host } => {
-                self.hosts[host].pauses += 1;
-                self.hosts[host].running = Running::Paused;
-            }
-            What::SlowDisk { host, factor } => self.hosts[host].disk.slow_down(factor),
-            What::ClockJump { host, by_ms } => self.hosts[host].clock.jump(by_ms),
-            What::Delay { from, to } => self.net.hold_next(from, to, fault.for_us * 1000),
-            What::Loss { ppm } => self.net.change_loss(i64::from(ppm)),
-            What::Duplicate { ppm } => self.net.change_duplication(i64::from(ppm)),
-            what => self.links(&what).into_iter().for_each(|(from, to)| self.net.cut(from, to)),
-        }
-    }
-
-    /// A fault of the plan ends.
-    pub(super) fn end_fault(&mut self, index: usize) {
-        self.trace.event(self.now, 92, index as u64);
-        if self.is_healed || self.fates[index] != Fate::Active {
-            return;
-        }
-        self.fates[index] = Fate::Ended;
-        let what = self.plan[index].what.clone();
-        self.trace.line(self.now, format_args!("++ {what}"));
-        match what {
-            What::Kill { host } | What::Wipe { host } => self.release(host),
-            What::Power { hosts } => hosts.iter().for_each(|host| self.release(*host)),
-            What::Pause { host } => {
-                self.hosts[host].pauses -= 1;
-                if self.hosts[host].pauses == 0 {
-                    self.resume(host);
-                }
-            }
-            What::SlowDisk { host, .. } => self.hosts[host].disk.slow_down(1),
-            What::ClockJump { .. } | What::Delay { .. } | What::Drain { .. } => {}
-            What::Loss { ppm } => self.net.change_loss(-i64::from(ppm)),
-            What::Duplicate { ppm } => self.net.change_duplication(-i64::from(ppm)),
-            what => self.links(&what).into_iter().for_each(|(from, to)| self.net.mend(from, to)),
-        }
-    }
-
-    fn links(&self, what: &What) -> Vec<(HostIndex, HostIndex)> {
-        match what {
-            What::OneWay { from, to } => vec![(*from, *to)],
-            What::Partial { one, other } => vec![(*one, *other), (*other, *one)],
-            What::Partition { side } => {
-                let hosts = 0..self.hosts.len();
-                let pairs = hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to)));
-                pairs.filter(|(from, to)| side.contains(from) != side.contains(to)).collect()
-            }
-            _ => Vec::new(),
-        }
+impl Faults for World<'_> {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
     }
 
     fn durability(&self) -> Durability {
         self.prepared.scenario.durability()
     }
 
-    /// Whether a fault makes sense now, and takes no copy that may be the last one: what was
-    /// acknowledged on `w` hosts bears the loss of one, and of the next when that was made up for.
+    /// It must take no copy that may be the last one: what was acknowledged on `w` hosts bears the
+    /// loss of one, and of the next when that was made up for.
     fn may_begin(&self, what: &What) -> bool {
-        let is_up = |host: HostIndex| self.hosts[host].running == Running::Up;
-        let is_down = |host: HostIndex| self.hosts[host].running == Running::Down;
+        let is_up = |host: HostIndex| self.machines.hosts[host].running == Running::Up;
+        let is_down = |host: HostIndex| self.machines.hosts[host].running == Running::Down;
         let durability = self.durability();
         match what {
             What::Kill { host } => {
@@ -118,10 +48,22 @@ impl World<'_> {
         }
     }
 
+    fn on_begin(&mut self, what: &What) {
+        match what {
+            What::Wipe { host } => self.wipe(*host),
+            What::Drain { host } => self.hand_over(*host),
+            _ => {}
+        }
+    }
+
+    fn on_end(&mut self, _what: &What) {}
+}
+
+impl World<'_> {
     /// Whether every host is up, and nobody copies, hands over, or has forgotten.
     fn is_whole(&self) -> bool {
         self.section.w > 1
-            && self.hosts.iter().all(|host| {
+            && self.machines.hosts.iter().all(|host| {
                 host.running == Running::Up
                     && !host.has_forgotten
                     && count(host, "joining") + count(host, "leaving") == 0
@@ -131,7 +73,7 @@ impl World<'_> {
 
     /// Whether every host that holds something holds it by the newest map.
     pub(super) fn is_known(&self) -> bool {
-        self.hosts.iter().all(|host| {
+        self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
             held == count(host, "replicas") && (held == 0 || count(host, "map") == self.map.version)
         })
@@ -141,7 +83,7 @@ impl World<'_> {
     /// that: if all replicas of a key went to newcomers at once, these would copy from each other,
     /// and the former ones hand over only what they believe somebody lacks.
     fn have_joined(&self) -> bool {
-        self.hosts.iter().all(|host| {
+        self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
             let has_it = count(host, "replicas") == held && count(host, "joining") == 0;
             held == 0 || (has_it && count(host, "map") == self.map.version)
@@ -151,8 +93,7 @@ impl World<'_> {
     /// A host that is up and holds nothing.
     fn spare(&self) -> Option<HostIndex> {
         let holds = |node: NodeId| self.map.positions_of(node).next().is_some();
-        (0..self.hosts.len()).find(|host| {
-            let host = &self.hosts[*host];
+        self.machines.hosts.iter().position(|host| {
             let is_idle = count(host, "leaving") == 0 && !self.map.is_gone(host.node_id);
             host.running == Running::Up && !holds(host.node_id) && is_idle
         })
@@ -161,17 +102,15 @@ impl World<'_> {
     /// A host's disk is lost. It comes back as another node, which the catalog puts in the place
     /// of the former one.
     fn wipe(&mut self, host: HostIndex) {
-        self.take_down(host, Crash::PowerLoss, true);
-        let (out, into) = (self.hosts[host].node_id, NodeId(self.rng.next()));
-        self.hosts[host].wipe(into);
-        self.directory.push((into, host));
+        let (out, into) = (self.machines.hosts[host].node_id, NodeId(self.rng.next()));
+        self.lose_disk(host, into);
         self.decree(out, into, true, host);
     }
 
     /// A spare gets all that a host holds; the host goes on until it hears of that.
     fn hand_over(&mut self, host: HostIndex) {
         let Some(spare) = self.spare() else { return };
-        let (out, into) = (self.hosts[host].node_id, self.hosts[spare].node_id);
+        let (out, into) = (self.machines.hosts[host].node_id, self.machines.hosts[spare].node_id);
         if self.map.positions_of(out).next().is_some() {
             self.decree(out, into, false, spare);
         }
@@ -181,11 +120,11 @@ impl World<'_> {
         self.map = self.map.replaced(out, into, gone);
         self.replaced += 1;
         let version = self.map.version;
-        self.trace.line(self.now, format_args!("** map {version}: {out} is replaced by {into}"));
-        self.queue.push(self.now, Event::Join(first));
-        for host in 0..self.hosts.len() {
+        self.machines.line(format_args!("** map {version}: {out} is replaced by {into}"));
+        self.machines.after(0, Event::Join(first));
+        for host in 0..self.machines.hosts.len() {
             if host != first && self.rng.chance_ppm(500_000) {
-                self.queue.push(self.now + self.rng.below(NEWS_NS), Event::Join(host));
+                self.machines.after(self.rng.below(NEWS_NS), Event::Join(host));
             }
         }
     }
@@ -200,13 +139,14 @@ impl World<'_> {
 
     /// Another host is replaced, as often as the scenario says.
     pub(super) fn churn(&mut self) {
-        if self.is_healed {
+        if self.plan.is_healed {
             return;
         }
-        self.queue.push(self.now + self.section.churn_ms * 1_000_000, Event::Watch);
-        let holders: Vec<HostIndex> = (0..self.hosts.len())
-            .filter(|host| self.map.positions_of(self.hosts[*host].node_id).next().is_some())
-            .collect();
+        self.machines.after(self.section.churn_ms * 1_000_000, Event::Watch);
+        let hosts = self.machines.hosts.iter().enumerate();
+        let holds = |host: &Host| self.map.positions_of(host.node_id).next().is_some();
+        let holders: Vec<HostIndex> =
+            hosts.filter(|(_, host)| holds(host)).map(|(index, _)| index).collect();
         if self.is_whole() && !holders.is_empty() {
             let host = holders[self.rng.below(holders.len() as u64) as usize];
             self.wipe(host);
@@ -214,49 +154,15 @@ impl World<'_> {
         }
     }
 
-    fn take_down(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
-        self.hosts[host].downs += 1;
-        self.hosts[host].stop(crash, is_lossy);
-        self.trace.line(self.now, format_args!("n{} is gone", host + 1));
-        self.clients.open(host, false);
-        self.clients.on_host_stopped(host, self.now, &mut self.queue);
-    }
-
-    /// One fault less keeps a host down.
-    fn release(&mut self, host: HostIndex) {
-        self.hosts[host].downs -= 1;
-        if self.hosts[host].downs == 0 {
-            self.start_host(host);
-        }
-    }
-
-    fn resume(&mut self, host: HostIndex) {
-        if self.hosts[host].running != Running::Paused {
-            return;
-        }
-        self.hosts[host].resume();
-        let life = self.hosts[host].life;
-        for event in std::mem::take(&mut self.hosts[host].stalled) {
-            self.disk_event(host, life, event);
-        }
-        self.turn(host);
-    }
-
     /// All faults end.
     pub(super) fn heal(&mut self) {
-        self.is_healed = true;
-        self.trace.event(self.now, 90, 0);
-        self.trace.line(self.now, format_args!("** heal"));
-        self.net.heal(&vec![true; self.hosts.len()]);
-        for host in 0..self.hosts.len() {
-            self.hosts[host].downs = 0;
-            self.hosts[host].pauses = 0;
-            self.hosts[host].disk.slow_down(1);
-            if self.hosts[host].running == Running::Down {
-                self.start_host(host);
-            }
-            self.resume(host);
-            self.queue.push(self.now, Event::Join(host));
+        self.plan.is_healed = true;
+        self.machines.event(90, 0);
+        self.machines.line(format_args!("** heal"));
+        self.machines.net.heal(&vec![true; self.machines.hosts.len()]);
+        for host in 0..self.machines.hosts.len() {
+            self.revive(host);
+            self.machines.after(0, Event::Join(host));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The world of one seed of a keyspace of the engine `causal`.
 //!
-//! The hosts, disks, clocks and the network are those of [`crate::world`]; so is the node with its
+//! The machines are those of [`crate::world`], and what faults do to them; so is the node with its
 //! gate. There is no overlay: a **catalog** outside of the hosts decides who holds which position,
 //! tells some hosts, and lets the others hear of it. Clients keep contexts, old ones too, and carry
 //! them from host to host.
@@ -8,9 +8,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `world` | the event loop |
-//! | `hosts` | turns, starts, disks |
+//! | `hosts` | what runs on a host |
 //! | `engines` | which engine it is |
-//! | `faults` | faults, and the catalog that replaces hosts |
+//! | `faults` | which faults are borne, and the catalog that replaces hosts |
 //! | `clients` | what clients ask, and the history |
 //! | `section` | what a scenario says of the keyspace |
 //! | `shown` | operations and outcomes in words |

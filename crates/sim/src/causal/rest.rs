@@ -5,6 +5,7 @@ use super::clients::Stage;
 use super::section::AntiEntropy;
 use crate::host::{Host, LANE};
 use crate::queue::Event;
+use crate::turns::Turns;
 use quorate_check::siblings::Remains;
 use quorate_kernel::process::Inspect;
 use quorate_kernel::storage::{Class, Durability, Reader, store_key};
@@ -33,24 +34,24 @@ impl World<'_> {
     /// Looks whether the clients have finished and the hosts have come to rest; then every replica
     /// is asked for every key.
     pub(super) fn look(&mut self) {
-        self.trace.event(self.now, 95, 0);
+        self.machines.event(95, 0);
         match self.clients.stage {
             Stage::Over => return self.conclude(),
             Stage::Final => {}
             Stage::Free | Stage::Demand => {
                 let is_at_rest = self.clients.is_finished() && self.is_at_rest();
                 if is_at_rest {
-                    self.trace.line(self.now, format_args!("** rest"));
+                    self.machines.line(format_args!("** rest"));
                     self.ask_all();
                 }
             }
         }
-        self.queue.push(self.now + LOOK_NS, Event::Look);
+        self.machines.after(LOOK_NS, Event::Look);
     }
 
     fn is_at_rest(&mut self) -> bool {
         self.unsettled.clear();
-        for (index, host) in self.hosts.iter().enumerate() {
+        for (index, host) in self.machines.hosts.iter().enumerate() {
             let remains = remains(host);
             if remains != Remains::default() {
                 let [joining, leaving, dots] =
@@ -76,8 +77,9 @@ impl World<'_> {
             let places = positions.filter_map(|at| {
                 self.map.place(quorate_protocols::dots::dot::Position(at)).map(|place| place.host)
             });
-            let hosts =
-                places.filter_map(|node| self.hosts.iter().position(|host| host.node_id == node));
+            let hosts = places.filter_map(|node| {
+                self.machines.hosts.iter().position(|host| host.node_id == node)
+            });
             hosts.collect::<Vec<_>>()
         };
         self.clients.ask_all(holders);
@@ -87,7 +89,7 @@ impl World<'_> {
     /// Everything was asked: notes what is left, for the judge.
     fn conclude(&mut self) {
         let is_memory = self.prepared.scenario.durability() == Durability::Memory;
-        for host in &self.hosts {
+        for host in &self.machines.hosts {
             let has_tombstones = self.section.anti_entropy == AntiEntropy::Merkle;
             let empty = if is_memory || has_tombstones { 0 } else { empty_objects(host) };
             self.clients.history.remains(Remains { empty, ..remains(host) });
@@ -102,7 +104,7 @@ impl World<'_> {
         } else {
             self.clients.waiting()
         };
-        self.condemn("liveness", what);
+        self.machines.condemn("liveness", what);
     }
 }
 

@@ -3,12 +3,14 @@
 
 use super::words::{ENGINES, show};
 use crate::catalog::{CatalogLane, Entry, Founded, Founding, Message, Origin, Settings, Timer};
+use crate::testing::disk::Disk;
+use crate::testing::timeline::Timeline;
 use bytes::Bytes;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
 use quorate_kernel::operation::{Control, Outcome};
-use quorate_kernel::process::{Context, Process, Recovery, Table, Timer as _};
+use quorate_kernel::process::{Context, Process, Recovery, Timer as _};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Class;
@@ -20,24 +22,9 @@ use std::string::{String, ToString};
 use std::sync::Arc;
 use std::vec::Vec;
 
-#[derive(Clone, Default)]
-struct Disk(BTreeMap<Bytes, Bytes>);
-
-impl Table for Disk {
-    fn get(&self, _class: Class, key: &Bytes) -> Option<Bytes> {
-        self.0.get(key).cloned()
-    }
-
-    fn scan(&self, _class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
-        let from = Bytes::copy_from_slice(from);
-        let mut pairs = self.0.range(from..);
-        while pairs.next().is_some_and(|(key, value)| each(key, value)) {}
-    }
-}
-
 /// What waits for a sync, in order.
 enum Held {
-    Write(Bytes, Option<Bytes>),
+    Write(Class, Bytes, Option<Bytes>),
     Send(NodeId, Message),
     Answer(Ticket, Outcome),
     Note(Arc<Keyspaces>),
@@ -67,8 +54,7 @@ enum Event {
 /// The world.
 pub struct World {
     pub hosts: Vec<Host>,
-    queue: BTreeMap<(Time, u64), Event>,
-    count: u64,
+    queue: Timeline<Event>,
     pub now: Time,
     pub rng: Rng,
     pub loss_percent: u64,
@@ -95,8 +81,7 @@ impl World {
     pub fn new(seed: u64) -> World {
         World {
             hosts: Vec::new(),
-            queue: BTreeMap::new(),
-            count: 0,
+            queue: Timeline::default(),
             now: Time(0),
             rng: Rng::new(seed),
             loss_percent: 0,
@@ -197,11 +182,7 @@ impl World {
             if self.now >= self.rung + Span::millis(500) {
                 self.ring();
             }
-            let Some((&(at, _), _)) = self.queue.first_key_value() else { break };
-            if at > end {
-                break;
-            }
-            let ((at, _), event) = self.queue.pop_first().expect("it was seen");
+            let Some((at, event)) = self.queue.pop(end) else { break };
             self.now = at;
             self.take(event);
         }
@@ -210,7 +191,7 @@ impl World {
 
     /// Loses all that is under way.
     pub fn drop_messages(&mut self) {
-        self.queue.retain(|_, event| !matches!(event, Event::Message { .. }));
+        self.queue.retain(|event| !matches!(event, Event::Message { .. }));
     }
 
     pub fn version(&self, host: usize) -> u64 {
@@ -270,15 +251,16 @@ impl World {
     fn release(&mut self, host: usize, held: Held) {
         let from = self.hosts[host].me;
         match held {
-            Held::Write(key, Some(value)) => drop(self.hosts[host].disk.0.insert(key, value)),
-            Held::Write(key, None) => drop(self.hosts[host].disk.0.remove(&key)),
+            Held::Write(class, key, value) => {
+                self.hosts[host].disk.write(class, &key, value.as_ref());
+            }
             Held::Send(to, message) => {
                 let is_lost = to != from.node && self.rng.below(100) < self.loss_percent;
                 let times = if self.rng.below(100) < self.loss_percent / 2 { 2 } else { 1 };
                 for _ in 0..if is_lost { 0 } else { times } {
                     let at = self.now + self.delay();
                     let message = Box::new(message.clone());
-                    self.push(at, Event::Message { from, to, message });
+                    self.queue.push(at, Event::Message { from, to, message });
                 }
             }
             Held::Answer(ticket, outcome) => {
@@ -293,11 +275,6 @@ impl World {
     fn delay(&mut self) -> Span {
         let jitter = self.jitter.0;
         Span(Span::millis(1).0 + if jitter == 0 { 0 } else { self.rng.below(jitter) })
-    }
-
-    fn push(&mut self, at: Time, event: Event) {
-        self.count += 1;
-        self.queue.insert((at, self.count), event);
     }
 
     fn call(
@@ -328,14 +305,14 @@ impl World {
         if !it.held.is_empty() && !it.is_syncing {
             it.is_syncing = true;
             let (start, at) = (it.me.start, self.now + self.delay());
-            self.push(at, Event::Sync { host, start });
+            self.queue.push(at, Event::Sync { host, start });
         }
     }
 
     fn effect(&mut self, host: usize, effect: Effect<Message, Timer>) {
         let held = &mut self.hosts[host].held;
         match effect {
-            Effect::Write { key, value, .. } => held.push(Held::Write(key, value)),
+            Effect::Write { class, key, value } => held.push(Held::Write(class, key, value)),
             Effect::Send { to: Recipients::One(to), message, .. } => {
                 held.push(Held::Send(to.node, message));
             }
@@ -346,7 +323,7 @@ impl World {
             Effect::Arm { timer, at } => {
                 let start = self.hosts[host].me.start;
                 self.hosts[host].timers.insert(timer.code(), at);
-                self.push(at, Event::Timer { host, start, code: timer.code() });
+                self.queue.push(at, Event::Timer { host, start, code: timer.code() });
             }
             Effect::Disarm { timer } => drop(self.hosts[host].timers.remove(&timer.code())),
             Effect::Announce(Note::Keyspaces(keyspaces)) => held.push(Held::Note(keyspaces)),

@@ -301,6 +301,33 @@ fn a_put_survives_a_view_change_at_each_replica() {
     }
 }
 
+/// A member is away while all others are replaced and let go of the group. They are started again
+/// and do not even know that there is one: who holds the range does.
+#[test]
+fn a_member_that_nobody_remembers_asks_who_holds_the_range() {
+    schedule(
+        "nodes 3 spare 3 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         cut 1
+         ring all 4:4 5:5 6:6 a2:2 a3:3 1:1:suspected
+         run 20s
+         show 2 groups_kept_for_others
+         # last 2: groups_kept_for_others 0
+         show 4 ready
+         # last 4: ready true
+         crash 2
+         restart 2
+         crash 3
+         restart 3
+         mend 1
+         ring all 4:4 5:5 6:6 a1:1 a2:2 a3:3
+         run 16s
+         show 1 groups
+         # last 1: groups 0",
+    );
+}
+
 /// A group goes through more views than anybody keeps decisions of, while one member is away and
 /// remains a member. It is told the newest view, and comes to it with the others' data.
 fn away_for_many_views(then: &str) {

@@ -3,36 +3,20 @@
 use crate::overlay::message::Message;
 use crate::overlay::timer::Timer;
 use crate::overlay::{Overlay, Settings};
-use bytes::Bytes;
+use crate::testing::disk::Disk;
+use crate::testing::timeline::Timeline;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::{Control, Outcome};
-use quorate_kernel::process::{Context, Process, Recovery, Table, Timer as _};
+use quorate_kernel::process::{Context, Process, Recovery, Timer as _};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::{Rng, mix};
-use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time, WallTime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
 use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
-
-/// What a node has stored.
-#[derive(Clone, Default)]
-struct Disk(BTreeMap<Bytes, Bytes>);
-
-impl Table for Disk {
-    fn get(&self, _class: Class, key: &Bytes) -> Option<Bytes> {
-        self.0.get(key).cloned()
-    }
-
-    fn scan(&self, _class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
-        let from = Bytes::copy_from_slice(from);
-        let mut pairs = self.0.range(from..);
-        while pairs.next().is_some_and(|(key, value)| each(key, value)) {}
-    }
-}
 
 struct Host {
     me: Incarnation,
@@ -57,8 +41,7 @@ enum Event {
 /// The world.
 pub(super) struct World {
     hosts: Vec<Host>,
-    queue: BTreeMap<(Time, u64), Event>,
-    count: u64,
+    queue: Timeline<Event>,
     pub now: Time,
     rng: Rng,
     /// How many messages in a million are lost.
@@ -92,8 +75,7 @@ impl World {
     pub fn new(seed: u64) -> World {
         World {
             hosts: Vec::new(),
-            queue: BTreeMap::new(),
-            count: 0,
+            queue: Timeline::default(),
             now: Time(0),
             rng: Rng::new(seed),
             loss_ppm: 0,
@@ -235,12 +217,7 @@ impl World {
 
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
-        while let Some(entry) = self.queue.first_entry() {
-            let (at, _) = *entry.key();
-            if at > end {
-                break;
-            }
-            let event = entry.remove();
+        while let Some((at, event)) = self.queue.pop(end) {
             self.now = self.now.max(at);
             self.happen(event);
         }
@@ -256,7 +233,7 @@ impl World {
                 }
                 if one.frozen_until > self.now {
                     let until = one.frozen_until;
-                    return self.push(until, Event::Timer { host, life, code });
+                    return self.queue.push(until, Event::Timer { host, life, code });
                 }
                 one.timers.remove(&code);
                 let timer = Timer::from_code(code).expect("it was armed");
@@ -271,7 +248,7 @@ impl World {
                 }
                 if one.frozen_until > self.now {
                     let until = one.frozen_until;
-                    return self.push(until, Event::Message { from, to, message });
+                    return self.queue.push(until, Event::Message { from, to, message });
                 }
                 let highest = one.peers.entry(from.node).or_default();
                 if *highest <= from.start {
@@ -280,11 +257,6 @@ impl World {
                 }
             }
         }
-    }
-
-    fn push(&mut self, at: Time, event: Event) {
-        self.count += 1;
-        self.queue.insert((at, self.count), event);
     }
 
     fn step(&mut self, host: usize, handler: impl FnOnce(&mut Overlay, &mut Context<'_, Overlay>)) {
@@ -309,9 +281,9 @@ impl World {
     fn take(&mut self, host: usize, effect: Effect<Message, Timer>) {
         let one = &mut self.hosts[host];
         match effect {
-            Effect::Write { key, value, .. } => {
-                let value = value.expect("nothing is deleted");
-                one.disk.0.insert(key, value);
+            Effect::Write { class, key, value } => {
+                assert!(value.is_some(), "nothing is deleted");
+                one.disk.write(class, &key, value.as_ref());
             }
             Effect::Send { to, message, .. } => {
                 let (from, mut targets) = (one.me, Vec::new());
@@ -328,7 +300,7 @@ impl World {
             Effect::Arm { timer, at } => {
                 one.timers.insert(timer.code(), at);
                 let life = one.me.start;
-                self.push(at, Event::Timer { host, life, code: timer.code() });
+                self.queue.push(at, Event::Timer { host, life, code: timer.code() });
             }
             Effect::Disarm { timer } => {
                 one.timers.remove(&timer.code());
@@ -344,7 +316,7 @@ impl World {
         let is_lost = self.rng.chance_ppm(self.loss_ppm);
         let delay = Span::micros(self.rng.between(200, 20_000));
         if !is_apart && !is_lost && !self.cut.contains(&(host, target)) {
-            self.push(self.now + delay, Event::Message { from, to, message });
+            self.queue.push(self.now + delay, Event::Message { from, to, message });
         }
     }
 }
