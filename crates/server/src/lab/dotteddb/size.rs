@@ -96,9 +96,9 @@ pub fn model() -> String {
 #[must_use]
 pub fn departures() -> String {
     "- Both engines choose the next peer in shuffled rounds, exchange in both directions, and \
-     compare all that two replicas have in common at once. The paper's choose one random peer, \
-     pull only, and MerkleDB compares one tree at a time. So both replicate faster here, and the \
-     baseline most of all.\n\
+     compare all that two replicas have in common at once. The paper's DottedDB chooses one \
+     random peer and pulls from it; of MerkleDB the paper does not say. So here the interval \
+     decides how fast both replicate, and hardly the mechanism.\n\
      - The baseline keeps 128-bit hashes, sends objects of keys that differ once in each \
      direction, and has no failures of exchanges. It is as good as its mechanism allows; what is \
      left between the two is the mechanism.\n\
