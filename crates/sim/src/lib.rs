@@ -25,6 +25,7 @@
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
 //! | [`service`] | hosts with one core each: how throughput grows with hosts
 //! | [`causal`] | the world of a keyspace that keeps siblings |
+//! | [`dotted`] | many nodes of a keyspace that keeps siblings, under load: what that costs |
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
@@ -36,6 +37,7 @@ mod closing;
 pub mod command;
 pub mod delay;
 pub mod disk;
+pub mod dotted;
 pub mod fault;
 mod faults;
 pub mod groups;
