@@ -12,7 +12,7 @@ use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::lane::Lane;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::{Inspect, Recovery};
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::{Span, Time};
@@ -68,6 +68,7 @@ pub struct Outlet<'a> {
     directory: &'a [(NodeId, HostIndex)],
     answers: &'a mut Vec<(Ticket, Outcome)>,
     told: &'a mut Option<Arc<Keyspaces>>,
+    closing: &'a mut Closing,
 }
 
 impl host::Host for Outlet<'_> {
@@ -90,7 +91,9 @@ impl host::Host for Outlet<'_> {
         *self.told = Some(Arc::clone(keyspaces));
     }
 
-    fn ring(&mut self, _ring: &Arc<Ring>) {}
+    fn ring(&mut self, ring: &Arc<Ring>) {
+        *self.closing = ring.closing;
+    }
 }
 
 /// What all hosts share, lent to one of them for a turn.
@@ -134,6 +137,12 @@ pub struct Host {
     whole_at: Option<Lsn>,
     /// Whether its directory was wiped and the groups have not made up for it yet.
     pub is_wiped: bool,
+    /// Whether the cluster is being shut down, as far as it was told.
+    pub closing: Closing,
+    /// Whether it has said, since it was told, that nothing is in hand for clients.
+    pub has_told_idle: bool,
+    /// Whether it ended because the cluster was shut down.
+    pub has_ended: bool,
     /// What it last said of its groups.
     pub said: Groups,
     /// Which keyspaces it was told there are, in its present life.
@@ -173,6 +182,9 @@ impl Host {
             has_forgotten: false,
             whole_at: None,
             is_wiped: false,
+            closing: Closing::No,
+            has_told_idle: false,
+            has_ended: false,
             said: Groups::default(),
             told: None,
             lost: Vec::new(),
@@ -230,6 +242,8 @@ impl Host {
         self.running = Running::Up;
         self.wake_at = u64::MAX;
         self.is_sync_failing = false;
+        self.closing = Closing::No;
+        self.has_told_idle = false;
         self.clock = self.clock.restarted(around.now);
         let recovered = self.disk.open(self.life, around.now);
         let me = self.me();
@@ -315,6 +329,7 @@ impl Host {
             directory: around.directory,
             answers: around.answers,
             told: &mut self.told,
+            closing: &mut self.closing,
         }
     }
 

@@ -26,6 +26,7 @@
 //! | [`service`] | hosts with one core each: how throughput grows with hosts
 //! | [`causal`] | the world of a keyspace that keeps siblings |
 //! | [`catalog`] | the world of keyspaces that come and go |
+//! | [`dotted`] | many nodes of a keyspace that keeps siblings, under load: what that costs |
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
@@ -34,9 +35,11 @@ pub mod balance;
 pub mod catalog;
 pub mod causal;
 pub mod clock;
+mod closing;
 pub mod command;
 pub mod delay;
 pub mod disk;
+pub mod dotted;
 pub mod fault;
 mod faults;
 pub mod groups;

@@ -14,9 +14,9 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "memory", "blackout", "amnesia", "flicker", "periodic", "five", "views", "moves",
     "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
-    "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew",
+    "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",
-    "balance", "uneven",
+    "balance", "uneven", "shutdown",
 );
 
 /// Every matrix: name and text.

@@ -34,7 +34,7 @@ const HASH_BYTES: usize = 8;
 /// The four kinds of data of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Clock = b'c',
     DotKey = b'd',
     Unstripped = b'n',
@@ -42,7 +42,7 @@ pub(super) enum Kind {
 }
 
 /// The wire form of a client's key.
-pub(super) fn data_key(key: &[u8]) -> Bytes {
+pub(crate) fn data_key(key: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(HASH_BYTES + key.len());
     bytes.put_u64(hash_of_key(key));
     bytes.put_slice(key);
@@ -56,17 +56,17 @@ pub fn hash_of_key(key: &[u8]) -> u64 {
 }
 
 /// The hash of a wire key.
-pub(super) fn hash_of(data_key: &[u8]) -> u64 {
+pub(crate) fn hash_of(data_key: &[u8]) -> u64 {
     u64::from_be_bytes(*data_key.first_chunk().expect("a wire key begins with its hash"))
 }
 
 /// The client's key of a wire key.
-pub(super) fn client_key(data_key: &[u8]) -> &[u8] {
+pub(crate) fn client_key(data_key: &[u8]) -> &[u8] {
     &data_key[HASH_BYTES..]
 }
 
 /// Checks a wire key that came from a peer.
-pub(super) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
+pub(crate) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
     let Some((hash, rest)) = key.split_first_chunk::<HASH_BYTES>() else {
         return Err(WireError::Truncated { what: "key" });
     };
@@ -81,7 +81,7 @@ pub(super) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
 }
 
 /// Where something of a replica stands.
-pub(super) fn stored(birth: u32, kind: Kind, rest: &[u8]) -> Bytes {
+pub(crate) fn stored(birth: u32, kind: Kind, rest: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(5 + rest.len());
     bytes.put_u32(birth);
     bytes.put_u8(kind as u8);
@@ -101,7 +101,7 @@ pub(super) fn actor_of(key: &[u8]) -> (Actor, &[u8]) {
 
 /// Calls `each` with everything of one kind of a replica whose key is not below `from`, until it
 /// returns false.
-pub(super) fn each_of(
+pub(crate) fn each_of(
     table: &dyn Table,
     birth: u32,
     kind: Kind,
@@ -143,26 +143,26 @@ pub(super) fn each_named(table: &dyn Table, name: &[u8]) -> Vec<(u32, Bytes)> {
 }
 
 /// The bytes of a state value.
-pub(super) fn state_bytes<T: Serialize>(value: &T) -> Bytes {
+pub(crate) fn state_bytes<T: Serialize>(value: &T) -> Bytes {
     let mut out = Vec::from([VERSION]);
     out.extend(postcard::to_allocvec(value).expect("plain data always serializes"));
     out.into()
 }
 
 /// A state value from its bytes.
-pub(super) fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
+pub(crate) fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
     let (version, rest) = bytes.split_first().expect("a state value has a version");
     assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
     postcard::from_bytes(rest).expect("the store returns the state that was put into it")
 }
 
 /// Where the map stands.
-pub(super) const MAP: Bytes = Bytes::from_static(b"map");
+pub(crate) const MAP: Bytes = Bytes::from_static(b"map");
 /// Where the highest birth stands.
-pub(super) const BIRTH: Bytes = Bytes::from_static(b"birth");
+pub(crate) const BIRTH: Bytes = Bytes::from_static(b"birth");
 
 /// The stored map.
-pub(super) fn stored_map(table: &dyn Table) -> Option<Map> {
+pub(crate) fn stored_map(table: &dyn Table) -> Option<Map> {
     table.get(Class::State, &MAP).map(|bytes| state_value(&bytes))
 }
 

@@ -1,6 +1,8 @@
 //! What replicas and coordinators say to each other. New variants are only appended.
 
 use super::map::Map;
+use super::page;
+pub use super::page::Carried;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Position};
@@ -248,10 +250,22 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// What a message of anti-entropy carries of objects; none of any other message.
+    #[must_use]
+    pub fn carried(&self) -> Option<Carried> {
+        match self {
+            Message::SyncA { .. } => Some(Carried::default()),
+            Message::SyncB { page, .. } => Some(page::carried(page)),
+            _ => None,
+        }
+    }
+}
+
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.
-pub(super) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
+pub(crate) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 
 /// A context as it is told.
-pub(super) fn tell(context: &CausalContext) -> TellContext {
+pub(crate) fn tell(context: &CausalContext) -> TellContext {
     context.iter().collect()
 }

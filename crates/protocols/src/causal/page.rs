@@ -13,14 +13,14 @@ use quorate_kernel::error::WireError;
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub key: Bytes,
     pub object: Object,
     pub dots: Vec<Dot>,
 }
 
 /// Appends an entry.
-pub(super) fn push(page: &mut BytesMut, key: &[u8], object: &[u8], dots: &[Dot]) {
+pub(crate) fn push(page: &mut BytesMut, key: &[u8], object: &[u8], dots: &[Dot]) {
     page.put_u32(key.len() as u32);
     page.put_slice(key);
     page.put_u32(object.len() as u32);
@@ -39,7 +39,7 @@ pub(super) const DOTS_MAX: usize = 4096;
 ///
 /// # Errors
 /// The bytes are no page.
-pub(super) fn read(mut page: Bytes) -> Result<Vec<Entry>, WireError> {
+pub(crate) fn read(mut page: Bytes) -> Result<Vec<Entry>, WireError> {
     let mut entries = Vec::new();
     while !page.is_empty() {
         let key = piece(&mut page)?;
@@ -72,6 +72,27 @@ pub(super) fn read(mut page: Bytes) -> Result<Vec<Entry>, WireError> {
         entries.push(Entry { key, object, dots });
     }
     Ok(entries)
+}
+
+/// What of a message's bytes are objects; the rest is what the protocol adds (DottedDB Fig. 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Bytes of keys and values.
+    pub data: usize,
+    /// Bytes of objects' clocks.
+    pub clocks: usize,
+}
+
+/// What a page carries.
+pub(crate) fn carried(page: &Bytes) -> Carried {
+    let mut carried = Carried::default();
+    for Entry { key, object, .. } in read(page.clone()).into_iter().flatten() {
+        carried.data += key.len() + object.value_bytes();
+        if !object.is_empty() {
+            carried.clocks += object.to_bytes().len() - object.value_bytes();
+        }
+    }
+    carried
 }
 
 fn piece(page: &mut Bytes) -> Result<Bytes, WireError> {

@@ -94,6 +94,19 @@ impl Object {
         self.versions.values().filter(is_first).map(|version| version.value.clone()).collect()
     }
 
+    /// How many bytes its values have.
+    #[must_use]
+    pub fn value_bytes(&self) -> usize {
+        self.versions.values().map(|version| version.value.len()).sum()
+    }
+
+    /// How many actors its clock names, in versions or context: what DottedDB Fig. 1 counts.
+    #[must_use]
+    pub fn clock_entries(&self) -> usize {
+        let named = self.versions.keys().map(|dot| dot.actor);
+        named.chain(self.context.iter().map(|(actor, _)| actor)).collect::<BTreeSet<_>>().len()
+    }
+
     /// The stored form, which is the wire form too: `head length u32 | head | values`.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
@@ -105,8 +118,7 @@ impl Object {
                 .collect(),
         };
         let head = postcard::to_allocvec(&head).expect("plain data always serializes");
-        let values: usize = self.versions.values().map(|version| version.value.len()).sum();
-        let mut bytes = BytesMut::with_capacity(4 + head.len() + values);
+        let mut bytes = BytesMut::with_capacity(4 + head.len() + self.value_bytes());
         bytes.put_u32(head.len() as u32);
         bytes.put_slice(&head);
         self.versions.values().for_each(|version| bytes.put_slice(&version.value));

@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`cats`] | which figures of CATS to repeat, and at which size |
+//! | [`dotteddb`] | the evaluation of DottedDB, simulated |
 //! | [`load`] | Fig. 3: latency against throughput as load grows |
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
 //! | [`elastic`] | Fig. 5: hosts join and leave under constant load |
@@ -24,6 +25,7 @@ pub mod calibrate;
 pub mod cats;
 pub mod cluster;
 pub mod copy;
+pub mod dotteddb;
 pub mod elastic;
 pub mod killed;
 pub mod load;
@@ -49,6 +51,8 @@ pub struct Args {
 enum Command {
     /// Repeat the figures of the CATS paper
     Cats(cats::CatsArgs),
+    /// Repeat the evaluation of the DottedDB paper in the simulator
+    Dotteddb(dotteddb::DottedArgs),
     /// Have one host join, or drain one, under load: what clients see, and how long it takes
     Join(moved::JoinArgs),
     /// Kill one host under load: how long until every key has all its replicas again
@@ -62,6 +66,7 @@ enum Command {
 pub fn run(args: &Args) -> Result<(), Failure> {
     match &args.command {
         Command::Cats(args) => cats::run(args),
+        Command::Dotteddb(args) => dotteddb::run(args),
         Command::Join(args) => moved::run(args),
         Command::Kill(args) => killed::run(args),
     }

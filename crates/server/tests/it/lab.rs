@@ -66,3 +66,66 @@ fn a_figure_that_is_not_repeated_is_refused() {
     let said = quorate(&["lab", "cats", "--figure", "8"]);
     assert_eq!(said.code, 2, "{said:?}");
 }
+
+/// The rows of a table without its head, cell by cell.
+fn rows(path: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(path).expect("the table is there");
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn every_figure_of_dotteddb_is_made_and_says_what_the_paper_says() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let output = place.path().join("dotteddb");
+    let text = output.display().to_string();
+    let said = quorate(&["lab", "dotteddb", "--quick", "--threads", "2", "--output", &text]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for name in ["fig1", "fig2", "fig3", "fig4", "fig5", "table2", "marks"] {
+        let read = |ending: &str| {
+            std::fs::read_to_string(output.join(format!("{name}.{ending}"))).expect("written")
+        };
+        check_picture(&read("svg"));
+        let page = read("md");
+        assert!(page.contains("quorate lab dotteddb --quick"), "it says how it was made");
+        assert!(page.contains("|---:|"), "it has a table");
+    }
+    for table in ["fig1", "fig1-objects", "fig2", "fig3", "fig4", "fig4-metadata", "fig5", "table2"]
+    {
+        check_table(&output.join(format!("{table}.csv")));
+    }
+    let index = std::fs::read_to_string(output.join("README.md")).expect("written");
+    assert!(index.contains("(fig5.md)") && index.contains("## The model"), "{index}");
+
+    let number = |row: &[String], at: usize| -> f64 { row[at].parse().expect("a number") };
+    // Clocks of the baseline grow with every replaced node, those of DottedDB do not.
+    let entries = rows(&output.join("fig1.csv"));
+    let last = entries.iter().rfind(|row| row[0] == "3").expect("three replicas");
+    assert!(number(last, 2) < 3.0 && number(last, 3) > number(&entries[0], 3), "{entries:?}");
+    // Tombstones stay with the baseline, and nothing with DottedDB.
+    let stored = rows(&output.join("fig3.csv"));
+    let last = stored.last().expect("a row");
+    assert_eq!(last[4], "500", "{last:?}");
+    assert!(number(last, 1) < 450.0 && number(last, 3) < 50.0, "{last:?}");
+    // The baseline sends more of its own wherever there is something to repair. (With so few
+    // updates, most of which arrive by themselves, its trees are mostly equal.)
+    let traffic = rows(&output.join("fig4.csv"));
+    assert_eq!(traffic.len(), 12);
+    for at in 0..3 {
+        assert!(number(&traffic[at], 3) < number(&traffic[at + 4], 3), "{traffic:?}");
+    }
+    // Nothing is lost for good, and no update is refused.
+    for row in rows(&output.join("fig5.csv")) {
+        assert_eq!(row[6], "0", "{row:?}");
+    }
+    for row in rows(&output.join("table2.csv")) {
+        assert!(number(&row, 7) > 500.0 && row[8] == "0", "{row:?}");
+    }
+    // What two equal replicas exchange; and what differs costs in proportion.
+    let equal = rows(&output.join("marks-equal.csv"));
+    assert!(number(&equal[0], 1) < 1024.0 && number(&equal[0], 3) < 10.0, "{equal:?}");
+    let differ = rows(&output.join("marks-differ.csv"));
+    for row in &differ {
+        assert!(number(row, 2) < 500.0, "{row:?}");
+    }
+    assert!(rows(&output.join("marks-lossy.csv"))[0][1].parse::<f64>().is_ok_and(|it| it < 1000.0));
+}

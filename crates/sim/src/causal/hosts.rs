@@ -7,27 +7,10 @@ use crate::queue::HostIndex;
 use crate::turns::Turns;
 use crate::workload::Submission;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{ClusterId, Ticket};
+use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
 use quorate_node::lanes::LaneSpec;
-use quorate_protocols::causal::token::Tokens;
-use quorate_protocols::causal::{self, Settings};
-
-impl World<'_> {
-    fn settings(&self) -> Settings {
-        let tokens = Tokens::new(b"the simulated cluster's secret", ClusterId(1));
-        Settings {
-            w: self.section.w,
-            replicate_on_write: self.section.replicate_on_write,
-            read_repair: self.section.read_repair,
-            sync_interval: Span::millis(self.section.sync_ms),
-            strip_interval: Span::millis(self.section.strip_ms),
-            siblings_warn: 4,
-            ..Settings::usual(self.shape, Some(self.map.clone()), tokens)
-        }
-    }
-}
 
 impl Turns for World<'_> {
     fn machines(&mut self) -> &mut Machines {
@@ -52,7 +35,7 @@ impl Turns for World<'_> {
             lane: LANE,
             durability: self.prepared.scenario.durability(),
             recovery: self.machines.hosts[host].recovery(),
-            process: causal::lane(self.settings()),
+            process: self.lane(),
         };
         let (target, mut around) = self.machines.lend(host);
         target.launch(vec![spec], &mut around)

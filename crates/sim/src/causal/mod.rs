@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `world` | the event loop |
 //! | `hosts` | what runs on a host |
+//! | `engines` | which engine it is |
 //! | `faults` | which faults are borne, and the catalog that replaces hosts |
 //! | `clients` | what clients ask, and the history |
 //! | `section` | what a scenario says of the keyspace |
@@ -16,6 +17,7 @@
 //! | `rest` | how it is told that all is quiet, and what must hold then |
 
 mod clients;
+mod engines;
 mod faults;
 mod hosts;
 mod rest;
@@ -23,5 +25,5 @@ mod section;
 mod shown;
 mod world;
 
-pub use section::CausalSection;
+pub use section::{AntiEntropy, CausalSection};
 pub use world::World;

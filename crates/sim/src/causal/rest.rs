@@ -2,6 +2,7 @@
 
 use super::World;
 use super::clients::Stage;
+use super::section::AntiEntropy;
 use crate::host::{Host, LANE};
 use crate::queue::Event;
 use crate::turns::Turns;
@@ -89,7 +90,8 @@ impl World<'_> {
     fn conclude(&mut self) {
         let is_memory = self.prepared.scenario.durability() == Durability::Memory;
         for host in &self.machines.hosts {
-            let empty = if is_memory { 0 } else { empty_objects(host) };
+            let has_tombstones = self.section.anti_entropy == AntiEntropy::Merkle;
+            let empty = if is_memory || has_tombstones { 0 } else { empty_objects(host) };
             self.clients.history.remains(Remains { empty, ..remains(host) });
         }
         self.is_over = true;
@@ -109,7 +111,8 @@ impl World<'_> {
 /// What a host shows that should not be there at rest.
 fn remains(host: &Host) -> Remains {
     Remains {
-        moving: count(host, "joining") + count(host, "leaving"),
+        // The baseline shows how many of its trees are not known to be equal.
+        moving: count(host, "joining") + count(host, "leaving") + count(host, "unequal"),
         dots: count(host, "dot_keys"),
         contexts: count(host, "unstripped"),
         empty: 0,

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct CausalSection {
     /// How many positions.
     pub positions: u16,
+    /// How replicas find what they lack.
+    #[serde(default)]
+    pub anti_entropy: AntiEntropy,
     /// How many replicas hold a write before it is acknowledged.
     pub w: u8,
     /// Whether a write is sent to the other replicas at once.
@@ -25,6 +28,18 @@ pub struct CausalSection {
     /// A host is replaced so often, in milliseconds; 0 for never.
     #[serde(default)]
     pub churn_ms: u64,
+}
+
+/// How replicas find what they lack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AntiEntropy {
+    /// They compare node clocks: the engine `causal`.
+    #[default]
+    Clocks,
+    /// They compare hash trees: the lab's baseline, which acknowledges a write that one replica
+    /// holds.
+    Merkle,
 }
 
 fn yes() -> bool {

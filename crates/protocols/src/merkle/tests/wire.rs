@@ -1,0 +1,103 @@
+//! Every message is read back, and any bytes are survived.
+
+use super::super::message::{Leaf, Message, Part};
+use crate::causal::keys::data_key;
+use crate::causal::map::{Map, Shape};
+use crate::causal::message::{Carried, Pair};
+use crate::causal::page;
+use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::object::{Object, Version};
+use bytes::{Bytes, BytesMut};
+use proptest::prelude::*;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::wire::{Body, Encoder, Wire};
+use std::vec::Vec;
+
+fn messages() -> Vec<Message> {
+    let actor = Actor { node: NodeId(7), since: 1, birth: 1, ..Actor::default() };
+    let pair = Pair { from: actor, to: Position(2), map: 3 };
+    let (key, object) = (data_key(b"k"), Object::default().to_bytes());
+    let parts = Vec::from([Part { home: 1, at: 2, hashes: Vec::from([[3; 16], [4; 16]]) }]);
+    let leaf = Leaf { home: 1, at: 5, keys: Vec::from([(key.clone(), [6; 16])]) };
+    let map = Map::first(Shape::new(3, 3), &[NodeId(1), NodeId(2), NodeId(3)]);
+    Vec::from([
+        Message::ReadA { op: 1, key: key.clone() },
+        Message::ReadB { op: 1, position: Position(1), is_serving: true, object: object.clone() },
+        Message::WriteA {
+            op: 2,
+            id: None,
+            context: Vec::from([(actor, 9)]),
+            is_delete: false,
+            key: key.clone(),
+            value: Bytes::from_static(b"v"),
+        },
+        Message::WriteB { op: 2, told: Some(Vec::from([(actor, 9)])) },
+        Message::Replicate { key, object },
+        Message::Roots { pair, exchange: 1, parts: parts.clone() },
+        Message::Buckets { pair, exchange: 1, parts: parts.clone() },
+        Message::Leaves { pair, parts },
+        Message::Keys { pair, leaves: Vec::from([leaf.clone(), leaf]) },
+        Message::Repair { pair, wants: true, page: Bytes::new() },
+        Message::MapA { version: 1 },
+        Message::MapB { map },
+    ])
+}
+
+#[test]
+fn every_message_is_read_back() {
+    for message in messages() {
+        let body = Body::encode(&message, &mut BytesMut::new());
+        assert_eq!(body.decode(), Ok(message));
+    }
+}
+
+#[test]
+fn what_messages_carry_is_counted() {
+    let key = data_key(b"k");
+    let mut object = Object::default();
+    let dot = Dot { counter: 1, ..Dot::default() };
+    object.versions.insert(dot, Version { id: None, value: Bytes::from_static(b"four") });
+    object.context.raise(dot.actor, 1);
+    let (bytes, mut page) = (object.to_bytes(), BytesMut::new());
+    page::push(&mut page, &key, &bytes, &[]);
+    page::push(&mut page, &key, &[], &[]);
+    let pair = Pair { from: Actor::default(), to: Position(1), map: 1 };
+    let repair = Message::Repair { pair, wants: true, page: page.freeze() };
+    let expected = Carried { data: 2 * key.len() + 4, clocks: bytes.len() - 4 };
+    assert_eq!(repair.carried(), Some(expected));
+    let whole = Body::encode(&repair, &mut BytesMut::new()).frame_bytes();
+    assert!(whole > expected.data + expected.clocks);
+    let carried = messages().iter().filter_map(Message::carried).collect::<Vec<_>>();
+    assert_eq!(carried, [Carried::default(); 5], "of five kinds, none with an object");
+}
+
+/// A message with other tails than its own.
+struct Damaged(Message, Bytes, Bytes);
+
+impl Wire for Damaged {
+    fn encode(&self, out: &mut Encoder<'_>) {
+        out.head(&self.0);
+        out.tail(0, &self.1);
+        out.tail(1, &self.2);
+    }
+
+    fn decode(
+        _: &quorate_kernel::wire::Decoder,
+    ) -> Result<Damaged, quorate_kernel::error::WireError> {
+        panic!("it is only written")
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(
+        which in 0usize..12, first in proptest::collection::vec(any::<u8>(), 0..60), second: Vec<u8>
+    ) {
+        let damaged = Damaged(messages()[which].clone(), first.into(), second.into());
+        let body = Body::encode(&damaged, &mut BytesMut::new());
+        // Decoding ends, and what it takes can be written again.
+        if let Ok(message) = body.decode::<Message>() {
+            Body::encode(&message, &mut BytesMut::new());
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The world of the DottedDB evaluation: many nodes of one engine under a steady load, and what
+//! that costs.
+//!
+//! It drives the engines directly, as [`crate::overlay`] does, without nodes, gates and disks
+//! around them, so that half a million keys at 64 nodes run faster than in life. What is written is
+//! there at once; the cost of writing it is part of what a step costs its machine. Faults other
+//! than lost replication messages and replaced nodes belong to [`crate::causal`].
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`run`] | what is run, and what was found |
+//! | [`subject`] | what the world must know of an engine |
+//! | `table` | what a node stores |
+//! | `phases` | loading, measuring, resting |
+//! | `world` | nodes, machines, network |
+//! | `clients` | the load |
+//! | `churn` | nodes that are replaced |
+//! | `watch` | what becomes of each update at each replica |
+//! | [`quiet`] | two replicas that have converged, or differ in a few keys |
+
+mod churn;
+mod clients;
+mod phases;
+pub mod quiet;
+pub mod run;
+pub mod subject;
+mod table;
+mod watch;
+mod world;
+
+pub use run::{Findings, Run, measure};
+pub use subject::Subject;

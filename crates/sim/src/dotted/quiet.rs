@@ -1,0 +1,138 @@
+//! Two replicas that have converged, or differ in a few keys: what their exchanges take.
+
+use super::run::Run;
+use super::subject::Subject;
+use super::watch::key_of;
+use super::world::World;
+use quorate_kernel::causal::Ask;
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::operation::Operation;
+use quorate_kernel::process::Request;
+use quorate_kernel::time::{Span, Time};
+use std::time::Instant;
+
+/// Between two exchanges that a node begins.
+const INTERVAL_US: u64 = 100_000;
+/// How many intervals are looked at.
+const INTERVALS: u64 = 50;
+/// The longest that differing replicas get.
+const INTERVALS_MAX: u64 = 200;
+
+/// What exchanges of equal replicas take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quiet {
+    /// Bytes in one direction of one exchange.
+    pub bytes_each_way: f64,
+    /// The time both nodes together spent on one exchange, in microseconds, measured here.
+    pub cpu_us: f64,
+    /// Bytes that a node keeps beside objects.
+    pub metadata: f64,
+}
+
+/// What it takes until replicas that differ are equal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Differing {
+    /// In how many keys they differed.
+    pub keys: u32,
+    /// Bytes of all messages, less those that equal replicas exchange in the same time.
+    pub bytes: f64,
+}
+
+/// Two replicas of so many keys, of which so many were then written anew at one of them.
+///
+/// # Panics
+/// The replicas do not become equal in time, or there are fewer keys than shall differ.
+#[must_use]
+pub fn measure<S: Subject>(keys: u32, differing: &[u32]) -> (Quiet, Vec<Differing>) {
+    let run = Run {
+        nodes: 2,
+        machines: 2,
+        replicas: 2,
+        value_bytes: 16,
+        loss_ppm: 1_000_000,
+        sync_us: INTERVAL_US,
+        strip_us: INTERVAL_US,
+        ..Run::usual(keys, 1, 1)
+    };
+    let mut world = World::<S>::new(&run);
+    world.load();
+    world.rest();
+    let interval = INTERVAL_US * 1000;
+    let bytes = |world: &World<S>| world.traffic.total() as f64;
+    let (before, begun) = (bytes(&world), Instant::now());
+    world.run_until(world.now + INTERVALS * interval);
+    let cpu_us = begun.elapsed().as_secs_f64() * 1e6;
+    // Both nodes begin one in each interval.
+    let exchanges = 2.0 * INTERVALS as f64;
+    let per_interval = (bytes(&world) - before) / INTERVALS as f64;
+    let metadata = world.metadata();
+    let quiet = Quiet {
+        bytes_each_way: per_interval / 4.0,
+        cpu_us: cpu_us / exchanges,
+        metadata: metadata.iter().sum::<u64>() as f64 / metadata.len() as f64,
+    };
+    let of = |count: &u32| {
+        assert!(*count <= keys, "only keys that are there can differ");
+        let before = bytes(&world);
+        for number in 0..*count {
+            world.write_again(number);
+        }
+        let mut intervals = 0;
+        while intervals == 0 || !world.nodes.iter().all(|node| node.engine.is_quiet()) {
+            world.run_until(world.now + interval);
+            intervals += 1;
+            assert!(intervals < INTERVALS_MAX, "replicas that can reach each other become equal");
+        }
+        let bytes = bytes(&world) - before - per_interval * intervals as f64;
+        Differing { keys: *count, bytes }
+    };
+    let differing = differing.iter().map(of).collect();
+    (quiet, differing)
+}
+
+impl<S: Subject> World<S> {
+    /// Writes a key once more at the first node, with the context of what is there.
+    fn write_again(&mut self, number: u32) {
+        let deadline = Time(self.now) + Span::secs(10);
+        let value = self.value(u64::from(number) + 1);
+        let ask = Ask::Put {
+            key: key_of(number).into(),
+            value,
+            context: self.context_of(number),
+            id: None,
+        };
+        let request = Request { operation: Operation::Causal(ask), deadline };
+        self.step(0, |engine, cx| engine.on_request(Ticket(0), request, cx));
+    }
+
+    /// The context that a get of a key at the first node answers.
+    fn context_of(&mut self, number: u32) -> bytes::Bytes {
+        let ask = Ask::Get { key: key_of(number).into(), replies: Some(1) };
+        let deadline = Time(self.now) + Span::secs(10);
+        let request = Request { operation: Operation::Causal(ask), deadline };
+        self.seen = None;
+        self.step(0, |engine, cx| engine.on_request(Ticket(u64::MAX), request, cx));
+        self.seen.take().expect("a node that holds the key answers at once")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_protocols::causal::Causal;
+    use quorate_protocols::merkle::Merkle;
+
+    #[test]
+    fn equal_replicas_say_little_and_differing_ones_say_what_differs() {
+        let (quiet, differing) = measure::<Causal>(3000, &[10, 100, 1000]);
+        assert!(quiet.bytes_each_way < 1024.0, "{quiet:?}");
+        assert!(quiet.metadata < 1024.0, "{quiet:?}");
+        let each: Vec<f64> = differing.iter().map(|it| it.bytes / f64::from(it.keys)).collect();
+        assert!(each.iter().all(|each| (50.0..400.0).contains(each)), "{each:?}");
+        let (merkle, differing) = measure::<Merkle>(3000, &[10]);
+        assert!(merkle.bytes_each_way < 1024.0, "{merkle:?}");
+        assert!(merkle.metadata > 100_000.0, "two trees of 10,000 leaves: {merkle:?}");
+        // One key in a leaf, but a hundred hashes for each level.
+        assert!(differing[0].bytes > 10.0 * 1600.0, "{differing:?}");
+    }
+}
