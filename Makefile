@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 SEEDS ?= 0..200000
 ARGS ?=
 
-.PHONY: help build test tools test-clients test-clients-redis soak bench bench-redis
+.PHONY: help build test tools test-clients test-clients-redis proto soak bench bench-redis
 
 help:
 	@echo "make build               the release binary, $(TARGET)/release/quorate"
@@ -13,6 +13,7 @@ help:
 	@echo "                         mutants, real clients"
 	@echo "make test-clients        only the real clients, against a three-host cluster"
 	@echo "make test-clients-redis  the same suites against a plain redis-server"
+	@echo "make proto               the code that is generated from the native API's schema, anew"
 	@echo "make soak SEEDS=A..B     every scenario of the simulator over many seeds"
 	@echo "make bench ARGS=...      quorate bench"
 	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
@@ -29,6 +30,10 @@ test-clients: tools build
 
 test-clients-redis: tools
 	python3 tests/clients/run.py --against redis
+
+proto: tools
+	cargo xtask proto
+	python3 tests/clients/run.py --generate
 
 soak:
 	cargo build --profile sim --package quorate-sim

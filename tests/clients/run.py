@@ -4,10 +4,12 @@
     tests/clients/run.py                      all suites against target/release/quorate
     tests/clients/run.py --suite redis-py     one of them
     tests/clients/run.py --against redis      all suites against a plain redis-server
+    tests/clients/run.py --generate           writes the Python package's generated code anew
 
 The suites speak to host 1; one runs again at host 2, and several write at one host and read at
 the other. Then the cluster is stopped, must leave no process, and must have its data when started
-again. Everything generated lies in cargo's target directory.
+again. The suite of the Python package has a cluster of its own, which it harms. Everything
+generated lies in cargo's target directory, but the package's code.
 """
 
 import argparse
@@ -24,15 +26,26 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TARGET = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
 SUITE_SECONDS = 600
-SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "grpc", "http"]
+SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "grpc", "http", "python"]
 # What plain Redis does not speak.
-NATIVE = ["grpc", "http"]
+NATIVE = ["grpc", "http", "python"]
 # What needs the virtual environment.
-PYTHON = {"redis-py": "test_redis_py", "grpc": "test_grpc", "http": "test_http"}
+PYTHON = {
+    "redis-py": "test_redis_py",
+    "grpc": "test_grpc",
+    "http": "test_http",
+    "python": "test_python",
+}
+PACKAGE = os.path.join(ROOT, "clients", "python")
+# How far the ports of the Python suite's own cluster are from those of the others'.
+PORTS_APART = 200
 
 
 def main():
     options = parse()
+    if options.generate:
+        generate = [virtual_python(), os.path.join(PACKAGE, "generate.py")]
+        sys.exit(subprocess.run(generate).returncode)
     work = tempfile.mkdtemp(prefix="quorate-clients-")
     data = os.path.join(work, "data")
     if options.against == "redis":
@@ -59,6 +72,7 @@ def parse():
     parser.add_argument("--binary", default=os.path.join(TARGET, "release", "quorate"))
     parser.add_argument("--port-base", type=int, default=27100)
     parser.add_argument("--suite", choices=SUITES, action="append")
+    parser.add_argument("--generate", action="store_true")
     return parser.parse_args()
 
 
@@ -74,6 +88,9 @@ def run(server, options):
         for door in ("grpc", "http"):
             environment[f"{door.upper()}_ENDPOINT"] = server.endpoint(1, door)
             environment[f"{door.upper()}_ENDPOINT_SECOND"] = server.endpoint(2, door)
+        environment["QUORATE_BINARY"] = os.path.abspath(options.binary)
+        environment["QUORATE_PORT_BASE"] = str(options.port_base + PORTS_APART)
+        environment["QUORATE_PACKAGE"] = os.path.join(TARGET, "python")
     names = options.suite or SUITES
     if not is_ours:
         names = [name for name in names if name not in NATIVE]
@@ -100,6 +117,8 @@ def suite(name, title, environment):
     }.get(name, (None, HERE))
     if name in PYTHON:
         command = [virtual_python(), "-m", "unittest", PYTHON[name]]
+    if name == "python":
+        install_package(environment["QUORATE_PACKAGE"])
     print(f"== {title}: {' '.join(command)}", flush=True)
     begun = time.monotonic()
     try:
@@ -137,6 +156,15 @@ def virtual_python():
         subprocess.run(install, check=True)
         shutil.copy(wanted, installed)
     return python
+
+
+def install_package(place):
+    """Installs the Python package as its users do, but into a folder of its own."""
+    shutil.rmtree(place, ignore_errors=True)
+    install = [virtual_python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # What it needs is there already, in the versions that requirements.txt pins.
+    install += ["--no-deps", "--no-build-isolation", "--target", place, PACKAGE]
+    subprocess.run(install, check=True)
 
 
 def read(path):

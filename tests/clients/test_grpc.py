@@ -139,6 +139,50 @@ class Grpc(unittest.TestCase):
             self.put(b"k", b"v", context=b"c")
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
 
+    def test_siblings_and_contexts(self):
+        name = key("siblings").encode()
+
+        def get():
+            request = kv_pb2.GetRequest(keyspace="causal", key=name)
+            return self.kv.Get(request, timeout=TIMEOUT).reading.siblings
+
+        def put(value, context=b""):
+            request = kv_pb2.PutRequest(keyspace="causal", key=name, value=value, context=context)
+            return self.kv.Put(request, timeout=TIMEOUT).context
+
+        self.assertEqual(list(get().values), [])
+        first = put(b"ale")
+        put(b"bread")
+        both = get()
+        self.assertEqual(sorted(both.values), [b"ale", b"bread"])
+        put(b"stout", first)
+        self.assertEqual(sorted(get().values), [b"bread", b"stout"])
+        put(b"all", get().context)
+        self.assertEqual(list(get().values), [b"all"])
+        put(b"late", both.context)
+        self.assertEqual(sorted(get().values), [b"all", b"late"], "an old context replaces less")
+        # The same request twice is one value.
+        options = common_pb2.WriteOptions(request_id=uuid.uuid4().bytes)
+        request = kv_pb2.PutRequest(
+            keyspace="causal", key=name, value=b"once", context=get().context, options=options
+        )
+        self.kv.Put(request, timeout=TIMEOUT)
+        self.second.Put(request, timeout=TIMEOUT)
+        self.assertEqual(list(get().values), [b"once"])
+        with self.assertRaises(grpc.RpcError) as caught:
+            put(b"x", first[:-1] + bytes([first[-1] ^ 1]))
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertEqual(error_of(caught).kind, error_pb2.KIND_BAD_CONTEXT)
+        listed = self.kv.Scan(
+            kv_pb2.ScanRequest(keyspace="causal", with_values=True), timeout=TIMEOUT
+        )
+        entries = [entry for part in listed for entry in part.page.entries]
+        mine = [entry for entry in entries if entry.key == name]
+        self.assertEqual([list(e.reading.siblings.values) for e in mine], [[b"once"]])
+        request = kv_pb2.DeleteRequest(keyspace="causal", key=name, context=get().context)
+        self.kv.Delete(request, timeout=TIMEOUT)
+        self.assertEqual(list(get().values), [])
+
     def test_admin(self):
         status = self.admin.Status(admin_pb2.StatusRequest(), timeout=TIMEOUT)
         self.assertTrue(status.is_ready)

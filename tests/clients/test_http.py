@@ -46,6 +46,30 @@ class Http(unittest.TestCase):
     def path(self, name):
         return "/v1/kv/default/" + urllib.parse.quote(name, safe="")
 
+    def test_siblings_and_contexts(self):
+        path = "/v1/kv/causal/" + urllib.parse.quote(key("siblings"), safe="")
+        text = {"content_type": "text/plain"}
+        raw = {"accept": "application/octet-stream"}
+        status, headers, body = ask("PUT", path, b"ale", **text)
+        first = headers["X-Quorate-Context"]
+        self.assertEqual((status, json.loads(body)["context"]), (200, first))
+        status, headers, body = ask("GET", path, **raw)
+        self.assertEqual((status, body, headers["X-Quorate-Context"]), (200, b"ale", first))
+        ask("PUT", path, b"bread", **text)
+        status, headers, body = ask("GET", path, **raw)
+        values = sorted(one["value"] for one in json.loads(body)["siblings"])
+        self.assertEqual((status, values), (300, ["ale", "bread"]))
+        context = headers["X-Quorate-Context"]
+        ask("PUT", path, b"both", X_Quorate_Context=context, **text)
+        status, _, body = ask("GET", path)
+        self.assertEqual(json.loads(body)["siblings"], [{"value": "both"}])
+        status, _, body = ask("PUT", path, b"x", X_Quorate_Context="AAAA", **text)
+        self.assertEqual((status, json.loads(body)["error"]["kind"]), (400, "bad_context"))
+        self.assertEqual(ask("DELETE", path)[0], 200)
+        status, headers, body = ask("GET", path)
+        self.assertEqual((status, json.loads(body)["siblings"]), (404, []))
+        self.assertTrue(headers["X-Quorate-Context"], "absence has a context too")
+
     def test_text_base64_and_raw(self):
         path = self.path(key("naïve ☂/"))
         status, _, body = ask("GET", path)

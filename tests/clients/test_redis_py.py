@@ -72,6 +72,38 @@ class Suite:
         self.assertEqual(replies[0::2], [True] * 500)
         self.assertEqual(replies[1::2], [b"%d" % index for index in range(500)])
 
+    @unittest.skipUnless(IS_QUORATE, "plain Redis keeps no siblings")
+    def test_siblings_and_contexts(self):
+        name = key("siblings")
+        client = self.connect(single_connection_client=True)
+        client.execute_command("SELECT", "causal")
+        context, values = client.execute_command("CGET", name)
+        self.assertEqual(values, [])
+        first = client.execute_command("CSET", name, context, b"\x00ale")
+        self.assertEqual(client.get(name), b"\x00ale")
+        self.assertEqual(client.execute_command("CSET", name, b"", b"bread"), b"")
+        context, values = client.execute_command("CGET", name)
+        self.assertEqual(sorted(values), [b"\x00ale", b"bread"])
+        with self.assertRaisesRegex(redis.ResponseError, "SIBLINGS the key has 2 siblings"):
+            client.get(name)
+        client.execute_command("CSET", name, first, b"stout")
+        _, values = client.execute_command("CGET", name)
+        self.assertEqual(sorted(values), [b"bread", b"stout"])
+        client.execute_command("CSET", name, context, b"late")
+        _, values = client.execute_command("CGET", name)
+        self.assertEqual(sorted(values), [b"late", b"stout"], "what it had not seen stays")
+        with self.assertRaisesRegex(redis.ResponseError, "context is damaged"):
+            client.execute_command("CSET", name, b"made up", b"x")
+        with self.assertRaisesRegex(redis.ResponseError, "another key or keyspace"):
+            client.execute_command("CSET", name + "x", context, b"x")
+        self.assertIn(name.encode(), set(client.scan_iter(match=name, count=1000)))
+        context, _ = client.execute_command("CGET", name)
+        client.execute_command("CDEL", name, context)
+        self.assertIsNone(client.get(name))
+        client.execute_command("SELECT", "default")
+        with self.assertRaisesRegex(redis.ResponseError, "one value: use GET"):
+            client.execute_command("CGET", name)
+
     def test_an_error_in_a_pipeline_stays_in_its_place(self):
         name = key("error")
         pipeline = self.client.pipeline(transaction=False)

@@ -34,6 +34,10 @@ pub enum ClientError {
     /// The key has several concurrent values: its keyspace is causal. Nothing was changed.
     #[error("the key has {} concurrent values", .0.values.len())]
     Siblings(v1::Siblings),
+    /// The keyspace is linearizable: it has no siblings, and a write between the reading and the
+    /// writing of an update would be lost unseen. Nothing was changed.
+    #[error("the keyspace is linearizable; siblings are of causal ones")]
+    Linearizable,
     /// A host answered what makes no sense.
     #[error("a host answered what makes no sense: {0}")]
     Nonsense(&'static str),

@@ -3,10 +3,10 @@
 use crate::error::ClientError;
 use quorate_api::v1::admin_client::AdminClient;
 use quorate_api::v1::kv_client::KvClient;
-use quorate_api::v1::{Coordinator, StatusRequest};
+use quorate_api::v1::{Coordinator, RingRequest, RingResponse, StatusRequest, StatusResponse};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
@@ -15,13 +15,23 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 /// How often a silent connection is asked whether its host is there, and how long it may take.
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_WITHIN: Duration = Duration::from_secs(3);
+/// How long a host that could not be reached is not asked first.
+const DOUBT: Duration = Duration::from_secs(5);
 
 /// One host.
 #[derive(Debug)]
 pub(crate) struct Host {
     channel: Channel,
+    known: Mutex<Known>,
+}
+
+/// What is known of a host.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
     /// Who it was when it last said so.
-    coordinator: Mutex<Option<Coordinator>>,
+    coordinator: Option<Coordinator>,
+    /// When it could last not be reached, if it has not answered since.
+    lost: Option<Instant>,
 }
 
 impl Host {
@@ -37,7 +47,7 @@ impl Host {
             .http2_keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_WITHIN)
             .tcp_nodelay(true);
-        Ok(Host { channel: endpoint.connect_lazy(), coordinator: Mutex::new(None) })
+        Ok(Host { channel: endpoint.connect_lazy(), known: Mutex::default() })
     }
 
     /// The service `Kv` of this host.
@@ -47,24 +57,55 @@ impl Host {
 
     /// Who it is, asked if it is not known.
     pub(crate) async fn coordinator(&self, within: Duration) -> Result<Coordinator, Status> {
-        let known = *self.coordinator.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known().coordinator;
         if let Some(known) = known {
             return Ok(known);
         }
+        let told = self.status(within).await?.coordinator;
+        told.ok_or_else(|| Status::internal("it did not say who it is"))
+    }
+
+    /// How it is, and which keyspaces there are.
+    pub(crate) async fn status(&self, within: Duration) -> Result<StatusResponse, Status> {
         let mut admin = AdminClient::new(self.channel.clone());
         let mut request = Request::new(StatusRequest {});
         request.set_timeout(within);
         let asked = tokio::time::timeout(within, admin.status(request)).await;
         let status = asked.map_err(|_| Status::deadline_exceeded("it did not say who it is"))??;
-        let told = status.into_inner().coordinator;
-        let told = told.ok_or_else(|| Status::internal("it did not say who it is"))?;
-        *self.coordinator.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
-        Ok(told)
+        let status = status.into_inner();
+        *self.known() = Known { coordinator: status.coordinator, lost: None };
+        Ok(status)
+    }
+
+    /// What it believes of the ring.
+    pub(crate) async fn ring(&self, within: Duration) -> Result<RingResponse, Status> {
+        let admin = AdminClient::new(self.channel.clone());
+        let mut admin = admin.max_decoding_message_size(usize::MAX);
+        let mut request = Request::new(RingRequest {});
+        request.set_timeout(within);
+        let asked = tokio::time::timeout(within, admin.ring(request)).await;
+        let ring =
+            asked.map_err(|_| Status::deadline_exceeded("it did not tell of the ring"))??;
+        Ok(ring.into_inner())
+    }
+
+    /// It answered.
+    pub(crate) fn is_there(&self) {
+        self.known().lost = None;
     }
 
     /// A connection to it was lost: it may be another start when it is back.
     pub(crate) fn forget(&self) {
-        *self.coordinator.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.known() = Known { coordinator: None, lost: Some(Instant::now()) };
+    }
+
+    /// Whether it could not be reached a moment ago.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.known().lost.is_some_and(|lost| lost.elapsed() < DOUBT)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -87,6 +128,11 @@ impl Hosts {
     /// The host that is asked first.
     pub(crate) fn preferred(&self) -> usize {
         self.preferred.load(Ordering::Relaxed)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
     }
 
     /// The host of a turn.

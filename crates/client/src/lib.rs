@@ -12,28 +12,55 @@
 //! # }
 //! ```
 //!
-//! Reads are asked of one host after another until one answers. A write is sent to one host; if the
-//! answer is lost, it is sent again to the same host under the same request id, so that it is done
-//! once, and if that host cannot tell what became of it, the caller is told [`OutcomeUnknown`]
-//! rather than that it failed.
+//! Reads are asked of one host after another until one answers. A write on a linearizable keyspace
+//! is sent to one host; if the answer is lost, it is sent again to the same host under the same
+//! request id, so that it is done once, and if that host cannot tell what became of it, the caller
+//! is told [`OutcomeUnknown`] rather than that it failed. Calls begin at a host that is believed to
+//! hold the key.
+//!
+//! Causal keyspaces keep concurrent values side by side. [`Causal`] reads them with a context,
+//! merges them by a callback, and sends writes on to other hosts:
+//!
+//! ```no_run
+//! # async fn f(client: quorate_client::Client) -> Result<(), quorate_client::ClientError> {
+//! let carts = client.causal("causal");
+//! let union = |values: &[bytes::Bytes]| Some(values.concat().into());
+//! carts.update("cart", union).await?;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! [`OutcomeUnknown`]: ClientError::OutcomeUnknown
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `client` | [`Client`], [`Keyspace`] and the calls |
+//! | `client` | [`Client`] and [`Settings`] |
+//! | `keyspace`, `causal` | [`Keyspace`] and [`Causal`]: the calls |
+//! | `merging` | [`Merging`]: siblings that come to one value |
+//! | `calls` | how a call is made until it is done, refused, or nobody can say |
+//! | `tries` | at which host, and for how long |
 //! | `hosts` | the hosts, and what is known of them |
+//! | `routes` | who is believed to hold what |
 //! | `listing` | [`Listing`]: pages that go on at another host |
 //! | `verdict` | what a failed call means for what is done next |
 //! | `error` | [`ClientError`] |
 
+mod calls;
+mod causal;
 mod client;
 mod error;
 mod hosts;
+mod keyspace;
 mod listing;
+mod merging;
+mod routes;
+mod tries;
 mod verdict;
 
-pub use client::{Client, Keyspace, Settings};
+pub use causal::Causal;
+pub use client::{Client, Settings};
 pub use error::ClientError;
+pub use keyspace::Keyspace;
 pub use listing::{Entry, Listing, Scan};
+pub use merging::Merging;
 pub use quorate_api::v1;

@@ -1,12 +1,11 @@
 //! Listings: pages that go on at another host.
 
-use crate::client::{Client, value};
+use crate::calls;
+use crate::client::Client;
 use crate::error::ClientError;
 use bytes::Bytes;
-use quorate_api::v1::kv_client::KvClient;
 use quorate_api::v1::scan_response::Part;
-use quorate_api::v1::{ScanPage, ScanRequest};
-use tonic::transport::Channel;
+use quorate_api::v1::{Reading, ScanPage, ScanRequest};
 use tonic::{Request, Response, Status};
 
 /// What is to be listed.
@@ -24,25 +23,29 @@ pub struct Scan {
 
 /// One key of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct Entry<T = Bytes> {
     /// The key.
     pub key: Bytes,
-    /// Its value, if values were asked for and it still had one when it was read.
-    pub value: Option<Bytes>,
+    /// Its value, or its siblings, if values were asked for; a value only if the key still had one
+    /// when it was read.
+    pub value: Option<T>,
 }
+
+/// How a listing takes what was read of a key.
+type Take<T> = fn(Option<Reading>) -> Result<Option<T>, ClientError>;
 
 /// A listing under way. A page that cannot be read at one host is read at another; no key comes
 /// twice for it.
 #[derive(Debug)]
-pub struct Listing {
+pub struct Listing<T = Bytes> {
     client: Client,
     request: ScanRequest,
-    with_values: bool,
+    take: Take<T>,
     is_over: bool,
 }
 
-impl Listing {
-    pub(crate) fn new(client: Client, keyspace: &str, scan: Scan) -> Listing {
+impl<T> Listing<T> {
+    pub(crate) fn new(client: Client, keyspace: &str, scan: Scan, take: Take<T>) -> Listing<T> {
         let request = ScanRequest {
             keyspace: keyspace.to_owned(),
             cursor: Bytes::new(),
@@ -53,22 +56,23 @@ impl Listing {
             with_values: scan.with_values,
             timeout_ms: 0,
         };
-        Listing { client, request, with_values: scan.with_values, is_over: false }
+        Listing { client, request, take, is_over: false }
     }
 
     /// The next page, which may be empty; `None` behind the last.
     ///
     /// # Errors
     /// It could not be read. Asked again, the listing goes on with it.
-    pub async fn page(&mut self) -> Result<Option<Vec<Entry>>, ClientError> {
+    pub async fn page(&mut self) -> Result<Option<Vec<Entry<T>>>, ClientError> {
         if self.is_over {
             return Ok(None);
         }
-        let page = self.client.read(self.request.clone(), first_page).await?;
+        let page = calls::read(&self.client, None, self.request.clone(), first_page).await?;
         self.is_over = page.cursor.is_empty();
         self.request.cursor = page.cursor;
         let entry = |entry: quorate_api::v1::Entry| {
-            let read = if self.with_values { value(entry.reading)? } else { None };
+            let is_read = self.request.with_values;
+            let read = if is_read { (self.take)(entry.reading)? } else { None };
             Ok(Entry { key: entry.key, value: read })
         };
         page.entries.into_iter().map(entry).collect::<Result<_, _>>().map(Some)
@@ -78,7 +82,7 @@ impl Listing {
     ///
     /// # Errors
     /// One could not be read.
-    pub async fn all(mut self) -> Result<Vec<Entry>, ClientError> {
+    pub async fn all(mut self) -> Result<Vec<Entry<T>>, ClientError> {
         let mut all = Vec::new();
         while let Some(page) = self.page().await? {
             all.extend(page);
@@ -89,7 +93,7 @@ impl Listing {
 
 /// The first page of a stream, which is then left: the next one may be another host's.
 async fn first_page(
-    mut kv: KvClient<Channel>,
+    mut kv: calls::Kv,
     request: Request<ScanRequest>,
 ) -> Result<Response<ScanPage>, Status> {
     let mut stream = kv.scan(request).await?.into_inner();

@@ -2,7 +2,8 @@
 
 use quorate_api::details;
 use quorate_api::v1::{Error, Kind};
-use tonic::Status;
+use std::error::Error as _;
+use tonic::{ConnectError, Status};
 
 /// What a failed call means.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,8 +14,10 @@ pub(crate) enum Verdict {
     Refused(Box<Error>),
     /// Nobody can say what became of the write.
     Unknown(String),
-    /// No answer came: the connection broke, or there was none.
+    /// No answer came: the connection broke, or the time ran out.
     Lost(String),
+    /// There was no connection, so nothing was sent.
+    Unsent(String),
 }
 
 impl Verdict {
@@ -36,6 +39,7 @@ impl Verdict {
                         ..Error::default()
                     }))
                 }
+                _ if is_unsent(status) => Verdict::Unsent(status.message().to_owned()),
                 _ => Verdict::Lost(format!("{code:?}: {}", status.message())),
             };
         };
@@ -51,6 +55,18 @@ impl Verdict {
     pub(crate) fn is_of_the_write(error: &Error) -> bool {
         error.kind() == Kind::NoQuorum
     }
+}
+
+/// Whether a call failed because no connection could be made.
+fn is_unsent(status: &Status) -> bool {
+    let mut source = status.source();
+    while let Some(error) = source {
+        if error.is::<ConnectError>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 #[cfg(test)]

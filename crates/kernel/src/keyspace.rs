@@ -4,7 +4,7 @@ use crate::ids::{LaneId, NodeId, Start};
 use crate::limits::{KEYSPACE_NAME_BYTES_MAX, POSITIONS_MAX};
 use crate::storage::Durability;
 use crate::view::View;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -33,6 +33,11 @@ pub struct Keyspace {
     pub birth: Birth,
     /// Who holds what, of an engine that is placed by positions; empty otherwise.
     pub positions: Vec<Position>,
+    /// Who held what, and has not handed it over yet.
+    pub former: Vec<Tenure>,
+    /// The nodes that held something and are gone for good: nothing is expected of them any more,
+    /// and nothing taken.
+    pub gone: BTreeSet<NodeId>,
 }
 
 /// Where a keyspace of groups began.
@@ -57,7 +62,41 @@ pub struct Position {
     pub is_settled: bool,
 }
 
+/// A position that a node had, until it was given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tenure {
+    /// Which position.
+    pub position: u32,
+    /// The number of the decree that had given it to the node.
+    pub since: u64,
+    /// The node that had it.
+    pub node: NodeId,
+}
+
 impl Keyspace {
+    /// A keyspace of a cluster's birth, or of one decree, without positions.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        lane: LaneId,
+        engine: &str,
+        settings: Settings,
+        created: u64,
+    ) -> Keyspace {
+        Keyspace {
+            name: name.into(),
+            lane,
+            engine: engine.into(),
+            settings,
+            created,
+            changed: created,
+            birth: Birth::WithCluster,
+            positions: Vec::new(),
+            former: Vec::new(),
+            gone: BTreeSet::new(),
+        }
+    }
+
     /// A setting. Every setting of the engine is there.
     #[must_use]
     pub fn setting(&self, name: &str) -> &str {
@@ -256,16 +295,9 @@ mod tests {
     #[test]
     fn positions_divide_the_hash_space_and_holders_go_round() {
         let place = |node| Position { node: NodeId(node), since: 1, is_settled: true };
-        let mut keyspace = Keyspace {
-            name: "k".to_string(),
-            lane: LaneId(16),
-            engine: "fast".to_string(),
-            settings: Settings::from([("replicas".to_string(), "3".to_string())]),
-            created: 1,
-            changed: 1,
-            birth: Birth::WithCluster,
-            positions: (1..=5).map(place).collect(),
-        };
+        let settings = Settings::from([("replicas".to_string(), "3".to_string())]);
+        let mut keyspace = Keyspace::new("k", LaneId(16), "fast", settings, 1);
+        keyspace.positions = (1..=5).map(place).collect();
         assert_eq!(keyspace.position_of(0), Some(0));
         assert_eq!(keyspace.position_of(u64::MAX), Some(4));
         assert_eq!(keyspace.position_of(u64::MAX / 5 + 1), Some(1));

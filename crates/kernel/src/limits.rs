@@ -129,6 +129,11 @@ pub const WRITES_REMEMBERED_MAX: usize = 4096;
 /// The longest reply of one command in bytes.
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 
+/// The most bytes of sibling values that a coordinator lets a key have: what all replicas of a key
+/// accept apart from each other must fit one message when they meet.
+pub const SIBLING_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+const _: () = assert!(SIBLING_BYTES_MAX * (GROUP_MEMBERS_MAX + 1) <= VALUE_BYTES_MAX);
 const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
 const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize);
 const _: () = assert!(NEWS_BYTES_MAX + 8192 <= HEADER_BYTES_MAX);

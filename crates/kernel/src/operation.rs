@@ -213,6 +213,16 @@ pub enum Refusal {
     /// The engine does not do this operation. Nothing was changed.
     #[error("this engine does not support the operation")]
     Unsupported,
+    /// The key has several values, none of which has replaced another, and its keyspace does not
+    /// say which one to show. Nothing was changed.
+    #[error(
+        "the key has {count} siblings and its keyspace shows none of them alone; read them all, \
+         with their context, and write back what they come to"
+    )]
+    Siblings {
+        /// How many.
+        count: usize,
+    },
     /// The context of a write is not one of this key. Nothing was changed.
     #[error(transparent)]
     Context(ContextError),

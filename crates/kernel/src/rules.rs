@@ -36,6 +36,8 @@ pub enum Takes {
     Word(&'static [&'static str]),
     /// A whole number from the first to the second.
     Whole(u64, u64),
+    /// A whole number from 1 to what the other settings allow.
+    Copies(fn(&Settings) -> u64),
     /// A level of durability.
     Durability,
 }
@@ -66,6 +68,12 @@ impl Takes {
                     .map(|number: u64| number.to_string())
                     .ok_or_else(|| alloc::format!("a whole number from {low} to {high}"))
             }
+            Takes::Copies(_) => {
+                let number = value.parse().ok().filter(|number| *number > 0);
+                number
+                    .map(|number: u64| number.to_string())
+                    .ok_or_else(|| String::from("a whole number from 1 on"))
+            }
             Takes::Durability => value
                 .parse()
                 .map(|level: Durability| level.to_string())
@@ -84,7 +92,23 @@ impl Rules {
         for setting in self.settings {
             all.entry(setting.name.to_string()).or_insert_with(|| setting.default.to_string());
         }
+        self.agree(&all)?;
         Ok(all)
+    }
+
+    /// Whether settings go together: no count of copies is above what the others allow.
+    fn agree(&self, all: &Settings) -> Result<(), CatalogRefusal> {
+        for setting in self.settings {
+            let Takes::Copies(most) = setting.takes else { continue };
+            let (value, most) = (all.get(setting.name), most(all));
+            if let Some(value) = value.filter(|value| value.parse().is_ok_and(|n: u64| n > most)) {
+                let (name, value) = (setting.name.to_string(), value.clone());
+                let expected =
+                    alloc::format!("a whole number from 1 to {most}, as the others are set");
+                return Err(CatalogRefusal::Value { name, value, expected });
+            }
+        }
+        Ok(())
     }
 
     /// The settings that an alteration really changes.
@@ -99,6 +123,9 @@ impl Rules {
                 return Err(CatalogRefusal::Fixed { name: name.clone(), why: why.to_string() });
             }
         }
+        let mut all = now.clone();
+        all.extend(changed.clone());
+        self.agree(&all)?;
         Ok(changed)
     }
 
@@ -178,6 +205,33 @@ mod tests {
             "setting `value` cannot be `101`; use a whole number from 1 to 100"
         );
         assert!(text(&[("durability", "maybe")]).contains("expected `sync`"));
+    }
+
+    #[test]
+    fn copies_are_bounded_by_what_the_other_settings_say_also_when_those_change() {
+        fn most(all: &Settings) -> u64 {
+            all["value"].parse().unwrap_or(1)
+        }
+        let copies = Setting {
+            name: "copies",
+            takes: Takes::Copies(most),
+            default: "1",
+            alter: Alter::Live("at once"),
+        };
+        let [_, value, _] = RULES.settings else { panic!("three settings") };
+        let value = Setting { alter: Alter::Live("at once"), ..*value };
+        let settings_of = alloc::boxed::Box::leak(alloc::boxed::Box::new([value, copies]));
+        let rules = Rules { engine: "fast", has_positions: false, settings: settings_of };
+        let all = rules.complete(&settings(&[("copies", "010")])).expect("ten are allowed");
+        assert_eq!(all["copies"], "10");
+        let text = |refused: CatalogRefusal| refused.to_string();
+        let wanted = "setting `copies` cannot be `10`; use a whole number from 1 to 9, as the \
+                      others are set";
+        let fewer = rules.alter(&all, &settings(&[("value", "9")]));
+        assert_eq!(fewer.map_err(text), Err(wanted.to_string()));
+        assert!(rules.alter(&all, &settings(&[("value", "9"), ("copies", "9")])).is_ok());
+        let none = rules.complete(&settings(&[("copies", "0")])).map_err(text);
+        assert!(none.is_err_and(|text| text.ends_with("use a whole number from 1 on")));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Keyspaces: what each is called, which lane serves it, what it promises, and its first views.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 use quorate_kernel::ids::{LaneId, NodeId};
-use quorate_kernel::keyspace::is_name;
+use quorate_kernel::keyspace::{Keyspace as Record, is_name};
 use quorate_kernel::limits::{GROUP_MEMBERS_MAX, VALUE_BYTES_DEFAULT, VALUE_BYTES_MAX};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
@@ -14,18 +15,23 @@ use quorate_protocols::placement;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use crate::words::{Mode, Order};
+
 /// The protocol of a keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// Every key an atomic register (CATS).
     Linearizable,
+    /// Always writable; concurrent values are kept (DottedDB).
+    Causal,
 }
 
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Engine::Linearizable => f.write_str("linearizable"),
+            Engine::Causal => f.write_str("causal"),
         }
     }
 }
@@ -36,65 +42,9 @@ impl FromStr for Engine {
     fn from_str(name: &str) -> Result<Engine, CatalogError> {
         match name {
             "linearizable" => Ok(Engine::Linearizable),
+            "causal" => Ok(Engine::Causal),
             _ => Err(CatalogError::Engine { name: String::from(name) }),
         }
-    }
-}
-
-/// A setting of a keyspace that has one of two words.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident ($what:literal) {
-        $(#[$one_doc:meta])* $one:ident = $one_text:literal,
-        $(#[$other_doc:meta])* $other:ident = $other_text:literal,
-    }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub enum $name {
-            $(#[$one_doc])* #[default] $one,
-            $(#[$other_doc])* $other,
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $name::$one => $one_text, $name::$other => $other_text })
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = CatalogError;
-
-            fn from_str(text: &str) -> Result<$name, CatalogError> {
-                match text {
-                    $one_text => Ok($name::$one),
-                    $other_text => Ok($name::$other),
-                    _ => Err(CatalogError::Word {
-                        what: $what,
-                        found: String::from(text),
-                        allowed: concat!($one_text, " or ", $other_text),
-                    }),
-                }
-            }
-        }
-    };
-}
-
-words! {
-    /// Where a keyspace's keys stand on the ring.
-    Order ("order") {
-        /// At their hash: even, whatever the keys are.
-        Hash = "hash",
-        /// In the order of their bytes, so that neighbours can be listed together.
-        Key = "key",
-    }
-}
-
-words! {
-    /// What an operation of a keyspace waits for.
-    Mode ("mode") {
-        /// A majority of the key's group: every key is an atomic register.
-        Atomic = "atomic",
-        /// One replica. Only for measuring what atomicity costs.
-        Eventual = "eventual",
     }
 }
 
@@ -123,13 +73,16 @@ pub struct Keyspace {
     /// The views the cluster was born with, which cover the ring. Empty on a host that joined
     /// later: it learns from the others which groups there are.
     pub first_views: Vec<View>,
+    /// Of an engine whose keyspaces have positions: all that the catalog has of it, or of one that
+    /// is to be born all but its positions.
+    pub placed: Option<Arc<Record>>,
 }
 
 /// Why a catalog is refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CatalogError {
     /// No engine has this name.
-    #[error("unknown engine `{name}`; this build has: linearizable")]
+    #[error("unknown engine `{name}`; this build has: linearizable, causal")]
     Engine {
         /// The name asked for.
         name: String,
@@ -173,6 +126,14 @@ pub enum CatalogError {
         /// The words it knows.
         allowed: &'static str,
     },
+    /// The settings do not go together, or cannot be had with the hosts there are.
+    #[error("keyspace `{name}`: {why}")]
+    Settings {
+        /// The keyspace.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// A group can have 1 to 7 members.
     #[error("keyspace `{name}` has {members} members; a group has 1 to 7 distinct ones")]
     Members {
@@ -212,7 +173,9 @@ impl Keyspace {
             return Err(CatalogError::NoHosts { name: String::from(name) });
         }
         let mut keyspace = Keyspace::joined(name, lane, engine, durability, replicas)?;
-        keyspace.first_views = placement::first_views(ring, usize::from(replicas));
+        if engine == Engine::Linearizable {
+            keyspace.first_views = placement::first_views(ring, usize::from(replicas));
+        }
         Ok(keyspace)
     }
 
@@ -230,7 +193,11 @@ impl Keyspace {
         if !is_name(name) {
             return Err(CatalogError::Name { name: String::from(name) });
         }
-        if ![1, 3, 5, 7].contains(&replicas) {
+        let is_allowed = match engine {
+            Engine::Linearizable => [1, 3, 5, 7].contains(&replicas),
+            Engine::Causal => (1..=GROUP_MEMBERS_MAX as u8).contains(&replicas),
+        };
+        if !is_allowed {
             return Err(CatalogError::Replicas { name: String::from(name), replicas });
         }
         Ok(Keyspace {
@@ -244,6 +211,7 @@ impl Keyspace {
             mode: Mode::default(),
             static_views: false,
             first_views: Vec::new(),
+            placed: None,
         })
     }
 
@@ -382,6 +350,10 @@ mod tests {
         assert!(catalog.add(keyspace("a", &[1]).expect("valid")).is_ok());
         let again = catalog.add(keyspace("a", &[1]).expect("valid"));
         assert_eq!(again, Err(CatalogError::Duplicate { name: "a".into() }));
-        assert_eq!("causal".parse::<Engine>(), Err(CatalogError::Engine { name: "causal".into() }));
+        for engine in [Engine::Linearizable, Engine::Causal] {
+            assert_eq!(engine.to_string().parse(), Ok(engine));
+        }
+        let unknown = "epidemic".parse::<Engine>();
+        assert_eq!(unknown, Err(CatalogError::Engine { name: "epidemic".into() }));
     }
 }

@@ -5,15 +5,24 @@ use alloc::boxed::Box;
 use quorate_kernel::lane::Lane;
 use quorate_kernel::rules::Rules;
 use quorate_kernel::storage::Durability;
-pub use quorate_protocols::{catalog, linearizable, overlay};
+use quorate_protocols::causal::token::Tokens;
+pub use quorate_protocols::{catalog, causal, linearizable, overlay};
 
 /// What the engines of this build let be set.
-pub const ENGINES: &[&Rules] = &[&linearizable::rules::RULES];
+pub const ENGINES: &[&Rules] = &[&linearizable::rules::RULES, &causal::rules::RULES];
 
 /// The lane of a keyspace.
+///
+/// # Panics
+/// The keyspace is of an engine with positions and not one of the catalog's.
 #[must_use]
-pub fn lane(keyspace: &Keyspace, pace: Pace) -> Box<dyn Lane> {
+pub fn lane(keyspace: &Keyspace, pace: Pace, tokens: &Tokens) -> Box<dyn Lane> {
     match keyspace.engine {
+        Engine::Causal => {
+            let placed = keyspace.placed.as_deref().expect("the catalog has its positions");
+            let settings = causal::Settings::of(placed, tokens.clone());
+            causal::lane(settings.expect("a keyspace is made of settings that can be read"))
+        }
         Engine::Linearizable => linearizable::lane(linearizable::Settings {
             first_views: keyspace.first_views.clone(),
             replicas: usize::from(keyspace.replicas),

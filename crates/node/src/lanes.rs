@@ -4,10 +4,11 @@ use crate::catalog::{Catalog, Keyspace};
 use crate::factory::{Pace, catalog, overlay};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use quorate_kernel::ids::LaneId;
+use quorate_kernel::ids::{ClusterId, LaneId};
 use quorate_kernel::lane::Lane;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Durability;
+use quorate_protocols::causal::token::Tokens;
 
 /// One lane to be put on a node.
 pub struct LaneSpec {
@@ -34,12 +35,12 @@ pub fn always(overlay: overlay::Settings, catalog: catalog::Settings) -> Vec<Lan
 
 /// The lane of a keyspace, in the condition the directory found it in.
 #[must_use]
-pub fn lane(keyspace: &Keyspace, pace: Pace, recovery: Recovery) -> LaneSpec {
+pub fn lane(keyspace: &Keyspace, pace: Pace, tokens: &Tokens, recovery: Recovery) -> LaneSpec {
     LaneSpec {
         lane: keyspace.lane,
         durability: keyspace.durability,
         recovery,
-        process: crate::factory::lane(keyspace, pace),
+        process: crate::factory::lane(keyspace, pace, tokens),
     }
 }
 
@@ -57,6 +58,8 @@ pub fn lanes(
         recovery: recovery(Durability::Sync),
         process: crate::factory::overlay_lane(overlay),
     };
-    let spec = |keyspace: &Keyspace| lane(keyspace, pace, recovery(keyspace.durability));
+    // Nothing of such a world leaves it.
+    let tokens = Tokens::new(&[], ClusterId(0));
+    let spec = |keyspace: &Keyspace| lane(keyspace, pace, &tokens, recovery(keyspace.durability));
     core::iter::once(overlay).chain(keyspaces.keyspaces.iter().map(spec)).collect()
 }

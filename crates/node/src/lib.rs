@@ -37,3 +37,4 @@ pub mod pump;
 pub mod record;
 pub mod table;
 pub mod timers;
+mod words;

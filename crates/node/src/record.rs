@@ -1,7 +1,9 @@
 //! From the catalog's records, which are words, to keyspaces, and back.
 
-use crate::catalog::{CatalogError, Keyspace};
+use crate::catalog::{CatalogError, Engine, Keyspace, Mode};
+use crate::factory::causal;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use quorate_kernel::keyspace::{Birth, Keyspace as Record, Settings};
 use quorate_kernel::ring::Ring;
 
@@ -29,6 +31,15 @@ impl Keyspace {
             keyspace.first_views.clone_from(views);
         }
         let bytes = record.setting("value").parse().unwrap_or(0);
+        if engine == Engine::Causal {
+            if causal::rules::shape(&record.settings).is_none() {
+                let why = String::from("it has no positions for its replicas");
+                return Err(CatalogError::Settings { name: name.clone(), why });
+            }
+            let keyspace = keyspace.with_value_bytes_max(bytes)?;
+            let (mode, placed) = (Mode::Eventual, Some(Arc::new(record.clone())));
+            return Ok(Keyspace { mode, placed, ..keyspace });
+        }
         let (order, mode) = (record.setting("order").parse()?, record.setting("mode").parse()?);
         let keyspace = keyspace.with_value_bytes_max(bytes)?.with_order_and_mode(order, mode);
         Ok(Keyspace { static_views: record.setting(STATIC_VIEWS) == "true", ..keyspace })
@@ -37,6 +48,9 @@ impl Keyspace {
     /// Its settings as the catalog has them.
     #[must_use]
     pub fn settings(&self) -> Settings {
+        if let Some(placed) = &self.placed {
+            return placed.settings.clone();
+        }
         let pairs = [
             ("replicas", self.replicas.to_string()),
             ("durability", self.durability.to_string()),
@@ -52,9 +66,8 @@ impl Keyspace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Engine, Mode, Order};
+    use crate::catalog::Order;
     use crate::factory::ENGINES;
-    use alloc::vec::Vec;
     use quorate_kernel::ids::LaneId;
     use quorate_kernel::storage::Durability;
 
@@ -67,17 +80,16 @@ mod tests {
         let keyspace = keyspace.with_value_bytes_max(77).expect("valid");
         let settings = keyspace.settings();
         assert_eq!(ENGINES[0].complete(&settings), Ok(settings.clone()), "the rules know them all");
-        let record = Record {
-            name: String::from("k"),
-            lane,
-            engine: engine.to_string(),
-            settings,
-            created: 3,
-            changed: 3,
-            birth: Birth::WithCluster,
-            positions: Vec::new(),
-        };
+        let record = Record::new("k", lane, &engine.to_string(), settings, 3);
         assert_eq!(Keyspace::of(&record, None), Ok(keyspace));
+        let settings = ENGINES[1].complete(&Settings::new()).expect("defaults");
+        let causal = Record { engine: Engine::Causal.to_string(), settings, ..record.clone() };
+        let keyspace = Keyspace::of(&causal, None).expect("the defaults can be served");
+        assert_eq!((keyspace.engine, keyspace.replicas), (Engine::Causal, 3));
+        assert_eq!(keyspace.settings(), causal.settings);
+        let mut few = causal;
+        few.settings.insert(String::from("positions"), String::from("2"));
+        assert!(matches!(Keyspace::of(&few, None), Err(CatalogError::Settings { .. })));
         let foreign = Record { engine: String::from("epidemic"), ..record };
         assert!(matches!(Keyspace::of(&foreign, None), Err(CatalogError::Engine { .. })));
     }

@@ -106,6 +106,11 @@ pub enum What {
         /// Which host.
         host: HostIndex,
     },
+    /// An operator has the whole cluster shut down. After the duration every host is started again.
+    Shutdown {
+        /// The host that is asked.
+        host: HostIndex,
+    },
 }
 
 impl What {
@@ -120,6 +125,7 @@ impl What {
             | What::ClockJump { host, .. }
             | What::Drain { host }
             | What::Remove { host }
+            | What::Shutdown { host }
             | What::Wipe { host } => *host < hosts,
             What::Power { hosts: list } | What::Partition { side: list } => {
                 list.iter().all(|host| *host < hosts)
@@ -182,6 +188,8 @@ pub enum Kind {
     Drain,
     /// [`What::Remove`].
     Remove,
+    /// [`What::Shutdown`].
+    Shutdown,
 }
 
 fn names(hosts: &[HostIndex]) -> String {
@@ -206,6 +214,7 @@ impl fmt::Display for What {
             What::Wipe { host } => write!(f, "wipe n{}", host + 1),
             What::Remove { host } => write!(f, "n{} removes the wiped nodes", host + 1),
             What::Drain { host } => write!(f, "drain n{}", host + 1),
+            What::Shutdown { host } => write!(f, "n{} shuts the cluster down", host + 1),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Faults for World<'_> {
                 let is_first = !hosts[*host].is_wiped && self.may_forget(&[*host]);
                 is_first && self.may_lose(*host)
             }
-            What::Pause { host } => !is_down(*host),
+            What::Pause { host } | What::Shutdown { host } => !is_down(*host),
             What::Remove { host } => {
                 let is_any_lost = hosts.iter().any(|host| !host.lost.is_empty());
                 hosts[*host].running == Running::Up && is_any_lost
@@ -69,6 +69,7 @@ impl Faults for World<'_> {
             }
             What::Drain { host } => self.drain(*host, false),
             What::Remove { host } => self.remove_wiped(*host),
+            What::Shutdown { host } => self.shut_down(*host),
             _ => {}
         }
     }
@@ -77,6 +78,7 @@ impl Faults for World<'_> {
         match what {
             What::FailSync { host } => self.end_failing_sync(*host),
             What::Drain { host } => self.drain(*host, true),
+            What::Shutdown { .. } => self.start_again(),
             _ => {}
         }
     }
@@ -91,6 +93,7 @@ impl World<'_> {
             | What::FailSync { host }
             | What::Drain { host }
             | What::Remove { host }
+            | What::Shutdown { host }
             | What::Wipe { host } => vec![*host],
             What::Power { hosts } => hosts.clone(),
             _ => Vec::new(),
@@ -173,6 +176,9 @@ impl World<'_> {
         }
         let is_usable = |host: HostIndex| core[host] && self.machines.hosts[host].has_joined;
         let usable: Vec<bool> = (0..self.machines.hosts.len()).map(is_usable).collect();
+        if self.plan.active().any(|what| matches!(what, What::Shutdown { .. })) {
+            self.start_again();
+        }
         for host in (0..core.len()).filter(|host| core[*host]) {
             self.stop_failing(host);
             self.revive(host);

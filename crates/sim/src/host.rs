@@ -11,7 +11,7 @@ use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::lane::Lane;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::{Inspect, Recovery};
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::{Span, Time};
@@ -66,6 +66,7 @@ pub struct Outlet<'a> {
     queue: &'a mut Queue,
     directory: &'a [(NodeId, HostIndex)],
     answers: &'a mut Vec<(Ticket, Outcome)>,
+    closing: &'a mut Closing,
 }
 
 impl host::Host for Outlet<'_> {
@@ -84,7 +85,9 @@ impl host::Host for Outlet<'_> {
         self.disk.commit(batch, self.now, self.queue);
     }
 
-    fn ring(&mut self, _ring: &Arc<Ring>) {}
+    fn ring(&mut self, ring: &Arc<Ring>) {
+        *self.closing = ring.closing;
+    }
 }
 
 /// What all hosts share, lent to one of them for a turn.
@@ -128,6 +131,12 @@ pub struct Host {
     whole_at: Option<Lsn>,
     /// Whether its directory was wiped and the groups have not made up for it yet.
     pub is_wiped: bool,
+    /// Whether the cluster is being shut down, as far as it was told.
+    pub closing: Closing,
+    /// Whether it has said, since it was told, that nothing is in hand for clients.
+    pub has_told_idle: bool,
+    /// Whether it ended because the cluster was shut down.
+    pub has_ended: bool,
     /// What it last said of its groups.
     pub said: Groups,
     /// The nodes that its directory belonged to before it was wiped.
@@ -165,6 +174,9 @@ impl Host {
             has_forgotten: false,
             whole_at: None,
             is_wiped: false,
+            closing: Closing::No,
+            has_told_idle: false,
+            has_ended: false,
             said: Groups::default(),
             lost: Vec::new(),
             is_sync_failing: false,
@@ -221,6 +233,8 @@ impl Host {
         self.running = Running::Up;
         self.wake_at = u64::MAX;
         self.is_sync_failing = false;
+        self.closing = Closing::No;
+        self.has_told_idle = false;
         self.clock = self.clock.restarted(around.now);
         let recovered = self.disk.open(self.life, around.now);
         let me = Incarnation { node: self.node_id, start: self.start };
@@ -305,6 +319,7 @@ impl Host {
             queue: around.queue,
             directory: around.directory,
             answers: around.answers,
+            closing: &mut self.closing,
         }
     }
 

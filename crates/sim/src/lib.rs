@@ -33,6 +33,7 @@ pub mod args;
 pub mod balance;
 pub mod causal;
 pub mod clock;
+mod closing;
 pub mod command;
 pub mod delay;
 pub mod disk;

@@ -9,13 +9,16 @@ use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex, Queue};
 use crate::scenario::LivenessSection;
 use crate::trace::Trace;
+use crate::workload::Submission;
 use crate::world::Violation;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::process::Inspect;
+use quorate_kernel::process::{Inspect, Request};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durable;
+use quorate_kernel::time::Span;
+use quorate_node::pump::Input;
 use std::fmt;
 
 /// More events than any scenario needs: a run that reaches it does not come to rest.
@@ -162,6 +165,15 @@ impl Machines {
             answers: &mut self.answers,
         };
         (&mut self.hosts[host], around)
+    }
+
+    /// A host receives what a client asks, to be answered within this time.
+    pub fn submit(&mut self, submission: Submission, within: Span) {
+        let Submission { host, ticket, operation } = submission;
+        let deadline = self.hosts[host].clock.local(self.now) + within;
+        let request = Request { operation, deadline };
+        self.hosts[host].receive(Input::Request { lane: LANE, ticket, request });
+        self.kick(host);
     }
 
     /// Lets a host handle what it has received: at once, or by the turn that is due.

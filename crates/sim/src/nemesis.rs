@@ -111,6 +111,7 @@ fn draw_what(kind: Kind, scenario: &Scenario, rng: &mut Rng) -> What {
         Kind::Wipe => What::Wipe { host },
         Kind::Drain => What::Drain { host },
         Kind::Remove => What::Remove { host },
+        Kind::Shutdown => What::Shutdown { host },
     }
 }
 

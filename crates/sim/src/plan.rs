@@ -112,7 +112,8 @@ pub(crate) trait Faults: Turns {
             What::FailSync { .. }
             | What::Wipe { .. }
             | What::Drain { .. }
-            | What::Remove { .. } => {}
+            | What::Remove { .. }
+            | What::Shutdown { .. } => {}
         }
         self.on_begin(&what);
     }
@@ -148,7 +149,8 @@ pub(crate) trait Faults: Turns {
             | What::Delay { .. }
             | What::FailSync { .. }
             | What::Drain { .. }
-            | What::Remove { .. } => {}
+            | What::Remove { .. }
+            | What::Shutdown { .. } => {}
         }
         self.on_end(&what);
     }

@@ -15,7 +15,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
-    "balance", "uneven",
+    "balance", "uneven", "shutdown",
 );
 
 /// Every matrix: name and text.

@@ -1,6 +1,5 @@
 //! How a world lets its hosts work: inputs, turns, answers, disks, starts and ends.
 
-use crate::host::LANE;
 use crate::machines::Machines;
 use crate::membership::NOBODY;
 use crate::queue::{Event, HostIndex};
@@ -8,7 +7,6 @@ use crate::workload::Submission;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::process::Request;
 use quorate_kernel::time::Span;
 use quorate_node::pump::Input;
 use quorate_store::memory::Crash;
@@ -99,13 +97,8 @@ pub(crate) trait Turns {
 
     /// A host receives what a client asks.
     fn submit(&mut self, submission: Submission) {
-        let Submission { host, ticket, operation } = submission;
         let within = self.deadline();
-        let machines = self.machines();
-        let deadline = machines.hosts[host].clock.local(machines.now) + within;
-        let request = Request { operation, deadline };
-        machines.hosts[host].receive(Input::Request { lane: LANE, ticket, request });
-        machines.kick(host);
+        self.machines().submit(submission, within);
     }
 
     /// The disk thread of a host has done something.

@@ -13,7 +13,8 @@ use crate::workload::{Stage, Submission, Workload};
 use quorate_check::history::Recorder;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::ring::Closing;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 
@@ -141,12 +142,15 @@ impl<'a> World<'a> {
     fn dispatch(&mut self, event: Event) {
         let now = self.machines.now;
         match event {
-            Event::Frame { .. }
-            | Event::Turn { .. }
-            | Event::Wake { .. }
-            | Event::Written { .. }
-            | Event::Synced { .. }
-            | Event::Interval { .. } => self.at_host(event),
+            Event::Frame { host, .. }
+            | Event::Turn { host, .. }
+            | Event::Wake { host, .. }
+            | Event::Written { host, .. }
+            | Event::Synced { host, .. }
+            | Event::Interval { host, .. } => {
+                self.at_host(event);
+                self.tend_closing(host);
+            }
             Event::Client { client, connection } => {
                 self.machines.event(48, client as u64 | u64::from(connection) << 16);
                 let Machines { queue, trace, .. } = &mut self.machines;
@@ -209,6 +213,15 @@ impl Turns for World<'_> {
 
     fn deadline(&self) -> Span {
         Span::millis(self.workload.deadline_ms())
+    }
+
+    /// A host that was told to end begins nothing more.
+    fn submit(&mut self, submission: Submission) {
+        if self.machines.hosts[submission.host].closing == Closing::No {
+            return self.machines.submit(submission, self.deadline());
+        }
+        let refused = Outcome::Refused(Refusal::Stopping);
+        self.machines.answers.push((submission.ticket, refused));
     }
 
     fn tell(&mut self, ticket: Ticket, outcome: Outcome) {

@@ -224,8 +224,11 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// other for ten seconds (partition, pause 19) or told each other so without end (loss), a purge
 /// that was announced twice and refused puts (pause), newcomers that were asked at the speed of the
 /// network (elastic 4), members left behind when all who knew had let go (elastic), invitations
-/// that answered each other within no time (elastic from 1,000,000 on), and a judge that did not
-/// wait until the words of two equally loaded hosts had met (balance).
+/// that answered each other within no time (elastic from 1,000,000 on), a judge that did not wait
+/// until the words of two equally loaded hosts had met (balance), learners that nobody wanted
+/// (lagging 34), a member that nobody remembered (elastic 2,106,128), a removal of tombstones left
+/// halfway (partition 3,000,084), a group of two of which one waited for the other (lagging
+/// 4,003,533), and faults that took more than the replicas can spare (churning, swarm60, periodic).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -235,6 +238,7 @@ fn seeds_that_failed_once_hold() {
         ("power", 106_919),
         ("views", 108_935),
         ("partition", 48),
+        ("partition", 3_000_084),
         ("pause", 19),
         ("loss", 200_012),
         ("pause", 200_594),
@@ -253,6 +257,7 @@ fn seeds_that_failed_once_hold() {
         ("lagging", 34),
         ("lagging", 453),
         ("lagging", 3_000_035),
+        ("lagging", 4_003_533),
         ("causal-moves", 3_104),
         ("causal-moves", 4_774),
     ];

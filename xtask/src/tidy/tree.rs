@@ -5,13 +5,13 @@ use std::io;
 use std::path::Path;
 
 /// The folders that hold code of ours, and the single files beside them.
-const PLACES: [&str; 4] = ["crates", "tests", "xtask", "Cargo.toml"];
+const PLACES: [&str; 5] = ["clients", "crates", "tests", "xtask", "Cargo.toml"];
 
 /// What is read: sources, manifests, scenarios and lists.
 const ENDINGS: [&str; 7] = [".rs", ".py", ".go", ".java", ".sh", ".toml", ".txt"];
 
-/// Folders that tools fill, not people.
-const GENERATED: [&str; 4] = ["target", "__pycache__", "corpus", "generated"];
+/// Folders that tools fill, not people; `v1` is the Python code of the native API's schema.
+const GENERATED: [&str; 5] = ["target", "__pycache__", "corpus", "generated", "v1"];
 
 /// A snapshot of the repository's text files; paths are relative, with slashes.
 #[derive(Default)]

@@ -62,7 +62,8 @@ pub struct WriteOptions {
     /// what became of it, and only in the same start. Asked for a repetition, it waits for the first
     /// one or tells its outcome, or does the request if it surely never arrived. Any other coordinator
     /// answers KIND_OUTCOME_UNKNOWN and does nothing: done a second time, an old value could come back
-    /// over a newer one. KIND_OVERLOADED and KIND_STOPPING speak of the repetition alone.
+    /// over a newer one. On "causal" keyspaces any host may be asked again: the id stays with the
+    /// value, and equal ones are one. KIND_OVERLOADED and KIND_STOPPING speak of the repetition alone.
     #[prost(message, optional, tag = "2")]
     pub repeat: ::core::option::Option<Repeat>,
     /// When the host must have answered, counted from the arrival of the request; 0 is what the host
@@ -154,7 +155,8 @@ pub struct DeleteRequest {
     /// The key: up to 65,280 bytes of any kind.
     #[prost(bytes = "bytes", tag = "2")]
     pub key: ::prost::bytes::Bytes,
-    /// As in PutRequest: only the values seen in it are removed.
+    /// As in PutRequest: only the values seen in it are removed. Without one a "causal" keyspace removes
+    /// what the host that is asked has of the key.
     #[prost(bytes = "bytes", tag = "3")]
     pub context: ::prost::bytes::Bytes,
     /// What is known of the request itself.
@@ -171,7 +173,7 @@ pub struct DeleteResponse {
     #[prost(bool, tag = "2")]
     pub is_repeated: bool,
     /// Whether the key had a value when the delete looked. Of two concurrent deletes both may have
-    /// seen the same value.
+    /// seen the same value. Not said, so false, of a delete with a context.
     #[prost(bool, tag = "3")]
     pub existed: bool,
     /// As in PutResponse.

@@ -6,6 +6,7 @@
 //! | `NOQUORUM` | too few replicas answered in time; nothing was changed |
 //! | `UNKNOWNOUTCOME` | a write may have happened, wholly or in part |
 //! | `OVERLOADED` | too much work in hand; nothing was changed |
+//! | `SIBLINGS` | the key has several values, and its keyspace shows none of them alone |
 //! | `SHUTDOWN` | the host is stopping; nothing was changed |
 //! | `EXECABORT` | a refused `MULTI` came before; nothing of it was executed |
 //! | `NOPROTO`, `WRONGPASS` | as in Redis |
@@ -87,6 +88,12 @@ pub(crate) enum CommandError {
          use a serializable keyspace"
     )]
     Lacking { command: String, lack: Lack, engine: String },
+    /// The keyspace has one value a key.
+    #[error(
+        "ERR {command} is for values with siblings, and a key of a {engine} keyspace has one \
+         value: use {instead}"
+    )]
+    NoSiblings { command: String, engine: String, instead: &'static str },
     /// Nothing on this server can do it.
     #[error("ERR {command} needs {lack}, which this server does not offer")]
     NotOffered { command: String, lack: Lack },
@@ -144,6 +151,7 @@ fn code(refusal: &Refusal) -> &'static str {
         Refusal::OutcomeUnknown | Refusal::CatalogUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
+        Refusal::Siblings { .. } => "SIBLINGS",
         Refusal::Context(_)
         | Refusal::Unsupported
         | Refusal::TooLarge { .. }
@@ -189,6 +197,11 @@ mod tests {
             (
                 Refusal::TooLarge { what: "value", length: 9, limit: 8 },
                 "ERR value of 9 bytes is over the limit of 8",
+            ),
+            (
+                Refusal::Siblings { count: 2 },
+                "SIBLINGS the key has 2 siblings and its keyspace shows none of them alone; read \
+                 them all, with their context, and write back what they come to",
             ),
             (Refusal::Unsupported, "ERR this engine does not support the operation"),
         ];

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `frame`, `parse`, `inline` | requests out of bytes, without copies |
 //! | `commands/` | one file per group: arguments in, a plan out |
-//! | `work` | what a command's operations add up to |
+//! | `work`, `single` | what a command's operations add up to |
 //! | `order` | operations under way, in order per key |
 //! | `session` | one connection: order of replies, and what bounds memory |
 //! | `reply`, `error` | what replies look like, and what errors say |
@@ -26,6 +26,7 @@
 //!   is behind it until it has ended.
 //! - A command on many keys does each by itself: `MSET` is not atomic. If some keys fail, the error
 //!   says which were written, which are unknown and which are unchanged.
+//! - `SIBLINGS` says that a key has several values where one was asked for.
 //! - The first word of an error tells what became of the data: `NOQUORUM`, `OVERLOADED` and
 //!   `SHUTDOWN` mean that nothing was changed, `UNKNOWNOUTCOME` that a write may have happened.
 //! - After a refused `MULTI` nothing runs until `EXEC`, `DISCARD` or `RESET`: commands a client
@@ -37,9 +38,17 @@
 //! | group | commands |
 //! |---|---|
 //! | values | `GET`, `SET` without options, `MGET`, `MSET`, `STRLEN`, `GETRANGE`, `SUBSTR` |
+//! | siblings | `CGET key`, `CSET key context value`, `CDEL key context`, of causal keyspaces |
 //! | keys | `DEL`, `UNLINK`, `EXISTS`, `TOUCH`, `TYPE`, `TTL`, `PTTL`, `EXPIRETIME`, `PEXPIRETIME`, `KEYS`, `SCAN` with `MATCH`, `COUNT` and `TYPE`, `RANDOMKEY`, `DBSIZE` |
 //! | connection | `PING`, `ECHO`, `HELLO`, `AUTH`, `SELECT` by number or name, `QUIT`, `RESET`, `CLIENT` with `ID`, `GETNAME`, `SETNAME`, `SETINFO`, `INFO`, `LIST`, `REPLY`, `NO-EVICT`, `NO-TOUCH`, `HELP` |
 //! | server | `INFO`, `CONFIG GET`, `TIME`, `LASTSAVE`, `SLOWLOG`, `MEMORY USAGE`, `COMMAND` with `COUNT`, `INFO`, `DOCS`, `LIST`, `GETKEYS` |
+//!
+//! `CGET` answers a context and all values; `CSET` and `CDEL` replace what that context covers and
+//! answer the one for the next write, which is empty if the key has values that the client has not
+//! seen. An empty context is that of a blind write. On a causal keyspace the other commands know no
+//! context: `SET` and `MSET` are blind writes that leave what is there as siblings, `DEL` deletes
+//! what `GET` would show, and reads of a key with siblings answer an error, unless the keyspace
+//! says which to show.
 //!
 //! Where they differ from Redis:
 //! - `DBSIZE` is approximate: it reads one page of a thousand keys from the start of the hash
@@ -70,6 +79,7 @@ mod parse;
 mod reply;
 mod session;
 mod shared;
+mod single;
 mod state;
 mod work;
 

@@ -228,6 +228,8 @@ pub(crate) enum Answer {
     Keys(Vec<Bytes>),
     /// A page of a scan: where to go on, and its keys.
     Page(u64, Vec<Bytes>),
+    /// A context and the values that it covers.
+    Siblings(Bytes, Vec<Bytes>),
     /// An error.
     Error(String),
     /// A reply that was already encoded.
@@ -252,6 +254,9 @@ impl Answer {
             Answer::Bulk(Some(bytes)) | Answer::Encoded(bytes) => bytes.len(),
             Answer::Values(values) => values.iter().flatten().map(Bytes::len).sum(),
             Answer::Keys(keys) | Answer::Page(_, keys) => keys.iter().map(Bytes::len).sum(),
+            Answer::Siblings(context, values) => {
+                context.len() + values.iter().map(Bytes::len).sum::<usize>()
+            }
             Answer::Error(text) => text.len(),
         }
     }
@@ -274,6 +279,11 @@ impl Answer {
                 }
             }
             Answer::Keys(keys) => keys_array(out, keys),
+            Answer::Siblings(context, values) => {
+                out.array(2);
+                out.shared(context);
+                keys_array(out, values);
+            }
             Answer::Page(next, keys) => {
                 let mut cursor = String::new();
                 write!(cursor, "{next}").expect("writing to a string cannot fail");

@@ -11,14 +11,16 @@ use super::order::Flights;
 use super::parse::Parser;
 use super::reply::{Answer, Encoder, Protocol};
 use super::shared::Shared;
+use super::single::Single;
 use super::state::{Client, Replies};
-use super::work::{Single, Work};
+use super::work::Work;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use bytes::{Bytes, BytesMut};
+use quorate_kernel::causal::Told;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
@@ -153,10 +155,14 @@ impl Session {
         out: &mut dyn Requests,
     ) {
         let Some(ended) = self.flights.end(number) else { return };
-        if ended.is_read
-            && let Outcome::Value(value) = &outcome
-        {
-            let length = value.as_ref().map_or(0, Bytes::len);
+        let length = match &outcome {
+            Outcome::Value(value) => Some(value.as_ref().map_or(0, Bytes::len)),
+            Outcome::Causal(Told::Siblings { values, .. }) => {
+                Some(values.iter().map(Bytes::len).sum())
+            }
+            _ => None,
+        };
+        if let Some(length) = length.filter(|_| ended.is_read) {
             self.expected = length.max(self.expected - self.expected / 16);
         }
         let at = ended.command.wrapping_sub(self.front) as usize;

@@ -4,6 +4,7 @@ use super::error;
 use super::frame::Command;
 use super::glob;
 use super::reply::Answer;
+use super::single::{MISMATCH, Single};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -17,81 +18,6 @@ use quorate_kernel::operation::{Operation, Outcome, Refusal};
 const PAGE_KEYS: u32 = 1000;
 /// How many bytes of keys the error of a command on many keys repeats.
 const TOLD_BYTES_MAX: usize = 4096;
-
-/// An engine answered something else than was asked. Clients get an error; writes may have
-/// happened.
-const MISMATCH: &str = "UNKNOWNOUTCOME the engine answered another question than was asked";
-
-/// A command of one operation: what its outcome is turned into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Single {
-    /// The value.
-    Get,
-    /// `+OK`.
-    Put,
-    /// 1 if there was a value.
-    Delete,
-    /// 1 if there is a value.
-    Exists,
-    /// The length of the value.
-    Length,
-    /// A part of the value; negative numbers count from its end.
-    Range { start: i64, end: i64 },
-    /// `string` or `none`.
-    Type,
-    /// -1 if there is a value, which never expires; -2 if not.
-    Expiry,
-    /// How much memory a value takes, with its key of this length.
-    Usage { key_bytes: usize },
-}
-
-impl Single {
-    /// The reply to the outcome of the operation.
-    pub(crate) fn answer(self, outcome: Outcome) -> Answer {
-        match outcome {
-            Outcome::Value(value) => self.of_value(value),
-            Outcome::Written if self == Single::Put => Answer::OK,
-            Outcome::Deleted { existed } if self == Single::Delete => {
-                Answer::Integer(i64::from(existed))
-            }
-            Outcome::Refused(refusal) => Answer::Error(error::refusal(&refusal)),
-            _ => Answer::Error(String::from(MISMATCH)),
-        }
-    }
-
-    fn of_value(self, value: Option<Bytes>) -> Answer {
-        let length = value.as_ref().map(|bytes| bytes.len() as i64);
-        match self {
-            Single::Get => Answer::Bulk(value),
-            Single::Exists => Answer::Integer(i64::from(value.is_some())),
-            Single::Length => Answer::Integer(length.unwrap_or(0)),
-            Single::Range { start, end } => {
-                Answer::Bulk(Some(range(value.unwrap_or_default(), start, end)))
-            }
-            Single::Type => Answer::Simple(if value.is_some() { "string" } else { "none" }),
-            Single::Expiry => Answer::Integer(if value.is_some() { -1 } else { -2 }),
-            Single::Usage { key_bytes } => match length {
-                Some(length) => Answer::Integer(length + key_bytes as i64),
-                None => Answer::Bulk(None),
-            },
-            Single::Put | Single::Delete => Answer::Error(String::from(MISMATCH)),
-        }
-    }
-}
-
-fn range(value: Bytes, start: i64, end: i64) -> Bytes {
-    let length = value.len() as i64;
-    let from_end = |at: i64| if at < 0 { at.saturating_add(length) } else { at };
-    if start < 0 && end < 0 && start > end {
-        return Bytes::new();
-    }
-    let start = from_end(start).max(0);
-    let end = from_end(end).max(0).min(length - 1);
-    if start > end || length == 0 {
-        return Bytes::new();
-    }
-    value.slice(start as usize..=end as usize)
-}
 
 /// What a command on many keys does to each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -406,28 +332,6 @@ impl Work {
 mod tests {
     use super::*;
     use alloc::vec;
-
-    #[test]
-    fn ranges_are_those_of_redis() {
-        let value = || Bytes::from_static(b"This is a string");
-        let table: &[(i64, i64, &str)] = &[
-            (0, 3, "This"),
-            (-3, -1, "ing"),
-            (0, -1, "This is a string"),
-            (10, 100, "string"),
-            (5, 3, ""),
-            (-1, -5, ""),
-            (-100, 1, "Th"),
-            (-100, -50, "T"),
-            (100, 200, ""),
-            (i64::MIN, i64::MAX, "This is a string"),
-            (i64::MAX, i64::MIN, ""),
-        ];
-        for (start, end, expected) in table {
-            assert_eq!(range(value(), *start, *end), expected, "{start} {end}");
-        }
-        assert_eq!(range(Bytes::new(), 0, -1), "");
-    }
 
     #[test]
     fn size_is_exact_at_the_end_and_a_density_before() {

@@ -144,7 +144,7 @@ mod tests {
     use core::cell::RefCell;
     use quorate_kernel::error::{Fatal, WireError};
     use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
-    use quorate_kernel::keyspace::{Birth, Settings};
+    use quorate_kernel::keyspace::Settings;
     use quorate_kernel::lane::Hosted;
     use quorate_kernel::operation::{Operation, Outcome, Refusal};
     use quorate_kernel::process::{Context, Process, Recovery, Request, Timer};
@@ -327,23 +327,15 @@ mod tests {
     }
 
     fn keyspace(lane: u32, changed: u64) -> Arc<Keyspace> {
-        Arc::new(Keyspace {
-            name: String::from("k"),
-            lane: LaneId(lane),
-            engine: String::from("e"),
-            settings: Settings::new(),
-            created: 1,
-            changed,
-            birth: Birth::WithCluster,
-            positions: Vec::new(),
-        })
+        let keyspace = Keyspace::new("k", LaneId(lane), "e", Settings::new(), 1);
+        Arc::new(Keyspace { changed, ..keyspace })
     }
 
     fn say(world: &mut World, list: &[(u32, u64, u32)], dropped: &[u32]) {
         let list = list.iter().map(|(lane, at, since)| (keyspace(*lane, *at), Start(*since)));
         let dropped = dropped.iter().copied().map(LaneId).collect();
-        let (version, list) = (1, list.collect());
-        let keyspaces = Keyspaces { version, list, dropped, ..Keyspaces::default() };
+        let list = list.collect();
+        let keyspaces = Keyspaces { version: 1, list, dropped, ..Keyspaces::default() };
         world.node.on_keyspaces(&Arc::new(keyspaces), &mut world.outside);
         world.end();
     }

@@ -51,7 +51,8 @@ pub enum Decree {
         /// The node that shall have it.
         to: NodeId,
     },
-    /// A node has fetched all that it needs to stand for a position.
+    /// A node has fetched all that it needs to stand for a position; or it has handed over all that
+    /// it had of one that another node has now.
     Settle {
         /// The keyspace's lane.
         lane: LaneId,
@@ -62,6 +63,14 @@ pub enum Decree {
     },
     /// The system group has other members.
     Members(Change),
+    /// A node that had positions and has none any more is gone for good: what it did not hand over
+    /// is lost, and nothing is taken from it.
+    Gone {
+        /// The keyspace's lane.
+        lane: LaneId,
+        /// The node.
+        node: NodeId,
+    },
 }
 
 /// Who wanted a decree, so that it is known again wherever it turns up: two hosts that want the
@@ -103,6 +112,7 @@ impl Entry {
             Decree::Drop { .. }
             | Decree::Replace { .. }
             | Decree::Settle { .. }
+            | Decree::Gone { .. }
             | Decree::Members(_) => true,
         }
     }

@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, LaneId, NodeId};
 use quorate_kernel::invariant;
-use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Position, is_name};
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Position, Tenure, is_name};
 use quorate_kernel::limits::{KEYSPACES_MAX, POSITIONS_MAX};
 use quorate_kernel::view::{Change, Range, View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -121,9 +121,22 @@ impl Catalog {
                 positions::check_replacement(keyspace, *position as usize, *to)
             }
             Decree::Settle { lane, position, since } => {
-                let now = place(self.of(*lane)?, *position)?;
+                let keyspace = self.of(*lane)?;
+                let now = place(keyspace, *position)?;
+                if keyspace.former.iter().any(|one| is_tenure(one, *position, *since)) {
+                    return Ok(());
+                }
                 if now.since != *since || now.is_settled {
                     let why = format!("position {position} is settled, or was replaced");
+                    return Err(CatalogRefusal::Positions { why });
+                }
+                Ok(())
+            }
+            Decree::Gone { lane, node } => {
+                let keyspace = self.of(*lane)?;
+                let had = keyspace.former.iter().any(|one| one.node == *node);
+                if !had || keyspace.positions.iter().any(|place| place.node == *node) {
+                    let why = format!("node {node} has positions, or nothing to hand over");
                     return Err(CatalogRefusal::Positions { why });
                 }
                 Ok(())
@@ -149,14 +162,9 @@ impl Catalog {
                 let place =
                     |node: &NodeId| Position { node: *node, since: number, is_settled: true };
                 let keyspace = Keyspace {
-                    name: name.clone(),
-                    lane,
-                    engine: engine.clone(),
-                    settings: settings.clone(),
-                    created: number,
-                    changed: number,
                     birth: birth.clone(),
                     positions: places.iter().map(place).collect(),
+                    ..Keyspace::new(name, lane, engine, settings.clone(), number)
                 };
                 next.next_lane += 1;
                 next.keyspaces.insert(lane, Arc::new(keyspace));
@@ -168,11 +176,19 @@ impl Catalog {
                 next.keyspaces.remove(lane);
             }
             Decree::Replace { lane, position, to, .. } => next.change(*lane, |keyspace| {
-                keyspace.positions[*position as usize] =
-                    Position { node: *to, since: number, is_settled: false };
+                let place = &mut keyspace.positions[*position as usize];
+                let (since, node) = (place.since, place.node);
+                *place = Position { node: *to, since: number, is_settled: false };
+                keyspace.former.push(Tenure { position: *position, since, node });
             }),
-            Decree::Settle { lane, position, .. } => next.change(*lane, |keyspace| {
-                keyspace.positions[*position as usize].is_settled = true;
+            Decree::Settle { lane, position, since } => next.change(*lane, |keyspace| {
+                let place = &mut keyspace.positions[*position as usize];
+                place.is_settled |= place.since == *since;
+                keyspace.former.retain(|one| !is_tenure(one, *position, *since));
+            }),
+            Decree::Gone { lane, node } => next.change(*lane, |keyspace| {
+                keyspace.former.retain(|one| one.node != *node);
+                keyspace.gone.insert(*node);
             }),
             Decree::Members(change) => {
                 let views = self.view.after(change).expect("it fits");
@@ -193,6 +209,7 @@ impl Catalog {
                 && are_bounded(&keyspace.settings)
                 && is_birth(&keyspace.birth)
                 && keyspace.positions.len() <= POSITIONS_MAX
+                && keyspace.former.iter().all(|one| (one.position as usize) < POSITIONS_MAX)
         };
         let is_group = self.view.id.group == GroupId(u64::from(LaneId::CATALOG.0));
         is_group
@@ -213,6 +230,10 @@ impl Catalog {
         change(keyspace);
         keyspace.changed = number;
     }
+}
+
+fn is_tenure(one: &Tenure, position: u32, since: u64) -> bool {
+    (one.position, one.since) == (position, since)
 }
 
 fn place(keyspace: &Keyspace, position: u32) -> Result<&Position, CatalogRefusal> {

@@ -71,8 +71,7 @@ fn create(
     let (birth, places) = if rules.has_positions {
         let mut count = number(&settings, "positions");
         if !asked.contains_key("positions") {
-            // With as many hosts as replicas only a multiple goes round.
-            count = count.next_multiple_of(replicas);
+            count = positions::usual_count(count, replicas);
             settings.insert("positions".to_string(), count.to_string());
         }
         (Birth::WithCluster, positions::spread(ring, count, replicas)?)

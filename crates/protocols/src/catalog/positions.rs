@@ -10,16 +10,17 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Settings};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 
 /// The positions that have keys in common with one, itself not among them.
 pub fn near(count: usize, replicas: usize, position: usize) -> impl Iterator<Item = usize> {
-    let is_near = move |other: &usize| {
-        let apart = other.abs_diff(position);
-        apart != 0 && apart.min(count - apart) < replicas
-    };
-    (0..count).filter(is_near)
+    let apart = 1..replicas.min(count);
+    let both = |apart: usize| [(position + apart) % count, (position + count - apart) % count];
+    let mut near: Vec<usize> = apart.flat_map(both).filter(|other| *other != position).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter()
 }
 
 /// Checks that positions with keys in common are of distinct nodes.
@@ -45,6 +46,9 @@ pub(super) fn check_replacement(
     to: NodeId,
 ) -> Result<(), CatalogRefusal> {
     let places = &keyspace.positions;
+    if keyspace.gone.contains(&to) {
+        return Err(wrong(format!("node {to} is gone for good")));
+    }
     for other in near(places.len(), keyspace.replicas(), position) {
         if places[other].node == to {
             let why = format!("node {to} has position {other}, which has keys of {position}");
@@ -83,6 +87,22 @@ pub(super) fn spread(
     })?;
     check(&places, replicas)?;
     Ok(places)
+}
+
+/// How many positions a keyspace has that does not say: with as many hosts as replicas only a
+/// multiple goes round.
+#[must_use]
+pub fn usual_count(count: usize, replicas: usize) -> usize {
+    count.next_multiple_of(replicas.max(1))
+}
+
+/// The nodes of a keyspace's positions that is born with its cluster.
+///
+/// # Errors
+/// They cannot be spread over the founding hosts.
+pub fn founding(ring: &Ring, settings: &Settings) -> Result<Vec<NodeId>, CatalogRefusal> {
+    let number = |name: &str| settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(1);
+    spread(ring, number("positions"), number("replicas"))
 }
 
 /// The least loaded node for each position, of those that have none near it.
@@ -151,6 +171,46 @@ pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usiz
     })
 }
 
+/// The next positions that should have other nodes, none of which stands in another's way.
+pub(super) fn replacements(keyspace: &Keyspace, ring: &Ring, most: usize) -> Vec<(usize, NodeId)> {
+    let (mut after, mut all) = (keyspace.clone(), Vec::new());
+    while all.len() < most
+        && let Some((position, to)) = next_replacement(&after, ring)
+    {
+        let place = &mut after.positions[position];
+        (place.node, place.is_settled) = (to, false);
+        all.push((position, to));
+    }
+    all
+}
+
+/// A position of a node that nobody could take if the node left now, were all others moved and
+/// settled one after the other.
+#[must_use]
+pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
+    let mut hosts = ring.hosts().to_vec();
+    for host in hosts.iter_mut().filter(|host| host.who.node == node) {
+        host.standing = Standing::Leaving;
+    }
+    let (ring, mut after) = (Ring::new(ring.version, hosts), keyspace.clone());
+    after.positions.iter_mut().for_each(|place| place.is_settled = true);
+    // Where one must make room for another it may take more moves than positions.
+    for _ in 0..4 * after.positions.len() {
+        let Some((position, to)) = next_replacement(&after, &ring) else { break };
+        after.positions[position].node = to;
+    }
+    after.positions.iter().position(|place| place.node == node)
+}
+
+/// The next node that has left for good, has no position any more, and has not handed over all it
+/// had.
+pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
+    let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
+    let has_none = |node: NodeId| keyspace.positions.iter().all(|place| place.node != node);
+    let mut former = keyspace.former.iter().map(|one| one.node);
+    former.find(|node| has_left(*node) && has_none(*node))
+}
+
 fn wrong(why: alloc::string::String) -> CatalogRefusal {
     CatalogRefusal::Positions { why }
 }
@@ -161,7 +221,7 @@ mod tests {
     use alloc::string::{String, ToString};
     use alloc::vec;
     use quorate_kernel::ids::{Incarnation, LaneId, Start};
-    use quorate_kernel::keyspace::{Birth, Position, Settings};
+    use quorate_kernel::keyspace::{Position, Tenure};
 
     fn ring(hosts: u64) -> Ring {
         let host = |node| RingHost {
@@ -211,25 +271,44 @@ mod tests {
     }
 
     #[test]
+    fn who_may_not_leave_is_known_before() {
+        let keyspace = |hosts: u64| {
+            let places = spread(&ring(hosts), 66, 3).expect("it can be done");
+            let place = |node: &NodeId| Position { node: *node, since: 1, is_settled: true };
+            let settings = Settings::from([(String::from("replicas"), String::from("3"))]);
+            let mut keyspace = Keyspace::new("k", LaneId(16), "e", settings, 1);
+            keyspace.positions = places.iter().map(place).collect();
+            keyspace
+        };
+        assert_eq!(stuck(&keyspace(3), &ring(4), NodeId(2)), None, "the fourth has none yet");
+        assert_eq!(stuck(&keyspace(3), &ring(3), NodeId(2)), Some(1));
+        assert!(stuck(&keyspace(4), &ring(4), NodeId(2)).is_some(), "all others are near");
+        for hosts in 6..9 {
+            for node in 1..=hosts {
+                assert_eq!(stuck(&keyspace(hosts), &ring(hosts), NodeId(node)), None);
+            }
+        }
+    }
+
+    #[test]
     fn who_leaves_is_replaced_where_nothing_near_is_fetched() {
         let mut hosts = ring(5).hosts().to_vec();
         let places = spread(&ring(4), 8, 3).expect("it can be done");
         let place = |node: &NodeId| Position { node: *node, since: 1, is_settled: true };
-        let mut keyspace = Keyspace {
-            name: String::from("k"),
-            lane: LaneId(16),
-            engine: String::from("e"),
-            settings: Settings::from([(String::from("replicas"), String::from("3"))]),
-            created: 1,
-            changed: 1,
-            birth: Birth::WithCluster,
-            positions: places.iter().map(place).collect(),
-        };
+        let settings = Settings::from([(String::from("replicas"), String::from("3"))]);
+        let mut keyspace = Keyspace::new("k", LaneId(16), "e", settings, 1);
+        keyspace.positions = places.iter().map(place).collect();
         assert_eq!(next_replacement(&keyspace, &ring(5)), None);
         hosts[0].standing = Standing::Left;
         let ring = Ring::new(2, hosts);
         let (first, to) = next_replacement(&keyspace, &ring).expect("node 1 has left");
         assert_eq!((first, to), (0, NodeId(5)), "it has the least");
+        let several = replacements(&keyspace, &ring, 16);
+        assert!(several.len() > 1 && several[0] == (first, to), "{several:?}");
+        for (index, (one, _)) in several.iter().enumerate() {
+            let rest = &several[index + 1..];
+            assert!(rest.iter().all(|(other, _)| near(8, 3, *one).all(|at| at != *other)));
+        }
         keyspace.positions[first] = Position { node: to, since: 2, is_settled: false };
         let (second, _) = next_replacement(&keyspace, &ring).expect("another one");
         let far = near(8, 3, first).all(|position| position != second);
@@ -238,5 +317,13 @@ mod tests {
             assert!(check_replacement(&keyspace, other, NodeId(9)).is_err(), "{other} is near");
         }
         assert!(check_replacement(&keyspace, first, NodeId(9)).is_ok(), "it may be replaced again");
+        keyspace.former.push(Tenure { position: 0, since: 1, node: NodeId(1) });
+        assert_eq!(next_gone(&keyspace, &ring), None, "it has positions yet");
+        for place in keyspace.positions.iter_mut().filter(|place| place.node == NodeId(1)) {
+            place.node = NodeId(9);
+        }
+        assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)));
+        keyspace.gone.insert(NodeId(9));
+        assert!(check_replacement(&keyspace, first, NodeId(9)).is_err(), "it is gone for good");
     }
 }

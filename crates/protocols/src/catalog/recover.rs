@@ -4,7 +4,7 @@ use super::decree::{Decree, Entry, Origin};
 use super::fold::Catalog;
 use super::state::State;
 use super::timer::Timer;
-use super::{CatalogLane, Context, Founded, PERIOD, keys, system_size};
+use super::{CatalogLane, Context, Founded, PERIOD, keys, positions, system_size};
 use crate::placement;
 use crate::reconfigure::Ground;
 use alloc::sync::Arc;
@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{LaneId, Start};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Birth, Keyspaces};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::Range;
 
@@ -27,7 +28,8 @@ impl CatalogLane {
                 let replicas = system_size(&founding.ring);
                 let members = placement::desired(&founding.ring, Range::ALL.high, replicas);
                 self.state.stored.catalog = Some(Arc::new(Catalog::born(members)));
-                let entries: Vec<Entry> = founding.keyspaces.iter().map(birth).collect();
+                let entries = founding.keyspaces.iter().map(|one| self.birth(&founding.ring, one));
+                let entries: Vec<Entry> = entries.collect();
                 self.store(cx);
                 self.append(1, &entries, cx);
                 let stored = &self.state.stored;
@@ -60,12 +62,18 @@ impl CatalogLane {
         };
         cx.fx.announce_keyspaces(Arc::new(keyspaces));
     }
-}
 
-/// A keyspace of a cluster's birth as a decree. Nobody decided it: all founders know it.
-fn birth(founded: &Founded) -> Entry {
-    let (name, engine) = (founded.name.clone(), founded.engine.clone());
-    let (settings, birth) = (founded.settings.clone(), Birth::WithCluster);
-    let decree = Decree::Create { name, engine, settings, birth, places: Vec::new() };
-    Entry { origin: Origin::default(), decree }
+    /// A keyspace of a cluster's birth as a decree. Nobody decided it: all founders know it.
+    fn birth(&self, ring: &Ring, founded: &Founded) -> Entry {
+        let (name, engine) = (founded.name.clone(), founded.engine.clone());
+        let (settings, birth) = (founded.settings.clone(), Birth::WithCluster);
+        let rules = self.settings.engines.iter().find(|rules| rules.engine == engine);
+        let places = match rules {
+            Some(rules) if rules.has_positions => positions::founding(ring, &settings)
+                .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}")),
+            _ => Vec::new(),
+        };
+        let decree = Decree::Create { name, engine, settings, birth, places };
+        Entry { origin: Origin::default(), decree }
+    }
 }

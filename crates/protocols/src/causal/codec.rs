@@ -17,6 +17,7 @@ impl Message {
         match self {
             Message::ReadA { key, .. } | Message::ScanA { key, .. } => *key = first,
             Message::ReadB { object, .. } => *object = first,
+            Message::ListB { keys, .. } => *keys = first,
             Message::WriteA { key, value: other, .. }
             | Message::Replicate { key, object: other, .. } => (*key, *other) = (first, second),
             Message::SyncA { clock, .. } => *clock = TellClock::from_bytes(&first)?,
@@ -43,6 +44,7 @@ impl Message {
                 is_data_key(key)?;
                 Object::from_bytes(object).map(drop)
             }
+            Message::ListB { keys, .. } => super::plain::unpack(keys.clone()).map(drop),
             Message::SyncB { page, .. } => page::read(page.clone()).map(drop),
             Message::ScanB { page, next, .. } => {
                 well_formed(next.is_empty() || is_data_key(next).is_ok(), "key")?;
@@ -55,7 +57,8 @@ impl Message {
             | Message::MapA { .. }
             | Message::MapB { .. }
             | Message::LeftA { .. }
-            | Message::LeftB { .. } => Ok(()),
+            | Message::LeftB { .. }
+            | Message::ListA { .. } => Ok(()),
         }
     }
 }
@@ -84,6 +87,7 @@ impl Wire for Message {
         match self {
             Message::ReadA { key, .. } | Message::ScanA { key, .. } => out.tail(0, key),
             Message::ReadB { object, .. } => out.tail(0, object),
+            Message::ListB { keys, .. } => out.tail(0, keys),
             Message::WriteA { key, value: second, .. }
             | Message::Replicate { key, object: second, .. } => {
                 out.tail(0, key);

@@ -3,7 +3,7 @@
 use super::get::refuse;
 use super::keys::client_key;
 use super::message::{Ending, Message, tell};
-use super::operations::{Origin, Work};
+use super::operations::{Asker, Manner, Origin, Work};
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Position};
@@ -12,7 +12,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{Told, WriteId};
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::limits::SIBLING_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
@@ -32,7 +33,7 @@ impl Causal {
     /// A client writes.
     pub(super) fn begin_write(
         &mut self,
-        ticket: Ticket,
+        asker: Asker,
         key: Bytes,
         value: Option<Bytes>,
         (token, id): (&[u8], Option<WriteId>),
@@ -43,13 +44,13 @@ impl Causal {
             Ok(context) => context,
             Err(error) => {
                 self.volatile.counters.contexts_refused += 1;
-                return refuse(ticket, Refusal::Context(error), cx);
+                return refuse(asker.ticket, Refusal::Context(error), cx);
             }
         };
         let update = Update { key, value, context, id };
         match self.local(&update.key) {
-            Some(at) => self.coordinate(at, Origin::Client(ticket), update, deadline, cx),
-            None => self.forward(ticket, update, deadline, cx),
+            Some(at) => self.coordinate(at, Origin::Client(asker), update, deadline, cx),
+            None => self.forward(asker, update, deadline, cx),
         }
     }
 
@@ -70,6 +71,9 @@ impl Causal {
         let mut dots = Vec::new();
         if object.versions.values().any(repeated) {
             probe!("causal/repeated_write");
+        } else if let Some(bytes) = too_large(&object, value.as_ref(), &context) {
+            probe!("causal/siblings_too_large");
+            return self.end_refused(origin, bytes, cx);
         } else {
             let dot = replica.issue(cx);
             object = put(object, dot, value.map(|value| Version { id, value }), &context);
@@ -123,11 +127,11 @@ impl Causal {
         let stored = self.local(key).and_then(|at| self.durable.replicas.get(&at));
         let stored = stored.map(|replica| replica.stored_key(key));
         match origin {
-            Origin::Client(ticket) => {
-                let outcome = self.stored(key, told, cx);
+            Origin::Client(asker) => {
+                let outcome = self.stored(asker.manner, key, told, cx);
                 match stored {
-                    Some(stored) => cx.fx.answer_after_key(ticket, outcome, stored),
-                    None => cx.fx.answer(ticket, outcome),
+                    Some(stored) => cx.fx.answer_after_key(asker.ticket, outcome, stored),
+                    None => cx.fx.answer(asker.ticket, outcome),
                 }
             }
             Origin::Peer(from, op) => {
@@ -142,8 +146,31 @@ impl Causal {
         }
     }
 
+    /// Refuses a write whose key would have this many bytes of values. It was not stored.
+    fn end_refused(&mut self, origin: Origin, bytes: usize, cx: &mut Context<'_>) {
+        match origin {
+            Origin::Client(asker) => refuse(asker.ticket, siblings_too_large(bytes), cx),
+            Origin::Peer(from, op) => {
+                let ending = Ending::TooLarge(bytes as u64);
+                self.volatile.remembered.conclude((from, op), ending.clone());
+                cx.fx.send(from, Message::WriteB { op, ending });
+            }
+        }
+    }
+
     /// The answer to a write that is stored.
-    pub(super) fn stored(&self, key: &[u8], told: &CausalContext, cx: &mut Context<'_>) -> Outcome {
+    pub(super) fn stored(
+        &self,
+        manner: Manner,
+        key: &[u8],
+        told: &CausalContext,
+        cx: &mut Context<'_>,
+    ) -> Outcome {
+        match manner {
+            Manner::Context => {}
+            Manner::Written => return Outcome::Written,
+            Manner::Deleted => return Outcome::Deleted { existed: true },
+        }
         let context = match told.is_empty() {
             true => Bytes::new(),
             false => self.settings.tokens.seal(cx.lane, client_key(key), told),
@@ -154,7 +181,7 @@ impl Causal {
     /// A write was not acknowledged by enough replicas in time. It is stored here and will spread.
     pub(super) fn end_unknown(&mut self, origin: Origin, cx: &mut Context<'_>) {
         match origin {
-            Origin::Client(ticket) => refuse(ticket, Refusal::OutcomeUnknown, cx),
+            Origin::Client(asker) => refuse(asker.ticket, Refusal::OutcomeUnknown, cx),
             Origin::Peer(from, op) => {
                 // It promises nothing.
                 cx.fx.send_early(from, Message::WriteB { op, ending: Ending::Unknown });
@@ -242,6 +269,19 @@ fn put(mut object: Object, dot: Dot, version: Option<Version>, context: &CausalC
     object.context.raise(dot.actor, dot.counter);
     object.versions.extend(version.map(|version| (dot, version)));
     object
+}
+
+/// How many bytes of values a key would have after a put, if that is too many. A client that has
+/// seen them can always write what they come to, and any can delete.
+fn too_large(object: &Object, value: Option<&Bytes>, context: &CausalContext) -> Option<usize> {
+    let left = object.versions.iter().filter(|(dot, _)| !context.covers(**dot));
+    let bytes = value?.len() + left.map(|(_, version)| version.value.len()).sum::<usize>();
+    (bytes > SIBLING_BYTES_MAX).then_some(bytes)
+}
+
+/// The refusal of a write whose key would have this many bytes of values.
+pub(super) fn siblings_too_large(length: usize) -> Refusal {
+    Refusal::TooLarge { what: "key with all its siblings", length, limit: SIBLING_BYTES_MAX }
 }
 
 /// What the writer of a dot may be told to cover it. A context says "up to", so if another version

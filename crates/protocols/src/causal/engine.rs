@@ -1,10 +1,13 @@
 //! The engine as a process: the one match on inputs.
 
+use super::map::Map;
 use super::message::Message;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Causal, Context, Settings};
+use alloc::sync::Arc;
 use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::Time;
@@ -60,6 +63,8 @@ impl Process for Causal {
             Message::MapB { map } => self.take_map(map, cx),
             Message::LeftA { actor } => self.on_left(from, actor, cx),
             Message::LeftB { actor } => self.on_left_noted(from.node, actor, cx),
+            Message::ListA { op, from: hash, limit } => self.on_list(from, op, (hash, limit), cx),
+            Message::ListB { op, next, keys } => self.on_listed(op, next, &keys, cx),
         }
     }
 
@@ -95,6 +100,12 @@ impl Process for Causal {
             Timer::Sync => self.on_sync_time(cx),
             Timer::Strip => self.on_strip_time(cx),
         }
+    }
+
+    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, cx: &mut Context<'_>) {
+        self.alter(keyspace);
+        self.take_map(Map::of(keyspace), cx);
+        self.owe(keyspace, cx);
     }
 
     fn is_ready(&self) -> bool {

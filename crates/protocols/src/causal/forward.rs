@@ -6,14 +6,14 @@
 //! a later start of the same, could do the write a second time. Only one that says it did nothing
 //! is followed by another.
 
-use super::coordinate::Update;
+use super::coordinate::{Update, siblings_too_large};
 use super::message::{Ending, Message, TellContext, tell};
-use super::operations::{Origin, Work};
+use super::operations::{Asker, Origin, Work};
 use super::{Causal, Context};
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
 use quorate_kernel::causal::WriteId;
-use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
@@ -26,7 +26,7 @@ impl Causal {
     /// Gives a write to a replica of its key.
     pub(super) fn forward(
         &mut self,
-        ticket: Ticket,
+        asker: Asker,
         update: Update,
         deadline: Time,
         cx: &mut Context<'_>,
@@ -48,7 +48,7 @@ impl Causal {
         };
         let refused = BTreeSet::new();
         let target = self.nearest(&key, &refused, cx.now);
-        let work = Work::Forward { ticket, target, refused, message };
+        let work = Work::Forward { asker, target, refused, message };
         self.volatile.operations.insert(op, key, deadline, work, cx);
         self.forward_on(op, cx);
     }
@@ -143,15 +143,18 @@ impl Causal {
     ) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let key = operation.key.clone();
-        let Work::Forward { ticket, target, refused, .. } = &mut operation.work else { return };
+        let Work::Forward { asker, target, refused, .. } = &mut operation.work else { return };
         if *target != Some(from) {
             return;
         }
-        let ticket = *ticket;
+        let asker = *asker;
         let outcome = match ending {
-            Ending::Stored(told) => self.stored(&key, &told.into_iter().collect(), cx),
+            Ending::Stored(told) => {
+                self.stored(asker.manner, &key, &told.into_iter().collect(), cx)
+            }
             Ending::Overloaded => Outcome::Refused(Refusal::Overloaded),
             Ending::Unknown => Outcome::Refused(Refusal::OutcomeUnknown),
+            Ending::TooLarge(bytes) => Outcome::Refused(siblings_too_large(bytes as usize)),
             Ending::NotHere => {
                 probe!("causal/forward_elsewhere");
                 refused.insert(from.node);
@@ -166,7 +169,7 @@ impl Causal {
         };
         self.volatile.operations.remove(op);
         // The coordinator told it when it was durable there.
-        cx.fx.answer_early(ticket, outcome);
+        cx.fx.answer_early(asker.ticket, outcome);
     }
 
     fn forward_to(&mut self, op: u64, next: Option<Incarnation>, cx: &mut Context<'_>) {

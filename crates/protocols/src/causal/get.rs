@@ -2,7 +2,7 @@
 
 use super::keys::{client_key, data_key, hash_of};
 use super::message::Message;
-use super::operations::Work;
+use super::operations::{Aim, Asker, Manner, Work};
 use super::replica::Replica;
 use super::{Causal, Context};
 use crate::dots::dot::Position;
@@ -22,39 +22,51 @@ impl Causal {
     /// A client asks.
     pub(super) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         let Request { operation, deadline } = request;
-        let Operation::Causal(ask) = operation else {
-            return refuse(ticket, Refusal::Unsupported, cx);
-        };
-        if let Some(refusal) = self.refusal(&ask) {
+        let r = usize::from(self.settings.r);
+        if let Operation::Scan { from, limit } = operation {
+            return self.begin_list(ticket, (from, limit), deadline, cx);
+        }
+        if let Some(refusal) = self.refusal(&operation) {
             return refuse(ticket, refusal, cx);
         }
-        let key = data_key(ask.key());
-        match ask {
-            Ask::Get { replies, .. } => {
-                let needed = usize::from(replies.unwrap_or(self.settings.r));
-                self.begin_get(ticket, key, needed, deadline, cx);
+        let key = data_key(operation.key().expect("all but scans are about a key"));
+        let written = Asker { ticket, manner: Manner::Written };
+        let told = Asker { ticket, manner: Manner::Context };
+        match operation {
+            Operation::Get { .. } => self.begin_get((ticket, Aim::Value), key, r, deadline, cx),
+            Operation::Put { value, .. } => {
+                self.begin_write(written, key, Some(value), (b"", None), deadline, cx);
             }
-            Ask::Put { value, context, id, .. } => {
-                self.begin_write(ticket, key, Some(value), (&context, id), deadline, cx);
+            Operation::Delete { .. } => {
+                self.begin_get((ticket, Aim::Removal), key, r, deadline, cx);
             }
-            Ask::Delete { context, .. } => {
-                self.begin_write(ticket, key, None, (&context, None), deadline, cx);
+            Operation::Causal(Ask::Get { replies, .. }) => {
+                let needed = replies.map_or(r, usize::from);
+                self.begin_get((ticket, Aim::Siblings), key, needed, deadline, cx);
             }
+            Operation::Causal(Ask::Put { value, context, id, .. }) => {
+                self.begin_write(told, key, Some(value), (&context, id), deadline, cx);
+            }
+            Operation::Causal(Ask::Delete { context, .. }) => {
+                self.begin_write(told, key, None, (&context, None), deadline, cx);
+            }
+            Operation::Scan { .. } => {}
         }
     }
 
-    fn refusal(&self, ask: &Ask) -> Option<Refusal> {
+    fn refusal(&self, operation: &Operation) -> Option<Refusal> {
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }
         let too_large = |what, length, limit| {
             (length > limit).then_some(Refusal::TooLarge { what, length, limit })
         };
-        let value = match ask {
-            Ask::Put { value, .. } => value.len(),
+        let value = match operation {
+            Operation::Put { value, .. } | Operation::Causal(Ask::Put { value, .. }) => value.len(),
             _ => 0,
         };
-        too_large("key", ask.key().len(), KEY_BYTES_MAX)
+        let key = operation.key().map_or(0, Bytes::len);
+        too_large("key", key, KEY_BYTES_MAX)
             .or_else(|| too_large("value", value, self.settings.value_bytes_max))
             .or_else(|| self.durable.map.is_none().then_some(Refusal::NoRoute))
     }
@@ -77,7 +89,7 @@ impl Causal {
 
     fn begin_get(
         &mut self,
-        ticket: Ticket,
+        (ticket, aim): (Ticket, Aim),
         key: Bytes,
         needed: usize,
         deadline: Time,
@@ -94,10 +106,10 @@ impl Causal {
             replies.insert(at, object);
         }
         if replies.len() >= needed {
-            return self.tell(ticket, &key, replies, cx);
+            return self.tell((ticket, aim), key, replies, deadline, cx);
         }
         let id = self.volatile.operations.number();
-        let work = Work::Read { ticket, needed, replies };
+        let work = Work::Read { ticket, aim, needed, replies };
         self.volatile.operations.insert(id, key, deadline, work, cx);
         self.ask_replicas(id, cx);
     }
@@ -155,28 +167,36 @@ impl Causal {
             return;
         }
         let operation = self.volatile.operations.remove(op).expect("it was just there");
-        let Work::Read { ticket, replies, .. } = operation.work else { return };
-        self.tell(ticket, &operation.key, replies, cx);
+        let Work::Read { ticket, aim, replies, .. } = operation.work else { return };
+        self.tell((ticket, aim), operation.key, replies, operation.deadline, cx);
     }
 
     /// Tells a client what the replies say together.
     fn tell(
         &mut self,
-        ticket: Ticket,
-        key: &Bytes,
+        (ticket, aim): (Ticket, Aim),
+        key: Bytes,
         replies: BTreeMap<Position, Object>,
+        deadline: Time,
         cx: &mut Context<'_>,
     ) {
         let mut merged = Object::default();
         replies.values().for_each(|object| merged.merge(object.clone()));
         if self.settings.read_repair && replies.len() > 1 {
-            self.repair(key, &merged, &replies, cx);
+            self.repair(&key, &merged, &replies, cx);
         }
-        let context = self.settings.tokens.seal(cx.lane, client_key(key), &merged.context);
-        let outcome = Outcome::Causal(Told::Siblings { values: merged.values(), context });
-        let own = self.local(key).and_then(|at| replies.contains_key(&at).then_some(at));
+        let outcome = match aim {
+            Aim::Siblings => {
+                let context = self.settings.tokens.seal(cx.lane, client_key(&key), &merged.context);
+                Outcome::Causal(Told::Siblings { values: merged.values(), context })
+            }
+            Aim::Value => self.value_of(&merged),
+            Aim::Removal if merged.versions.is_empty() => Outcome::Deleted { existed: false },
+            Aim::Removal => return self.delete_seen(ticket, key, merged, deadline, cx),
+        };
+        let own = self.local(&key).and_then(|at| replies.contains_key(&at).then_some(at));
         match own.and_then(|at| self.durable.replicas.get(&at)) {
-            Some(replica) => cx.fx.answer_after_key(ticket, outcome, replica.stored_key(key)),
+            Some(replica) => cx.fx.answer_after_key(ticket, outcome, replica.stored_key(&key)),
             // It rests on what others hold, and that was durable before they sent it.
             None => cx.fx.answer_early(ticket, outcome),
         }
@@ -223,6 +243,7 @@ impl Causal {
                 Work::Write { .. } => self.replicate_again(id, cx),
                 // The same start of a node does a repeated write once.
                 Work::Forward { .. } => self.forward_on(id, cx),
+                Work::List { .. } => self.ask_lists(id, cx),
             }
         }
     }
@@ -230,13 +251,16 @@ impl Causal {
     fn give_up(&mut self, id: u64, cx: &mut Context<'_>) {
         let operation = self.volatile.operations.remove(id).expect("it has an alarm");
         match operation.work {
-            Work::Read { ticket, needed, replies } => {
+            Work::Read { ticket, needed, replies, .. } => {
                 let (reached, needed) = (replies.len() as u8, needed as u8);
                 refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
             }
             Work::Write { origin, .. } => self.end_unknown(origin, cx),
             // A refusal promises nothing, least of all this one.
-            Work::Forward { ticket, .. } => refuse(ticket, Refusal::OutcomeUnknown, cx),
+            Work::Forward { asker, .. } => refuse(asker.ticket, Refusal::OutcomeUnknown, cx),
+            Work::List { ticket, .. } => {
+                refuse(ticket, Refusal::NoQuorum { reached: 0, needed: 1 }, cx);
+            }
         }
     }
 

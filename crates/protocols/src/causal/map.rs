@@ -13,6 +13,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX};
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +112,7 @@ pub struct Place {
 /// One version of who holds what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Map {
-    /// Rises by one with each change; the first is 1.
+    /// Rises with each change.
     pub version: u64,
     places: Vec<Place>,
     /// The hosts that held something and are gone for good: nothing is expected of them any more,
@@ -127,6 +128,26 @@ impl Map {
         let place = |position: usize| Place { host: hosts[position % hosts.len()], since: 1 };
         let places = (0..usize::from(shape.positions)).map(place).collect();
         Map { version: 1, places, gone: BTreeSet::new() }
+    }
+
+    /// The map of a keyspace as the catalog has it.
+    #[must_use]
+    pub fn of(keyspace: &Keyspace) -> Map {
+        let place = |place: &quorate_kernel::keyspace::Position| Place {
+            host: place.node,
+            since: place.since,
+        };
+        Map {
+            version: keyspace.changed,
+            places: keyspace.positions.iter().map(place).collect(),
+            gone: keyspace.gone.clone(),
+        }
+    }
+
+    /// Whether another version says the same.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Map) -> bool {
+        (&self.places, &self.gone) == (&other.places, &other.gone)
     }
 
     /// Who holds a position.

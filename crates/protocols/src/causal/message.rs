@@ -64,6 +64,8 @@ pub enum Ending {
     Overloaded,
     /// It is stored once; whether often enough was not known in time.
     Unknown,
+    /// The key's values would have so many bytes together. Nothing was changed.
+    TooLarge(u64),
 }
 
 /// Who speaks to whom in an exchange between two replicas.
@@ -226,6 +228,25 @@ pub enum Message {
     LeftB {
         /// Echoed.
         actor: Actor,
+    },
+    /// Coordinator of a scan to the replicas of a part of the hash space: which keys have values?
+    ListA {
+        /// The asker's operation.
+        op: u64,
+        /// The hash to begin at.
+        from: u64,
+        /// About how many keys.
+        limit: u32,
+    },
+    /// Replica that serves to the coordinator of a scan: the keys, durable.
+    ListB {
+        /// Echoed.
+        op: u64,
+        /// The hash to continue at; none at the end of all.
+        next: Option<u64>,
+        /// The keys.
+        #[serde(skip)]
+        keys: Bytes,
     },
 }
 

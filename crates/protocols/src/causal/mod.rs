@@ -27,6 +27,8 @@
 //!       coordinator: fetch, discard the context, add the dot, store
 //!                   ── Replicate ─────▶ others       none if replicate_on_write is off and w = 1
 //!                   ◀── Replicated ────              only asked for if w > 1
+//! scan  coordinator ── ListA ─────────▶ replicas     none if it is one itself
+//!                   ◀── ListB(keys) ──               the first that serves
 //! sync  replica     ── SyncA(clock) ──▶ peer         every interval one peer, in shuffled rounds
 //!                   ◀── SyncB(objects, clock) ──     what the asker lacks
 //!                   ── SyncB(objects, clock) ──▶     what the peer lacks
@@ -66,7 +68,7 @@
 //!
 //! # Known limits
 //! A catalog must wait until a newcomer has joined before it gives away another position with the
-//! same keys. Scans are not served yet. Closed actors stay in clocks, and in the contexts of their
+//! same keys. Closed actors stay in clocks, and in the contexts of their
 //! positions (some 20 bytes each). The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
 //! repeated write is done once by one coordinator; a client that repeats it at another one, without
@@ -85,9 +87,11 @@ pub mod message;
 pub(crate) mod moves;
 pub(crate) mod operations;
 pub(crate) mod page;
+pub(crate) mod plain;
 pub(crate) mod recover;
 pub mod replica;
 pub(crate) mod retire;
+pub mod rules;
 pub(crate) mod scan;
 pub(crate) mod state;
 pub(crate) mod strip;
@@ -111,8 +115,11 @@ use token::Tokens;
 pub struct Settings {
     /// How many positions and replicas; never changes.
     pub shape: Shape,
-    /// The map the keyspace was born with; none on a host that joined later.
+    /// The oldest map that this host knows of; none if it has heard of none.
     pub first_map: Option<Map>,
+    /// The version of the map that the keyspace was born with: who holds a position since then has
+    /// nothing to copy.
+    pub born: u64,
     /// How many replicas answer a get that does not say.
     pub r: u8,
     /// How many replicas hold a write before it is acknowledged.
@@ -128,6 +135,8 @@ pub struct Settings {
     pub read_repair: bool,
     /// From how many siblings of a key on it is counted; nothing is refused or dropped.
     pub siblings_warn: usize,
+    /// What a get without a context answers where there are siblings.
+    pub plain: Plain,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
     /// Makes and reads the contexts that clients carry.
@@ -141,6 +150,7 @@ impl Settings {
         Settings {
             shape,
             first_map,
+            born: 1,
             r: 1,
             w: 1,
             sync_interval: Span::millis(100),
@@ -148,6 +158,7 @@ impl Settings {
             replicate_on_write: true,
             read_repair: false,
             siblings_warn: 16,
+            plain: Plain::Error,
             value_bytes_max: quorate_kernel::limits::VALUE_BYTES_DEFAULT,
             tokens,
         }
@@ -169,6 +180,17 @@ impl Settings {
             None
         }
     }
+}
+
+/// What a get that cannot show siblings does where there are some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Plain {
+    /// It says that there are, and chooses none.
+    #[default]
+    Error,
+    /// It shows one, everywhere the same: that with the highest counter. Of two writes at one
+    /// replica that is the later one; of two at different replicas it may be either.
+    Newest,
 }
 
 /// The replicas and the coordinator of one keyspace on one node.

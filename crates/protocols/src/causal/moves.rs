@@ -13,8 +13,13 @@ use crate::dots::dot::{Actor, Position};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
+use quorate_kernel::time::Span;
+
+/// How long the catalog has to decide what it was told before it is told again.
+const TOLD_AGAIN: Span = Span::secs(11);
 
 impl Causal {
     /// A catalog tells which host holds what.
@@ -60,6 +65,10 @@ impl Causal {
             return;
         }
         cx.fx.put_state(MAP, state_bytes(&map));
+        if self.durable.map.as_ref().is_some_and(|known| known.says_the_same(&map)) {
+            self.durable.map = Some(map);
+            return;
+        }
         let (held, lost): (BTreeMap<_, _>, BTreeMap<_, _>) =
             core::mem::take(&mut self.durable.replicas).into_iter().partition(|(at, replica)| {
                 let place = map.place(*at);
@@ -80,9 +89,47 @@ impl Causal {
         self.take_positions(false, cx);
     }
 
-    /// Begins a replica at every position that this host holds and has none at. Founders have
-    /// nothing to copy.
-    pub(super) fn take_positions(&mut self, are_founders: bool, cx: &mut Context<'_>) {
+    /// Takes note of what the catalog waits for: positions that this host is to settle at, and
+    /// former ones that it is to hand over.
+    pub(super) fn owe(&mut self, keyspace: &Keyspace, cx: &mut Context<'_>) {
+        let (me, places) = (cx.me.node, (0u16..).zip(&keyspace.positions));
+        let unsettled = places.filter(|(_, place)| place.node == me && !place.is_settled);
+        let unsettled = unsettled.map(|(at, place)| (Position(at), place.since));
+        let former = keyspace.former.iter().filter(|one| one.node == me);
+        let former = former
+            .filter_map(|one| u16::try_from(one.position).ok().map(|at| (Position(at), one.since)));
+        let owed: Vec<(Position, u64)> = unsettled.chain(former).collect();
+        let told = core::mem::take(&mut self.volatile.owed);
+        let since = |one| (one, told.get(&one).copied().flatten());
+        self.volatile.owed = owed.into_iter().map(since).collect();
+        self.tell_catalog(cx);
+    }
+
+    /// Tells the catalog what it waits for and what is so by now; again after a while, as it may
+    /// not have been able to decide it.
+    pub(super) fn tell_catalog(&mut self, cx: &mut Context<'_>) {
+        if self.volatile.owed.is_empty() {
+            return;
+        }
+        let Causal { durable, volatile, .. } = self;
+        for ((at, since), told_at) in &mut volatile.owed {
+            let is_it =
+                |replica: &Replica| (replica.position(), replica.actor().since) == (*at, *since);
+            let is_done = match durable.replicas.get(at).filter(|replica| is_it(replica)) {
+                Some(replica) => replica.record.is_joined,
+                None => !durable.leaving.iter().any(|one| is_it(&one.replica)),
+            };
+            if is_done && told_at.is_none_or(|told_at| cx.now >= told_at + TOLD_AGAIN) {
+                *told_at = Some(cx.now);
+                cx.fx.announce_settled(u32::from(at.0), *since);
+            }
+        }
+    }
+
+    /// Begins a replica at every position that this host holds and has none at. Who never had any
+    /// and holds it since the keyspace was born has nothing to copy, however late it hears of it:
+    /// until it speaks its peers keep the dot-key entries of all that it lacks.
+    pub(super) fn take_positions(&mut self, is_newborn: bool, cx: &mut Context<'_>) {
         let Some(map) = self.durable.map.clone() else { return };
         let mine: Vec<Position> = map.positions_of(cx.me.node).collect();
         for at in mine {
@@ -96,7 +143,7 @@ impl Causal {
             let record = Record {
                 actor,
                 reserved: 0,
-                is_joined: are_founders || !has_peers,
+                is_joined: (is_newborn && since == self.settings.born) || !has_peers,
                 finished: BTreeMap::new(),
                 witnesses: BTreeMap::new(),
                 is_leaving: false,

@@ -14,11 +14,40 @@ use quorate_kernel::time::{Span, Time};
 /// How long an answer is waited for before a message is sent again.
 pub(crate) const RETRY: Span = Span::millis(250);
 
+/// How a client is told that its write is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// With a context.
+    Context,
+    /// As a put without a context.
+    Written,
+    /// As a delete without a context, of what was there.
+    Deleted,
+}
+
+/// A client that writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker {
+    pub ticket: Ticket,
+    pub manner: Manner,
+}
+
+/// What a get is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// All siblings and a context.
+    Siblings,
+    /// One value.
+    Value,
+    /// The removal of what is seen.
+    Removal,
+}
+
 /// Who waits for a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
     /// A client of this node.
-    Client(Ticket),
+    Client(Asker),
     /// A node that forwarded it, under this number of its own.
     Peer(Incarnation, u64),
 }
@@ -30,6 +59,8 @@ pub(super) enum Work {
     Read {
         /// The client.
         ticket: Ticket,
+        /// What it wants.
+        aim: Aim,
         /// How many must answer.
         needed: usize,
         /// Who has.
@@ -51,13 +82,20 @@ pub(super) enum Work {
     /// A write that a replica elsewhere coordinates.
     Forward {
         /// The client.
-        ticket: Ticket,
+        asker: Asker,
         /// Whom it was sent to, if a replica that can be reached is known.
         target: Option<Incarnation>,
         /// Who said that it cannot.
         refused: BTreeSet<NodeId>,
         /// What was sent.
         message: Message,
+    },
+    /// A list of keys that a replica elsewhere makes; the operation's key is the hash it begins at.
+    List {
+        /// The client.
+        ticket: Ticket,
+        /// About how many keys.
+        limit: u32,
     },
 }
 

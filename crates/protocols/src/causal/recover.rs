@@ -52,8 +52,7 @@ impl Causal {
                 self.durable.replicas.insert(replica.position(), replica);
             }
         }
-        let is_first = self.durable.map.as_ref().is_some_and(|map| map.version == 1);
-        self.take_positions(is_newborn && is_first, cx);
+        self.take_positions(is_newborn, cx);
         self.know_former(&former, cx);
         // It comes back to this node when the new births are durable.
         cx.fx.send(cx.me, super::message::Message::MapA { version: 0 });

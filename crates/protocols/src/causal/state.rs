@@ -40,6 +40,9 @@ pub(super) struct Volatile {
     /// Whether what the start wrote is durable: until then a crash would bring back what was given
     /// up, so the host must not forget that the lane forgot.
     pub is_settled: bool,
+    /// What the catalog is to be told once it is so: that a position of this host is settled, or
+    /// that a former one is handed over. With each since when, and when it was told last.
+    pub owed: BTreeMap<(Position, u64), Option<Time>>,
     /// What is counted.
     pub counters: Counters,
 }

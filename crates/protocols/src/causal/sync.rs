@@ -39,6 +39,7 @@ impl Causal {
             self.begin_sync(at, &map, cx);
         }
         self.hand_over(cx);
+        self.tell_catalog(cx);
     }
 
     fn begin_sync(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {

@@ -2,14 +2,18 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
+//! | [`plain`] | operations without a context, and what the catalog says |
 //! | [`show`] | messages and writes in readable form |
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
+mod golden;
 mod maps;
 mod marks;
+mod plain;
 mod show;
 mod traps;
 mod wire;

@@ -299,15 +299,26 @@ impl Linearizable {
 
 /// Whether every other member has said, however long ago, that it holds all data of the view.
 fn all_are_complete(group: &Group, view: &View, me: NodeId) -> bool {
-    view.members().iter().filter(|node| **node != me).all(|node| {
-        let heard = group.heard.get(node).filter(|heard| heard.version == view.id.version);
-        heard.is_some_and(|heard| heard.standing == Standing::Ready)
-    })
+    let mut others = view.members().iter().filter(|node| **node != me);
+    others.all(|node| has_been_complete(group, view, *node))
 }
 
-/// Whether every other member that is not suspected holds all data of the present view.
+/// Whether a member has said, however long ago, that it holds all data of the view.
+fn has_been_complete(group: &Group, view: &View, node: NodeId) -> bool {
+    let heard = group.heard.get(&node).filter(|heard| heard.version == view.id.version);
+    heard.is_some_and(|heard| heard.standing == Standing::Ready)
+}
+
+/// Whether every other member that is not suspected holds all data of the present view, and a
+/// majority of all members does.
 fn may_change(group: &Group, view: &View, ring: &Ring, me: NodeId, now: Time) -> bool {
     if !group.record.owed.iter().all(|owed| ring.is_suspected(owed.newcomer)) {
+        return false;
+    }
+    // A newcomer waits for as many sources that hold all data; in a group of two the member that
+    // left may be the only other one, and would begin anew if it were chosen again.
+    let is_complete = |node: &&NodeId| **node == me || has_been_complete(group, view, **node);
+    if view.members().iter().filter(is_complete).count() < view.majority() {
         return false;
     }
     let mut others =

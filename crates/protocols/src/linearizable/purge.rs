@@ -99,11 +99,11 @@ impl Linearizable {
         let is_atomic = self.settings.mode == Mode::Atomic;
         let ring = self.volatile.ring.clone();
         let Some(group) = self.group_mut(view) else { return false };
-        let is_leader = match &ring {
-            Some(ring) => placement::proposer(&group.view, ring) == Some(cx.me.node),
-            None => false,
-        };
+        let proposer = ring.and_then(|ring| placement::proposer(&group.view, &ring));
+        let is_leader = proposer == Some(cx.me.node);
         if !is_leader || !group.is_whole() || !is_atomic {
+            // What was begun is taken up again.
+            group.purge.is_due |= !matches!(group.purge.stage, Stage::Idle);
             group.purge.stage = Stage::Idle;
             return false;
         }

@@ -1,7 +1,7 @@
 //! Phase 2 at the coordinator: one record, stored at a consistent quorum of one view.
 
 use super::coordinator::{Ask, Phase};
-use super::message::{Basis, Stamp, Want};
+use super::message::{Basis, Message, Stamp, Want};
 use super::read::Reading;
 use super::record::{COUNTER_MAX, Head, Record, Ts};
 use super::{Context, Linearizable};
@@ -100,7 +100,9 @@ impl Linearizable {
 
     /// A get whose write-back was refused because tombstones were removed since it read must read
     /// again: what it would impose may have been deleted, and the tombstone be gone. It has changed
-    /// nothing, so it may. Returns whether it does.
+    /// nothing, so it may. Members that are not in the refusing one's generation are led there, in
+    /// the stead of a leader that may have failed: else the next read would fare alike. Returns
+    /// whether it reads again.
     fn begin_again(&mut self, op: u64, stamp: &Stamp, cx: &mut Context<'_>) -> bool {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return false };
         let Phase::Write { basis, .. } = &operation.phase else { return false };
@@ -109,6 +111,9 @@ impl Linearizable {
             return false;
         }
         probe!("linearizable/read_again_after_purge");
+        let (view, generation) = (operation.view.id, stamp.generation);
+        // That it was decided to remove them is durable at the one that refused.
+        cx.fx.send_early(operation.view.group(), Message::FloorA { view, generation });
         let reading = Reading::new(Want::Value);
         self.enter(op, Phase::Read(reading), cx);
         self.ask_all(op, cx);

@@ -3,7 +3,8 @@
 //! Each host knows its own groups and some others, and those of others may be old. So every range
 //! of the ring is asked for, one after the other, and a quorum of its group says who its members
 //! are. A range whose group has no quorum is reported as unknown. The system group of the catalog
-//! counts as one more, as this host knows it.
+//! counts as one more, as this host knows it, and so does each position of a keyspace that has
+//! some, also one that the node had and has not handed over yet.
 
 use super::Door;
 use super::operate::{Pairs, answer, ask_within, failure, parameter, unexpected};
@@ -12,6 +13,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::keyspace::Keyspace;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,12 +34,20 @@ pub(super) async fn holds(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
     let Some(node) = parameter(&pairs, "node").and_then(parse) else {
         return failure(StatusCode::BAD_REQUEST, "say which host: node=NODE, its node id");
     };
-    let (mut held, mut unknown) = (0, Vec::new());
+    let (mut held, mut unknown, mut grouped) = (0, Vec::new(), Vec::new());
     match ask_within(&door, Question::Keyspaces, door.timeout + GRACE).await {
-        Ok(Reply::Keyspaces(known)) => held += usize::from(known.members.contains(&node)),
+        Ok(Reply::Keyspaces(known)) => {
+            held += usize::from(known.members.contains(&node));
+            for (keyspace, _) in &known.list {
+                if keyspace.positions.is_empty() {
+                    grouped.push(keyspace.name.clone());
+                }
+                held += positions(keyspace, node);
+            }
+        }
         _ => return unexpected(),
     }
-    for keyspace in door.shared.keyspaces().iter().map(|keyspace| &keyspace.name) {
+    for keyspace in &grouped {
         let Some(walk) = walk(&door, keyspace, node).await else { return unexpected() };
         held += walk.held;
         unknown.extend(walk.unknown.map(|(from, why)| {
@@ -45,6 +55,12 @@ pub(super) async fn holds(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
         }));
     }
     answer(StatusCode::OK, &json!({ "groups": held, "unknown": Value::from(unknown) }))
+}
+
+/// How many positions a node has, or has not handed over.
+fn positions(keyspace: &Keyspace, node: NodeId) -> usize {
+    let has = keyspace.positions.iter().filter(|place| place.node == node).count();
+    has + keyspace.former.iter().filter(|one| one.node == node).count()
 }
 
 /// Goes once along the ring; none if the core thread answers another question.

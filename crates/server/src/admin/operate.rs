@@ -77,7 +77,7 @@ pub(super) async fn ask_within(
 
 fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
-        Refusal::Membership { .. } => StatusCode::CONFLICT,
+        Refusal::Membership { .. } | Refusal::Siblings { .. } => StatusCode::CONFLICT,
         Refusal::Catalog(why) => status_of_catalog(why),
         Refusal::NotOpen => StatusCode::NOT_FOUND,
         Refusal::TooLarge { .. } | Refusal::Context(_) => StatusCode::BAD_REQUEST,

@@ -25,8 +25,10 @@ pub struct Args {
     /// How durable data is before it is acknowledged: sync, periodic=50ms or memory
     #[arg(long, default_value = "sync", value_name = "LEVEL")]
     durability: Durability,
-    /// A keyspace, once for each: NAME=ENGINE[,replicas=1|3|5|7][,durability=LEVEL][,value=SIZE]
-    /// [,order=hash|key][,mode=atomic|eventual]; if none is given, default=linearizable
+    /// A keyspace, once for each:
+    /// NAME=ENGINE[,replicas=1|3|5|7][,durability=LEVEL][,value=SIZE][,order=hash|key]
+    /// [,mode=atomic|eventual], or NAME=causal with any of its settings; if none is given,
+    /// default=linearizable
     #[arg(long = "keyspace", value_name = "SPEC")]
     keyspaces: Vec<KeyspaceSpec>,
     /// The failure zone of a host, once for each in the order of the hosts, or not at all; the

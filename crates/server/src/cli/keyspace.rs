@@ -31,6 +31,9 @@ enum Command {
     /// Change settings of a keyspace
     #[command(after_help = "Example: quorate keyspace alter sessions replicas=3")]
     Alter(AlterArgs),
+    /// Have another host hold a position of a keyspace that has positions
+    #[command(after_help = "Example: quorate keyspace replace carts 7 10.0.0.4:7411")]
+    Replace(ReplaceArgs),
     /// Drop a keyspace and delete its data on all hosts
     #[command(after_help = "Example: quorate keyspace drop sessions --yes")]
     Drop(DropArgs),
@@ -90,6 +93,18 @@ struct AlterArgs {
 }
 
 #[derive(Debug, clap::Args)]
+struct ReplaceArgs {
+    /// The keyspace's name
+    name: String,
+    /// The position's number
+    position: u32,
+    /// The host that shall hold it: its node id, address or number
+    host: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, clap::Args)]
 struct DropArgs {
     /// Its name
     name: String,
@@ -122,6 +137,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Alter(args) => {
             order(&args.target, "alter", &args.name, args.settings.iter())?;
             writeln!(stdout(), "keyspace {} is altered", args.name)?;
+        }
+        Command::Replace(args) => {
+            let pairs = [
+                (String::from("position"), args.position.to_string()),
+                (String::from("node"), args.host.clone()),
+            ];
+            order(&args.target, "replace", &args.name, pairs.iter())?;
+            writeln!(
+                stdout(),
+                "position {} of {} goes to {}; `quorate keyspace show {}` tells when it is there",
+                args.position,
+                args.name,
+                args.host,
+                args.name
+            )?;
         }
         Command::Drop(args) => {
             if !args.yes {

@@ -52,7 +52,7 @@ fn make(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
         hosts,
         zones: Vec::new(),
         tokens: args.tokens.unwrap_or(1),
-        keyspaces: vec![KeyspaceSpec::standard()],
+        keyspaces: KeyspaceSpec::of_each_engine(args.hosts.unwrap_or(HOSTS)),
         durability: args.durability.unwrap_or_default(),
     };
     let identity = provision::write(&plan, &data)?;

@@ -14,6 +14,7 @@ use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::catalog::{Catalog, Keyspace};
+use quorate_node::factory::catalog::positions;
 use quorate_node::node::Node;
 use quorate_node::pump::Input;
 use slab::Slab;
@@ -227,7 +228,10 @@ impl Desk {
             }
             Question::Drain { host, undo } => {
                 let node = self.node_of(&host)?;
-                Ok((LaneId::OVERLAY, Control::Drain { node, undo }))
+                match stuck(&sight.table.records, &self.ring, node) {
+                    Some(why) if !undo => Err(Reply::Refused(Refusal::Membership { why })),
+                    _ => Ok((LaneId::OVERLAY, Control::Drain { node, undo })),
+                }
             }
             Question::Remove { host } => {
                 Ok((LaneId::OVERLAY, Control::Remove { node: self.node_of(&host)? }))
@@ -313,6 +317,18 @@ impl Desk {
             Reply::Unknown(format!("no host {host}; the ring has {}", known.join(", ")))
         })
     }
+}
+
+/// What of a node nobody could take if it left.
+fn stuck(records: &Keyspaces, ring: &Ring, node: NodeId) -> Option<String> {
+    records.list.iter().find_map(|(keyspace, _)| {
+        let position = positions::stuck(keyspace, ring, node)?;
+        let name = &keyspace.name;
+        Some(format!(
+            "every other host has keys of position {position} of keyspace `{name}` already; add a \
+             host first"
+        ))
+    })
 }
 
 /// What is lost when all hosts end at one time, if anything is.

@@ -13,6 +13,7 @@ use quorate_node::factory::overlay::weights::Balance;
 use quorate_node::factory::{ENGINES, Pace, catalog, overlay};
 use quorate_node::lanes::{LaneSpec, always, lane};
 use quorate_node::node::Opener;
+use quorate_protocols::causal::token::Tokens;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub(super) fn opener(options: &Options) -> Opener {
         pace.linearizable.is_weighing = true;
         pace.linearizable.weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
     }
+    let identity = directory.identity();
+    let tokens = Tokens::new(&identity.secret.0, identity.cluster);
     Box::new(move |record: &Record, since: Start| {
         let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
         let remembers = match keyspace.durability {
@@ -63,7 +66,7 @@ pub(super) fn opener(options: &Options) -> Opener {
         };
         let is_intact = remembers || since == start;
         let recovery = if is_intact { Recovery::Intact } else { Recovery::Forgot };
-        Some(lane(&keyspace, pace, recovery))
+        Some(lane(&keyspace, pace, &tokens, recovery))
     })
 }
 

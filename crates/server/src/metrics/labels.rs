@@ -114,6 +114,7 @@ impl Ending {
                 Refusal::Unsupported
                 | Refusal::TooLarge { .. }
                 | Refusal::Context(_)
+                | Refusal::Siblings { .. }
                 | Refusal::Membership { .. }
                 | Refusal::Catalog(_) => Ending::Refused,
                 Refusal::Overloaded | Refusal::Stopping | Refusal::NotOpen => Ending::Unavailable,

@@ -3,7 +3,7 @@
 use super::problem::{self, Problem};
 use quorate_api::v1::{ScanOrder, ScanPromise};
 use quorate_node::catalog::{Engine, Order};
-use quorate_node::factory::linearizable;
+use quorate_node::factory::{causal, linearizable};
 use std::sync::Arc;
 
 pub use crate::host::Served as Keyspace;
@@ -39,6 +39,9 @@ impl Keyspaces {
 impl Keyspace {
     /// Where a key stands on the ring.
     pub fn position(&self, key: &[u8]) -> u64 {
+        if self.entry.engine == Engine::Causal {
+            return causal::keys::hash_of_key(key);
+        }
         let order = match self.entry.order {
             Order::Hash => linearizable::Order::Hash,
             Order::Key => linearizable::Order::Key,
@@ -62,12 +65,20 @@ impl Keyspace {
                  meanwhile may be or not; each page is as a majority of replicas held it while it \
                  was read, the listing as a whole is no snapshot, and each value is read by itself"
             }
+            Engine::Causal => {
+                "each part of the listing is what one replica has: a key whose last write has \
+                 reached that replica is listed as it was left there, a write that is still on \
+                 its way may be missing; the listing as a whole is no snapshot, and each key's \
+                 values are read by themselves"
+            }
         };
+        // What one replica has not heard of yet is not listed, however long ago it was written.
+        let is_complete = self.entry.engine == Engine::Linearizable;
         ScanPromise {
             engine: self.entry.engine.to_string(),
             order: self.order().into(),
             is_snapshot: false,
-            is_complete: true,
+            is_complete,
             may_repeat: false,
             text: text.to_owned(),
         }
@@ -83,7 +94,7 @@ pub(super) mod tests {
     use quorate_kernel::storage::Durability;
     use quorate_node::catalog::{Keyspace as Entry, Mode};
 
-    /// Two keyspaces: `default` by hash, `events` in order.
+    /// Three keyspaces: `default` by hash, `events` in order, `carts` with siblings.
     pub(crate) fn sample() -> Keyspaces {
         let keyspace = |name: &str, lane, order| {
             let members = [NodeId(1)];
@@ -94,7 +105,12 @@ pub(super) mod tests {
             let cells = KeyspaceCells::new(name, "linearizable", durability, 1);
             Arc::new(Keyspace { entry, cells: Arc::new(cells) })
         };
-        let all = [keyspace("default", 4, Order::Hash), keyspace("events", 5, Order::Key)];
+        let (engine, durability) = (Engine::Causal, Durability::Sync);
+        let entry = Entry::joined("carts", LaneId(6), engine, durability, 3);
+        let entry = entry.expect("it keeps the rules");
+        let cells = Arc::new(KeyspaceCells::new("carts", "causal", durability, 3));
+        let carts = Arc::new(Keyspace { entry, cells });
+        let all = [keyspace("default", 4, Order::Hash), keyspace("events", 5, Order::Key), carts];
         Keyspaces(Some(Arc::new(all)))
     }
 
@@ -104,7 +120,7 @@ pub(super) mod tests {
         assert_eq!(all.find("events").expect("it is there").entry.lane, LaneId(5));
         let unknown = all.find("event").expect_err("there is none");
         assert_eq!(unknown.kind(), Kind::NoKeyspace);
-        assert_eq!(unknown.right, "there are: default, events");
+        assert_eq!(unknown.right, "there are: default, events, carts");
         assert_eq!(all.find("").expect_err("no name").kind(), Kind::Invalid);
         let unlearnt = Keyspaces(None).find("events").expect_err("nothing is known");
         assert_eq!((unlearnt.kind(), unlearnt.may_have_applied), (Kind::NoQuorum, false));

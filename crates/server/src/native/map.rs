@@ -1,16 +1,16 @@
 //! The one place where the API's words meet those of the kernel.
 //!
-//! An engine that knows more than plain values (siblings, contexts, request ids kept with a
-//! version) is added here: what it takes in the functions that build operations, what it answers
-//! in those that read outcomes.
+//! What each engine takes is in the functions that build operations, what it answers in those that
+//! read outcomes: plain values, or siblings and contexts, with request ids kept in versions.
 
 use super::keyspaces::Keyspace;
 use super::problem::{self, Problem};
 use crate::host::{Named, Told};
 use bytes::Bytes;
 use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
+use quorate_kernel::causal::{Ask, Told as Answered, WriteId};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_node::catalog::Engine;
 use std::time::Duration;
@@ -26,7 +26,13 @@ const SPLIT: &str =
 pub fn get(keyspace: &Keyspace, key: Bytes, replicas: u32) -> Result<Operation, Problem> {
     check_key(&key)?;
     check_replicas(keyspace, replicas)?;
-    Ok(Operation::Get { key })
+    Ok(match keyspace.entry.engine {
+        Engine::Linearizable => Operation::Get { key },
+        Engine::Causal => {
+            let replies = u8::try_from(replicas).ok().filter(|replies| *replies > 0);
+            Operation::Causal(Ask::Get { key, replies })
+        }
+    })
 }
 
 /// A write of a key.
@@ -34,22 +40,34 @@ pub fn put(
     keyspace: &Keyspace,
     key: Bytes,
     value: Bytes,
-    context: &Bytes,
+    context: Bytes,
+    options: &WriteOptions,
 ) -> Result<Operation, Problem> {
     check_key(&key)?;
-    check_context(keyspace, context)?;
+    check_context(keyspace, &context)?;
     let limit = keyspace.entry.value_bytes_max;
     if value.len() > limit {
         return Err(problem::too_large("value", value.len(), limit, SPLIT));
     }
-    Ok(Operation::Put { key, value })
+    Ok(match keyspace.entry.engine {
+        Engine::Linearizable => Operation::Put { key, value },
+        Engine::Causal => {
+            // The id stays with the version: one that is written twice is one all the same.
+            let id = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]).ok();
+            let id = id.map(|id| WriteId(u128::from_be_bytes(id)));
+            Operation::Causal(Ask::Put { key, value, context, id })
+        }
+    })
 }
 
-/// A delete of a key.
-pub fn delete(keyspace: &Keyspace, key: Bytes, context: &Bytes) -> Result<Operation, Problem> {
+/// A delete of a key: without a context of what the coordinator has of it.
+pub fn delete(keyspace: &Keyspace, key: Bytes, context: Bytes) -> Result<Operation, Problem> {
     check_key(&key)?;
-    check_context(keyspace, context)?;
-    Ok(Operation::Delete { key })
+    check_context(keyspace, &context)?;
+    Ok(match keyspace.entry.engine {
+        Engine::Causal if !context.is_empty() => Operation::Causal(Ask::Delete { key, context }),
+        Engine::Linearizable | Engine::Causal => Operation::Delete { key },
+    })
 }
 
 fn check_key(key: &Bytes) -> Result<(), Problem> {
@@ -68,7 +86,12 @@ fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem> {
                         number of replicas";
             Err(problem::unsupported(what, "leave replicas at 0"))
         }
-        Engine::Linearizable => Ok(()),
+        Engine::Causal if replicas > u32::from(keyspace.entry.replicas) => {
+            let what = format!("a read of {replicas} replicas");
+            let right = format!("each key has {}; ask for no more", keyspace.entry.replicas);
+            Err(problem::invalid("replicas", what, right))
+        }
+        Engine::Linearizable | Engine::Causal => Ok(()),
     }
 }
 
@@ -79,7 +102,11 @@ fn check_context(keyspace: &Keyspace, context: &Bytes) -> Result<(), Problem> {
                 "a linearizable keyspace has no contexts: a write replaces whatever is there";
             Err(problem::unsupported(what, "leave the context out, or use a causal keyspace"))
         }
-        Engine::Linearizable => Ok(()),
+        Engine::Causal if context.len() > CONTEXT_BYTES_MAX => {
+            let right = "give the context of an earlier answer as it was";
+            Err(problem::too_large("context", context.len(), CONTEXT_BYTES_MAX, right))
+        }
+        Engine::Linearizable | Engine::Causal => Ok(()),
     }
 }
 
@@ -111,23 +138,31 @@ pub fn named(options: &WriteOptions, operation: &Operation) -> Result<Option<Nam
             Some((incarnation(first), Duration::from_millis(repeat.age_ms)))
         }
     };
+    // Elsewhere or later it may be done again: the id stays with the version, or what it removes is
+    // gone already.
+    let repeat = repeat.filter(|_| !matches!(operation, Operation::Causal(_)));
     Ok(Some(Named { id, digest: digest(operation), repeat }))
 }
 
 /// A hash of what a write asks.
 fn digest(operation: &Operation) -> u64 {
-    let (tag, key, value) = match operation {
-        Operation::Put { key, value } => (1_u8, key, value.clone()),
-        Operation::Delete { key } => (2, key, Bytes::new()),
-        Operation::Get { key } => (3, key, Bytes::new()),
-        // No door asks a causal keyspace by its own words yet.
-        Operation::Scan { .. } | Operation::Causal(_) => return 0,
+    let none = Bytes::new();
+    let (tag, key, value, context) = match operation {
+        Operation::Put { key, value } => (1_u8, key, value, &none),
+        Operation::Delete { key } => (2, key, &none, &none),
+        Operation::Get { key } => (3, key, &none, &none),
+        Operation::Causal(Ask::Put { key, value, context, .. }) => (4, key, value, context),
+        Operation::Causal(Ask::Delete { key, context }) => (5, key, &none, context),
+        Operation::Causal(Ask::Get { key, .. }) => (6, key, &none, &none),
+        Operation::Scan { .. } => return 0,
     };
     let mut hasher = Xxh3Default::new();
     hasher.update(&[tag]);
     hasher.update(&(key.len() as u64).to_le_bytes());
     hasher.update(key);
-    hasher.update(&value);
+    hasher.update(&(context.len() as u64).to_le_bytes());
+    hasher.update(context);
+    hasher.update(value);
     hasher.digest()
 }
 
@@ -156,6 +191,9 @@ pub fn reading(outcome: Outcome) -> Result<Reading, Problem> {
     match outcome {
         Outcome::Value(Some(value)) => Ok(Reading { state: Some(State::Value(value)) }),
         Outcome::Value(None) => Ok(Reading { state: Some(State::Absent(Absent {})) }),
+        Outcome::Causal(Answered::Siblings { values, context }) => {
+            Ok(Reading { state: Some(State::Siblings(v1::Siblings { values, context })) })
+        }
         _ => Err(problem::mismatch()),
     }
 }
@@ -164,14 +202,17 @@ pub fn reading(outcome: Outcome) -> Result<Reading, Problem> {
 pub fn written(outcome: &Outcome) -> Result<Bytes, Problem> {
     match outcome {
         Outcome::Written => Ok(Bytes::new()),
+        Outcome::Causal(Answered::Stored { context }) => Ok(context.clone()),
         _ => Err(problem::mismatch()),
     }
 }
 
-/// A delete has taken effect; whether there was a value, and the context that covers it.
+/// A delete has taken effect; whether there was a value, which is not said of what a context
+/// covered, and the context that covers it.
 pub fn deleted(outcome: &Outcome) -> Result<(bool, Bytes), Problem> {
     match outcome {
         Outcome::Deleted { existed } => Ok((*existed, Bytes::new())),
+        Outcome::Causal(Answered::Stored { context }) => Ok((false, context.clone())),
         _ => Err(problem::mismatch()),
     }
 }
@@ -207,21 +248,55 @@ mod tests {
     fn keys_values_contexts_and_replicas_are_checked() {
         let all = sample();
         let keyspace = all.find("default").expect("it is there");
-        let none = Bytes::new();
+        let (none, usual) = (Bytes::new(), WriteOptions::default());
         assert!(get(keyspace, bytes(KEY_BYTES_MAX), 0).is_ok());
-        assert!(put(keyspace, none.clone(), none.clone(), &none).is_ok(), "both may be empty");
+        assert!(
+            put(keyspace, none.clone(), none.clone(), none, &usual).is_ok(),
+            "both may be empty"
+        );
         let limit = keyspace.entry.value_bytes_max;
         let table = [
             (get(keyspace, bytes(KEY_BYTES_MAX + 1), 0), Kind::TooLarge, "key"),
             (get(keyspace, bytes(1), 2), Kind::Unsupported, ""),
-            (put(keyspace, bytes(1), bytes(limit + 1), &none), Kind::TooLarge, "value"),
-            (put(keyspace, bytes(1), bytes(1), &bytes(1)), Kind::Unsupported, ""),
-            (delete(keyspace, bytes(1), &bytes(1)), Kind::Unsupported, ""),
+            (put(keyspace, bytes(1), bytes(limit + 1), bytes(0), &usual), Kind::TooLarge, "value"),
+            (put(keyspace, bytes(1), bytes(1), bytes(1), &usual), Kind::Unsupported, ""),
+            (delete(keyspace, bytes(1), bytes(1)), Kind::Unsupported, ""),
         ];
         for (result, kind, field) in table {
             let problem = result.expect_err("it breaks a rule");
             assert_eq!((problem.kind(), problem.field.as_str()), (kind, field), "{problem:?}");
         }
+    }
+
+    #[test]
+    fn a_causal_keyspace_is_asked_with_contexts_and_answers_with_siblings() {
+        let all = sample();
+        let keyspace = all.find("carts").expect("it is there");
+        let read = get(keyspace, bytes(1), 2).expect("two of three");
+        assert_eq!(read, Operation::Causal(Ask::Get { key: bytes(1), replies: Some(2) }));
+        assert_eq!(get(keyspace, bytes(1), 4).expect_err("four of three").field, "replicas");
+        let options = WriteOptions { request_id: bytes(16), ..WriteOptions::default() };
+        let write = put(keyspace, bytes(1), bytes(2), bytes(3), &options).expect("all is right");
+        let id = Some(WriteId(u128::from_be_bytes([b'x'; 16])));
+        let (key, value, context) = (bytes(1), bytes(2), bytes(3));
+        assert_eq!(write, Operation::Causal(Ask::Put { key, value, context, id }));
+        let first = Coordinator { node: 7, start: 2 };
+        let repeat = Some(Repeat { coordinator: Some(first), age_ms: 9 });
+        let named = named(&WriteOptions { repeat, ..options }, &write).expect("it has an id");
+        assert_eq!(named.map(|named| named.repeat), Some(None), "anybody may be asked again");
+        let long = put(keyspace, bytes(1), bytes(1), bytes(1 << 20), &WriteOptions::default());
+        assert_eq!(long.expect_err("too long").field, "context");
+        let blind = delete(keyspace, bytes(1), bytes(0)).expect("it needs no context");
+        assert_eq!(blind, Operation::Delete { key: bytes(1) });
+        let seen = delete(keyspace, bytes(1), bytes(3)).expect("all is right");
+        let (key, context) = (bytes(1), bytes(3));
+        assert_eq!(seen, Operation::Causal(Ask::Delete { key, context }));
+        let told = Answered::Siblings { values: vec![bytes(1), bytes(2)], context: bytes(3) };
+        let told = reading(Outcome::Causal(told)).expect("siblings");
+        assert_eq!(size(&told), 3);
+        let stored = Outcome::Causal(Answered::Stored { context: bytes(4) });
+        assert_eq!(written(&stored).expect("it was"), bytes(4));
+        assert_eq!(deleted(&stored).expect("it was"), (false, bytes(4)));
     }
 
     #[test]
@@ -254,11 +329,20 @@ mod tests {
             key: Bytes::from_static(key.as_bytes()),
             value: Bytes::from_static(value.as_bytes()),
         };
+        let aware = |key: &'static str, value: &'static str, context: &'static str| {
+            let of = |text: &'static str| Bytes::from_static(text.as_bytes());
+            let (key, value, context) = (of(key), of(value), of(context));
+            Operation::Causal(Ask::Put { key, value, context, id: None })
+        };
         let all = [
             put("a", "bc"),
             put("ab", "c"),
             put("a", "b"),
             Operation::Delete { key: Bytes::from_static(b"a") },
+            aware("a", "", "b"),
+            aware("a", "b", ""),
+            aware("ab", "", ""),
+            Operation::Causal(Ask::Delete { key: bytes(1), context: bytes(1) }),
         ];
         let mut digests: Vec<u64> = all.iter().map(digest).collect();
         assert_eq!(digest(&all[0]), digests[0]);

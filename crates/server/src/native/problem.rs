@@ -139,8 +139,11 @@ pub fn refused(refusal: &Refusal) -> Problem {
             Box::new(Error { field, ..*problem(Kind::NoKeyspace, what, right) })
         }
         Refusal::Context(_) => {
-            invalid("context", what, "give the context of an earlier answer for this very key")
+            let right = "give the context of an earlier answer for this very key, as it was";
+            let field = String::from("context");
+            Box::new(Error { field, ..*problem(Kind::BadContext, what, right) })
         }
+        Refusal::Siblings { .. } => unsupported(what, "read the key with its context"),
         // Orders of operators do not come this way.
         Refusal::Membership { .. } | Refusal::Catalog(_) => problem(Kind::Internal, what, REPORT),
     }
@@ -155,6 +158,7 @@ pub fn word(kind: Kind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::causal::ContextError;
     use quorate_kernel::keyspace::CatalogRefusal;
 
     #[test]
@@ -168,6 +172,8 @@ mod tests {
             (Refusal::Stopping, Kind::Stopping),
             (Refusal::TooLarge { what: "value", length: 9, limit: 8 }, Kind::TooLarge),
             (Refusal::Unsupported, Kind::Unsupported),
+            (Refusal::Context(ContextError::Forged), Kind::BadContext),
+            (Refusal::Siblings { count: 2 }, Kind::Unsupported),
             (Refusal::NotOpen, Kind::NoKeyspace),
             (Refusal::CatalogUnknown, Kind::OutcomeUnknown),
             (Refusal::Catalog(CatalogRefusal::NotLearnt), Kind::Internal),

@@ -216,8 +216,8 @@ impl Listing {
         asking: &Asking,
         entries: &mut Vec<v1::Entry>,
     ) -> Result<(), Problem> {
-        let get = |key: &Bytes| Operation::Get { key: key.clone() };
-        let operations: Vec<Operation> = keys.iter().map(get).collect();
+        let get = |key: &Bytes| map::get(&self.keyspace, key.clone(), 0);
+        let operations = keys.iter().map(get).collect::<Result<Vec<Operation>, _>>()?;
         let keyspace = &self.keyspace;
         let readings =
             self.native.read_all(keyspace, operations, deadline, usize::MAX, asking).await?;

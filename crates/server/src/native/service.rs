@@ -162,8 +162,9 @@ impl Native {
         asking: &Asking,
     ) -> Result<v1::PutResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
-        let operation = map::put(&keyspace, request.key, request.value, &request.context)?;
         let options = request.options.unwrap_or_default();
+        let v1::PutRequest { key, value, context, .. } = request;
+        let operation = map::put(&keyspace, key, value, context, &options)?;
         let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
         let context = map::written(&outcome)?;
         Ok(v1::PutResponse { coordinator: Some(self.me), is_repeated, context })
@@ -179,7 +180,7 @@ impl Native {
         asking: &Asking,
     ) -> Result<v1::DeleteResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
-        let operation = map::delete(&keyspace, request.key, &request.context)?;
+        let operation = map::delete(&keyspace, request.key, request.context)?;
         let options = request.options.unwrap_or_default();
         let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
         let (existed, context) = map::deleted(&outcome)?;

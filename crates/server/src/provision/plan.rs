@@ -137,6 +137,26 @@ mod tests {
     }
 
     #[test]
+    fn a_keyspace_with_positions_is_born_with_all_its_settings_on_hosts_enough() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let mut plan = plan(3);
+        plan.keyspaces = KeyspaceSpec::of_each_engine(3);
+        let identity = write(&plan, &place.path().join("three")).expect("an empty place");
+        let record = &identity.keyspaces[1];
+        assert_eq!((record.name.as_str(), record.engine.as_str()), ("causal", "causal"));
+        let setting = |name: &str| record.settings[name].clone();
+        assert_eq!((setting("positions"), setting("replicas")), ("66".into(), "3".into()));
+        let catalog = founding::catalog(&identity).expect("it was checked when written");
+        assert_eq!(founding::record(&catalog.keyspaces[1]), *record);
+        plan.hosts.truncate(2);
+        let few = write(&plan, &place.path().join("two"));
+        assert!(few.is_err_and(|error| error.to_string().contains("3 hosts that take part")));
+        plan.hosts.truncate(1);
+        plan.keyspaces = KeyspaceSpec::of_each_engine(1);
+        write(&plan, &place.path().join("one")).expect("one replica");
+    }
+
+    #[test]
     fn directories_agree_on_the_cluster_and_differ_in_who_they_are() {
         let output = tempfile::tempdir().expect("a temporary directory");
         let plan = plan(3);

@@ -1,8 +1,9 @@
 //! The ring and the keyspaces of a data directory, as the cluster was born or joined.
 
 use quorate_kernel::ids::{Incarnation, Start};
+use quorate_kernel::keyspace::Keyspace as Record;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
-use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
+use quorate_node::catalog::{Catalog, CatalogError, Engine, Keyspace};
 use quorate_store::{HostRecord, Identity, KeyspaceRecord};
 use std::collections::BTreeMap;
 
@@ -42,6 +43,11 @@ pub fn catalog(identity: &Identity) -> Result<Catalog, CatalogError> {
 /// A keyspace of a record: born on this ring, or joined.
 fn keyspace(record: &KeyspaceRecord, ring: Option<&Ring>) -> Result<Keyspace, CatalogError> {
     let (name, lane, engine) = (&record.name, record.lane, record.engine.parse()?);
+    if engine != Engine::Linearizable {
+        // The catalog will have it so, but for its positions: they follow from the ring.
+        let record = Record::new(name, lane, &record.engine, record.settings.clone(), 1);
+        return Keyspace::of(&record, ring);
+    }
     let (durability, replicas) = (record.durability, record.replicas);
     let keyspace = match ring {
         Some(ring) => Keyspace::founded(name, lane, engine, durability, replicas, ring)?,
@@ -78,6 +84,9 @@ pub fn record(keyspace: &Keyspace) -> KeyspaceRecord {
 }
 
 fn settings_of(keyspace: &Keyspace) -> BTreeMap<String, String> {
+    if let Some(placed) = &keyspace.placed {
+        return placed.settings.clone();
+    }
     let setting = |name: &str| (name.to_owned(), String::from("true"));
     keyspace.static_views.then(|| setting(STATIC_VIEWS)).into_iter().collect()
 }

@@ -24,6 +24,17 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// What an HTTP door answers to a request.
+pub fn get(http: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(http).expect("the http door is open");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: quorate\r\nConnection: close\r\n\r\n")
+        .expect("the host reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the answer is text");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
+    body.to_owned()
+}
+
 /// A cluster of three hosts; host `i` is killed and its data removed when a test ends.
 pub struct Cluster {
     place: tempfile::TempDir,
@@ -222,25 +233,14 @@ impl Cluster {
         kib.expect("a number") / 1024
     }
 
-    /// What a host answers to a request over HTTP.
-    fn get(&self, host: usize, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.http(host)).expect("the http door is open");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: quorate\r\nConnection: close\r\n\r\n")
-            .expect("the host reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("the answer is text");
-        let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
-        body.to_owned()
-    }
-
     pub fn status(&self, host: usize) -> Value {
-        let body = self.get(host, "/status");
+        let body = get(&self.http(host), "/status");
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}"))
     }
 
     /// The value of a metric, named with its labels.
     pub fn metric(&self, host: usize, name: &str) -> u64 {
-        let body = self.get(host, "/metrics");
+        let body = get(&self.http(host), "/metrics");
         let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{name} in {body}"))
     }

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(future)
 }
 
-fn client(hosts: &[String]) -> Client {
+pub fn client(hosts: &[String]) -> Client {
     // Long enough for a busy machine; nothing here waits for it to pass.
-    let settings = Settings { timeout: Duration::from_secs(60) };
+    let settings = Settings { timeout: Duration::from_secs(60), ..Settings::default() };
     Client::with(hosts, settings).expect("addresses")
 }
 
@@ -56,16 +56,16 @@ fn calls_go_on_at_another_host_when_one_dies() {
 }
 
 /// Between a client and a host: passes bytes on, until it is told to lose an answer.
-struct Proxy {
-    address: String,
+pub struct Proxy {
+    pub address: String,
     /// The next bytes that the host sends are not passed on, but the connection is cut.
-    loses: Arc<AtomicBool>,
+    pub loses: Arc<AtomicBool>,
     /// New connections wait.
     holds: Arc<AtomicBool>,
 }
 
 impl Proxy {
-    fn before(host: String) -> Proxy {
+    pub fn before(host: String) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound").to_string();
         let [loses, holds] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
@@ -101,10 +101,10 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_lost: impl Fn() -> bool) {
     }
 }
 
-fn puts(cluster: &Cluster) -> u64 {
+fn puts(cluster: &Cluster, host: usize) -> u64 {
     let name = "quorate_requests_total{keyspace=\"default\",engine=\"linearizable\",op=\"put\",\
                 outcome=\"ok\"}";
-    cluster.metric(1, name)
+    cluster.metric(host, name)
 }
 
 #[test]
@@ -115,14 +115,32 @@ fn a_write_whose_answer_is_lost_is_done_once() {
         let keyspace = client(std::slice::from_ref(&proxy.address)).keyspace("default");
         keyspace.put("k", "first").await.expect("it is written");
         for round in 1..=5 {
-            let before = puts(&cluster);
+            let before = puts(&cluster, 1);
             proxy.loses.store(true, Ordering::Release);
             let value = format!("round {round}");
             assert_eq!(keyspace.put("k", value.clone()).await, Ok(()));
             assert!(!proxy.loses.load(Ordering::Acquire), "an answer was lost");
-            assert_eq!(puts(&cluster) - before, 1, "it was done once");
+            assert_eq!(puts(&cluster, 1) - before, 1, "it was done once");
             assert_eq!(keyspace.get("k").await, Ok(Some(Bytes::from(value))));
         }
+    });
+}
+
+#[test]
+fn a_register_that_is_taken_for_a_causal_key_is_written_once() {
+    let cluster = Cluster::start(25_600, "memory");
+    let proxy = Proxy::before(cluster.grpc(1));
+    let hosts = [proxy.address.clone(), cluster.grpc(2)];
+    let all = || (1..=2).map(|host| puts(&cluster, host)).sum::<u64>();
+    block_on(async {
+        let keyspace = client(&hosts).causal("default");
+        keyspace.put("k", "first", "").await.expect("it is written");
+        let before = all();
+        proxy.loses.store(true, Ordering::Release);
+        // The second host is asked too, and does nothing; the first one tells what it did.
+        assert_eq!(keyspace.put("k", "second", "").await, Ok(Bytes::new()));
+        assert!(!proxy.loses.load(Ordering::Acquire), "an answer was lost");
+        assert_eq!(all() - before, 1);
     });
 }
 

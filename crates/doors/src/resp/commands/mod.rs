@@ -1,6 +1,7 @@
 //! The commands, one file per group: each turns its arguments into a plan and changes nothing but
 //! what the connection remembers.
 
+mod causal;
 mod connection;
 mod hello;
 mod info;
@@ -19,8 +20,9 @@ use super::frame::Command;
 use super::reply::Answer;
 use super::session::Clock;
 use super::shared::{Keyspace, Shared};
+use super::single::Single;
 use super::state::Client;
-use super::work::{Many, Pages, Single};
+use super::work::{Many, Pages};
 use alloc::string::ToString;
 use bytes::Bytes;
 use quorate_kernel::limits::KEY_BYTES_MAX;

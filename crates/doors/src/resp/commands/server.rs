@@ -6,7 +6,7 @@ use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::glob;
 use crate::resp::reply::Answer;
-use crate::resp::work::Single;
+use crate::resp::single::Single;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use quorate_kernel::operation::Operation;

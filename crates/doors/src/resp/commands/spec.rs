@@ -1,6 +1,8 @@
 //! What is known of each command: arity, flags, keys, help, and the function that plans it.
 
-use super::{Cx, Handled, connection, introspection, keys, refused, server, strings, types};
+use super::{
+    Cx, Handled, causal, connection, introspection, keys, refused, server, strings, types,
+};
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::frame::Command;
 use crate::resp::reply::Encoder;
@@ -169,6 +171,7 @@ impl Table {
     pub(crate) fn specs() -> impl Iterator<Item = &'static Spec> {
         [
             strings::SPECS,
+            causal::SPECS,
             keys::SPECS,
             connection::SPECS,
             server::SPECS,

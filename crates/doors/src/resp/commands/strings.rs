@@ -4,7 +4,8 @@ use super::spec::{ALL_KEYS, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, check_value, integer, is, key, number};
 use crate::resp::error::{CommandError, Lack};
 use crate::resp::frame::Command;
-use crate::resp::work::{Each, Many, Single};
+use crate::resp::single::Single;
+use crate::resp::work::{Each, Many};
 use quorate_kernel::operation::Operation;
 
 const fn spec(

@@ -199,3 +199,51 @@ fn positions_of_a_host_that_leaves_are_replaced_one_by_one_as_they_settle() {
         assert_eq!(three.len(), 3, "distinct hosts from {start} on");
     }
 }
+
+#[test]
+fn who_held_a_position_is_waited_for_until_it_has_handed_over_or_is_gone_for_good() {
+    let mut world = World::founded(8, 5);
+    world.run(SOON);
+    world.order(0, create("p", "places"), SOON);
+    world.run(SOON);
+    let before = keyspace(&world, 0, 1);
+    let held = |node: NodeId| {
+        let places = (0..).zip(&before.positions).filter(move |(_, place)| place.node == node);
+        places.map(|(at, _)| at).collect::<Vec<u32>>()
+    };
+    let (first, to) = (held(node(1))[0], node(4));
+    let replace = |position, to| {
+        let name = "p".to_string();
+        KeyspaceOrder::Replace { name, position, to }
+    };
+    let order = world.order(0, replace(first, to), SOON);
+    world.run(SOON);
+    let now = keyspace(&world, 0, 1);
+    assert_eq!(world.answers[&order], Outcome::Noted, "{before:?}");
+    let tenure = now.former[0];
+    assert_eq!((tenure.position, tenure.node, now.former.len()), (first, node(1), 1));
+    assert!(!now.positions[first as usize].is_settled);
+    world.settled(1, now.lane, first, tenure.since);
+    world.run(SOON);
+    let now = keyspace(&world, 0, 1);
+    assert!(now.former.is_empty(), "it has handed over");
+    assert!(!now.positions[first as usize].is_settled, "that says nothing of the new holder");
+    assert!(now.gone.is_empty());
+    // All the others' positions of a host that is removed go, and what it had is not waited for.
+    world.hosts[2].standing = Standing::Left;
+    world.crash(2);
+    world.add(None);
+    for _ in 0..40 {
+        world.run(Span::secs(1));
+        let now = keyspace(&world, 0, 1);
+        let open = (0..).zip(&now.positions).filter(|(_, place)| !place.is_settled);
+        let open: Vec<(u32, u64)> = open.map(|(at, place)| (at, place.since)).collect();
+        open.into_iter().for_each(|(at, since)| world.settled(0, now.lane, at, since));
+    }
+    let after = keyspace(&world, 0, 1);
+    assert!(after.positions.iter().all(|place| place.node != node(2)));
+    assert!(after.former.is_empty() && after.gone.contains(&node(2)), "{after:?}");
+    let back = world.order(0, replace(first, node(2)), SOON);
+    world.run(SOON);
+    assert!(matches!(world.answers[&back], Outcome::Refused(_)));
+}

@@ -51,6 +51,7 @@ fn decrees() -> Vec<Entry> {
         entry(Decree::Replace { lane, position: 1, since: 2, to: NodeId(5) }),
         entry(Decree::Settle { lane, position: 1, since: 4 }),
         entry(Decree::Members(Change::Grow { into: NodeId(3) })),
+        entry(Decree::Gone { lane, node: NodeId(5) }),
     ])
 }
 

@@ -84,6 +84,7 @@ fn show_entry(entry: &Entry) -> String {
             format!("replace {} position {position} by {}", lane.0, to.0)
         }
         D::Settle { lane, position, .. } => format!("settle {} position {position}", lane.0),
+        D::Gone { lane, node } => format!("gone {} node {}", lane.0, node.0),
         D::Members(change) => format!("{change:?}"),
     }
 }

@@ -9,7 +9,7 @@ use super::super::message::{Ending, Message, TellClock};
 use super::super::page;
 use super::super::replica::Record;
 use super::super::token::Tokens;
-use super::super::{Causal, Settings};
+use super::super::{Causal, Plain, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::dot::{Actor, Counter, Dot};
 use crate::dots::object::Object;
@@ -46,6 +46,8 @@ impl Scripted for Causal {
             match *option {
                 "lazy" => settings.replicate_on_write = false,
                 "repair" => settings.read_repair = true,
+                "long" => settings.value_bytes_max = 9 << 20,
+                "newest" => settings.plain = Plain::Newest,
                 option => match option.split_once('=') {
                     Some(("w", count)) => settings.w = count.parse().expect("a number"),
                     Some(("r", count)) => settings.r = count.parse().expect("a number"),
@@ -85,6 +87,8 @@ impl Scripted for Causal {
             Message::MapB { .. } => "MapB",
             Message::LeftA { .. } => "LeftA",
             Message::LeftB { .. } => "LeftB",
+            Message::ListA { .. } => "ListA",
+            Message::ListB { .. } => "ListB",
         }
     }
 
@@ -132,6 +136,12 @@ impl Scripted for Causal {
             Message::MapA { version } => format!("has {version}"),
             Message::MapB { map } => format!("version {}", map.version),
             Message::LeftA { actor } | Message::LeftB { actor } => actor_word(*actor),
+            Message::ListA { op, from, limit } => format!("#{op} from {from:x} {limit}"),
+            Message::ListB { op, next, keys } => {
+                let keys = super::super::plain::unpack(keys.clone()).expect("keys");
+                let keys: Vec<String> = keys.iter().map(|key| word(key)).collect();
+                format!("#{op} {} next {next:x?}", keys.join(" "))
+            }
         }
     }
 

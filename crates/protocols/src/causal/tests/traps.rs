@@ -25,7 +25,7 @@ pub(super) fn bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-fn ask(world: &mut CausalWorld, node: u64, ask: Ask) -> Outcome {
+pub(super) fn ask(world: &mut CausalWorld, node: u64, ask: Ask) -> Outcome {
     let number = world.request(node, Operation::Causal(ask), Span::secs(1));
     if world.answers[number].1.is_none() {
         // The node is no replica of the key.
@@ -57,7 +57,7 @@ pub(super) fn put(
     ask(world, node, Ask::Put { key, value, context, id: None })
 }
 
-fn deliver_all(world: &mut CausalWorld) {
+pub(super) fn deliver_all(world: &mut CausalWorld) {
     while !world.flights.is_empty() {
         world.deliver(0);
     }

@@ -91,6 +91,7 @@ fn of_clients() -> impl Strategy<Value = Message> {
         Just(Ending::NotHere),
         Just(Ending::Overloaded),
         Just(Ending::Unknown),
+        any::<u64>().prop_map(Ending::TooLarge),
     ];
     prop_oneof![
         (any::<u64>(), any_key()).prop_map(|(op, key)| Message::ReadA { op, key }),
@@ -139,6 +140,13 @@ fn of_replicas() -> impl Strategy<Value = Message> {
         map.prop_map(|map| Message::MapB { map }),
         any_actor().prop_map(|actor| Message::LeftA { actor }),
         any_actor().prop_map(|actor| Message::LeftB { actor }),
+        any::<(u64, u64, u32)>().prop_map(|(op, from, limit)| Message::ListA { op, from, limit }),
+        (any::<(u64, Option<u64>)>(), vec(any::<Vec<u8>>(), 0..4)).prop_map(
+            |((op, next), keys)| {
+                let keys: Vec<Bytes> = keys.into_iter().map(Bytes::from).collect();
+                Message::ListB { op, next, keys: super::super::plain::pack(&keys) }
+            }
+        ),
     ]
 }
 

@@ -234,3 +234,36 @@ fn a_learner_gives_up_what_it_copied_before_the_removal() {
          # told get k: nothing",
     );
 }
+
+/// The leader of a removal fails when one of two members that can be reached enforces it. The other
+/// one alone has a newer value, which a get cannot impose before both do.
+#[test]
+fn a_get_ends_although_a_removal_was_left_halfway() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         ring all 1:1 2:2 3:3
+         given put 1 k a
+         # told put k a: written
+         put 4 k b
+         deliver ReadA 4->
+         deliver ReadB
+         deliver WriteA 4->2
+         drop all
+         crash 4
+         restart 4
+         given put 1 t a
+         # told put t a: written
+         given delete 1 t
+         # told delete t: deleted 1
+         run 1s
+         tick 20ms
+         deliver TombsA
+         deliver TombsB
+         drop all
+         cut 3
+         ring all 2:2 3:3 1:1:suspected
+         get 4 k
+         run 200ms
+         # told get k: value b",
+    );
+}

@@ -52,13 +52,24 @@ async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
     let asked = v1::GetRequest { keyspace, key: key.clone(), timeout_ms, replicas };
     let read = native.get(asked, &asking(parts)).await?;
     let reading = read.reading.unwrap_or_default();
-    let response = match (&reading.state, ask::wanted(&parts.headers)) {
-        (Some(Reading::Value(value)), Form::Raw) => {
+    let form = ask::wanted(&parts.headers);
+    let one = match &reading.state {
+        Some(Reading::Value(value)) => Some(value),
+        Some(Reading::Siblings(siblings)) if siblings.values.len() == 1 => siblings.values.first(),
+        _ => None,
+    };
+    let response = match (one, form) {
+        (Some(value), Form::Raw) => {
             ([(header::CONTENT_TYPE, ask::RAW)], value.clone()).into_response()
         }
-        (state, _) => {
-            let status = match state {
+        (one, _) => {
+            let status = match &reading.state {
+                Some(Reading::Siblings(siblings)) if siblings.values.is_empty() => {
+                    StatusCode::NOT_FOUND
+                }
                 Some(Reading::Absent(_)) | None => StatusCode::NOT_FOUND,
+                // Several values are no body of bytes.
+                Some(_) if one.is_none() && form == Form::Raw => StatusCode::MULTIPLE_CHOICES,
                 Some(_) => StatusCode::OK,
             };
             let mut object = Map::new();
@@ -67,7 +78,21 @@ async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
             answer::json(status, &Value::Object(object))
         }
     };
-    Ok(signed(response, read.coordinator))
+    let context = match &reading.state {
+        Some(Reading::Siblings(siblings)) => &siblings.context[..],
+        _ => &[],
+    };
+    Ok(signed(with_context(response, context), read.coordinator))
+}
+
+/// Adds a context as a header, where writes take it from.
+fn with_context(mut response: Response, context: &[u8]) -> Response {
+    if !context.is_empty() {
+        let text = HeaderValue::try_from(answer::context(context));
+        let text = text.expect("base64 is a header's value");
+        response.headers_mut().insert(ask::CONTEXT, text);
+    }
+    response
 }
 
 /// `PUT /v1/kv/{keyspace}/{key}`.
@@ -103,7 +128,7 @@ fn told(mut body: Map<String, Value>, context: &[u8]) -> Response {
     if !context.is_empty() {
         body.insert(String::from("context"), answer::context(context).into());
     }
-    answer::json(StatusCode::OK, &Value::Object(body))
+    with_context(answer::json(StatusCode::OK, &Value::Object(body)), context)
 }
 
 /// `DELETE /v1/kv/{keyspace}/{key}`.

@@ -1,0 +1,30 @@
+"""A client of Quorate's native API that survives the loss of hosts, and says when it cannot know.
+
+    from quorate import Client
+
+    with Client(["127.0.0.1:7414", "127.0.0.1:7424", "127.0.0.1:7434"]) as client:
+        keyspace = client.keyspace("default")
+        keyspace.put("greeting", "hello")
+        assert keyspace.get("greeting").value == b"hello"
+
+`client` and `keyspace` have the calls, `errors` says how they fail, `_tries` how a call is made
+again, `_verdict` what a failed one means, `_hosts` what is known of the hosts. `v1` is generated
+from the schema.
+"""
+
+from quorate.client import Client
+from quorate.errors import Kind, OutcomeUnknown, QuorateError, Refused, SiblingsError, Unreachable
+from quorate.keyspace import Entry, Keyspace, Reading
+
+__all__ = [
+    "Client",
+    "Entry",
+    "Keyspace",
+    "Kind",
+    "OutcomeUnknown",
+    "QuorateError",
+    "Reading",
+    "Refused",
+    "SiblingsError",
+    "Unreachable",
+]

@@ -1,0 +1,215 @@
+"""A keyspace and its calls."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from quorate import _tries
+from quorate._hosts import Host, Hosts
+from quorate.errors import Kind, QuorateError, Refused, SiblingsError
+from quorate.v1 import common_pb2, kv_pb2
+
+#: Text is sent as UTF-8.
+Text = bytes | str
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What was read of a key."""
+
+    #: All values that no write has replaced; of a linearizable keyspace one or none. Their order
+    #: means nothing.
+    values: tuple[bytes, ...]
+    #: What a write that replaces exactly these values gives back; None on linearizable keyspaces,
+    #: which have no contexts. A key without values can have one too.
+    context: bytes | None = None
+
+    @property
+    def value(self) -> bytes | None:
+        """The one value; None if there is none. Raises SiblingsError if there are several."""
+        if len(self.values) > 1:
+            raise SiblingsError(self.values)
+        return self.values[0] if self.values else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One key of a listing."""
+
+    key: bytes
+    #: What it held when it was read after it was listed; None if values were not asked for.
+    reading: Reading | None = None
+
+
+class Keyspace:
+    """One keyspace of a cluster; `Client.keyspace` makes it.
+
+    Every call takes a `timeout` in seconds, and raises a QuorateError if it fails. Nothing was
+    changed then, except with OutcomeUnknown.
+    """
+
+    def __init__(self, hosts: Hosts, name: str, timeout: float) -> None:
+        self.name = name
+        self._hosts = hosts
+        self._timeout = timeout
+
+    def get(self, key: Text, *, replicas: int = 0, timeout: float | None = None) -> Reading:
+        """Reads a key.
+
+        `replicas`: how many must have answered, on causal keyspaces; 0 is what the keyspace says.
+        """
+        request = kv_pb2.GetRequest(keyspace=self.name, key=_bytes(key), replicas=replicas)
+        call: _tries.Call = lambda host, within: host.kv.Get(request, timeout=within)
+        return _reading(_tries.read(self._hosts, self._within(timeout), call).reading)
+
+    def batch_get(
+        self, keys: Iterable[Text], *, replicas: int = 0, timeout: float | None = None
+    ) -> list[Reading]:
+        """Reads up to 1,000 keys, each by itself, and answers in their order."""
+        names = [_bytes(key) for key in keys]
+        request = kv_pb2.BatchGetRequest(keyspace=self.name, keys=names, replicas=replicas)
+        call: _tries.Call = lambda host, within: host.kv.BatchGet(request, timeout=within)
+        answer = _tries.read(self._hosts, self._within(timeout), call)
+        return [_reading(reading) for reading in answer.readings]
+
+    def put(
+        self, key: Text, value: Text, *, context: bytes | None = None, timeout: float | None = None
+    ) -> bytes:
+        """Sets the value of a key.
+
+        `context`: of an earlier answer on this key; the write takes the place of the values seen
+        there and of no other. Without one, a linearizable keyspace replaces what is there, and a
+        causal one keeps it beside the new value.
+
+        Returns the context that covers this write, for the next one; empty on linearizable
+        keyspaces, and if the key has values that this client has not seen: read it first.
+        """
+        request = kv_pb2.PutRequest(
+            keyspace=self.name, key=_bytes(key), value=_bytes(value), context=context or b""
+        )
+        answer: kv_pb2.PutResponse = self._write("Put", request, True, timeout)
+        return answer.context
+
+    def delete(
+        self, key: Text, *, context: bytes | None = None, timeout: float | None = None
+    ) -> bool | None:
+        """Removes a key, or of a causal keyspace the values that were seen in `context`.
+
+        Returns whether the key had a value; None, which is not known, if a context is given.
+        """
+        request = kv_pb2.DeleteRequest(
+            keyspace=self.name, key=_bytes(key), context=context or b""
+        )
+        # Without a context it removes what is there when it is done, so it is done at one time.
+        answer = self._write("Delete", request, bool(context), timeout)
+        return None if context else answer.existed
+
+    def update(
+        self,
+        key: Text,
+        merge: Callable[[list[bytes]], Text | None],
+        *,
+        timeout: float | None = None,
+    ) -> bytes | None:
+        """Reads a key of a causal keyspace and writes what `merge` makes of all its values.
+
+        `merge` gets the values, none if the key has none, and returns the value that takes their
+        place, or None to remove them. What others write meanwhile is kept beside it, for the next
+        merge: so `merge` must not depend on order, and lose nothing that it is given. Nothing is
+        written if the value is there already, alone.
+
+        Returns what `merge` returned.
+        """
+        reading = self.get(key, timeout=timeout)
+        if reading.context is None:
+            what = (
+                f"the keyspace '{self.name}' is linearizable: a write between the reading and the "
+                "writing of an update would be lost unseen"
+            )
+            raise Refused(what, "use a causal keyspace", Kind.UNSUPPORTED)
+        merged = merge(list(reading.values))
+        if merged is None:
+            if reading.values:
+                self.delete(key, context=reading.context, timeout=timeout)
+            return None
+        value = _bytes(merged)
+        if reading.values != (value,):
+            self.put(key, value, context=reading.context, timeout=timeout)
+        return value
+
+    def scan(
+        self,
+        *,
+        start: Text | None = None,
+        end: Text | None = None,
+        values: bool = False,
+        page_keys: int = 0,
+        timeout: float | None = None,
+    ) -> Iterator[Entry]:
+        """Lists keys, from `start` on and before `end` if the keyspace keeps its keys in order.
+
+        `values` reads them too, each by itself after its key was listed. A page that cannot be
+        read at one host is read at another; `timeout` is of each page.
+        """
+        request = kv_pb2.ScanRequest(
+            keyspace=self.name, page_keys=page_keys, with_values=values
+        )
+        if start is not None:
+            setattr(request, "from", _bytes(start))
+        if end is not None:
+            request.to = _bytes(end)
+        while True:
+            call: _tries.Call = lambda host, within: _first_page(host, request, within)
+            page = _tries.read(self._hosts, self._within(timeout), call)
+            for entry in page.entries:
+                yield Entry(entry.key, _reading(entry.reading) if values else None)
+            if not page.cursor:
+                return
+            request.cursor = page.cursor
+
+    def _write(
+        self,
+        name: str,
+        request: kv_pb2.PutRequest | kv_pb2.DeleteRequest,
+        is_foldable: bool,
+        timeout: float | None,
+    ) -> Any:
+        def call(host: Host, options: common_pb2.WriteOptions, within: float) -> Any:
+            request.options.CopyFrom(options)
+            return getattr(host.kv, name)(request, timeout=within)
+
+        within = self._within(timeout)
+        return _tries.write(self._hosts, within, self.name, is_foldable, call)
+
+    def _within(self, timeout: float | None) -> float:
+        return self._timeout if timeout is None else timeout
+
+
+def _bytes(text: Text) -> bytes:
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+def _reading(reading: common_pb2.Reading) -> Reading:
+    state = reading.WhichOneof("state")
+    if state == "value":
+        return Reading((reading.value,))
+    if state == "absent":
+        return Reading(())
+    if state == "siblings":
+        return Reading(tuple(reading.siblings.values), reading.siblings.context)
+    raise QuorateError("a host answered a reading without a state", "report it", Kind.INTERNAL)
+
+
+def _first_page(host: Host, request: kv_pb2.ScanRequest, within: float) -> kv_pb2.ScanPage:
+    """The first page of a stream, which is then left: the next one may be another host's."""
+    stream = host.kv.Scan(request, timeout=within)
+    try:
+        for message in stream:
+            if message.WhichOneof("part") == "page":
+                page: kv_pb2.ScanPage = message.page
+                return page
+    finally:
+        stream.cancel()
+    raise QuorateError("a host answered a listing without a page", "report it", Kind.INTERNAL)

@@ -1,0 +1,1 @@
+"""What the schema `quorate.v1` defines, written by clients/python/generate.py."""

@@ -1,0 +1,55 @@
+from quorate.v1 import common_pb2 as _common_pb2
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    KIND_UNSPECIFIED: _ClassVar[Kind]
+    KIND_INVALID: _ClassVar[Kind]
+    KIND_NO_KEYSPACE: _ClassVar[Kind]
+    KIND_TOO_LARGE: _ClassVar[Kind]
+    KIND_UNSUPPORTED: _ClassVar[Kind]
+    KIND_NO_QUORUM: _ClassVar[Kind]
+    KIND_OVERLOADED: _ClassVar[Kind]
+    KIND_STOPPING: _ClassVar[Kind]
+    KIND_OUTCOME_UNKNOWN: _ClassVar[Kind]
+    KIND_BAD_CONTEXT: _ClassVar[Kind]
+    KIND_INTERNAL: _ClassVar[Kind]
+KIND_UNSPECIFIED: Kind
+KIND_INVALID: Kind
+KIND_NO_KEYSPACE: Kind
+KIND_TOO_LARGE: Kind
+KIND_UNSUPPORTED: Kind
+KIND_NO_QUORUM: Kind
+KIND_OVERLOADED: Kind
+KIND_STOPPING: Kind
+KIND_OUTCOME_UNKNOWN: Kind
+KIND_BAD_CONTEXT: Kind
+KIND_INTERNAL: Kind
+
+class Error(_message.Message):
+    __slots__ = ("kind", "what", "right", "may_have_applied", "coordinator", "view", "replicas_reached", "replicas_needed", "field")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    WHAT_FIELD_NUMBER: _ClassVar[int]
+    RIGHT_FIELD_NUMBER: _ClassVar[int]
+    MAY_HAVE_APPLIED_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_REACHED_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_NEEDED_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    kind: Kind
+    what: str
+    right: str
+    may_have_applied: bool
+    coordinator: _common_pb2.Coordinator
+    view: int
+    replicas_reached: int
+    replicas_needed: int
+    field: str
+    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., what: _Optional[str] = ..., right: _Optional[str] = ..., may_have_applied: _Optional[bool] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., view: _Optional[int] = ..., replicas_reached: _Optional[int] = ..., replicas_needed: _Optional[int] = ..., field: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,165 @@
+from quorate.v1 import common_pb2 as _common_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ScanOrder(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SCAN_ORDER_UNSPECIFIED: _ClassVar[ScanOrder]
+    SCAN_ORDER_HASH: _ClassVar[ScanOrder]
+    SCAN_ORDER_KEY: _ClassVar[ScanOrder]
+SCAN_ORDER_UNSPECIFIED: ScanOrder
+SCAN_ORDER_HASH: ScanOrder
+SCAN_ORDER_KEY: ScanOrder
+
+class GetRequest(_message.Message):
+    __slots__ = ("keyspace", "key", "timeout_ms", "replicas")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    key: bytes
+    timeout_ms: int
+    replicas: int
+    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., timeout_ms: _Optional[int] = ..., replicas: _Optional[int] = ...) -> None: ...
+
+class GetResponse(_message.Message):
+    __slots__ = ("reading", "coordinator")
+    READING_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    reading: _common_pb2.Reading
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
+class PutRequest(_message.Message):
+    __slots__ = ("keyspace", "key", "value", "context", "options")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    key: bytes
+    value: bytes
+    context: bytes
+    options: _common_pb2.WriteOptions
+    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
+
+class PutResponse(_message.Message):
+    __slots__ = ("coordinator", "is_repeated", "context")
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    IS_REPEATED_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    coordinator: _common_pb2.Coordinator
+    is_repeated: bool
+    context: bytes
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ..., context: _Optional[bytes] = ...) -> None: ...
+
+class DeleteRequest(_message.Message):
+    __slots__ = ("keyspace", "key", "context", "options")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    key: bytes
+    context: bytes
+    options: _common_pb2.WriteOptions
+    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
+
+class DeleteResponse(_message.Message):
+    __slots__ = ("coordinator", "is_repeated", "existed", "context")
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    IS_REPEATED_FIELD_NUMBER: _ClassVar[int]
+    EXISTED_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    coordinator: _common_pb2.Coordinator
+    is_repeated: bool
+    existed: bool
+    context: bytes
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ..., existed: _Optional[bool] = ..., context: _Optional[bytes] = ...) -> None: ...
+
+class BatchGetRequest(_message.Message):
+    __slots__ = ("keyspace", "keys", "timeout_ms", "replicas")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
+    timeout_ms: int
+    replicas: int
+    def __init__(self, keyspace: _Optional[str] = ..., keys: _Optional[_Iterable[bytes]] = ..., timeout_ms: _Optional[int] = ..., replicas: _Optional[int] = ...) -> None: ...
+
+class BatchGetResponse(_message.Message):
+    __slots__ = ("readings", "coordinator")
+    READINGS_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    readings: _containers.RepeatedCompositeFieldContainer[_common_pb2.Reading]
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, readings: _Optional[_Iterable[_Union[_common_pb2.Reading, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
+class ScanRequest(_message.Message):
+    __slots__ = ("keyspace", "cursor", "to", "limit", "page_keys", "with_values", "timeout_ms")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    FROM_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_KEYS_FIELD_NUMBER: _ClassVar[int]
+    WITH_VALUES_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    cursor: bytes
+    to: bytes
+    limit: int
+    page_keys: int
+    with_values: bool
+    timeout_ms: int
+    def __init__(self, keyspace: _Optional[str] = ..., cursor: _Optional[bytes] = ..., to: _Optional[bytes] = ..., limit: _Optional[int] = ..., page_keys: _Optional[int] = ..., with_values: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., **kwargs) -> None: ...
+
+class ScanResponse(_message.Message):
+    __slots__ = ("promise", "page")
+    PROMISE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
+    promise: ScanPromise
+    page: ScanPage
+    def __init__(self, promise: _Optional[_Union[ScanPromise, _Mapping]] = ..., page: _Optional[_Union[ScanPage, _Mapping]] = ...) -> None: ...
+
+class ScanPromise(_message.Message):
+    __slots__ = ("engine", "order", "is_snapshot", "is_complete", "may_repeat", "text")
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    IS_SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    IS_COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    MAY_REPEAT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    engine: str
+    order: ScanOrder
+    is_snapshot: bool
+    is_complete: bool
+    may_repeat: bool
+    text: str
+    def __init__(self, engine: _Optional[str] = ..., order: _Optional[_Union[ScanOrder, str]] = ..., is_snapshot: _Optional[bool] = ..., is_complete: _Optional[bool] = ..., may_repeat: _Optional[bool] = ..., text: _Optional[str] = ...) -> None: ...
+
+class ScanPage(_message.Message):
+    __slots__ = ("entries", "cursor")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[Entry]
+    cursor: bytes
+    def __init__(self, entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., cursor: _Optional[bytes] = ...) -> None: ...
+
+class Entry(_message.Message):
+    __slots__ = ("key", "reading")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    READING_FIELD_NUMBER: _ClassVar[int]
+    key: bytes
+    reading: _common_pb2.Reading
+    def __init__(self, key: _Optional[bytes] = ..., reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ...) -> None: ...

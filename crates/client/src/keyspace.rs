@@ -1,0 +1,142 @@
+//! Linearizable keyspaces: one value a key.
+
+use crate::calls::{self, Manner};
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::listing::{Listing, Scan};
+use bytes::Bytes;
+use quorate_api::v1;
+use quorate_api::v1::Reading;
+use quorate_api::v1::reading::State;
+
+/// A linearizable keyspace of a cluster.
+///
+/// Of a causal one it shows keys with at most one value, and its writes have seen nothing:
+/// [`Causal`](crate::Causal) is made for those.
+#[derive(Clone, Debug)]
+pub struct Keyspace {
+    client: Client,
+    name: String,
+}
+
+impl Keyspace {
+    pub(crate) fn new(client: Client, name: &str) -> Keyspace {
+        Keyspace { client, name: name.to_owned() }
+    }
+
+    /// Reads a key; `None` if it has no value.
+    ///
+    /// # Errors
+    /// It could not be read; [`ClientError::Siblings`] if it has several concurrent values.
+    pub async fn get(&self, key: impl Into<Bytes>) -> Result<Option<Bytes>, ClientError> {
+        let (keyspace, key) = (self.name.clone(), key.into());
+        let routed = self.client.route(&keyspace, &key);
+        let asked = v1::GetRequest { keyspace, key, ..v1::GetRequest::default() };
+        let answer =
+            calls::read(&self.client, routed, asked, async |mut kv, asked| kv.get(asked).await);
+        value(answer.await?.reading)
+    }
+
+    /// Reads several keys, each by itself.
+    ///
+    /// # Errors
+    /// One of them could not be read.
+    pub async fn batch_get(
+        &self,
+        keys: impl IntoIterator<Item = Bytes>,
+    ) -> Result<Vec<Option<Bytes>>, ClientError> {
+        batch(&self.client, &self.name, keys, value).await
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// Nothing was changed, except with [`ClientError::OutcomeUnknown`].
+    pub async fn put(
+        &self,
+        key: impl Into<Bytes>,
+        value: impl Into<Bytes>,
+    ) -> Result<(), ClientError> {
+        let (key, value) = (key.into(), value.into());
+        let make = |options| v1::PutRequest {
+            keyspace: self.name.clone(),
+            key: key.clone(),
+            value: value.clone(),
+            context: Bytes::new(),
+            options: Some(options),
+        };
+        let how = (self.client.route(&self.name, &key), Manner::AtOne);
+        let call = async |mut kv: calls::Kv, asked| kv.put(asked).await;
+        calls::write(&self.client, how, make, call).await.map(drop)
+    }
+
+    /// Removes a key; whether it had a value.
+    ///
+    /// # Errors
+    /// Nothing was changed, except with [`ClientError::OutcomeUnknown`].
+    pub async fn delete(&self, key: impl Into<Bytes>) -> Result<bool, ClientError> {
+        let key = key.into();
+        let make = |options| v1::DeleteRequest {
+            keyspace: self.name.clone(),
+            key: key.clone(),
+            context: Bytes::new(),
+            options: Some(options),
+        };
+        let how = (self.client.route(&self.name, &key), Manner::AtOne);
+        let call = async |mut kv: calls::Kv, asked| kv.delete(asked).await;
+        let done = calls::write(&self.client, how, make, call).await?;
+        Ok(done.existed)
+    }
+
+    /// Lists keys, page by page.
+    #[must_use]
+    pub fn scan(&self, scan: Scan) -> Listing {
+        Listing::new(self.client.clone(), &self.name, scan, value)
+    }
+}
+
+/// Reads several keys as `take` takes them.
+pub(crate) async fn batch<T>(
+    client: &Client,
+    name: &str,
+    keys: impl IntoIterator<Item = Bytes>,
+    take: fn(Option<Reading>) -> Result<T, ClientError>,
+) -> Result<Vec<T>, ClientError> {
+    let (keyspace, keys) = (name.to_owned(), keys.into_iter().collect());
+    let asked = v1::BatchGetRequest { keyspace, keys, ..v1::BatchGetRequest::default() };
+    let call = async |mut kv: calls::Kv, asked| kv.batch_get(asked).await;
+    let answer = calls::read(client, None, asked, call).await?;
+    answer.readings.into_iter().map(|reading| take(Some(reading))).collect()
+}
+
+/// The one value of a reading.
+pub(crate) fn value(reading: Option<Reading>) -> Result<Option<Bytes>, ClientError> {
+    match reading.and_then(|reading| reading.state) {
+        Some(State::Value(value)) => Ok(Some(value)),
+        Some(State::Absent(_)) => Ok(None),
+        Some(State::Siblings(mut siblings)) => match siblings.values.len() {
+            0 | 1 => Ok(siblings.values.pop()),
+            _ => Err(ClientError::Siblings(siblings)),
+        },
+        None => Err(ClientError::Nonsense("a reading without a state")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_api::v1::Siblings;
+
+    #[test]
+    fn several_siblings_are_no_value() {
+        let of = |values: &[&'static str]| {
+            let values = values.iter().map(|value| Bytes::from_static(value.as_bytes())).collect();
+            let state = State::Siblings(Siblings { values, context: Bytes::new() });
+            value(Some(Reading { state: Some(state) }))
+        };
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&["a"]), Ok(Some(Bytes::from_static(b"a"))));
+        assert!(matches!(of(&["a", "b"]), Err(ClientError::Siblings(_))));
+        assert!(matches!(value(None), Err(ClientError::Nonsense(_))));
+    }
+}

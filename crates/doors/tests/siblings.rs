@@ -1,0 +1,92 @@
+//! `CGET`, `CSET` and `CDEL`: arguments in, operations out; outcomes in, replies out.
+
+mod common;
+
+use bytes::Bytes;
+use common::World;
+use quorate_doors::resp::Keyspace;
+use quorate_kernel::causal::{Ask, ContextError, Told};
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use std::sync::Arc;
+
+/// A session on a causal keyspace, whose operations this test answers.
+fn world() -> World {
+    let mut world = World::default();
+    let shared = common::shared();
+    let mut keyspaces = shared.keyspaces().to_vec();
+    keyspaces.push(Keyspace {
+        name: "carts".into(),
+        lane: LaneId(3),
+        engine: "causal".into(),
+        ..keyspaces[0].clone()
+    });
+    world.session.set_shared(Arc::new(shared.with_keyspaces(keyspaces, true)));
+    assert_eq!(world.ask("SELECT carts"), "+OK\r\n");
+    world
+}
+
+fn taken(world: &mut World) -> String {
+    String::from_utf8_lossy(&world.take()).into_owned()
+}
+
+/// Sends a command, answers the operation it starts, and returns both ends.
+fn ask(world: &mut World, command: &[u8], outcome: Outcome) -> (Operation, String) {
+    world.receive(command);
+    assert_eq!(world.started.0.len(), 1, "one operation");
+    let (number, lane, operation) = world.started.0.remove(0);
+    assert_eq!(lane, LaneId(3));
+    world.complete_with(number, outcome);
+    (operation, taken(world))
+}
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+#[test]
+fn a_context_and_values_go_out_and_the_context_comes_back() {
+    let mut world = world();
+    let values = vec![bytes("a"), bytes("bb")];
+    let told = Outcome::Causal(Told::Siblings { values, context: bytes("ctx") });
+    let (operation, reply) = ask(&mut world, b"CGET k\r\n", told);
+    assert_eq!(operation, Operation::Causal(Ask::Get { key: bytes("k"), replies: None }));
+    assert_eq!(reply, "*2\r\n$3\r\nctx\r\n*2\r\n$1\r\na\r\n$2\r\nbb\r\n");
+    let absent = Outcome::Causal(Told::Siblings { values: Vec::new(), context: bytes("c") });
+    assert_eq!(ask(&mut world, b"cget k\r\n", absent).1, "*2\r\n$1\r\nc\r\n*0\r\n");
+    let stored = || Outcome::Causal(Told::Stored { context: bytes("next") });
+    let (operation, reply) = ask(&mut world, b"CSET k ctx v\r\n", stored());
+    let (key, value, context) = (bytes("k"), bytes("v"), bytes("ctx"));
+    assert_eq!(operation, Operation::Causal(Ask::Put { key, value, context, id: None }));
+    assert_eq!(reply, "$4\r\nnext\r\n");
+    let blind = b"*3\r\n$4\r\nCDEL\r\n$1\r\nk\r\n$0\r\n\r\n";
+    let (operation, _) = ask(&mut world, blind, stored());
+    let (key, context) = (bytes("k"), Bytes::new());
+    assert_eq!(operation, Operation::Causal(Ask::Delete { key, context }));
+}
+
+#[test]
+fn refusals_say_what_is_wrong_and_a_get_what_to_do() {
+    let mut world = world();
+    let forged = Outcome::Refused(Refusal::Context(ContextError::Forged));
+    let (_, reply) = ask(&mut world, b"CSET k ctx v\r\n", forged);
+    assert!(reply.starts_with("-ERR the context was not made by this cluster"), "{reply}");
+    let siblings = Outcome::Refused(Refusal::Siblings { count: 3 });
+    let (operation, reply) = ask(&mut world, b"GET k\r\n", siblings);
+    assert_eq!(operation, Operation::Get { key: bytes("k") });
+    assert!(reply.starts_with("-SIBLINGS the key has 3 siblings"), "{reply}");
+    let long = format!("*3\r\n$4\r\nCDEL\r\n$1\r\nk\r\n$70000\r\n{}\r\n", "x".repeat(70_000));
+    world.receive(long.as_bytes());
+    let reply = taken(&mut world);
+    assert!(reply.starts_with("-ERR context of 70000 bytes is over the limit"), "{reply}");
+}
+
+#[test]
+fn a_keyspace_of_registers_has_no_siblings() {
+    let mut world = World::default();
+    for (command, instead) in [("CGET k", "GET"), ("CSET k c v", "SET"), ("CDEL k c", "DEL")] {
+        let reply = world.ask(command);
+        let text = format!("a key of a linearizable keyspace has one value: use {instead}\r\n");
+        assert!(reply.starts_with("-ERR C") && reply.ends_with(&text), "{reply}");
+    }
+}

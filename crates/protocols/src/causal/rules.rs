@@ -1,0 +1,252 @@
+//! What a keyspace of this engine lets be set, and what may be altered while it serves.
+
+use super::map::{Map, POSITIONS_DEFAULT, Shape};
+use super::token::Tokens;
+use super::{Causal, Plain, Settings};
+use quorate_kernel::keyspace::{Keyspace, Settings as Words};
+use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX, SIBLING_BYTES_MAX};
+use quorate_kernel::rules::{Alter, Rules, Setting, Takes};
+use quorate_kernel::time::Span;
+
+const ON_OFF: Takes = Takes::Word(&["on", "off"]);
+/// The longest interval that can be set.
+const INTERVAL_MS_MAX: u64 = 60_000;
+
+/// The engine's settings.
+pub const RULES: Rules = Rules {
+    engine: "causal",
+    has_positions: true,
+    settings: &[
+        Setting {
+            name: "replicas",
+            takes: Takes::Whole(1, GROUP_MEMBERS_MAX as u64),
+            default: "3",
+            alter: Alter::Never("replicas' clocks speak of the keys they always held; copy"),
+        },
+        Setting {
+            name: "positions",
+            takes: Takes::Whole(1, POSITIONS_MAX as u64),
+            default: "64",
+            alter: Alter::Never("replicas' clocks speak of the keys they always held; copy"),
+        },
+        Setting {
+            name: "durability",
+            takes: Takes::Durability,
+            default: "sync",
+            alter: Alter::Never(
+                "it says what of the data is on disk; make another keyspace and copy",
+            ),
+        },
+        Setting {
+            name: "value",
+            takes: Takes::Whole(1, SIBLING_BYTES_MAX as u64),
+            default: "1048576",
+            alter: Alter::Live("longer values that are there stay, and can be read"),
+        },
+        Setting {
+            name: "r",
+            takes: Takes::Copies(replicas),
+            default: "1",
+            alter: Alter::Live("how many replicas answer the next gets; the data stays"),
+        },
+        Setting {
+            name: "w",
+            takes: Takes::Copies(acknowledgements),
+            default: "1",
+            alter: Alter::Live("how many replicas hold the next writes; the data stays"),
+        },
+        Setting {
+            name: "replication",
+            takes: ON_OFF,
+            default: "on",
+            alter: Alter::Live("off: writes spread by anti-entropy alone, and `w` is 1"),
+        },
+        Setting {
+            name: "sync_interval_ms",
+            takes: Takes::Whole(10, INTERVAL_MS_MAX),
+            default: "100",
+            alter: Alter::Live("from the next exchange on"),
+        },
+        Setting {
+            name: "strip_interval_ms",
+            takes: Takes::Whole(10, INTERVAL_MS_MAX),
+            default: "1000",
+            alter: Alter::Live("from the next pass on"),
+        },
+        Setting {
+            name: "read_repair",
+            takes: ON_OFF,
+            default: "off",
+            alter: Alter::Live("gets send what they merged to replicas that were behind, or not"),
+        },
+        Setting {
+            name: "siblings",
+            takes: Takes::Word(&["error", "newest"]),
+            default: "error",
+            alter: Alter::Live("what gets without contexts answer; the siblings stay"),
+        },
+        Setting {
+            name: "sibling_warning",
+            takes: Takes::Whole(1, 1_000_000),
+            default: "16",
+            alter: Alter::Live("from how many siblings on a write is counted"),
+        },
+    ],
+};
+
+const _: () = assert!(POSITIONS_DEFAULT == 64, "the default above");
+
+fn number(words: &Words, name: &str) -> Option<u64> {
+    words.get(name)?.parse().ok()
+}
+
+fn replicas(words: &Words) -> u64 {
+    number(words, "replicas").unwrap_or(1)
+}
+
+/// How many durable copies a write can wait for.
+fn acknowledgements(words: &Words) -> u64 {
+    if is_on(words, "replication") { replicas(words) } else { 1 }
+}
+
+fn is_on(words: &Words, name: &str) -> bool {
+    words.get(name).is_some_and(|word| word == "on")
+}
+
+/// How many positions and replicas words mean; none if they mean none.
+#[must_use]
+pub fn shape(words: &Words) -> Option<Shape> {
+    let (positions, replicas) = (number(words, "positions")?, number(words, "replicas")?);
+    let are_sound = (1..=GROUP_MEMBERS_MAX as u64).contains(&replicas)
+        && (replicas..=POSITIONS_MAX as u64).contains(&positions);
+    are_sound.then(|| Shape::new(positions as u16, replicas as u16))
+}
+
+impl Settings {
+    /// What a keyspace is set to as the catalog has it; none if it cannot be read.
+    #[must_use]
+    pub fn of(keyspace: &Keyspace, tokens: Tokens) -> Option<Settings> {
+        let map = Map::of(keyspace);
+        let shape = shape(&keyspace.settings)?;
+        let mut settings = Settings::usual(shape, None, tokens);
+        settings.alter(&keyspace.settings);
+        settings.born = keyspace.created;
+        settings.first_map = map.fits(shape).then_some(map);
+        (settings.problem().is_none()).then_some(settings)
+    }
+
+    /// Takes the settings that may be altered; what cannot be read stays as it is.
+    fn alter(&mut self, words: &Words) {
+        let small = |name| number(words, name).and_then(|n| u8::try_from(n).ok());
+        let span = |name| number(words, name).map(Span::millis);
+        let size = |name| number(words, name).and_then(|n| usize::try_from(n).ok());
+        let most = self.shape.replicas as u8;
+        self.r = small("r").unwrap_or(self.r).clamp(1, most);
+        self.w = small("w").unwrap_or(self.w).clamp(1, most);
+        self.replicate_on_write = is_on(words, "replication");
+        if !self.replicate_on_write {
+            self.w = 1;
+        }
+        self.sync_interval = span("sync_interval_ms").unwrap_or(self.sync_interval);
+        self.strip_interval = span("strip_interval_ms").unwrap_or(self.strip_interval);
+        self.read_repair = is_on(words, "read_repair");
+        self.siblings_warn = size("sibling_warning").unwrap_or(self.siblings_warn);
+        self.value_bytes_max = size("value").unwrap_or(self.value_bytes_max);
+        self.plain = match words.get("siblings").map(|word| &word[..]) {
+            Some("newest") => Plain::Newest,
+            _ => Plain::Error,
+        };
+    }
+}
+
+impl Causal {
+    /// Takes the settings that may be altered; what rests on them follows at the next look.
+    pub(super) fn alter(&mut self, keyspace: &Keyspace) {
+        self.settings.alter(&keyspace.settings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+    use quorate_kernel::keyspace::Position;
+
+    fn words(pairs: &[(&str, &str)]) -> Words {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    fn keyspace(pairs: &[(&str, &str)]) -> Keyspace {
+        let settings = RULES.complete(&words(pairs)).expect("they are allowed");
+        let count = number(&settings, "positions").expect("a number");
+        let place = |at: u64| Position { node: NodeId(1 + at % 3), since: 9, is_settled: true };
+        let keyspace = Keyspace::new("k", LaneId(17), "causal", settings, 9);
+        Keyspace { changed: 12, positions: (0..count).map(place).collect(), ..keyspace }
+    }
+
+    fn tokens() -> Tokens {
+        Tokens::new(b"secret", ClusterId(1))
+    }
+
+    #[test]
+    fn the_defaults_are_the_usual_settings() {
+        let keyspace = keyspace(&[("positions", "66")]);
+        let settings = Settings::of(&keyspace, tokens()).expect("they can be read");
+        let usual = Settings::usual(Shape::new(66, 3), None, tokens());
+        assert_eq!((settings.r, settings.w), (usual.r, usual.w));
+        assert_eq!(settings.sync_interval, usual.sync_interval);
+        assert_eq!(settings.strip_interval, usual.strip_interval);
+        assert_eq!(settings.replicate_on_write, usual.replicate_on_write);
+        assert_eq!(settings.read_repair, usual.read_repair);
+        assert_eq!(settings.siblings_warn, usual.siblings_warn);
+        assert_eq!(settings.plain, usual.plain);
+        let map = settings.first_map.expect("it has one");
+        assert_eq!((settings.born, map.version), (9, 12));
+        assert!(map.fits(settings.shape));
+    }
+
+    #[test]
+    fn copies_are_bounded_and_without_replication_there_is_one() {
+        for bad in [
+            &[("w", "4")][..],
+            &[("r", "4")],
+            &[("w", "2"), ("replication", "off")],
+            &[("w", "2"), ("replicas", "1")],
+        ] {
+            assert!(RULES.complete(&words(bad)).is_err(), "{bad:?}");
+        }
+        let all = RULES.complete(&words(&[("w", "3"), ("r", "2")])).expect("three replicas");
+        assert!(RULES.alter(&all, &words(&[("replication", "off")])).is_err());
+        let both = words(&[("replication", "off"), ("w", "1")]);
+        assert_eq!(RULES.alter(&all, &both), Ok(both.clone()));
+        for fixed in ["replicas", "positions"] {
+            assert!(RULES.alter(&all, &words(&[(fixed, "2")])).is_err(), "{fixed}");
+        }
+    }
+
+    #[test]
+    fn every_setting_that_may_be_altered_is_taken() {
+        let mut settings = Settings::of(&keyspace(&[]), tokens()).expect("they can be read");
+        let other = keyspace(&[
+            ("value", "7"),
+            ("r", "2"),
+            ("w", "3"),
+            ("sync_interval_ms", "20"),
+            ("strip_interval_ms", "30"),
+            ("read_repair", "on"),
+            ("siblings", "newest"),
+            ("sibling_warning", "5"),
+        ]);
+        settings.alter(&other.settings);
+        assert_eq!((settings.value_bytes_max, settings.r, settings.w), (7, 2, 3));
+        assert_eq!(
+            (settings.sync_interval, settings.strip_interval),
+            (Span::millis(20), Span::millis(30))
+        );
+        assert!(settings.read_repair && settings.replicate_on_write);
+        assert_eq!((settings.plain, settings.siblings_warn), (Plain::Newest, 5));
+        settings.alter(&keyspace(&[("replication", "off")]).settings);
+        assert!(!settings.replicate_on_write && settings.w == 1);
+    }
+}

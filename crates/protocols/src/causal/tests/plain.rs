@@ -1,0 +1,170 @@
+//! Operations without a context, and what the engine makes of the catalog's records.
+
+use super::super::keys::hash_of_key;
+use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
+use bytes::Bytes;
+use quorate_kernel::causal::{Ask, Told};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::time::Span;
+use std::collections::BTreeSet;
+use std::format;
+use std::vec::Vec;
+
+fn plain(world: &mut CausalWorld, node: u64, operation: Operation) -> Outcome {
+    let number = world.request(node, operation, Span::secs(1));
+    if world.answers[number].1.is_none() {
+        deliver_all(world);
+    }
+    world.answers[number].1.clone().expect("one replica is enough")
+}
+
+fn set(world: &mut CausalWorld, node: u64, key: &str, value: &str) {
+    let operation = Operation::Put { key: bytes(key), value: bytes(value) };
+    assert_eq!(plain(world, node, operation), Outcome::Written);
+}
+
+fn read(world: &mut CausalWorld, node: u64, key: &str) -> Outcome {
+    plain(world, node, Operation::Get { key: bytes(key) })
+}
+
+fn remove(world: &mut CausalWorld, node: u64, key: &str) -> Outcome {
+    plain(world, node, Operation::Delete { key: bytes(key) })
+}
+
+#[test]
+fn a_get_shows_one_value_and_chooses_among_several_only_if_it_may() {
+    for options in [&[][..], &["newest"]] {
+        let mut world = world(3, options);
+        assert_eq!(read(&mut world, 1, "k"), Outcome::Value(None));
+        set(&mut world, 1, "k", "a");
+        assert_eq!(read(&mut world, 1, "k"), Outcome::Value(Some(bytes("a"))));
+        set(&mut world, 1, "k", "b");
+        calm(&mut world, Span::secs(1));
+        for node in 1..=3 {
+            let found = read(&mut world, node, "k");
+            if options.is_empty() {
+                assert_eq!(found, Outcome::Refused(Refusal::Siblings { count: 2 }));
+            } else {
+                assert_eq!(found, Outcome::Value(Some(bytes("b"))), "the later of one replica");
+            }
+        }
+        // Whoever has seen both may write what they come to; then there is one again.
+        let (values, context) = get(&mut world, 2, "k");
+        assert_eq!(values.len(), 2);
+        put(&mut world, 2, "k", "ab", context);
+        assert_eq!(read(&mut world, 2, "k"), Outcome::Value(Some(bytes("ab"))));
+    }
+}
+
+#[test]
+fn a_delete_takes_away_what_a_get_shows_and_nothing_that_comes_later() {
+    let mut world = world(3, &["lazy"]);
+    assert_eq!(remove(&mut world, 1, "k"), Outcome::Deleted { existed: false });
+    set(&mut world, 1, "k", "here");
+    set(&mut world, 1, "k", "here too");
+    set(&mut world, 2, "k", "elsewhere");
+    assert_eq!(remove(&mut world, 1, "k"), Outcome::Deleted { existed: true });
+    assert_eq!(read(&mut world, 1, "k"), Outcome::Value(None));
+    calm(&mut world, Span::secs(2));
+    for node in 1..=3 {
+        assert_eq!(read(&mut world, node, "k"), Outcome::Value(Some(bytes("elsewhere"))));
+    }
+}
+
+#[test]
+fn operations_without_a_context_are_forwarded_like_all_others() {
+    let mut world = world(4, &["replicas=1", "positions=4"]);
+    for number in 0..20 {
+        let key = format!("k{number}");
+        set(&mut world, 1, &key, "v");
+        assert_eq!(read(&mut world, 2, &key), Outcome::Value(Some(bytes("v"))));
+        assert_eq!(remove(&mut world, 3, &key), Outcome::Deleted { existed: true });
+        assert_eq!(read(&mut world, 4, &key), Outcome::Value(None));
+    }
+}
+
+/// All keys that scans from a node list, in pages of about so many.
+fn scan(world: &mut CausalWorld, node: u64, limit: u32) -> Vec<Bytes> {
+    let (mut all, mut from) = (Vec::new(), Some(0));
+    while let Some(at) = from {
+        match plain(world, node, Operation::Scan { from: at, limit }) {
+            Outcome::Page { keys, next } => {
+                assert!(next.is_none_or(|next| next > at), "it comes to an end");
+                all.extend(keys);
+                from = next;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    all
+}
+
+#[test]
+fn blind_writes_end_before_a_key_fits_no_message_and_who_has_seen_them_goes_on() {
+    for options in [&["long"][..], &["long", "replicas=1", "positions=3"]] {
+        let mut world = world(3, options);
+        let long = "x".repeat(8 << 20);
+        let blind = |world: &mut CausalWorld, node| {
+            let operation = Operation::Put { key: bytes("k"), value: bytes(&long) };
+            plain(world, node, operation)
+        };
+        for _ in 0..4 {
+            assert_eq!(blind(&mut world, 1), Outcome::Written);
+        }
+        let (what, length, limit) = ("key with all its siblings", 40 << 20, 32 << 20);
+        for node in 1..=3 {
+            deliver_all(&mut world);
+            let refused = Outcome::Refused(Refusal::TooLarge { what, length, limit });
+            assert_eq!(blind(&mut world, node), refused);
+        }
+        let (values, context) = get(&mut world, 1, "k");
+        assert_eq!(values.len(), 4, "nothing was dropped");
+        put(&mut world, 1, "k", &long, context);
+        assert_eq!(get(&mut world, 1, "k").0.len(), 1);
+    }
+}
+
+#[test]
+fn scans_list_every_key_with_a_value_once_in_the_order_of_hashes() {
+    for (options, members) in [(&[][..], 3), (&["replicas=2", "positions=7"], 5)] {
+        let mut world = world(members, options);
+        assert!(scan(&mut world, 1, 10).is_empty());
+        let mut expected = BTreeSet::new();
+        for number in 0..60 {
+            let key = format!("k{number}");
+            set(&mut world, 1 + number % members, &key, "v");
+            expected.insert((hash_of_key(key.as_bytes()), bytes(&key)));
+        }
+        calm(&mut world, Span::secs(2));
+        for number in (0..60).step_by(7) {
+            let key = format!("k{number}");
+            remove(&mut world, 1, &key);
+            expected.remove(&(hash_of_key(key.as_bytes()), bytes(&key)));
+        }
+        calm(&mut world, Span::secs(1));
+        if members == 3 {
+            // Each node has a replica of everything.
+            let whole = plain(&mut world, 2, Operation::Scan { from: 0, limit: 1000 });
+            assert!(matches!(whole, Outcome::Page { next: None, .. }), "{whole:?}");
+        }
+        let expected: Vec<Bytes> = expected.into_iter().map(|(_, key)| key).collect();
+        for limit in [1, 7, 1000] {
+            for node in 1..=members {
+                assert_eq!(scan(&mut world, node, limit), expected, "{limit} at {node}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_context_of_a_get_and_a_write_without_one_know_nothing_of_each_other() {
+    let mut world = world(3, &[]);
+    put(&mut world, 1, "k", "old", Bytes::new());
+    let (_, context) = get(&mut world, 1, "k");
+    set(&mut world, 1, "k", "blind");
+    let delete = Ask::Delete { key: bytes("k"), context };
+    let told = ask(&mut world, 1, delete);
+    let Outcome::Causal(Told::Stored { context }) = told else { panic!("{told:?}") };
+    assert!(context.is_empty(), "there is a sibling that the client has not seen");
+    assert_eq!(read(&mut world, 1, "k"), Outcome::Value(Some(bytes("blind"))));
+}

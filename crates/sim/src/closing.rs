@@ -1,0 +1,65 @@
+//! A cluster that an operator shuts down: what the process around a node does about it, and when
+//! the hosts are started again.
+
+use crate::groups::Groups;
+use crate::host::Running;
+use crate::membership::NOBODY;
+use crate::plan::Faults;
+use crate::queue::HostIndex;
+use crate::turns::Turns;
+use crate::world::World;
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::operation::Control;
+use quorate_kernel::ring::Closing;
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Span;
+use quorate_node::pump::Input;
+use quorate_store::memory::Crash;
+
+impl World<'_> {
+    /// Asks a host to end the whole cluster.
+    pub(crate) fn shut_down(&mut self, host: HostIndex) {
+        self.order(host, Control::Shutdown);
+    }
+
+    /// A host that was told to end says when nothing is in hand for clients, and ends when all do.
+    pub(crate) fn tend_closing(&mut self, host: HostIndex) {
+        let target = &mut self.machines.hosts[host];
+        if target.closing == Closing::No || target.running != Running::Up {
+            return;
+        }
+        if target.closing == Closing::Over {
+            target.has_ended = true;
+            // Harsher than the real one, which syncs first.
+            let is_memory = self.durability() == Durability::Memory;
+            return self.take_down(host, Crash::ProcessKill, is_memory);
+        }
+        let operations = Groups::of(target).map_or(0, |groups| groups.number("operations"));
+        if !target.has_told_idle && operations == 0 {
+            target.has_told_idle = true;
+            self.order(host, Control::Idle);
+        }
+    }
+
+    /// Every host is started again, whether it has ended or not. Those that have not may have been
+    /// told, or be told yet: of an earlier start nobody is told anything.
+    pub(crate) fn start_again(&mut self) {
+        for host in 0..self.machines.hosts.len() {
+            let target = &mut self.machines.hosts[host];
+            if std::mem::take(&mut target.has_ended) {
+                self.release(host);
+            } else if target.running != Running::Down {
+                let is_memory = self.durability() == Durability::Memory;
+                self.stop_host(host, Crash::ProcessKill, is_memory);
+                self.start_host(host);
+            }
+        }
+    }
+
+    fn order(&mut self, host: HostIndex, control: Control) {
+        let target = &self.machines.hosts[host];
+        let deadline = target.clock.local(self.machines.now) + Span::secs(30);
+        let lane = LaneId::OVERLAY;
+        self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
+    }
+}
