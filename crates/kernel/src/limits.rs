@@ -120,7 +120,8 @@ pub const WATCHED_MAX: usize = 10;
 pub const LOOKUP_HOPS_MAX: u8 = 16;
 /// The longest causal context in bytes, as clients carry it.
 pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
-/// The most ranges of isolated counters of one actor that a clock tells in one message.
+/// The most ranges of isolated counters of one actor that a clock tells in one message; the next
+/// message goes on behind them.
 pub const CLOCK_RANGES_MAX: usize = 256;
 /// The most keys that one replica strips, or hands over, in one turn.
 pub const STRIP_KEYS_MAX: usize = 1024;

@@ -49,9 +49,11 @@ impl Process for Causal {
                 self.on_replicate(from, (op, actor), &dots, (&key, &object), cx);
             }
             Message::Replicated { op, position } => self.on_replicated(op, position, cx),
-            Message::SyncA { pair, clock } => self.on_sync(from, pair, clock.clock(), cx),
-            Message::SyncB { pair, to, clock, is_joined, is_complete, wants, page } => {
-                let said = (is_joined, is_complete, wants);
+            Message::SyncA { pair, clock, window } => {
+                self.on_sync(from, pair, (&clock.clock(), window), cx);
+            }
+            Message::SyncB { pair, to, clock, is_joined, covers, wants, page } => {
+                let said = (is_joined, covers, wants);
                 self.on_sync_reply(from, (pair, to), (&clock.clock(), page), said, cx);
             }
             Message::ScanA { pair, step, key } => self.on_scan(from, pair, step, &key, cx),

@@ -3,40 +3,21 @@
 use super::map::Map;
 use super::page;
 pub use super::page::Carried;
+pub use super::window::Window;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Position};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::WriteId;
-use quorate_kernel::limits::{CLOCK_RANGES_MAX, PAGE_BYTES_MAX};
+use quorate_kernel::limits::PAGE_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 /// A clock on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TellClock(pub Vec<(Actor, Entry)>);
 
-/// How many ranges of isolated counters one message tells in all.
-const RANGES_IN_MESSAGE_MAX: usize = 2048;
-
 impl TellClock {
-    /// A clock as it is told: of a closed actor its highest counter, and of very many isolated
-    /// counters the lower ones. Less than is known is safe to tell.
-    #[must_use]
-    pub fn of(clock: &Clock) -> TellClock {
-        let mut room = RANGES_IN_MESSAGE_MAX;
-        let told = |(actor, entry): (Actor, &Entry)| {
-            let mut told = entry.clone();
-            if told.closed {
-                told.insert_range(1, entry.highest());
-            }
-            told.shorten(room.min(CLOCK_RANGES_MAX));
-            room -= told.above().len();
-            (actor, told)
-        };
-        TellClock(clock.iter().map(told).collect())
-    }
-
     /// Its bytes. They are a raw tail: a clock that has met many actors does not fit a head.
     #[must_use]
     pub(super) fn to_bytes(&self) -> Bytes {
@@ -159,6 +140,8 @@ pub enum Message {
         /// The asker's clock.
         #[serde(skip)]
         clock: TellClock,
+        /// Of which updates it tells everything, and is asked.
+        window: Window,
     },
     /// Anti-entropy, the answer (`sync_repair`): what the receiver has not seen of the keys that
     /// both hold, and the clock of the same moment.
@@ -172,10 +155,10 @@ pub enum Message {
         clock: TellClock,
         /// Whether the sender has joined.
         is_joined: bool,
-        /// Whether nothing was left out: only then the receiver has seen all the sender issued.
-        is_complete: bool,
-        /// Whether the sender wants the same from the receiver.
-        wants: bool,
+        /// Of which updates nothing was left out.
+        covers: Window,
+        /// If the sender wants the same from the receiver: of which updates its clock tells all.
+        wants: Option<Window>,
         /// The objects, stripped.
         #[serde(skip)]
         page: Bytes,

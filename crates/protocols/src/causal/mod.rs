@@ -31,7 +31,7 @@
 //!                   ◀── ListB(keys) ──               the first that serves
 //! sync  replica     ── SyncA(clock) ──▶ peer         every interval one peer, in shuffled rounds
 //!                   ◀── SyncB(objects, clock) ──     what the asker lacks
-//!                   ── SyncB(objects, clock) ──▶     what the peer lacks
+//!                   ── SyncB(objects, clock) ──▶     what the peer lacks; pages follow each other
 //! join  replica     ── ScanA ─────────▶ each peer    page by page
 //!                   ◀── ScanB(objects, clock) ──
 //! leave replica     ── Replicate ─────▶ a replica    each key that has entries in the dot-key map
@@ -101,6 +101,7 @@ mod tests;
 pub mod timer;
 pub mod token;
 pub(crate) mod watch;
+mod window;
 
 use alloc::boxed::Box;
 use map::{Map, Shape};

@@ -256,6 +256,7 @@ impl Replica {
     /// again, and rows of former peers count no more.
     pub fn begin_anew(&mut self, map: &Map) {
         self.pulled.clear();
+        self.rounds.chains.clear();
         let heads: BTreeSet<Actor> =
             self.clock.iter().filter_map(|(actor, _)| self.head(map, actor.position)).collect();
         self.watermark.retain(|peer| heads.contains(&peer));

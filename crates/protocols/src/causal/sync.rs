@@ -2,25 +2,28 @@
 //!
 //! The asker shows its clock. The answer holds the objects of all keys that both hold and that have
 //! an update which the asker has not seen, and the clock of the same moment (T9): a newer clock
-//! would say of older objects that they know more than they do. When nothing was left out, the
-//! asker has seen every update that the answerer issued: those of keys that it holds are in the
-//! answer or were seen before, the others are no news for it. So it takes over the answerer's own
-//! entry, and *only* that: of any other actor the answerer may have seen an update because it took
-//! over an entry, of a key that it does not hold and the asker does.
+//! would say of older objects that they know more than they do. Of a window in which nothing was
+//! left out, the asker has seen every update that the answerer issued: those of keys that it holds
+//! are in the answer or were seen before, the others are no news for it. So it takes over that part
+//! of the answerer's own entry, and *only* that: of any other actor the answerer may have seen an
+//! update because it took over an entry, of a key that it does not hold and the asker does.
 //!
-//! Each answer stands alone: one that had to leave something out is followed by a new question, and
-//! takes over nothing (T10). Updates of former actors are exchanged like all others (T5).
+//! An answer holds the oldest dots first. One that could not hold all says where it ended, and is
+//! followed by a question that goes on there ([`super::window`]). Each stands alone: its objects go
+//! with its own clock, what is taken over is what its window covers, and a window that does not
+//! join what was seen takes over nothing (T10). Updates of former actors are exchanged like all
+//! others (T5); an actor is closed only after a whole chain of windows.
 
 use super::keys::hash_of;
 use super::map::{Map, Shape};
-use super::message::{Message, PAGE_BYTES, Pair, TellClock};
+use super::message::{Message, PAGE_BYTES, Pair, TellClock, Window};
 use super::page;
 use super::replica::Replica;
 use super::timer::Timer;
 use super::{Causal, Context};
-use crate::dots::clock::Clock;
+use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::{Actor, Dot, Position};
-use alloc::collections::BTreeMap;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
@@ -51,9 +54,9 @@ impl Causal {
             return;
         }
         let pair = Pair { from: replica.actor(), to: peer, map: map.version };
-        let clock = TellClock::of(&replica.clock);
+        let (clock, window) = TellClock::behind(None, &replica.clock);
         let host = map.place(peer).expect("peers are positions").host;
-        cx.fx.send(host, Message::SyncA { pair, clock });
+        cx.fx.send(host, Message::SyncA { pair, clock, window });
     }
 
     /// Looks at who speaks; returns the position spoken to if the speaker is what it says.
@@ -84,17 +87,20 @@ impl Causal {
         &mut self,
         from: Incarnation,
         pair: Pair,
-        clock: Clock,
+        (clock, window): (&Clock, Window),
         cx: &mut Context<'_>,
     ) {
         let Some(at) = self.greet(from, pair, cx) else { return };
         let Some(map) = self.durable.map.as_ref() else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
-        replica.watermark.raise(pair.from, &clock);
-        replica.know(self.settings.shape, &clock);
+        replica.watermark.raise(pair.from, clock);
+        replica.know(self.settings.shape, clock);
         replica.flush(cx);
-        let wants = replica.has_copied(map, pair.from.position);
-        let answer = answer(replica, map, self.settings.shape, pair.from, &clock, wants, cx);
+        // One chain a direction: none is begun by a question that goes on with another.
+        let is_free = window.after.is_none() && !replica.rounds.chains.is_open(pair.from.position);
+        let wants = is_free && replica.has_copied(map, pair.from.position);
+        let asked = (pair.from, clock, window);
+        let answer = answer(replica, map, self.settings.shape, asked, wants, cx);
         cx.fx.send(from, answer);
     }
 
@@ -104,7 +110,7 @@ impl Causal {
         from: Incarnation,
         (pair, to): (Pair, Actor),
         (clock, page): (&Clock, Bytes),
-        (is_joined, is_complete, wants): (bool, bool, bool),
+        (is_joined, covers, wants): (bool, Window, Option<Window>),
         cx: &mut Context<'_>,
     ) {
         let Some(at) = self.greet(from, pair, cx) else { return };
@@ -116,10 +122,10 @@ impl Causal {
             return replica.flush(cx);
         }
         replica.rounds.answered(peer.position);
-        if wants {
+        if let Some(window) = wants {
             // From the state before the page is taken in, so that clock and objects fit together.
             replica.flush(cx);
-            let answer = answer(replica, &map, shape, peer, clock, false, cx);
+            let answer = answer(replica, &map, shape, (peer, clock, window), false, cx);
             cx.fx.send(from, answer);
         }
         let Ok(entries) = page::read(page) else { return };
@@ -133,95 +139,100 @@ impl Causal {
             replica.update(shape, &key, object, &dots, cx);
         }
         replica.know(shape, clock);
-        if is_complete {
-            take_over(replica, peer, clock);
-        } else {
-            probe!("causal/incomplete_sync");
-        }
+        take_over(replica, peer, clock, covers);
         replica.watermark.raise(peer, clock);
-        if is_complete && is_joined {
-            replica.note_pulled(&map, shape, peer.position, pair.map, clock);
+        let state = (is_joined, pair.map, clock);
+        if let Some((peer_map, clock)) = replica.rounds.chains.take(peer, covers, state) {
+            replica.note_pulled(&map, shape, peer.position, peer_map, &clock);
         }
-        replica.flush(cx);
-        if !is_complete {
-            self.sync_again(at, peer, from, &map, cx);
+        if covers.until.is_some() && covers.is_sound() {
+            probe!("causal/incomplete_sync");
+            replica.rounds.ask(peer.position, cx.now);
+            let pair = Pair { from: replica.actor(), to: peer.position, map: map.version };
+            let (clock, window) = TellClock::behind(covers.until, &replica.clock);
+            replica.flush(cx);
+            cx.fx.send(from, Message::SyncA { pair, clock, window });
+        } else {
+            replica.flush(cx);
         }
-    }
-
-    fn sync_again(
-        &mut self,
-        at: Position,
-        peer: Actor,
-        from: Incarnation,
-        map: &Map,
-        cx: &mut Context<'_>,
-    ) {
-        let replica = &self.durable.replicas[&at];
-        let pair = Pair { from: replica.actor(), to: peer.position, map: map.version };
-        cx.fx.send(from, Message::SyncA { pair, clock: TellClock::of(&replica.clock) });
     }
 }
 
-/// Takes over what a peer has issued itself.
-fn take_over(replica: &mut Replica, peer: Actor, clock: &Clock) {
-    if mutant!("merge_whole_clock") {
+/// Takes over what a peer has issued itself, as far as its answer covers that.
+fn take_over(replica: &mut Replica, peer: Actor, clock: &Clock, covers: Window) {
+    if mutant!("merge_whole_clock") && covers.until.is_none() {
         let own = replica.actor();
         for (actor, entry) in clock.iter().filter(|(actor, _)| *actor != own) {
             replica.touch(actor).merge(entry);
         }
         return;
     }
-    let issued = clock.get(peer);
-    let is_news = |entry: &&crate::dots::clock::Entry| replica.clock.base(peer) < entry.base();
-    if let Some(entry) = issued.filter(is_news).cloned() {
-        replica.touch(peer).merge(&entry);
+    if let Some(told) = covers.told(peer, clock, replica.clock.base(peer)) {
+        replica.touch(peer).merge(&Entry::upto(told));
     }
 }
 
-/// What a peer with this clock has not seen of the keys that both hold.
+/// What a peer with this clock has not seen of the keys that both hold, in the window asked for.
 fn answer(
     replica: &Replica,
     map: &Map,
     shape: Shape,
-    peer: Actor,
-    clock: &Clock,
+    (peer, clock, window): (Actor, &Clock, Window),
     wants: bool,
     cx: &Context<'_>,
 ) -> Message {
-    let shared = shape.shared(replica.position(), peer.position);
-    let mut missing: BTreeMap<&Bytes, Vec<Dot>> = BTreeMap::new();
-    for actor in replica.dot_keys.actors() {
-        let seen = clock.get(actor);
-        if seen.is_some_and(|seen| seen.closed) {
-            continue;
-        }
-        let base = seen.map_or(0, |seen| seen.base());
-        for (counter, key) in replica.dot_keys.above(actor, base) {
-            let is_seen = seen.is_some_and(|seen| seen.contains(counter));
-            if !is_seen && shared.contains(&shape.home(hash_of(key))) {
-                let dots = missing.entry(key).or_default();
-                if dots.len() < page::DOTS_MAX {
-                    dots.push(Dot { actor, counter });
-                }
-            }
-        }
-    }
-    let (mut page, mut is_complete) = (BytesMut::new(), true);
-    for (key, dots) in missing {
-        if page.len() >= PAGE_BYTES {
-            is_complete = false;
-            break;
-        }
-        let object = cx.table.get(Class::Data, &replica.stored_key(key)).unwrap_or_default();
-        page::push(&mut page, key, &object, &dots);
-    }
+    let (page, until) = fill_page(replica, shape, (peer, clock, window), cx);
+    let (told, own) = TellClock::behind(None, &replica.clock);
     Message::SyncB {
         pair: Pair { from: replica.actor(), to: peer.position, map: map.version },
         to: peer,
-        clock: TellClock::of(&replica.clock),
+        clock: told,
         is_joined: replica.record.is_joined,
-        is_complete,
-        wants,
-        page: page.freeze(),
+        covers: Window { after: window.after, until },
+        wants: wants.then_some(own),
+        page,
     }
+}
+
+/// The page, and with which dot it ends; none if it holds all. The first dot that is missing
+/// always finds room, so a page that ends comes further than where it began.
+fn fill_page(
+    replica: &Replica,
+    shape: Shape,
+    (peer, clock, window): (Actor, &Clock, Window),
+    cx: &Context<'_>,
+) -> (Bytes, Option<Dot>) {
+    let shared = shape.shared(replica.position(), peer.position);
+    let is_missing = |dot: &Dot| {
+        let seen = clock.get(dot.actor);
+        window.after.is_none_or(|after| after < *dot)
+            && !seen.is_some_and(|seen| seen.closed || seen.contains(dot.counter))
+    };
+    let (mut page, mut pushed, mut last) = (BytesMut::new(), BTreeSet::new(), window.after);
+    for actor in replica.dot_keys.actors() {
+        let Some(floor) = window.floor(actor) else { continue };
+        if clock.get(actor).is_some_and(|seen| seen.closed) {
+            continue;
+        }
+        for (counter, key) in replica.dot_keys.above(actor, floor.max(clock.base(actor))) {
+            let dot = Dot { actor, counter };
+            if window.until.is_some_and(|until| until < dot) {
+                return (page.freeze(), window.until);
+            }
+            let is_due = is_missing(&dot) && shared.contains(&shape.home(hash_of(key)));
+            if is_due && !pushed.contains(key) {
+                if page.len() >= PAGE_BYTES {
+                    return (page.freeze(), last);
+                }
+                let mut dots = replica.dot_keys.of(key);
+                dots.retain(is_missing);
+                dots.truncate(page::DOTS_MAX);
+                let object = cx.table.get(Class::Data, &replica.stored_key(key));
+                page::push(&mut page, key, &object.unwrap_or_default(), &dots);
+                pushed.insert(key);
+            }
+            last = Some(dot);
+        }
+    }
+    (page.freeze(), None)
 }

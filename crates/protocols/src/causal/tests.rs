@@ -2,6 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | [`backlog`] | more is missing than a page holds |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
@@ -10,6 +11,7 @@
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
+mod backlog;
 mod golden;
 mod maps;
 mod marks;

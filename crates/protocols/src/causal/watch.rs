@@ -3,6 +3,7 @@
 //! Peers take turns in shuffled rounds, so each is met once in as many intervals as there are
 //! peers; one random peer a time would leave some unmet for long.
 
+use super::window::Chains;
 use crate::dots::dot::{Actor, Position};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -37,6 +38,8 @@ pub(super) struct Scan {
 pub struct Rounds {
     left: Vec<Position>,
     asked: BTreeMap<Position, Time>,
+    /// The exchanges of more than one answer.
+    pub(super) chains: Chains,
     pub(super) scans: BTreeMap<Position, Scan>,
     /// The first stripped key of the next pass.
     pub(super) strip_from: Bytes,
@@ -63,6 +66,11 @@ impl Rounds {
         }
         self.asked.insert(next, now);
         Some(next)
+    }
+
+    /// A peer is asked once more.
+    pub fn ask(&mut self, peer: Position, now: Time) {
+        self.asked.insert(peer, now);
     }
 
     /// A peer has answered.

@@ -127,6 +127,12 @@ impl Entry {
         self.above.truncate(most);
     }
 
+    /// Forgets what stands above the base, up to a counter: this, too, understates.
+    pub fn forget_upto(&mut self, counter: Counter) {
+        let gone = self.above.partition_point(|(_, last)| *last <= counter);
+        self.above.drain(..gone);
+    }
+
     /// Whether what was decoded has the form of an entry.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {

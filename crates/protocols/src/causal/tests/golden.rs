@@ -5,7 +5,7 @@
 
 use super::super::keys::data_key;
 use super::super::map::{Map, Shape};
-use super::super::message::{Ending, Message, Pair, TellClock};
+use super::super::message::{Ending, Message, Pair, TellClock, Window};
 use super::super::{page, plain};
 use crate::dots::clock::Clock;
 use crate::dots::dot::{Actor, Dot, Position};
@@ -45,6 +45,7 @@ fn messages() -> Vec<Message> {
     page::push(&mut page, &key, &object, &dots);
     let page = page.freeze();
     let (pair, to) = (Pair { from: actor(1, 2), to: Position(2), map: 3 }, actor(2, 9));
+    let part = Window { after: Some(dots[0]), until: Some(Dot { actor: to, counter: 300 }) };
     let write = |is_delete| Message::WriteA {
         op: 1,
         id: WriteId(5),
@@ -55,12 +56,12 @@ fn messages() -> Vec<Message> {
         value: if is_delete { Bytes::new() } else { Bytes::from_static(b"v") },
     };
     let ended = |ending| Message::WriteB { op: 1, ending };
-    let sync = |is_joined, is_complete, wants| Message::SyncB {
+    let sync = |is_joined, covers, wants| Message::SyncB {
         pair,
         to,
         clock: clock.clone(),
         is_joined,
-        is_complete,
+        covers,
         wants,
         page: page.clone(),
     };
@@ -86,9 +87,10 @@ fn messages() -> Vec<Message> {
         },
         Message::Replicate { op: 0, from: None, dots: Vec::new(), key: key.clone(), object },
         Message::Replicated { op: 1, position: Position(2) },
-        Message::SyncA { pair, clock: clock.clone() },
-        sync(true, true, true),
-        sync(false, false, false),
+        Message::SyncA { pair, clock: clock.clone(), window: Window::default() },
+        Message::SyncA { pair, clock: clock.clone(), window: part },
+        sync(true, Window::default(), Some(Window::default())),
+        sync(false, part, None),
         Message::ScanA { pair, step: 4, key: key.clone() },
         Message::ScanB { pair, to, step: 4, clock: clock.clone(), page, next: key.to_vec() },
         Message::MapA { version: 300 },

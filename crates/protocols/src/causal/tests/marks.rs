@@ -1,6 +1,6 @@
 //! What the engine is meant to cost, in counts that do not depend on the machine.
 
-use super::super::message::{Message, Pair, TellClock};
+use super::super::message::{Message, Pair, TellClock, Window};
 use super::traps::{bytes, calm, get, put, world};
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::{Actor, Position};
@@ -31,10 +31,10 @@ fn two_equal_replicas_exchange_less_than_a_kilobyte_each_way() {
     let (from, to) = (actor(30, 3), actor(31, 3));
     let pair = Pair { from, to: Position(31), map: 1000 };
     let clock = TellClock::of(&clock);
-    let question = Message::SyncA { pair, clock: clock.clone() };
+    let question = Message::SyncA { pair, clock: clock.clone(), window: Window::default() };
     let page = Bytes::new();
-    let (is_joined, is_complete, wants) = (true, true, true);
-    let answer = Message::SyncB { pair, to, clock, is_joined, is_complete, wants, page };
+    let (is_joined, covers, wants) = (true, Window::default(), Some(Window::default()));
+    let answer = Message::SyncB { pair, to, clock, is_joined, covers, wants, page };
     for message in [question, answer] {
         let size = Body::encode(&message, &mut BytesMut::new()).frame_bytes();
         assert!(size < 1024, "{size} bytes");

@@ -5,7 +5,7 @@
 
 use super::super::keys::{actor_of, client_key, state_value};
 use super::super::map::{Map, Shape};
-use super::super::message::{Ending, Message, TellClock};
+use super::super::message::{Ending, Message, TellClock, Window};
 use super::super::page;
 use super::super::replica::Record;
 use super::super::token::Tokens;
@@ -112,17 +112,20 @@ impl Scripted for Causal {
                 format!("#{op} {key} {} {object}", dots_word(dots))
             }
             Message::Replicated { op, position } => format!("#{op} position {}", position.0),
-            Message::SyncA { pair, clock } => {
+            Message::SyncA { pair, clock, window } => {
                 let from = actor_word(pair.from);
-                format!("{from} to {} {}", pair.to.0, clock_word(clock))
+                format!("{from} to {} {}{}", pair.to.0, clock_word(clock), window_word(*window))
             }
-            Message::SyncB { pair, to, clock, is_joined, is_complete, wants, page } => {
-                let flags = [(*is_joined, "joined"), (*is_complete, "complete"), (*wants, "wants")];
+            Message::SyncB { pair, to, clock, is_joined, covers, wants, page } => {
+                let is_complete = *covers == Window::default();
+                let flags =
+                    [(*is_joined, "joined"), (is_complete, "complete"), (wants.is_some(), "wants")];
                 let flags: Vec<&str> =
                     flags.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word).collect();
                 let (from, to) = (actor_word(pair.from), actor_word(*to));
                 let (clock, page) = (clock_word(clock), page_word(page));
-                format!("{from} to {to} {clock} {} {page}", flags.join(" "))
+                let covers = window_word(*covers);
+                format!("{from} to {to} {clock} {}{covers} {page}", flags.join(" "))
             }
             Message::ScanA { pair, step, .. } => {
                 format!("{} to {} step {step}", actor_word(pair.from), pair.to.0)
@@ -248,6 +251,14 @@ fn entry_word(entry: &Entry) -> String {
         text += " left";
     }
     text
+}
+
+fn window_word(window: Window) -> String {
+    if window == Window::default() {
+        return String::new();
+    }
+    let [after, until] = [window.after, window.until].map(|end| end.map_or("end".into(), dot_word));
+    format!(" ({after}..{until}]")
 }
 
 fn clock_word(clock: &TellClock) -> String {

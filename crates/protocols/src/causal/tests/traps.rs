@@ -75,7 +75,7 @@ pub(super) fn calm(world: &mut CausalWorld, span: Span) {
 }
 
 #[test]
-fn an_answer_that_had_to_leave_something_out_takes_over_no_clock() {
+fn an_answer_that_had_to_leave_something_out_takes_over_no_more_than_it_told() {
     let mut world = world(3, &["lazy"]);
     let long = "x".repeat(1000);
     for number in 0..600 {

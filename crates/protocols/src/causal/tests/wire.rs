@@ -2,7 +2,7 @@
 
 use super::super::keys::data_key;
 use super::super::map::{Map, Shape};
-use super::super::message::{Ending, Message, Pair, TellClock, TellContext};
+use super::super::message::{Ending, Message, Pair, TellClock, TellContext, Window};
 use super::super::page;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::{Actor, COUNTER_MAX, Dot, Position};
@@ -29,6 +29,15 @@ fn any_counter() -> impl Strategy<Value = u64> {
 
 fn any_dot() -> impl Strategy<Value = Dot> {
     (any_actor(), any_counter()).prop_map(|(actor, counter)| Dot { actor, counter })
+}
+
+fn any_window() -> impl Strategy<Value = Window> {
+    use proptest::option::of;
+    (of(any_dot()), of(any_dot())).prop_map(|(after, until)| Window { after, until })
+}
+
+fn any_said() -> impl Strategy<Value = (bool, Window, Option<Window>)> {
+    (any::<bool>(), any_window(), proptest::option::of(any_window()))
 }
 
 fn any_entry() -> impl Strategy<Value = Entry> {
@@ -120,10 +129,14 @@ fn of_replicas() -> impl Strategy<Value = Message> {
         Map::first(Shape::new(positions, 1), &hosts).replaced(NodeId(out), NodeId(99), out > 4)
     });
     prop_oneof![
-        (any_pair(), any_clock()).prop_map(|(pair, clock)| Message::SyncA { pair, clock }),
-        (any_pair(), any_actor(), any_clock(), any::<(bool, bool, bool)>(), any_page()).prop_map(
-            |(pair, to, clock, (is_joined, is_complete, wants), page)| {
-                Message::SyncB { pair, to, clock, is_joined, is_complete, wants, page }
+        (any_pair(), any_clock(), any_window()).prop_map(|(pair, clock, window)| Message::SyncA {
+            pair,
+            clock,
+            window
+        }),
+        (any_pair(), any_actor(), any_clock(), any_said(), any_page()).prop_map(
+            |(pair, to, clock, (is_joined, covers, wants), page)| {
+                Message::SyncB { pair, to, clock, is_joined, covers, wants, page }
             }
         ),
         (any_pair(), any::<u64>(), any_key()).prop_map(|(pair, step, key)| Message::ScanA {
@@ -208,8 +221,8 @@ fn a_counter_that_nobody_issues_is_refused() {
         (replicate(Vec::new(), object(COUNTER_MAX)), true),
         (replicate(Vec::new(), object(over)), false),
         (replicate(Vec::from([Dot { actor, counter: 1 << 63 }]), object(1)), false),
-        (Message::SyncA { pair, clock: clock(COUNTER_MAX) }, true),
-        (Message::SyncA { pair, clock: clock(over) }, false),
+        (Message::SyncA { pair, clock: clock(COUNTER_MAX), window: Window::default() }, true),
+        (Message::SyncA { pair, clock: clock(over), window: Window::default() }, false),
     ] {
         let body = Body::encode(&message, &mut BytesMut::new());
         assert_eq!(body.decode::<Message>().is_ok(), is_sound, "{message:?}");
@@ -224,8 +237,8 @@ const HEADS: [&str; 14] = [
     "030100010302010905",
     "04010103020109010302010906",
     "050100",
-    "06030201090001",
-    "0703020109000103020109010101",
+    "060302010900010000",
+    "0703020109000103020109010000010000",
     "0803020109000101",
     "09030201090001030201090100",
     "0a01",
@@ -262,14 +275,14 @@ fn messages_keep_their_bytes() {
             object,
         },
         Message::Replicated { op: 1, position: Position(0) },
-        Message::SyncA { pair, clock: clock.clone() },
+        Message::SyncA { pair, clock: clock.clone(), window: Window::default() },
         Message::SyncB {
             pair,
             to: actor,
             clock: clock.clone(),
             is_joined: true,
-            is_complete: true,
-            wants: true,
+            covers: Window::default(),
+            wants: Some(Window::default()),
             page: empty(),
         },
         Message::ScanA { pair, step: 1, key },

@@ -1,0 +1,81 @@
+//! More is missing than one page holds and one clock tells.
+
+use super::super::keys::{data_key, hash_of};
+use super::super::map::Shape;
+use super::traps::{CausalWorld, calm, deliver_all, get, put, world};
+use bytes::Bytes;
+use quorate_kernel::time::Span;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+fn repaired(world: &mut CausalWorld, node: u64) -> u64 {
+    world.field(node, "repaired").parse().expect("a number")
+}
+
+#[test]
+fn a_long_backlog_of_random_keys_arrives() {
+    let mut world = world(3, &["lazy", "long"]);
+    let (count, long) = (1000, "x".repeat(2000));
+    for number in 0..count {
+        put(&mut world, 1, &format!("k{number}"), &long, Bytes::new());
+    }
+    calm(&mut world, Span::secs(2));
+    for node in [2, 3] {
+        let is_there = |number: &u64| !get(&mut world, node, &format!("k{number}")).0.is_empty();
+        assert_eq!((0..count).filter(is_there).count() as u64, count);
+        // From the one that has it, and from the third if that was quicker: nothing twice by one.
+        assert!(repaired(&mut world, node) <= 2 * count);
+    }
+    let before = [2, 3].map(|node| repaired(&mut world, node));
+    calm(&mut world, Span::secs(1));
+    assert_eq!([2, 3].map(|node| repaired(&mut world, node)), before, "it has come to an end");
+}
+
+/// Delivers what these two say to each other, and loses the rest.
+fn deliver_between(world: &mut CausalWorld, pair: [u64; 2]) {
+    loop {
+        world
+            .flights
+            .retain(|flight| pair.contains(&flight.from.node.0) && pair.contains(&flight.to.0));
+        if world.flights.is_empty() {
+            return;
+        }
+        world.deliver(0);
+    }
+}
+
+/// Keys that the first three of five hosts hold, and as many of which the first holds none.
+fn keys(count: usize) -> (Vec<String>, Vec<String>) {
+    let shape = Shape::new(5, 3);
+    let of = |home: u16| -> Vec<String> {
+        let names = (0..).map(|number| format!("k{number}"));
+        let is_its = |name: &String| shape.home(hash_of(&data_key(name.as_bytes()))) == home;
+        names.filter(is_its).take(count).collect()
+    };
+    (of(0), of(1))
+}
+
+#[test]
+fn a_long_backlog_arrives_from_one_that_has_not_issued_it() {
+    let mut world = world(5, &["lazy", "long"]);
+    deliver_all(&mut world);
+    let ((ours, others), long) = (keys(500), "x".repeat(4000));
+    // The first sees every other dot only, so its clock has a gap behind each.
+    for key in ours.iter().zip(&others).flat_map(|(ours, other)| [ours, other]) {
+        put(&mut world, 2, key, &long, Bytes::new());
+    }
+    while repaired(&mut world, 3) < 1000 {
+        world.tick(Span::millis(20));
+        deliver_between(&mut world, [2, 3]);
+        assert!(world.now < quorate_kernel::time::Time(0) + Span::secs(60));
+    }
+    world.crash(2);
+    calm(&mut world, Span::secs(4));
+    let is_there = |key: &&String| !get(&mut world, 1, key).0.is_empty();
+    assert_eq!(ours.iter().filter(is_there).count(), 500);
+    let before = repaired(&mut world, 1);
+    assert_eq!(before, 500, "each came once");
+    calm(&mut world, Span::secs(2));
+    assert_eq!(repaired(&mut world, 1), before, "nothing comes again, though the gaps stay");
+}
