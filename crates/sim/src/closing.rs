@@ -3,23 +3,23 @@
 
 use crate::groups::Groups;
 use crate::host::Running;
-use crate::membership::NOBODY;
 use crate::plan::Faults;
 use crate::queue::HostIndex;
 use crate::turns::Turns;
 use crate::world::World;
-use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Control;
 use quorate_kernel::ring::Closing;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_node::pump::Input;
 use quorate_store::memory::Crash;
+
+/// How long a shutdown may take to be answered.
+const PATIENCE: Span = Span::secs(30);
 
 impl World<'_> {
     /// Asks a host to end the whole cluster.
     pub(crate) fn shut_down(&mut self, host: HostIndex) {
-        self.order(host, Control::Shutdown);
+        self.order(host, Control::Shutdown, PATIENCE);
     }
 
     /// A host that was told to end says when nothing is in hand for clients, and ends when all do.
@@ -34,10 +34,10 @@ impl World<'_> {
             let is_memory = self.durability() == Durability::Memory;
             return self.take_down(host, Crash::ProcessKill, is_memory);
         }
-        let operations = Groups::of(target).map_or(0, |groups| groups.number("operations"));
-        if !target.has_told_idle && operations == 0 {
+        let in_hand = |host| Groups::of(host).map_or(0, |groups| groups.number("operations"));
+        if !target.has_told_idle && in_hand(target) == 0 {
             target.has_told_idle = true;
-            self.order(host, Control::Idle);
+            self.order(host, Control::Idle, PATIENCE);
         }
     }
 
@@ -54,12 +54,5 @@ impl World<'_> {
                 self.start_host(host);
             }
         }
-    }
-
-    fn order(&mut self, host: HostIndex, control: Control) {
-        let target = &self.machines.hosts[host];
-        let deadline = target.clock.local(self.machines.now) + Span::secs(30);
-        let lane = LaneId::OVERLAY;
-        self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
     }
 }

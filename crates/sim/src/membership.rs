@@ -138,10 +138,7 @@ impl World<'_> {
             return;
         }
         let node = self.machines.hosts[host].node_id;
-        let deadline = self.machines.hosts[host].clock.local(self.machines.now) + Span::secs(5);
-        let control = Control::Drain { node, undo };
-        let lane = LaneId::OVERLAY;
-        self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
+        self.order(host, Control::Drain { node, undo }, Span::secs(5));
     }
 
     /// Asks a host to remove every node whose directory was wiped. It refuses what it does not
@@ -150,10 +147,15 @@ impl World<'_> {
         let lost: Vec<NodeId> =
             self.machines.hosts.iter().flat_map(|host| host.lost.clone()).collect();
         for node in lost {
-            let deadline = self.machines.hosts[host].clock.local(self.machines.now) + Span::secs(5);
-            let (lane, control) = (LaneId::OVERLAY, Control::Remove { node });
-            self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
+            self.order(host, Control::Remove { node }, Span::secs(5));
         }
+    }
+
+    /// Asks a host's overlay for something, as an operator does.
+    pub(crate) fn order(&mut self, host: HostIndex, control: Control, within: Span) {
+        let deadline = self.machines.hosts[host].clock.local(self.machines.now) + within;
+        let lane = LaneId::OVERLAY;
+        self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
     }
 
     /// Looks at all groups of all hosts. Returns what is not settled yet, if anything is.
