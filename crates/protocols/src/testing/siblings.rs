@@ -3,9 +3,10 @@
 use super::Scripted;
 use super::script::{Done, bytes, number};
 use super::world::World;
+use crate::causal::map::Map;
 use bytes::Bytes;
 use quorate_kernel::causal::{Ask, Told};
-use quorate_kernel::ids::Ticket;
+use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::time::Time;
 use std::borrow::ToOwned;
@@ -17,6 +18,13 @@ pub(crate) struct Move {
     pub out: u64,
     pub into: u64,
     pub gone: bool,
+}
+
+/// The map after these moves, as the catalog hands it to an engine.
+pub(crate) fn moved(first: Map, moves: &[Move]) -> Bytes {
+    let replaced = |map: Map, one: &Move| map.replaced(NodeId(one.out), NodeId(one.into), one.gone);
+    let map = moves.iter().fold(first, replaced);
+    postcard::to_allocvec(&map).expect("plain data always serializes").into()
 }
 
 /// An operation of a script's words.

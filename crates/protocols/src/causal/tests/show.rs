@@ -13,10 +13,10 @@ use super::super::{Causal, Plain, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::dot::{Actor, Counter, Dot};
 use crate::dots::object::Object;
-use crate::testing::siblings::Move;
+use crate::testing::siblings::{self, Move};
 use crate::testing::{Scripted, word};
 use bytes::Bytes;
-use quorate_kernel::ids::{ClusterId, NodeId};
+use quorate_kernel::ids::ClusterId;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
 use std::format;
@@ -64,11 +64,7 @@ impl Scripted for Causal {
     }
 
     fn map(first_view: &View, options: &[&str], moves: &[Move]) -> Bytes {
-        let first = first_map(first_view, options);
-        let map = moves
-            .iter()
-            .fold(first, |map, one| map.replaced(NodeId(one.out), NodeId(one.into), one.gone));
-        postcard::to_allocvec(&map).expect("plain data always serializes").into()
+        siblings::moved(first_map(first_view, options), moves)
     }
 
     fn name(message: &Message) -> &'static str {
