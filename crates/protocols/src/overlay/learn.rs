@@ -90,6 +90,11 @@ impl Overlay {
             if known.suspected_by.is_some() {
                 state.detector.on_believed(node, cx.now);
             }
+            // Views may name it from now on, so whoever remembers such a view remembers it: of a
+            // host that nobody remembered, nobody would find that it is gone.
+            if before.as_ref().is_none_or(|before| before.record.version == Version(0)) {
+                self.store(node, cx);
+            }
             self.on_ring_change(before.as_ref(), &known);
             self.give_way(node, cx);
             self.announce(cx);

@@ -91,6 +91,21 @@ fn a_restart_keeps_what_was_known() {
 }
 
 #[test]
+fn who_restarts_remembers_a_host_from_the_moment_it_heard_of_it() {
+    for seed in 0..10 {
+        let mut world = World::founded(seed, 3);
+        world.add(&[0]);
+        let known = |world: &World| (0..3).all(|host| world.start_seen(host, 3) == Some(1));
+        assert!(world.until(Span::secs(10), known).is_some());
+        // Views name it by now. Whoever could tell of it restarts, and it is gone.
+        (0..4).for_each(|host| world.crash(host));
+        (0..3).for_each(|host| world.start(host));
+        let gone = |world: &World| all_see(world, |host| Some((Standing::Up, host == 3)));
+        assert!(world.until(Span::secs(30), gone).is_some(), "seed {seed}: it is suspected");
+    }
+}
+
+#[test]
 fn who_has_left_never_comes_back() {
     let mut world = World::founded(7, 10);
     assert_eq!(world.order(2, Control::Drain { node: node(5), undo: false }), Outcome::Noted);
