@@ -19,6 +19,8 @@ class Kind(enum.Enum):
     OUTCOME_UNKNOWN = 8
     BAD_CONTEXT = 9
     INTERNAL = 10
+    EXISTS = 11
+    CONFLICT = 12
 
     @classmethod
     def _missing_(cls, value: object) -> Kind:

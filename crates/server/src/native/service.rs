@@ -23,14 +23,14 @@ const BATCH_WIDTH: usize = 32;
 /// The least budget of a door for requests and answers in memory.
 const BUDGET_BYTES_MIN: usize = 64 * 1024 * 1024;
 /// How much longer than an operation may take a door waits for what the core thread knows.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// The native API on this host.
 #[derive(Clone)]
 pub struct Native {
     pub(super) shared: Arc<Shared>,
     calls: Arc<Calls>,
-    questions: Arc<Questions>,
+    pub(super) questions: Arc<Questions>,
     /// When an operation must have been answered at the latest.
     timeout: Duration,
     me: v1::Coordinator,
@@ -274,12 +274,10 @@ impl Native {
     /// # Errors
     /// The core thread does not answer.
     pub async fn ring(&self) -> Result<v1::RingResponse, Problem> {
-        let asked = self.questions.ask(Question::Ring);
-        match tokio::time::timeout(self.timeout + GRACE, asked).await {
-            Ok(Some(Reply::Ring(report))) => Ok(about::ring(&report)),
-            Ok(Some(_)) => Err(problem::mismatch()),
-            Ok(None) => Err(problem::stopping()),
-            Err(_) => Err(problem::no_answer()),
+        let asked = self.ask(Question::Ring, Instant::now() + self.timeout).await;
+        match asked.unwrap_or_else(Err)? {
+            Reply::Ring(report) => Ok(about::ring(&report)),
+            _ => Err(problem::mismatch()),
         }
     }
 }

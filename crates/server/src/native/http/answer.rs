@@ -34,6 +34,7 @@ pub fn status_of(kind: Kind) -> StatusCode {
         Kind::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Kind::NoQuorum | Kind::Overloaded | Kind::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         Kind::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Kind::Exists | Kind::Conflict => StatusCode::CONFLICT,
         Kind::Unspecified | Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
