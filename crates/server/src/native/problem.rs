@@ -46,6 +46,12 @@ pub fn too_large(field: &str, length: usize, limit: usize, right: &str) -> Probl
     Box::new(Error { field: field.to_owned(), ..*problem(Kind::TooLarge, what, right) })
 }
 
+/// A batch has too many keys.
+pub fn too_many_keys(count: usize, limit: usize) -> Problem {
+    let right = format!("ask for at most {limit} keys at a time");
+    invalid("keys", format!("{count} keys in one batch"), right)
+}
+
 /// An answer would be over its limit.
 pub fn answer_too_large(limit: usize, right: &str) -> Problem {
     problem(Kind::TooLarge, format!("the answer would be over {limit} bytes"), right)

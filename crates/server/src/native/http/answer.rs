@@ -41,6 +41,11 @@ pub fn status_of(kind: Kind) -> StatusCode {
 
 /// A failure with a status.
 pub fn error(status: StatusCode, error: &Error) -> Response {
+    json(status, &json!({ "error": problem(error) }))
+}
+
+/// Why something failed, as JSON.
+pub fn problem(error: &Error) -> Value {
     let mut body = Object::new();
     body.insert(String::from("kind"), word(error.kind()).into());
     body.insert(String::from("what"), error.what.as_str().into());
@@ -61,7 +66,7 @@ pub fn error(status: StatusCode, error: &Error) -> Response {
     if !error.field.is_empty() {
         body.insert(String::from("field"), error.field.as_str().into());
     }
-    json(status, &json!({ "error": body }))
+    Value::Object(body)
 }
 
 /// A coordinator as one word.
