@@ -44,7 +44,7 @@ mod token;
 pub use calls::{Call, Calls, CallsInbox, Named, Told, calls};
 pub use faults::Fault;
 pub use keyspaces::Served;
-pub use questions::{Inbox, Question, Questions, Reply, questions};
+pub use questions::{Inbox, Question, Questions, Reply, Silence, questions};
 
 use crate::metrics::Shared;
 use crate::shutdown::Shutdown;

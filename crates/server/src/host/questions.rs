@@ -66,6 +66,34 @@ pub enum Question {
     Faults(BTreeMap<NodeId, Fault>),
 }
 
+impl Question {
+    /// Whether it may change something after whoever asked was told nothing.
+    #[must_use]
+    pub fn is_order(&self) -> bool {
+        match self {
+            Question::Drain { .. }
+            | Question::Remove { .. }
+            | Question::Keyspace(_)
+            | Question::Replace { .. } => true,
+            // All hosts end, or this one's faults end with it.
+            Question::Shutdown { .. } | Question::Faults(_) => false,
+            Question::Ring
+            | Question::Explain { .. }
+            | Question::Examine { .. }
+            | Question::Keyspaces => false,
+        }
+    }
+}
+
+/// Why nothing is answered: the host has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// It had before; nothing was changed.
+    Before,
+    /// It did with the question in hand; what that orders may have been done, or be done yet.
+    InHand,
+}
+
 /// What is answered.
 #[derive(Debug)]
 pub enum Reply {
@@ -114,25 +142,54 @@ pub fn questions() -> (Arc<Questions>, Inbox) {
 }
 
 impl Questions {
-    /// Asks; `None` if the host ends before it answers. The caller sees to the time.
-    pub async fn ask(&self, question: Question) -> Option<Reply> {
+    /// Asks. The caller sees to the time.
+    ///
+    /// # Errors
+    /// The host ends before it answers.
+    pub async fn ask(&self, question: Question) -> Result<Reply, Silence> {
         self.ask_by(question, None).await
     }
 
     /// The same, and a lane that must find the answer has no longer than until this.
-    pub async fn ask_by(&self, question: Question, deadline: Option<Instant>) -> Option<Reply> {
+    ///
+    /// # Errors
+    /// See [`Questions::ask`].
+    pub async fn ask_by(
+        &self,
+        question: Question,
+        deadline: Option<Instant>,
+    ) -> Result<Reply, Silence> {
         let (reply, answer) = oneshot::channel();
-        self.sender.send(Asked { question, deadline, reply }).ok()?;
+        self.sender.send(Asked { question, deadline, reply }).map_err(|_| Silence::Before)?;
         // Before there is a waker there is no loop that sleeps.
         if let Some(wake) = self.wake.get() {
             wake();
         }
-        answer.await.ok()
+        answer.await.map_err(|_| Silence::InHand)
     }
 
     /// Sets what wakes the core thread.
     pub(super) fn set_wake(&self, wake: impl Fn() + Send + Sync + 'static) {
         // The queue is made for one desk, so nothing else has set it.
         let _ = self.wake.set(Box::new(wake));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    #[test]
+    fn a_host_that_ends_says_whether_it_had_the_question_in_hand() {
+        let mut cx = Context::from_waker(Waker::noop());
+        let (questions, inbox) = questions();
+        let mut asked = pin!(questions.ask(Question::Remove { host: String::from("1") }));
+        assert!(asked.as_mut().poll(&mut cx).is_pending());
+        drop(inbox);
+        assert!(matches!(asked.poll(&mut cx), Poll::Ready(Err(Silence::InHand))));
+        let asked = pin!(questions.ask(Question::Ring));
+        assert!(matches!(asked.poll(&mut cx), Poll::Ready(Err(Silence::Before))));
     }
 }

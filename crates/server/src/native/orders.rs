@@ -5,7 +5,7 @@
 use super::about;
 use super::problem::{self, Problem};
 use super::service::{Asking, GRACE, Native};
-use crate::host::{Question, Reply};
+use crate::host::{Question, Reply, Silence};
 use crate::provision::keyspace::{ENGINE_DEFAULT, spelt};
 use quorate_api::v1;
 use quorate_kernel::keyspace::KeyspaceOrder;
@@ -22,8 +22,7 @@ impl Native {
         asking: &Asking,
     ) -> Result<v1::ShowKeyspaceResponse, Problem> {
         let deadline = self.deadline(request.timeout_ms, asking);
-        let asked = self.ask(Question::Keyspaces, deadline).await;
-        let Reply::Keyspaces(all) = asked.unwrap_or_else(Err)? else {
+        let Reply::Keyspaces(all) = self.ask(Question::Keyspaces, deadline).await? else {
             return Err(problem::mismatch());
         };
         let found = all.list.iter().find(|(keyspace, _)| keyspace.name == request.name);
@@ -105,27 +104,32 @@ impl Native {
         asking: &Asking,
     ) -> Result<(), Problem> {
         let deadline = self.deadline(timeout_ms, asking);
-        match self.ask(question, deadline).await {
-            Ok(Ok(Reply::Done)) => Ok(()),
-            Ok(Ok(_)) => Err(problem::mismatch()),
-            Ok(Err(refused)) => Err(refused),
-            // It was handed in, and may have been taken.
-            Err(unanswered) => Err(problem::order_unknown(&unanswered.what)),
+        match self.ask(question, deadline).await? {
+            Reply::Done => Ok(()),
+            _ => Err(problem::mismatch()),
         }
     }
 
-    /// Asks the core thread: what it answers or refuses; an outer error if it does neither.
+    /// Asks the core thread.
+    ///
+    /// # Errors
+    /// It refuses, or does not answer: then an order may be carried out yet.
     pub(super) async fn ask(
         &self,
         question: Question,
         deadline: Instant,
-    ) -> Result<Result<Reply, Problem>, Problem> {
+    ) -> Result<Reply, Problem> {
+        let is_order = question.is_order();
         let asked = self.questions.ask_by(question, Some(deadline));
         match tokio::time::timeout_at((deadline + GRACE).into(), asked).await {
-            Ok(Some(Reply::Refused(refusal))) => Ok(Err(problem::refused(&refusal))),
-            Ok(Some(Reply::Unknown(what))) => Ok(Err(problem::no_host(what))),
-            Ok(Some(reply)) => Ok(Ok(reply)),
-            Ok(None) => Err(problem::stopping()),
+            Ok(Ok(Reply::Refused(refusal))) => Err(problem::refused(&refusal)),
+            Ok(Ok(Reply::Unknown(what))) => Err(problem::no_host(what)),
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(Silence::InHand)) if is_order => {
+                Err(problem::order_unknown(&problem::stopping().what))
+            }
+            Ok(Err(_)) => Err(problem::stopping()),
+            Err(_) if is_order => Err(problem::order_unknown(&problem::no_answer().what)),
             Err(_) => Err(problem::no_answer()),
         }
     }

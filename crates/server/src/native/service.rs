@@ -321,8 +321,7 @@ impl Native {
     /// # Errors
     /// The core thread does not answer.
     pub async fn ring(&self) -> Result<v1::RingResponse, Problem> {
-        let asked = self.ask(Question::Ring, Instant::now() + self.timeout).await;
-        match asked.unwrap_or_else(Err)? {
+        match self.ask(Question::Ring, Instant::now() + self.timeout).await? {
             Reply::Ring(report) => Ok(about::ring(&report)),
             _ => Err(problem::mismatch()),
         }
