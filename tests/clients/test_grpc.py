@@ -193,6 +193,24 @@ class Grpc(unittest.TestCase):
         self.assertEqual(len(ring.hosts), 3)
         self.assertTrue(all(len(group.members) == 3 for group in ring.groups))
 
+    def test_a_keyspace_is_made_and_dropped(self):
+        name = f"made-{uuid.uuid4().hex}"
+        order = admin_pb2.CreateKeyspaceRequest(name=name, settings={"value": "1KiB"})
+        self.assertTrue(self.admin.CreateKeyspace(order, timeout=TIMEOUT).HasField("coordinator"))
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.admin.CreateKeyspace(order, timeout=TIMEOUT)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.ALREADY_EXISTS)
+        error = error_of(caught)
+        self.assertEqual((error.kind, error.field), (error_pb2.KIND_EXISTS, "name"))
+        show = admin_pb2.ShowKeyspaceRequest(name=name)
+        shown = self.admin.ShowKeyspace(show, timeout=TIMEOUT).keyspace
+        values = {setting.name: setting.value for setting in shown.settings}
+        self.assertEqual((shown.engine, values["value"]), ("linearizable", "1024"))
+        self.admin.DropKeyspace(admin_pb2.DropKeyspaceRequest(name=name), timeout=TIMEOUT)
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.admin.ShowKeyspace(show, timeout=TIMEOUT)
+        self.assertEqual(error_of(caught).kind, error_pb2.KIND_NO_KEYSPACE)
+
     def test_health_and_reflection(self):
         health = health_pb2_grpc.HealthStub(self.channel)
         for service in ("", "quorate.v1.Kv", "keyspace/default"):
@@ -204,6 +222,10 @@ class Grpc(unittest.TestCase):
         self.assertLessEqual({"quorate.v1.Kv", "quorate.v1.Admin"}, services)
         file = database.FindFileContainingSymbol("quorate.v1.Kv")
         self.assertEqual(file.package, "quorate.v1")
+        file = database.FindFileContainingSymbol("quorate.v1.Admin")
+        methods = {method.name for method in file.service[0].method}
+        orders = {"CreateKeyspace", "AlterKeyspace", "DropKeyspace", "ReplacePosition"}
+        self.assertLessEqual({"ShowKeyspace", *orders}, methods)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,23 @@ class Http(unittest.TestCase):
         status, _, body = ask("DELETE", path)
         self.assertEqual((status, json.loads(body)["existed"]), (200, True))
 
+    def test_batch(self):
+        names = [key(f"batch{index}") for index in range(20)]
+        for name in names[::2]:
+            ask("PUT", self.path(name), name.encode(), content_type="text/plain")
+        binary = base64.b64encode(b"\xff" + names[0].encode()).decode()
+        keys = [{"key": name} for name in names] + [{"key_base64": binary}, {"key": "k" * 70_000}]
+        status, headers, body = ask("POST", "/v1/kv/default", json.dumps({"keys": keys}),
+                                    endpoint=HTTP_SECOND, content_type="application/json")
+        self.assertEqual(status, 200)
+        self.assertRegex(headers["X-Quorate-Coordinator"], r"^[0-9a-f]{16}\.[0-9]+$")
+        *readings, absent, long = json.loads(body)["readings"]
+        expected = [name if index % 2 == 0 else None for index, name in enumerate(names)]
+        self.assertEqual([reading["value"] for reading in readings], expected)
+        self.assertEqual([reading["key"] for reading in readings], names)
+        self.assertEqual(absent, {"key_base64": binary, "value": None})
+        self.assertEqual(long["error"]["kind"], "too_large")
+
     def test_pages(self):
         base = key("page")
         names = {f"{base}:{index}" for index in range(50)}

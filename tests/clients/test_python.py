@@ -22,7 +22,7 @@ PACKAGE = os.environ["QUORATE_PACKAGE"]
 sys.path.insert(0, PACKAGE)
 
 from quorate import (  # noqa: E402  (installed just now)
-    Client, Entry, Kind, OutcomeUnknown, Reading, Refused, SiblingsError, Unreachable,
+    Client, Entry, KeyspaceInfo, Kind, OutcomeUnknown, Reading, Refused, SiblingsError, Unreachable,
 )
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -156,6 +156,88 @@ class Package(unittest.TestCase):
             self.assertEqual((error.kind, error.field), (kind, field), error)
             self.assertFalse(error.may_have_applied)
             self.assertEqual(str(error), f"{error.what}; {error.right}")
+
+    def test_keyspaces_come_change_and_go(self):
+        admin, name = self.client().admin, f"made-{uuid.uuid4().hex}"
+        admin.create(name, settings={"value": "1KiB", "durability": "memory"})
+        info = KeyspaceInfo(name=name, engine="linearizable", durability="memory", replicas=3,
+                            value_bytes_max=1024, is_ordered=False, is_ready=True, mode="atomic")
+        for host in hosts:
+            listed = self.client(host).admin.list
+            wait_until(lambda: info in listed())
+        shown = admin.show(name)
+        value, fixed = shown.settings["value"], shown.settings["durability"]
+        self.assertEqual((value.value, value.is_alterable), ("1024", True))
+        self.assertEqual((fixed.value, fixed.default), ("memory", "sync"))
+        self.assertFalse(fixed.is_alterable)
+        self.assertTrue(value.altering and fixed.altering)
+        keyspace = self.keyspace(name)
+        with self.assertRaises(Refused) as caught:
+            keyspace.put("k", "v" * 2_000)
+        self.assertEqual(caught.exception.kind, Kind.TOO_LARGE)
+        admin.alter(name, {"value": "4KiB"})
+        self.assertEqual(admin.show(name).settings["value"].value, "4096")
+        self.assertGreater(admin.show(name).changed, shown.changed)
+        for host in hosts:
+            wait_until(lambda: self.client(host).admin.show(name).changed > shown.changed)
+        keyspace.put("k", "v" * 2_000)
+        admin.drop(name)
+        for host in hosts:
+            wait_until(lambda: name not in [one.name for one in self.client(host).admin.list()])
+        with self.assertRaises(Refused) as caught:
+            keyspace.get("k")
+        self.assertEqual(caught.exception.kind, Kind.NO_KEYSPACE)
+        admin.create(name, engine="causal", settings={"positions": "9", "replicas": "1"})
+        self.addCleanup(admin.drop, name)
+        again = admin.show(name)
+        self.assertGreater(again.created, shown.created)
+        self.assertEqual([place.position for place in again.positions], list(range(9)))
+        # One position goes to a host that holds another one.
+        first = again.positions[0]
+        other = next(place.node for place in again.positions if place.node != first.node)
+        admin.replace(name, 0, f"{other:016x}")
+        wait_until(lambda: admin.show(name).positions[0].node == other)
+
+    def test_an_order_that_cannot_be_is_told_what_is_wrong(self):
+        admin = self.client().admin
+        cases = [
+            (lambda: admin.show("none"), Kind.NO_KEYSPACE, "keyspace", "causal"),
+            (lambda: admin.create("default"), Kind.EXISTS, "name", "another name"),
+            (lambda: admin.create("9"), Kind.INVALID, "name", "form"),
+            (lambda: admin.create("x", engine="magic"), Kind.INVALID, "engine", "linearizable"),
+            (lambda: admin.create("x", settings={"order": "size"}),
+             Kind.INVALID, "settings.order", "hash or key"),
+            (lambda: admin.alter("default", {"order": "key"}),
+             Kind.CONFLICT, "settings.order", "altered"),
+            (lambda: admin.alter("none", {"value": "1KiB"}), Kind.NO_KEYSPACE, "name", "lists"),
+            (lambda: admin.drop("none"), Kind.NO_KEYSPACE, "name", "lists"),
+            (lambda: admin.replace("causal", 0, "nobody"), Kind.INVALID, "host", "ring"),
+        ]
+        for call, kind, field, right in cases:
+            with self.assertRaises(Refused) as caught:
+                call()
+            error = caught.exception
+            self.assertEqual((error.kind, error.field), (kind, field), error)
+            self.assertIn(right, error.right)
+            self.assertFalse(error.may_have_applied)
+
+    def test_an_order_whose_answer_is_lost_is_unknown_and_not_given_again(self):
+        proxy, name = Proxy(hosts[0]), f"lost-{uuid.uuid4().hex}"
+        self.addCleanup(proxy.close)
+        admin = self.client(proxy.address, hosts[1]).admin
+        admin.list()
+        proxy.lose()
+        with self.assertRaises(OutcomeUnknown) as caught:
+            admin.create(name)
+        self.assertIn("show", caught.exception.right)
+        self.assertFalse(proxy.is_losing(), "an answer was lost")
+        # It was taken all the same, once.
+        second = self.client(hosts[1]).admin
+        wait_until(lambda: name in [one.name for one in second.list()])
+        with self.assertRaises(Refused) as caught:
+            second.create(name)
+        self.assertEqual(caught.exception.kind, Kind.EXISTS)
+        second.drop(name)
 
     def test_siblings_stay_until_somebody_has_seen_them(self):
         keyspace, name = self.keyspace("causal", hosts[0]), key("siblings")

@@ -34,6 +34,8 @@ pub fn code(kind: Kind) -> Code {
         Kind::NoQuorum | Kind::Stopping => Code::Unavailable,
         Kind::Overloaded => Code::ResourceExhausted,
         Kind::OutcomeUnknown => Code::Unknown,
+        Kind::Exists => Code::AlreadyExists,
+        Kind::Conflict => Code::FailedPrecondition,
         Kind::Unspecified | Kind::Internal => Code::Internal,
     }
 }
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn only_an_unknown_outcome_has_the_code_of_one() {
-        let kinds = (0..=10).map(|number| Kind::try_from(number).expect("a kind"));
+        let kinds = (0..=12).map(|number| Kind::try_from(number).expect("a kind"));
         let unknown: Vec<Kind> = kinds.filter(|kind| code(*kind) == Code::Unknown).collect();
         assert_eq!(unknown, [Kind::OutcomeUnknown]);
     }

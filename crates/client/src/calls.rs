@@ -6,6 +6,7 @@
 
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::hosts::Service;
 use crate::tries::Tries;
 use crate::verdict::Verdict;
 use bytes::Bytes;
@@ -35,6 +36,16 @@ pub(crate) async fn read<R: Clone, T>(
     routed: Option<usize>,
     request: R,
     call: impl AsyncFn(Kv, Request<R>) -> Result<Response<T>, Status>,
+) -> Result<T, ClientError> {
+    read_of(client, routed, request, call).await
+}
+
+/// The same, of any service.
+pub(crate) async fn read_of<S: Service, R: Clone, T>(
+    client: &Client,
+    routed: Option<usize>,
+    request: R,
+    call: impl AsyncFn(S, Request<R>) -> Result<Response<T>, Status>,
 ) -> Result<T, ClientError> {
     let mut tries = Tries::new(client, routed);
     loop {

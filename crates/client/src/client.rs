@@ -1,5 +1,6 @@
 //! The client and its settings.
 
+use crate::admin::Admin;
 use crate::causal::Causal;
 use crate::error::ClientError;
 use crate::hosts::Hosts;
@@ -62,6 +63,12 @@ impl Client {
     #[must_use]
     pub fn causal(&self, name: &str) -> Causal {
         Causal::new(self.clone(), name)
+    }
+
+    /// What operators ask and order: keyspaces are listed, shown, made, altered and dropped.
+    #[must_use]
+    pub fn admin(&self) -> Admin {
+        Admin::new(self.clone())
     }
 
     /// Asks the hosts who holds what, which calls on linearizable keyspaces do by themselves, in

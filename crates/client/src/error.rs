@@ -9,9 +9,9 @@ pub enum ClientError {
     /// The cluster refused it, or could not do it in time. Nothing was changed.
     #[error("{}; {}", .0.what, .0.right)]
     Refused(Box<v1::Error>),
-    /// Nobody can say whether the write was done, or will be. Writing again, as a new write, may
-    /// bring an old value back over a newer one.
-    #[error("nobody can say whether the write was done, or will be: {why}")]
+    /// Nobody can say whether the write, or the order of an operator, was done, or will be. Writing
+    /// again, as a new write, may bring an old value back over a newer one.
+    #[error("nobody can say whether it was done, or will be: {why}")]
     OutcomeUnknown {
         /// Why.
         why: String,

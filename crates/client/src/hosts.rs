@@ -50,11 +50,6 @@ impl Host {
         Ok(Host { channel: endpoint.connect_lazy(), known: Mutex::default() })
     }
 
-    /// The service `Kv` of this host.
-    pub(crate) fn kv(&self) -> KvClient<Channel> {
-        KvClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
-    }
-
     /// Who it is, asked if it is not known.
     pub(crate) async fn coordinator(&self, within: Duration) -> Result<Coordinator, Status> {
         let known = self.known().coordinator;
@@ -67,7 +62,7 @@ impl Host {
 
     /// How it is, and which keyspaces there are.
     pub(crate) async fn status(&self, within: Duration) -> Result<StatusResponse, Status> {
-        let mut admin = AdminClient::new(self.channel.clone());
+        let mut admin = AdminClient::of(self);
         let mut request = Request::new(StatusRequest {});
         request.set_timeout(within);
         let asked = tokio::time::timeout(within, admin.status(request)).await;
@@ -79,8 +74,7 @@ impl Host {
 
     /// What it believes of the ring.
     pub(crate) async fn ring(&self, within: Duration) -> Result<RingResponse, Status> {
-        let admin = AdminClient::new(self.channel.clone());
-        let mut admin = admin.max_decoding_message_size(usize::MAX);
+        let mut admin = AdminClient::of(self);
         let mut request = Request::new(RingRequest {});
         request.set_timeout(within);
         let asked = tokio::time::timeout(within, admin.ring(request)).await;
@@ -106,6 +100,24 @@ impl Host {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A service that each host has.
+pub(crate) trait Service {
+    /// That of a host.
+    fn of(host: &Host) -> Self;
+}
+
+impl Service for KvClient<Channel> {
+    fn of(host: &Host) -> Self {
+        KvClient::new(host.channel.clone()).max_decoding_message_size(usize::MAX)
+    }
+}
+
+impl Service for AdminClient<Channel> {
+    fn of(host: &Host) -> Self {
+        AdminClient::new(host.channel.clone()).max_decoding_message_size(usize::MAX)
     }
 }
 

@@ -30,12 +30,25 @@
 //! # }
 //! ```
 //!
+//! [`Admin`] lists, shows, makes, alters and drops keyspaces:
+//!
+//! ```no_run
+//! # async fn f(client: quorate_client::Client) -> Result<(), quorate_client::ClientError> {
+//! let admin = client.admin();
+//! admin.create("sessions", "linearizable", &[("replicas", "5"), ("value", "1MiB")]).await?;
+//! admin.alter("sessions", &[("replicas", "3")]).await?;
+//! admin.drop("sessions").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! [`OutcomeUnknown`]: ClientError::OutcomeUnknown
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `client` | [`Client`] and [`Settings`] |
 //! | `keyspace`, `causal` | [`Keyspace`] and [`Causal`]: the calls |
+//! | `admin` | [`Admin`]: keyspaces come, change and go |
 //! | `merging` | [`Merging`]: siblings that come to one value |
 //! | `calls` | how a call is made until it is done, refused, or nobody can say |
 //! | `tries` | at which host, and for how long |
@@ -45,6 +58,7 @@
 //! | `verdict` | what a failed call means for what is done next |
 //! | `error` | [`ClientError`] |
 
+mod admin;
 mod calls;
 mod causal;
 mod client;
@@ -57,6 +71,7 @@ mod routes;
 mod tries;
 mod verdict;
 
+pub use admin::Admin;
 pub use causal::Causal;
 pub use client::{Client, Settings};
 pub use error::ClientError;

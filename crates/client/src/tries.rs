@@ -2,11 +2,9 @@
 
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::hosts::Host;
+use crate::hosts::{Host, Service};
 use crate::verdict::Verdict;
-use quorate_api::v1::kv_client::KvClient;
 use std::time::{Duration, Instant};
-use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
 /// The pause before the second try; each next one is twice as long.
@@ -48,15 +46,15 @@ impl<'a> Tries<'a> {
     }
 
     /// Makes a call at the host whose turn it is.
-    pub async fn call<R, T>(
+    pub async fn call<S: Service, R, T>(
         &self,
         within: Duration,
         request: R,
-        call: &impl AsyncFn(KvClient<Channel>, Request<R>) -> Result<Response<T>, Status>,
+        call: &impl AsyncFn(S, Request<R>) -> Result<Response<T>, Status>,
     ) -> Result<T, Verdict> {
         let mut asked = Request::new(request);
         asked.set_timeout(within);
-        let answer = call(self.host().kv(), asked);
+        let answer = call(S::of(self.host()), asked);
         let verdict = match tokio::time::timeout(within, answer).await {
             Ok(Ok(response)) => {
                 self.answered();

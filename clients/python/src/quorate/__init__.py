@@ -7,24 +7,30 @@
         keyspace.put("greeting", "hello")
         assert keyspace.get("greeting").value == b"hello"
 
-`client` and `keyspace` have the calls, `errors` says how they fail, `_tries` how a call is made
-again, `_verdict` what a failed one means, `_hosts` what is known of the hosts. `v1` is generated
-from the schema.
+`client`, `keyspace` and `admin` have the calls, `errors` says how they fail, `_tries` how a call is
+made again, `_verdict` what a failed one means, `_hosts` what is known of the hosts. `v1` is
+generated from the schema.
 """
 
+from quorate.admin import Admin, KeyspaceDetails, KeyspaceInfo, Position, Setting
 from quorate.client import Client
 from quorate.errors import Kind, OutcomeUnknown, QuorateError, Refused, SiblingsError, Unreachable
 from quorate.keyspace import Entry, Keyspace, Reading
 
 __all__ = [
+    "Admin",
     "Client",
     "Entry",
     "Keyspace",
+    "KeyspaceDetails",
+    "KeyspaceInfo",
     "Kind",
     "OutcomeUnknown",
+    "Position",
     "QuorateError",
     "Reading",
     "Refused",
+    "Setting",
     "SiblingsError",
     "Unreachable",
 ]

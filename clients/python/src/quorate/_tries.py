@@ -8,6 +8,8 @@ does it once. What follows when no answer comes is up to the keyspace's engine:
   value could come back over a newer one.
 - causal: it is sent on to the next host under the same id, which stays with the version: versions
   of one id are one value. The outcome is unknown only when the time is over.
+
+An order of an operator has no id, and is not given again once it may have been taken.
 """
 
 from __future__ import annotations
@@ -96,6 +98,26 @@ def read(hosts: Hosts, timeout: float, call: Call) -> Any:
         if verdict.next is Next.REFUSED:
             assert verdict.error is not None, "a refusal says why"
             raise verdict.error
+        tries.go_on(verdict.error or Unreachable(verdict.why))
+
+
+def order(hosts: Hosts, timeout: float, call: Call) -> Any:
+    """Has an order of an operator done.
+
+    It has no request id: given again, it could meet what somebody else has made meanwhile. So it
+    goes on at another host only while it surely was not carried out.
+    """
+    tries = Tries(hosts, timeout)
+    while True:
+        answer, verdict = tries.call(lambda: call(tries.host, tries.left()))
+        if verdict is None:
+            hosts.prefer(tries.turn)
+            return answer
+        if verdict.next is Next.REFUSED:
+            assert verdict.error is not None, "a refusal says why"
+            raise verdict.error
+        if verdict.next in (Next.LOST, Next.UNKNOWN):
+            raise OutcomeUnknown(verdict.why, "look with `show` before you give the order again")
         tries.go_on(verdict.error or Unreachable(verdict.why))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from quorate._hosts import Hosts
+from quorate.admin import Admin
 from quorate.keyspace import Keyspace
 
 
@@ -25,6 +26,11 @@ class Client:
     def keyspace(self, name: str) -> Keyspace:
         """A keyspace. Whether it exists is seen by the first call."""
         return Keyspace(self._hosts, name, self._timeout)
+
+    @property
+    def admin(self) -> Admin:
+        """What operators ask and order: keyspaces are listed, shown, made, altered and dropped."""
+        return Admin(self._hosts, self._timeout)
 
     def close(self) -> None:
         """Closes all connections."""

@@ -19,6 +19,8 @@ class Kind(enum.Enum):
     OUTCOME_UNKNOWN = 8
     BAD_CONTEXT = 9
     INTERNAL = 10
+    EXISTS = 11
+    CONFLICT = 12
 
     @classmethod
     def _missing_(cls, value: object) -> Kind:
@@ -49,7 +51,7 @@ class Refused(QuorateError):
 
 
 class OutcomeUnknown(QuorateError):
-    """Nobody can say whether the write was done, or will be.
+    """Nobody can say whether the write, or the order of an operator, was done, or will be.
 
     On a linearizable keyspace, writing again, as a new write, may bring an old value back over a
     newer one. On a causal one it may at worst show a value once more that was replaced meanwhile.
@@ -57,9 +59,10 @@ class OutcomeUnknown(QuorateError):
 
     may_have_applied = True
 
-    def __init__(self, why: str) -> None:
-        what = f"nobody can say whether the write was done, or will be: {why}"
-        right = "read the key, and write again only if it may be done twice"
+    def __init__(
+        self, why: str, right: str = "read the key, and write again only if it may be done twice"
+    ) -> None:
+        what = f"nobody can say whether it was done, or will be: {why}"
         super().__init__(what, right, Kind.OUTCOME_UNKNOWN)
 
 

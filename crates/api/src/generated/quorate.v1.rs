@@ -939,7 +939,8 @@ pub struct Error {
     /// How many replicas would have had to answer. Of KIND_NO_QUORUM.
     #[prost(uint32, tag = "8")]
     pub replicas_needed: u32,
-    /// The field of the request that was wrong, with its path. Of KIND_INVALID and KIND_TOO_LARGE.
+    /// The field of the request that was wrong, with its path. Of KIND_INVALID and KIND_TOO_LARGE, and of
+    /// orders that are refused for what they name.
     #[prost(string, tag = "9")]
     pub field: ::prost::alloc::string::String,
 }
@@ -958,16 +959,16 @@ pub enum Kind {
     TooLarge = 3,
     /// The keyspace's engine cannot do what was asked. gRPC UNIMPLEMENTED, HTTP 501.
     Unsupported = 4,
-    /// Too few replicas of the key answered in time, or too few can be reached; it may be sent again.
-    /// gRPC UNAVAILABLE, HTTP 503.
+    /// Too few replicas of the key, or for an order too few hosts, answered in time or can be reached;
+    /// it may be sent again. gRPC UNAVAILABLE, HTTP 503.
     NoQuorum = 5,
     /// The host has too much in hand; it may be sent again after a pause. gRPC RESOURCE_EXHAUSTED, HTTP
     /// 503.
     Overloaded = 6,
     /// The host is stopping; it may be sent again, to another host. gRPC UNAVAILABLE, HTTP 503.
     Stopping = 7,
-    /// Nobody can say whether the write was done, or will be. It must not be sent again as a new
-    /// request unless doing it twice, at any later time, is harmless. gRPC UNKNOWN, HTTP 504.
+    /// Nobody can say whether the write or the order was done, or will be. It must not be sent again as
+    /// a new request unless doing it twice, at any later time, is harmless. gRPC UNKNOWN, HTTP 504.
     OutcomeUnknown = 8,
     /// The context was not given by this cluster for this key, or is damaged. gRPC INVALID_ARGUMENT,
     /// HTTP 400.
@@ -975,6 +976,11 @@ pub enum Kind {
     /// The host answered something that makes no sense: a defect to be reported. gRPC INTERNAL, HTTP
     /// 500.
     Internal = 10,
+    /// The name of a keyspace that shall be made is taken. gRPC ALREADY_EXISTS, HTTP 409.
+    Exists = 11,
+    /// What an operator orders does not go with how the keyspace or the cluster is now, which may have
+    /// to be changed first. gRPC FAILED_PRECONDITION, HTTP 409.
+    Conflict = 12,
 }
 impl Kind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -994,6 +1000,8 @@ impl Kind {
             Self::OutcomeUnknown => "KIND_OUTCOME_UNKNOWN",
             Self::BadContext => "KIND_BAD_CONTEXT",
             Self::Internal => "KIND_INTERNAL",
+            Self::Exists => "KIND_EXISTS",
+            Self::Conflict => "KIND_CONFLICT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1010,6 +1018,8 @@ impl Kind {
             "KIND_OUTCOME_UNKNOWN" => Some(Self::OutcomeUnknown),
             "KIND_BAD_CONTEXT" => Some(Self::BadContext),
             "KIND_INTERNAL" => Some(Self::Internal),
+            "KIND_EXISTS" => Some(Self::Exists),
+            "KIND_CONFLICT" => Some(Self::Conflict),
             _ => None,
         }
     }
@@ -1030,7 +1040,7 @@ pub struct Keyspace {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Its engine: "linearizable".
+    /// Its engine: "linearizable" or "causal".
     #[prost(string, tag = "2")]
     pub engine: ::prost::alloc::string::String,
     /// How durable data is before a write is acknowledged: "sync", "periodic=50ms" or "memory".
@@ -1176,6 +1186,178 @@ pub struct Group {
         ::prost::alloc::string::String,
     >,
 }
+/// Asks how a keyspace is set.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShowKeyspaceRequest {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// When the host must have answered, as in CreateKeyspaceRequest.
+    #[prost(uint32, tag = "2")]
+    pub timeout_ms: u32,
+}
+/// How a keyspace is set, as far as the host that answers knows.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ShowKeyspaceResponse {
+    /// The keyspace.
+    #[prost(message, optional, tag = "1")]
+    pub keyspace: ::core::option::Option<KeyspaceDetails>,
+    /// Who answered.
+    #[prost(message, optional, tag = "2")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// A keyspace as the catalog has it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct KeyspaceDetails {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its engine.
+    #[prost(string, tag = "2")]
+    pub engine: ::prost::alloc::string::String,
+    /// The number by which RESP clients select it; no other keyspace ever has it.
+    #[prost(uint32, tag = "3")]
+    pub number: u32,
+    /// All settings of its engine, in the order in which the engine lists them.
+    #[prost(message, repeated, tag = "4")]
+    pub settings: ::prost::alloc::vec::Vec<Setting>,
+    /// The number of the decree that made it: one made anew under the same name has another.
+    #[prost(uint64, tag = "5")]
+    pub created: u64,
+    /// The number of the decree that changed it last.
+    #[prost(uint64, tag = "6")]
+    pub changed: u64,
+    /// Who holds what, of an engine that has positions; empty otherwise.
+    #[prost(message, repeated, tag = "7")]
+    pub positions: ::prost::alloc::vec::Vec<Position>,
+}
+/// A setting of a keyspace.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Setting {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What it is set to.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+    /// What it is unless something else is asked for when the keyspace is made.
+    #[prost(string, tag = "3")]
+    pub default_value: ::prost::alloc::string::String,
+    /// Whether AlterKeyspace may change it.
+    #[prost(bool, tag = "4")]
+    pub is_alterable: bool,
+    /// What altering it does, or why it stays as it is, for people.
+    #[prost(string, tag = "5")]
+    pub altering: ::prost::alloc::string::String,
+}
+/// One of a keyspace's fixed positions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Position {
+    /// Its number, from 0.
+    #[prost(uint32, tag = "1")]
+    pub position: u32,
+    /// The node id of the host that holds it.
+    #[prost(fixed64, tag = "2")]
+    pub node: u64,
+    /// The number of the decree that gave it to that host.
+    #[prost(uint64, tag = "3")]
+    pub since: u64,
+    /// Whether that host has fetched what it needs to stand for the position.
+    #[prost(bool, tag = "4")]
+    pub is_settled: bool,
+}
+/// Makes a keyspace. KIND_EXISTS if the name is taken.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CreateKeyspaceRequest {
+    /// Its name: 1 to 64 of a-z, 0-9, "-" and "_", not beginning with a digit.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its engine; empty is "linearizable".
+    #[prost(string, tag = "2")]
+    pub engine: ::prost::alloc::string::String,
+    /// The settings that shall not have their default, by name. Lengths may have a unit: "1MiB".
+    #[prost(map = "string, string", tag = "3")]
+    pub settings: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// When the host must have answered, counted from the arrival of the request; 0 is what the host
+    /// is configured to take at most, and more than that is cut to it. A deadline of the gRPC call
+    /// itself counts too, whichever ends first. An order that is not decided by then is
+    /// KIND_OUTCOME_UNKNOWN, unless it is known that it never will be.
+    #[prost(uint32, tag = "4")]
+    pub timeout_ms: u32,
+}
+/// The keyspace is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateKeyspaceResponse {
+    /// Who had it made.
+    #[prost(message, optional, tag = "1")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Changes settings of a keyspace. KIND_CONFLICT if one of them stays as it is; then none is changed.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AlterKeyspaceRequest {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The settings to change, by name, as in CreateKeyspaceRequest.
+    #[prost(map = "string, string", tag = "2")]
+    pub settings: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// As in CreateKeyspaceRequest.
+    #[prost(uint32, tag = "3")]
+    pub timeout_ms: u32,
+}
+/// The settings are changed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AlterKeyspaceResponse {
+    /// Who had it altered.
+    #[prost(message, optional, tag = "1")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Drops a keyspace.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DropKeyspaceRequest {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// As in CreateKeyspaceRequest.
+    #[prost(uint32, tag = "2")]
+    pub timeout_ms: u32,
+}
+/// The keyspace is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DropKeyspaceResponse {
+    /// Who had it dropped.
+    #[prost(message, optional, tag = "1")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Has another host hold a position. KIND_CONFLICT if that host cannot, or the keyspace has none.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplacePositionRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The position's number.
+    #[prost(uint32, tag = "2")]
+    pub position: u32,
+    /// The host that shall hold it: its node id in 16 hexadecimal digits, its address or its number.
+    #[prost(string, tag = "3")]
+    pub host: ::prost::alloc::string::String,
+    /// As in CreateKeyspaceRequest.
+    #[prost(uint32, tag = "4")]
+    pub timeout_ms: u32,
+}
+/// The position is given to the host, which fetches what it needs; ShowKeyspace tells when it has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplacePositionResponse {
+    /// Who had it replaced.
+    #[prost(message, optional, tag = "1")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
 /// Where a host is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1224,7 +1406,12 @@ pub mod admin_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Tells about keyspaces, hosts and the ring.
+    /// Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
+    ///
+    /// An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    /// has decided it and the host that answers knows it; others learn of it a moment later. It has no
+    /// request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
+    /// before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
     #[derive(Debug, Clone)]
     pub struct AdminClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -1357,6 +1544,131 @@ pub mod admin_client {
             req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Admin", "Ring"));
             self.inner.unary(req, path, codec).await
         }
+        /// How a keyspace is set, what of that may be altered, and who holds its positions.
+        pub async fn show_keyspace(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ShowKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ShowKeyspaceResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Admin/ShowKeyspace",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Admin", "ShowKeyspace"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Makes a keyspace.
+        pub async fn create_keyspace(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CreateKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateKeyspaceResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Admin/CreateKeyspace",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Admin", "CreateKeyspace"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Changes settings of a keyspace.
+        pub async fn alter_keyspace(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AlterKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AlterKeyspaceResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Admin/AlterKeyspace",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Admin", "AlterKeyspace"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Drops a keyspace and deletes its data on all hosts. Nobody is asked whether that is meant.
+        pub async fn drop_keyspace(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DropKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DropKeyspaceResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Admin/DropKeyspace",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Admin", "DropKeyspace"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Has another host hold a position of a keyspace whose engine has positions ("causal").
+        pub async fn replace_position(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReplacePositionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReplacePositionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Admin/ReplacePosition",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Admin", "ReplacePosition"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1390,8 +1702,53 @@ pub mod admin_server {
             &self,
             request: tonic::Request<super::RingRequest>,
         ) -> std::result::Result<tonic::Response<super::RingResponse>, tonic::Status>;
+        /// How a keyspace is set, what of that may be altered, and who holds its positions.
+        async fn show_keyspace(
+            &self,
+            request: tonic::Request<super::ShowKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ShowKeyspaceResponse>,
+            tonic::Status,
+        >;
+        /// Makes a keyspace.
+        async fn create_keyspace(
+            &self,
+            request: tonic::Request<super::CreateKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateKeyspaceResponse>,
+            tonic::Status,
+        >;
+        /// Changes settings of a keyspace.
+        async fn alter_keyspace(
+            &self,
+            request: tonic::Request<super::AlterKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AlterKeyspaceResponse>,
+            tonic::Status,
+        >;
+        /// Drops a keyspace and deletes its data on all hosts. Nobody is asked whether that is meant.
+        async fn drop_keyspace(
+            &self,
+            request: tonic::Request<super::DropKeyspaceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DropKeyspaceResponse>,
+            tonic::Status,
+        >;
+        /// Has another host hold a position of a keyspace whose engine has positions ("causal").
+        async fn replace_position(
+            &self,
+            request: tonic::Request<super::ReplacePositionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReplacePositionResponse>,
+            tonic::Status,
+        >;
     }
-    /// Tells about keyspaces, hosts and the ring.
+    /// Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
+    ///
+    /// An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    /// has decided it and the host that answers knows it; others learn of it a moment later. It has no
+    /// request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
+    /// before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
     #[derive(Debug)]
     pub struct AdminServer<T> {
         inner: Arc<T>,
@@ -1582,6 +1939,231 @@ pub mod admin_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RingSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Admin/ShowKeyspace" => {
+                    #[allow(non_camel_case_types)]
+                    struct ShowKeyspaceSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::UnaryService<super::ShowKeyspaceRequest>
+                    for ShowKeyspaceSvc<T> {
+                        type Response = super::ShowKeyspaceResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ShowKeyspaceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::show_keyspace(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ShowKeyspaceSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Admin/CreateKeyspace" => {
+                    #[allow(non_camel_case_types)]
+                    struct CreateKeyspaceSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::UnaryService<super::CreateKeyspaceRequest>
+                    for CreateKeyspaceSvc<T> {
+                        type Response = super::CreateKeyspaceResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CreateKeyspaceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::create_keyspace(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CreateKeyspaceSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Admin/AlterKeyspace" => {
+                    #[allow(non_camel_case_types)]
+                    struct AlterKeyspaceSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::UnaryService<super::AlterKeyspaceRequest>
+                    for AlterKeyspaceSvc<T> {
+                        type Response = super::AlterKeyspaceResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AlterKeyspaceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::alter_keyspace(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AlterKeyspaceSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Admin/DropKeyspace" => {
+                    #[allow(non_camel_case_types)]
+                    struct DropKeyspaceSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::UnaryService<super::DropKeyspaceRequest>
+                    for DropKeyspaceSvc<T> {
+                        type Response = super::DropKeyspaceResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DropKeyspaceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::drop_keyspace(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DropKeyspaceSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Admin/ReplacePosition" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReplacePositionSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::UnaryService<super::ReplacePositionRequest>
+                    for ReplacePositionSvc<T> {
+                        type Response = super::ReplacePositionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReplacePositionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::replace_position(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReplacePositionSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

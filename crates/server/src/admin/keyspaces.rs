@@ -4,8 +4,8 @@
 
 use super::Door;
 use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
-use crate::config::values::Size;
 use crate::host::{Question, Reply};
+use crate::provision::keyspace::{ENGINE_DEFAULT, spelt};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -30,7 +30,7 @@ pub(super) async fn create(State(door): State<Arc<Door>>, pairs: Pairs) -> Respo
     let Some(name) = parameter(&pairs, "name") else { return nameless() };
     let order = KeyspaceOrder::Create {
         name: name.to_owned(),
-        engine: parameter(&pairs, "engine").unwrap_or("linearizable").to_owned(),
+        engine: parameter(&pairs, "engine").unwrap_or(ENGINE_DEFAULT).to_owned(),
         settings: settings(&pairs),
     };
     give(&door, Question::Keyspace(order)).await
@@ -72,14 +72,10 @@ async fn give(door: &Door, question: Question) -> Response {
     }
 }
 
-/// Every parameter that is no name: a setting. Lengths may have a unit.
+/// Every parameter that is no name: a setting.
 fn settings(pairs: &Pairs) -> Settings {
     let is_setting = |(name, _): &&(String, String)| name != "name" && name != "engine";
-    let spelt = |(name, text): &(String, String)| {
-        let size = text.parse::<Size>().ok().filter(|_| name == "value");
-        (name.clone(), size.map_or_else(|| text.clone(), |Size(bytes)| bytes.to_string()))
-    };
-    pairs.0.iter().filter(is_setting).map(spelt).collect()
+    spelt(pairs.0.iter().filter(is_setting).cloned())
 }
 
 fn json_of(keyspaces: &Keyspaces) -> Value {

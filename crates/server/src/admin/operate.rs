@@ -3,7 +3,7 @@
 //! Each is answered by the core thread, within a time; what a lane refuses becomes a status.
 
 use super::Door;
-use crate::host::{Fault, Question, Reply};
+use crate::host::{Fault, Question, Reply, Silence};
 use crate::ring::{report, svg};
 use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
@@ -63,11 +63,16 @@ pub(super) async fn ask_within(
     question: Question,
     within: Duration,
 ) -> Result<Reply, (StatusCode, String)> {
+    let is_order = question.is_order();
     match tokio::time::timeout(within, door.questions.ask(question)).await {
-        Ok(Some(Reply::Refused(refusal))) => Err((status_of(&refusal), refusal.to_string())),
-        Ok(Some(Reply::Unknown(what))) => Err((StatusCode::NOT_FOUND, what)),
-        Ok(Some(reply)) => Ok(reply),
-        Ok(None) => Err((StatusCode::SERVICE_UNAVAILABLE, String::from("the host is stopping"))),
+        Ok(Ok(Reply::Refused(refusal))) => Err((status_of(&refusal), refusal.to_string())),
+        Ok(Ok(Reply::Unknown(what))) => Err((StatusCode::NOT_FOUND, what)),
+        Ok(Ok(reply)) => Ok(reply),
+        Ok(Err(Silence::InHand)) if is_order => {
+            let text = "the host is stopping, and the order may be carried out yet; look again";
+            Err((StatusCode::GATEWAY_TIMEOUT, String::from(text)))
+        }
+        Ok(Err(_)) => Err((StatusCode::SERVICE_UNAVAILABLE, String::from("the host is stopping"))),
         Err(_) => {
             let text = format!("the host did not answer within {} s", within.as_secs());
             Err((StatusCode::GATEWAY_TIMEOUT, text))

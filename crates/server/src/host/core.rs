@@ -331,6 +331,7 @@ impl Core {
                 }
             }
             if fresh.is_some() {
+                self.desk.end_dropped(&self.table.catalog);
                 self.callers.end_dropped(self.clock.now);
                 self.clients.end_dropped(self.clock, &mut self.inputs);
             }

@@ -1,15 +1,15 @@
-//! Where operators' questions reach the core thread: a queue, and the waker that the loop has
-//! anyway. An answer that a lane must find takes the way of a client's request.
+//! Operators' questions on the core thread: what it knows is answered at once, and an answer that a
+//! lane must find takes the way of a client's request.
 
 use super::keyspaces::Table;
 use super::links::Links;
-use super::{Fault, show};
+use super::questions::{Asked, Inbox, Question, Reply};
+use super::show;
 use crate::ring::{KeyspaceReport, Report};
-use bytes::Bytes;
 use quorate_doors::resp::Clock;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
-use quorate_kernel::operation::{Control, Explanation, Outcome, Refusal};
+use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
@@ -17,10 +17,9 @@ use quorate_node::catalog::{Catalog, Keyspace};
 use quorate_node::factory::catalog::positions;
 use quorate_node::node::Node;
 use quorate_node::pump::Input;
-use slab::Slab;
-use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Tickets from here on are an operator's; those below are clients'.
@@ -28,120 +27,12 @@ const TICKET_FIRST: u64 = 1 << 63;
 /// The most questions that wait for a lane at once.
 const PENDING_MAX: usize = 1024;
 
-/// What an operator can ask of a running host.
-#[derive(Debug)]
-pub enum Question {
-    /// What it believes of the ring, and the groups it knows.
-    Ring,
-    /// Read a key, and tell how.
-    Explain {
-        /// The keyspace.
-        keyspace: String,
-        /// The key.
-        key: Bytes,
-    },
-    /// Which group holds a position.
-    Examine {
-        /// The keyspace.
-        keyspace: String,
-        /// The position.
-        position: u64,
-    },
-    /// Have a host hand over all it holds, or take part again.
-    Drain {
-        /// Its node id, address or number.
-        host: String,
-        /// Whether it shall take part again.
-        undo: bool,
-    },
-    /// Count a host as gone for good.
-    Remove {
-        /// Its node id, address or number.
-        host: String,
-    },
-    /// Which keyspaces there are.
-    Keyspaces,
-    /// Make, alter or drop a keyspace.
-    Keyspace(KeyspaceOrder),
-    /// Have another host hold a position of a keyspace.
-    Replace {
-        /// The keyspace.
-        keyspace: String,
-        /// Which position.
-        position: u32,
-        /// The host's node id, address or number.
-        host: String,
-    },
-    /// Have all hosts end at one time.
-    Shutdown {
-        /// Although that loses what keyspaces keep in memory alone.
-        force: bool,
-    },
-    /// Replace the faults that frames to other hosts meet.
-    Faults(BTreeMap<NodeId, Fault>),
-}
-
-/// What is answered.
-#[derive(Debug)]
-pub enum Reply {
-    /// The ring and the groups.
-    Ring(Box<Report>),
-    /// The keyspaces, as far as this host knows.
-    Keyspaces(Arc<Keyspaces>),
-    /// How a read was served.
-    Explained(Box<Explanation>),
-    /// The cluster ends, but for these nodes: they were not reached.
-    Closed(Vec<NodeId>),
-    /// It was done: the overlay knows, or the faults are in force.
-    Done,
-    /// It was refused.
-    Refused(Refusal),
-    /// It names something that does not exist; what, and what there is.
-    Unknown(String),
-}
-
-struct Asked {
-    question: Question,
-    reply: oneshot::Sender<Reply>,
-}
-
-/// The outside's end of the queue.
-pub struct Questions {
-    sender: Sender<Asked>,
-    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-/// The core thread's end of the queue.
-pub struct Inbox {
-    receiver: Receiver<Asked>,
-    questions: Arc<Questions>,
-}
-
-/// Both ends of a queue of questions.
-#[must_use]
-pub fn questions() -> (Arc<Questions>, Inbox) {
-    let (sender, receiver) = channel();
-    let questions = Arc::new(Questions { sender, wake: OnceLock::new() });
-    (Arc::clone(&questions), Inbox { receiver, questions })
-}
-
-impl Questions {
-    /// Asks; `None` if the host ends before it answers. The caller sees to the time.
-    pub async fn ask(&self, question: Question) -> Option<Reply> {
-        let (reply, answer) = oneshot::channel();
-        self.sender.send(Asked { question, reply }).ok()?;
-        // Before there is a waker there is no loop that sleeps.
-        if let Some(wake) = self.wake.get() {
-            wake();
-        }
-        answer.await.ok()
-    }
-}
-
 /// The core thread's side: takes questions, and remembers who waits for what.
 pub(super) struct Desk {
     inbox: Inbox,
-    pending: Slab<oneshot::Sender<Reply>>,
+    /// By numbers that are never used again: an answer may still come for what has ended.
+    pending: HashMap<u64, Pending>,
+    last_number: u64,
     /// What this host believes of the ring.
     ring: Arc<Ring>,
     /// Whether the overlay was told that nothing is in hand for clients any more.
@@ -149,6 +40,12 @@ pub(super) struct Desk {
     /// The hosts that have numbers.
     numbers: Vec<(NodeId, u32)>,
     timeout: Span,
+}
+
+/// A question that was handed to a lane.
+struct Pending {
+    lane: LaneId,
+    reply: oneshot::Sender<Reply>,
 }
 
 /// What a question is answered from.
@@ -168,11 +65,11 @@ impl Desk {
         timeout: Span,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Desk {
-        // The queue is made for one desk, so nothing else has set it.
-        let _ = inbox.questions.wake.set(Box::new(wake));
+        inbox.questions.set_wake(wake);
         Desk {
             inbox,
-            pending: Slab::new(),
+            pending: HashMap::new(),
+            last_number: 0,
             ring: Arc::new(ring),
             has_told_idle: false,
             numbers,
@@ -201,9 +98,14 @@ impl Desk {
 
     /// Answers the questions that have arrived, or hands them to a lane.
     pub fn take(&mut self, sight: &mut Sight<'_>) {
-        while let Ok(Asked { question, reply }) = self.inbox.receiver.try_recv() {
+        while let Ok(Asked { question, deadline, reply }) = self.inbox.receiver.try_recv() {
             match self.consider(question, sight) {
-                Ok((lane, control)) => self.hand_over(lane, control, reply, sight),
+                Ok((lane, control)) => {
+                    let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+                    let left = left.map_or(self.timeout, |left| self.timeout.min(span(left)));
+                    let deadline = sight.clock.now + left;
+                    self.hand_over(lane, control, deadline, reply, sight.inputs);
+                }
                 // Whoever asked may have gone.
                 Err(now) => drop(reply.send(now)),
             }
@@ -258,22 +160,36 @@ impl Desk {
         &mut self,
         lane: LaneId,
         control: Control,
+        deadline: Time,
         reply: oneshot::Sender<Reply>,
-        sight: &mut Sight<'_>,
+        inputs: &mut Vec<Input>,
     ) {
         if self.pending.len() >= PENDING_MAX {
             return drop(reply.send(Reply::Refused(Refusal::Overloaded)));
         }
-        let ticket = Ticket(TICKET_FIRST + self.pending.insert(reply) as u64);
-        let deadline = sight.clock.now + self.timeout;
-        sight.inputs.push(Input::Control { lane, ticket, control, deadline });
+        self.last_number += 1;
+        self.pending.insert(self.last_number, Pending { lane, reply });
+        let ticket = Ticket(TICKET_FIRST + self.last_number);
+        inputs.push(Input::Control { lane, ticket, control, deadline });
+    }
+
+    /// Answers what is in hand for keyspaces that went: their lanes are gone and will not. Such
+    /// questions change nothing.
+    pub fn end_dropped(&mut self, catalog: &Catalog) {
+        let is_open = |lane: LaneId| {
+            lane < LaneId::KEYSPACES || catalog.keyspaces.iter().any(|it| it.lane == lane)
+        };
+        for (_, gone) in self.pending.extract_if(|_, pending| !is_open(pending.lane)) {
+            // Whoever asked may have gone.
+            drop(gone.reply.send(Reply::Refused(Refusal::NotOpen)));
+        }
     }
 
     /// Answers a question that was handed to a lane; gives the outcome back if the ticket is a
     /// client's.
     pub fn complete(&mut self, ticket: Ticket, outcome: Outcome) -> Option<Outcome> {
-        let Some(key) = ticket.0.checked_sub(TICKET_FIRST) else { return Some(outcome) };
-        let waiting = self.pending.try_remove(key as usize)?;
+        let Some(number) = ticket.0.checked_sub(TICKET_FIRST) else { return Some(outcome) };
+        let waiting = self.pending.remove(&number)?.reply;
         let reply = match outcome {
             Outcome::Explained(explanation) => Reply::Explained(explanation),
             Outcome::Refused(refusal) => Reply::Refused(refusal),
@@ -319,6 +235,10 @@ impl Desk {
     }
 }
 
+fn span(duration: std::time::Duration) -> Span {
+    Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// What of a node nobody could take if it left.
 fn stuck(records: &Keyspaces, ring: &Ring, node: NodeId) -> Option<String> {
     records.list.iter().find_map(|(keyspace, _)| {
@@ -355,9 +275,11 @@ fn lane_of(catalog: &Catalog, name: &str) -> Result<LaneId, Reply> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::questions::{Questions, questions};
     use super::*;
     use quorate_kernel::ids::{Incarnation, Start};
     use quorate_kernel::ring::{RingHost, Standing};
+    use quorate_node::catalog::Engine;
 
     fn desk() -> (Arc<Questions>, Desk) {
         let (questions, inbox) = questions();
@@ -384,14 +306,40 @@ mod tests {
         assert!(why.contains("no host 8; the ring has 00000000000000a1 at"), "{why}");
     }
 
+    /// Hands a question to a lane; its ticket, and where it is answered.
+    fn asked(desk: &mut Desk, lane: LaneId) -> (Ticket, oneshot::Receiver<Reply>) {
+        let ((reply, answer), mut inputs) = (oneshot::channel(), Vec::new());
+        desk.hand_over(lane, Control::Examine { position: 7 }, Time(9), reply, &mut inputs);
+        let Some(Input::Control { ticket, .. }) = inputs.pop() else { panic!("it is handed over") };
+        (ticket, answer)
+    }
+
     #[test]
     fn tickets_of_clients_are_given_back() {
         let (_, mut desk) = desk();
-        let (reply, mut answer) = oneshot::channel();
-        let ticket = Ticket(TICKET_FIRST + desk.pending.insert(reply) as u64);
+        let (ticket, mut answer) = asked(&mut desk, LaneId::OVERLAY);
         assert_eq!(desk.complete(Ticket(0), Outcome::Written), Some(Outcome::Written));
         assert_eq!(desk.complete(ticket, Outcome::Noted), None);
         assert!(matches!(answer.try_recv(), Ok(Reply::Done)));
         assert_eq!(desk.complete(ticket, Outcome::Noted), None, "it is answered once");
+    }
+
+    #[test]
+    fn what_is_in_hand_for_a_dropped_keyspace_is_answered_at_the_drop() {
+        let (_, mut desk) = desk();
+        let lane = |number: u32| LaneId(LaneId::KEYSPACES.0 + number);
+        let (engine, durability) = (Engine::Linearizable, Durability::Sync);
+        let kept = Keyspace::on_one_group("kept", lane(1), engine, durability, &[NodeId(0xa1)]);
+        let catalog = Catalog { keyspaces: vec![kept.expect("it keeps the rules")] };
+        let (late, mut dropped) = asked(&mut desk, lane(0));
+        let (_, mut kept) = asked(&mut desk, lane(1));
+        let (_, mut decree) = asked(&mut desk, LaneId::CATALOG);
+        desk.end_dropped(&catalog);
+        assert!(matches!(dropped.try_recv(), Ok(Reply::Refused(Refusal::NotOpen))));
+        assert!(kept.try_recv().is_err() && decree.try_recv().is_err(), "these lanes will answer");
+        // What the lane had said before comes for nobody, also if something else is asked by now.
+        let (_, mut next) = asked(&mut desk, lane(1));
+        assert_eq!(desk.complete(late, Outcome::Noted), None);
+        assert!(next.try_recv().is_err());
     }
 }

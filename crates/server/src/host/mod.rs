@@ -11,7 +11,7 @@
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
-//! | `desk`, `show` | what operators ask, and what lanes show |
+//! | `questions`, `desk`, `show` | what operators ask, and what lanes show |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
@@ -36,14 +36,15 @@ mod links;
 mod names;
 mod out;
 mod peers;
+mod questions;
 mod remembered;
 mod show;
 mod token;
 
 pub use calls::{Call, Calls, CallsInbox, Named, Told, calls};
-pub use desk::{Inbox, Question, Questions, Reply, questions};
 pub use faults::Fault;
 pub use keyspaces::Served;
+pub use questions::{Inbox, Question, Questions, Reply, Silence, questions};
 
 use crate::metrics::Shared;
 use crate::shutdown::Shutdown;

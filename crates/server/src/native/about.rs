@@ -6,6 +6,10 @@ use crate::metrics::{Shared, Stage};
 use crate::ring::report::{self, Row, cell};
 use crate::ring::{KeyspaceReport, Report};
 use quorate_api::v1;
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::keyspace::Keyspace as Record;
+use quorate_kernel::rules::Alter;
+use quorate_node::factory::ENGINES;
 
 /// The cells of a group that have fields of their own.
 const FIELDS: [&str; 6] = ["group", "low", "high", "version", "members", "status"];
@@ -27,6 +31,39 @@ fn keyspace(keyspace: &Keyspace) -> v1::Keyspace {
         scan: Some(keyspace.promise()),
         is_ready: keyspace.cells.is_ready(),
         mode: entry.mode.to_string(),
+    }
+}
+
+/// How a keyspace is set, and what of that may be altered.
+pub fn details(record: &Record) -> v1::KeyspaceDetails {
+    let rules = ENGINES.iter().find(|rules| rules.engine == record.engine);
+    let setting = |setting: &quorate_kernel::rules::Setting| {
+        let (is_alterable, altering) = match setting.alter {
+            Alter::Live(what) => (true, what),
+            Alter::Never(why) => (false, why),
+        };
+        v1::Setting {
+            name: setting.name.to_owned(),
+            value: record.setting(setting.name).to_owned(),
+            default_value: setting.default.to_owned(),
+            is_alterable,
+            altering: altering.to_owned(),
+        }
+    };
+    let positions = (0..).zip(&record.positions).map(|(position, place)| v1::Position {
+        position,
+        node: place.node.0,
+        since: place.since,
+        is_settled: place.is_settled,
+    });
+    v1::KeyspaceDetails {
+        name: record.name.clone(),
+        engine: record.engine.clone(),
+        number: record.lane.0 - LaneId::KEYSPACES.0,
+        settings: rules.iter().flat_map(|rules| rules.settings).map(setting).collect(),
+        created: record.created,
+        changed: record.changed,
+        positions: positions.collect(),
     }
 }
 

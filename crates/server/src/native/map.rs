@@ -79,7 +79,8 @@ fn check_key(key: &Bytes) -> Result<(), Problem> {
     }
 }
 
-fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem> {
+/// Whether a read may ask for so many replicas.
+pub fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem> {
     match keyspace.entry.engine {
         Engine::Linearizable if replicas != 0 => {
             let what = "a linearizable keyspace reads from a majority; nobody can choose another \

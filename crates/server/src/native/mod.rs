@@ -11,6 +11,7 @@
 //! | [`scan`] | listings: cursors, ranges, pages, values |
 //! | `map` | the one place where the API's words meet those of the kernel |
 //! | `keyspaces` | the keyspaces by name, and what listings of each promise |
+//! | `orders` | what operators order: keyspaces come, change and go |
 //! | `about` | what is told of hosts, keyspaces and the ring |
 //! | `room` | the memory of the doors |
 //! | [`problem`] | typed errors |
@@ -22,6 +23,7 @@ pub mod grpc;
 pub mod http;
 mod keyspaces;
 mod map;
+mod orders;
 pub mod problem;
 mod room;
 pub mod scan;

@@ -1,13 +1,19 @@
 //! Why a call failed, in the words of the API: what was wrong, and what would be right.
 
 use quorate_api::v1::{Coordinator, Error, Kind};
+use quorate_kernel::keyspace::CatalogRefusal;
 use quorate_kernel::operation::Refusal;
 
 /// Why a call failed. Nothing was changed, unless it says that something may have been.
 pub type Problem = Box<Error>;
 
+/// What to do about an order of which nobody can say what became of it.
+const LOOK: &str = "look with Admin.ShowKeyspace what became of it before you give it again";
 /// What is told about an error that is nobody's doing but ours.
 const REPORT: &str = "this is a defect of the server; please report it";
+
+/// The longest text that is told of an order: names in it may be long, and it travels in headers.
+const TEXT_CHARS_MAX: usize = 400;
 
 fn problem(kind: Kind, what: impl Into<String>, right: impl Into<String>) -> Problem {
     let (what, right) = (what.into(), right.into());
@@ -40,6 +46,12 @@ pub fn too_large(field: &str, length: usize, limit: usize, right: &str) -> Probl
     Box::new(Error { field: field.to_owned(), ..*problem(Kind::TooLarge, what, right) })
 }
 
+/// A batch has too many keys.
+pub fn too_many_keys(count: usize, limit: usize) -> Problem {
+    let right = format!("ask for at most {limit} keys at a time");
+    invalid("keys", format!("{count} keys in one batch"), right)
+}
+
 /// An answer would be over its limit.
 pub fn answer_too_large(limit: usize, right: &str) -> Problem {
     problem(Kind::TooLarge, format!("the answer would be over {limit} bytes"), right)
@@ -64,6 +76,17 @@ pub fn no_answer() -> Problem {
 /// The host is going away.
 pub fn stopping() -> Problem {
     problem(Kind::Stopping, "the host is stopping", "ask another host")
+}
+
+/// An order may have been taken, but the host did not say so.
+pub fn order_unknown(why: &str) -> Problem {
+    let what = format!("{why}, after the order was given; it may be carried out yet");
+    problem(Kind::OutcomeUnknown, what, LOOK)
+}
+
+/// An order names a host that is not there.
+pub fn no_host(what: String) -> Problem {
+    invalid("host", shortened(what), "name a host of the ring; Admin.Ring lists them")
 }
 
 /// A write was sent again to a coordinator that cannot know what became of it.
@@ -123,7 +146,8 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::NoRoute => {
             problem(Kind::NoQuorum, what, "send it again after a moment, or to another host")
         }
-        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => unknown(what),
+        Refusal::OutcomeUnknown => unknown(what),
+        Refusal::CatalogUnknown => problem(Kind::OutcomeUnknown, what, LOOK),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
         Refusal::Stopping => problem(Kind::Stopping, what, "send it to another host"),
         Refusal::TooLarge { what: field, length, limit } => {
@@ -144,8 +168,61 @@ pub fn refused(refusal: &Refusal) -> Problem {
             Box::new(Error { field, ..*problem(Kind::BadContext, what, right) })
         }
         Refusal::Siblings { .. } => unsupported(what, "read the key with its context"),
-        // Orders of operators do not come this way.
-        Refusal::Membership { .. } | Refusal::Catalog(_) => problem(Kind::Internal, what, REPORT),
+        Refusal::Membership { .. } => {
+            problem(Kind::Conflict, shortened(what), "Admin.Ring tells of the hosts")
+        }
+        Refusal::Catalog(why) => of_catalog(why),
+    }
+}
+
+/// An order was refused by the catalog.
+fn of_catalog(why: &CatalogRefusal) -> Problem {
+    let what = shortened(why.to_string());
+    let at = |field: &str, kind: Kind, right: &str| {
+        let field = shortened(field.to_owned());
+        Box::new(Error { field, ..*problem(kind, what.clone(), shortened(right.to_owned())) })
+    };
+    let setting = |name: &str| format!("settings.{name}");
+    match why {
+        CatalogRefusal::Exists { .. } => {
+            at("name", Kind::Exists, "choose another name, or drop that one first")
+        }
+        CatalogRefusal::Unknown { .. } => {
+            at("name", Kind::NoKeyspace, "Admin.Keyspaces lists those there are")
+        }
+        CatalogRefusal::Name { .. } => at("name", Kind::Invalid, "choose a name of that form"),
+        CatalogRefusal::Engine { known, .. } => {
+            at("engine", Kind::Invalid, &format!("choose one of: {known}"))
+        }
+        CatalogRefusal::Setting { name, known, .. } => {
+            at(&setting(name), Kind::Invalid, &format!("set any of: {known}"))
+        }
+        CatalogRefusal::Value { name, expected, .. } => {
+            at(&setting(name), Kind::Invalid, &format!("use {expected}"))
+        }
+        CatalogRefusal::Fixed { name, .. } => {
+            let right = "leave it as it is; Admin.ShowKeyspace says what may be altered";
+            at(&setting(name), Kind::Conflict, right)
+        }
+        CatalogRefusal::Hosts { needed, there } => {
+            let count = |hosts: &usize| u32::try_from(*hosts).unwrap_or(u32::MAX);
+            let right = "order it again when more hosts can be reached, or add hosts";
+            let (replicas_reached, replicas_needed) = (count(there), count(needed));
+            let told = problem(Kind::NoQuorum, what, right);
+            Box::new(Error { replicas_reached, replicas_needed, ..*told })
+        }
+        CatalogRefusal::Positions { .. } => {
+            problem(Kind::Conflict, what, "Admin.ShowKeyspace and Admin.Ring tell who holds what")
+        }
+        CatalogRefusal::Full { .. } => problem(Kind::Conflict, what, "drop what is not needed"),
+        CatalogRefusal::NotLearnt => not_learnt(),
+    }
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(TEXT_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
     }
 }
 
@@ -176,7 +253,8 @@ mod tests {
             (Refusal::Siblings { count: 2 }, Kind::Unsupported),
             (Refusal::NotOpen, Kind::NoKeyspace),
             (Refusal::CatalogUnknown, Kind::OutcomeUnknown),
-            (Refusal::Catalog(CatalogRefusal::NotLearnt), Kind::Internal),
+            (Refusal::Catalog(CatalogRefusal::NotLearnt), Kind::NoQuorum),
+            (Refusal::Membership { why: String::from("it is the last") }, Kind::Conflict),
         ];
         for (refusal, kind) in table {
             let problem = refused(&refusal);
@@ -193,5 +271,58 @@ mod tests {
         assert_eq!(seen, (7, 1, 2));
         let large = refused(&Refusal::TooLarge { what: "value", length: 9, limit: 8 });
         assert_eq!((large.field.as_str(), word(large.kind())), ("value", "too_large".to_owned()));
+    }
+
+    #[test]
+    fn an_order_is_refused_with_what_it_named() {
+        let (name, known) = (String::from("x"), String::from("value, replicas"));
+        let (engine, value) = (String::from("linearizable"), String::from("7"));
+        let expected = String::from("hash or key");
+        let why = String::from("keys would move");
+        let table = [
+            (CatalogRefusal::Exists { name: name.clone() }, Kind::Exists, "name", "another name"),
+            (CatalogRefusal::Unknown { name: name.clone() }, Kind::NoKeyspace, "name", "lists"),
+            (CatalogRefusal::Name { name: name.clone() }, Kind::Invalid, "name", "form"),
+            (
+                CatalogRefusal::Engine { name: name.clone(), known: known.clone() },
+                Kind::Invalid,
+                "engine",
+                "choose one of: value, replicas",
+            ),
+            (
+                CatalogRefusal::Setting { engine, name: name.clone(), known },
+                Kind::Invalid,
+                "settings.x",
+                "set any of: value, replicas",
+            ),
+            (
+                CatalogRefusal::Value { name: name.clone(), value, expected },
+                Kind::Invalid,
+                "settings.x",
+                "use hash or key",
+            ),
+            (CatalogRefusal::Fixed { name, why: why.clone() }, Kind::Conflict, "settings.x", "may"),
+            (CatalogRefusal::Positions { why: why.clone() }, Kind::Conflict, "", "who holds"),
+            (CatalogRefusal::Full { what: why, limit: 9 }, Kind::Conflict, "", "drop"),
+        ];
+        for (refusal, kind, field, right) in table {
+            let told = refused(&Refusal::Catalog(refusal));
+            assert_eq!((told.kind(), told.field.as_str()), (kind, field), "{told:?}");
+            assert!(told.right.contains(right) && !told.may_have_applied, "{told:?}");
+        }
+        let few = refused(&Refusal::Catalog(CatalogRefusal::Hosts { needed: 3, there: 2 }));
+        assert_eq!((few.kind(), few.replicas_reached, few.replicas_needed), (Kind::NoQuorum, 2, 3));
+    }
+
+    #[test]
+    fn what_is_told_of_an_order_fits_into_a_header() {
+        let name = "\u{1f600}".repeat(60_000);
+        let long = |why: CatalogRefusal| {
+            let told = refused(&Refusal::Catalog(why));
+            told.what.len() + told.right.len() + told.field.len()
+        };
+        assert!(long(CatalogRefusal::Name { name: name.clone() }) < 4_000);
+        assert!(long(CatalogRefusal::Fixed { name: name.clone(), why: name.clone() }) < 4_000);
+        assert!(no_host(name).what.len() < 2_000);
     }
 }

@@ -23,14 +23,14 @@ const BATCH_WIDTH: usize = 32;
 /// The least budget of a door for requests and answers in memory.
 const BUDGET_BYTES_MIN: usize = 64 * 1024 * 1024;
 /// How much longer than an operation may take a door waits for what the core thread knows.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// The native API on this host.
 #[derive(Clone)]
 pub struct Native {
     pub(super) shared: Arc<Shared>,
     calls: Arc<Calls>,
-    questions: Arc<Questions>,
+    pub(super) questions: Arc<Questions>,
     /// When an operation must have been answered at the latest.
     timeout: Duration,
     me: v1::Coordinator,
@@ -209,11 +209,7 @@ impl Native {
         asking: &Asking,
     ) -> Result<v1::BatchGetResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
-        if request.keys.len() > BATCH_KEYS_MAX {
-            let what = format!("{} keys in one batch", request.keys.len());
-            let right = format!("ask for at most {BATCH_KEYS_MAX} keys at a time");
-            return Err(problem::invalid("keys", what, right));
-        }
+        check_count(&request.keys)?;
         let get = |key: Bytes| map::get(&keyspace, key, request.replicas);
         let operations: Vec<Operation> =
             request.keys.into_iter().map(get).collect::<Result<_, _>>()?;
@@ -221,6 +217,37 @@ impl Native {
         let limit = BATCH_BYTES_MAX;
         let readings = self.read_all(&keyspace, operations, deadline, limit, asking).await?;
         Ok(v1::BatchGetResponse { readings, coordinator: Some(self.me) })
+    }
+
+    /// The same, but a key that cannot be read says so by itself.
+    ///
+    /// # Errors
+    /// Nothing can be read as it was asked, or what was read is too much.
+    pub async fn batch_get_each(
+        &self,
+        request: v1::BatchGetRequest,
+        asking: &Asking,
+    ) -> Result<Vec<Result<v1::Reading, Problem>>, Problem> {
+        let keyspace = self.find(&request.keyspace)?;
+        check_count(&request.keys)?;
+        map::check_replicas(&keyspace, request.replicas)?;
+        let mut each = Vec::new();
+        let mut operations = Vec::new();
+        for (index, key) in request.keys.into_iter().enumerate() {
+            let asked = map::get(&keyspace, key, request.replicas);
+            each.push(asked.map(|operation| {
+                operations.push((index, operation));
+                v1::Reading::default()
+            }));
+        }
+        let deadline = self.deadline(request.timeout_ms, asking);
+        let take = |index: usize, read| {
+            each[index] = read;
+            Ok(())
+        };
+        let (operations, limit) = (operations.into_iter(), BATCH_BYTES_MAX);
+        self.reads(&keyspace, operations, deadline, limit, asking, take).await?;
+        Ok(each)
     }
 
     /// Reads keys, some at a time, whose values together have at most `bytes_max` bytes.
@@ -233,7 +260,26 @@ impl Native {
         asking: &Asking,
     ) -> Result<Vec<v1::Reading>, Problem> {
         let mut readings = vec![v1::Reading::default(); operations.len()];
-        let (mut left, mut reads) = (operations.into_iter().enumerate(), JoinSet::new());
+        let operations = operations.into_iter().enumerate();
+        let take = |index: usize, read: Result<v1::Reading, Problem>| {
+            readings[index] = read?;
+            Ok(())
+        };
+        self.reads(keyspace, operations, deadline, bytes_max, asking, take).await?;
+        Ok(readings)
+    }
+
+    /// Reads keys, some at a time, and gives what was read of each to `take`, which may end it.
+    async fn reads(
+        &self,
+        keyspace: &Arc<Keyspace>,
+        mut left: impl Iterator<Item = (usize, Operation)>,
+        deadline: Instant,
+        bytes_max: usize,
+        asking: &Asking,
+        mut take: impl FnMut(usize, Result<v1::Reading, Problem>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let mut reads = JoinSet::new();
         let mut bytes = 0;
         loop {
             while reads.len() < BATCH_WIDTH
@@ -244,16 +290,17 @@ impl Native {
                     (index, native.call(&keyspace, operation, deadline, None).await)
                 });
             }
-            let Some(joined) = reads.join_next().await else { return Ok(readings) };
+            let Some(joined) = reads.join_next().await else { return Ok(()) };
             let (index, read) = joined.map_err(|_| problem::mismatch())?;
-            let reading = map::reading(read?.0)?;
-            bytes += map::size(&reading);
+            let read = read.and_then(|(outcome, _)| map::reading(outcome));
+            let size = read.as_ref().map_or(0, map::size);
+            bytes += size;
             if bytes > bytes_max {
                 let right = "ask for fewer keys at a time, or for each by itself";
                 return Err(problem::answer_too_large(bytes_max, right));
             }
-            asking.allowance.take(map::size(&reading)).map_err(|_| problem::overloaded())?;
-            readings[index] = reading;
+            asking.allowance.take(size).map_err(|_| problem::overloaded())?;
+            take(index, read)?;
         }
     }
 
@@ -274,12 +321,16 @@ impl Native {
     /// # Errors
     /// The core thread does not answer.
     pub async fn ring(&self) -> Result<v1::RingResponse, Problem> {
-        let asked = self.questions.ask(Question::Ring);
-        match tokio::time::timeout(self.timeout + GRACE, asked).await {
-            Ok(Some(Reply::Ring(report))) => Ok(about::ring(&report)),
-            Ok(Some(_)) => Err(problem::mismatch()),
-            Ok(None) => Err(problem::stopping()),
-            Err(_) => Err(problem::no_answer()),
+        match self.ask(Question::Ring, Instant::now() + self.timeout).await? {
+            Reply::Ring(report) => Ok(about::ring(&report)),
+            _ => Err(problem::mismatch()),
         }
+    }
+}
+
+fn check_count(keys: &[Bytes]) -> Result<(), Problem> {
+    match keys.len() {
+        0..=BATCH_KEYS_MAX => Ok(()),
+        count => Err(problem::too_many_keys(count, BATCH_KEYS_MAX)),
     }
 }

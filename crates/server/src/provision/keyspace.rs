@@ -16,6 +16,19 @@ pub const FORM: &str = "NAME=ENGINE[,replicas=1|3|5|7][,durability=LEVEL][,value
                         [,order=hash|key][,mode=atomic|eventual], or NAME=causal with any of its \
                         settings";
 
+/// The engine of a keyspace that is made without a word on it.
+pub const ENGINE_DEFAULT: &str = "linearizable";
+
+/// Settings as the catalog takes them from those that a person has written: lengths may have a
+/// unit. What each may be is the catalog's business.
+pub fn spelt(written: impl IntoIterator<Item = (String, String)>) -> Settings {
+    let one = |(name, text): (String, String)| {
+        let size = text.parse::<Size>().ok().filter(|_| name == "value");
+        (name, size.map_or(text, |Size(bytes)| bytes.to_string()))
+    };
+    written.into_iter().map(one).collect()
+}
+
 /// A keyspace to be born with the cluster, written as [`FORM`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyspaceSpec {

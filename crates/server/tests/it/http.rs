@@ -151,6 +151,104 @@ fn listings_go_page_by_page() {
     assert_eq!(keyspaces["keyspaces"][0]["name"], "default");
 }
 
+/// A cluster with registers, `default`, and siblings, `carts`.
+fn with_carts(base: u16) -> Cluster {
+    let more = ["--keyspace", "default=linearizable", "--keyspace", "carts=causal,positions=9"];
+    let mut cluster = Cluster::create_with(base, "memory", &more);
+    cluster.start_all();
+    cluster
+}
+
+/// Asks for several keys until a quorum answers for each.
+fn batch(address: &str, path: &str, body: &Value) -> Answer {
+    let ask = || ask(address, &format!("POST {path}\n{JSON}"), body.to_string().as_bytes());
+    let is_refused = |reading: &Value| reading["error"]["kind"] == "no_quorum";
+    let mut answer = ask();
+    until("a quorum answers for each", || {
+        let readings = answer.json()["readings"].clone();
+        let is_done = !readings.as_array().into_iter().flatten().any(is_refused);
+        if !is_done {
+            answer = ask();
+        }
+        is_done
+    });
+    answer
+}
+
+#[test]
+fn several_keys_are_read_each_by_itself() {
+    let cluster = with_carts(25_700);
+    let (one, two) = (cluster.http(1), cluster.http(2));
+    for (key, value) in [("a", &b"text"[..]), ("%ff", b"\xff\0")] {
+        assert_eq!(ask(&one, &format!("PUT /v1/kv/default/{key}\n{RAW}"), value).status, 200);
+    }
+    let long = "k".repeat(65_281);
+    let a = json!({ "key": "a" });
+    let asked =
+        json!({ "keys": [a, { "key": "none" }, { "key_base64": "/w==" }, { "key": long }, a] });
+    let answer = batch(&two, "/v1/kv/default?timeout_ms=60000", &asked);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.header("x-quorate-coordinator").is_some(), "{answer:?}");
+    let readings = answer.json()["readings"].clone();
+    let text = json!({ "key": "a", "value": "text" });
+    assert_eq!((&readings[0], &readings[4]), (&text, &text), "a key may be there twice");
+    assert_eq!(readings[1], json!({ "key": "none", "value": null }));
+    assert_eq!(readings[2], json!({ "key_base64": "/w==", "value_base64": "/wA=" }));
+    let error = &readings[3]["error"];
+    assert_eq!((&error["kind"], &error["field"]), (&"too_large".into(), &"key".into()));
+    assert_eq!((&readings[3]["key"], readings.as_array().map(Vec::len)), (&long.into(), Some(5)));
+
+    // Siblings and contexts, as of a single key.
+    for value in ["ale", "bread"] {
+        assert_eq!(ask(&one, &format!("PUT /v1/kv/carts/k\n{RAW}"), value.as_bytes()).status, 200);
+    }
+    let asked = json!({ "keys": [{ "key": "k" }, { "key": "none" }] });
+    let readings = batch(&one, "/v1/kv/carts?replicas=3", &asked).json()["readings"].clone();
+    let mut siblings = readings[0]["siblings"].as_array().expect("a list").clone();
+    siblings.sort_by_key(ToString::to_string);
+    assert_eq!(siblings, [json!({ "value": "ale" }), json!({ "value": "bread" })]);
+    assert_eq!(readings[1]["siblings"], json!([]));
+    let context = readings[0]["context"].as_str().expect("a context");
+    let head = format!("PUT /v1/kv/carts/k\n{RAW}\nX-Quorate-Context: {context}");
+    assert_eq!(ask(&one, &head, b"both").status, 200);
+    let single = ask(&one, "GET /v1/kv/carts/k?replicas=3\nAccept: */*", b"").json();
+    assert_eq!(single["siblings"], json!([{ "value": "both" }]));
+    let readings = batch(&two, "/v1/kv/carts?replicas=3", &asked).json()["readings"].clone();
+    assert_eq!(readings[0]["siblings"], single["siblings"], "the context was of this key");
+}
+
+#[test]
+fn keys_that_cannot_be_read_are_refused_each_or_all() {
+    let mut cluster = with_carts(26_050);
+    let one = cluster.http(1);
+    let asked = json!({ "keys": [{ "key": "k" }, { "key": "none" }] });
+    for (path, body, status, kind) in [
+        ("/v1/kv/none", &asked, 404, "no_keyspace"),
+        ("/v1/kv/default?replicas=1", &asked, 501, "unsupported"),
+        ("/v1/kv/carts?replicas=4", &asked, 400, "invalid"),
+        ("/v1/kv/default?limit=1", &asked, 400, "invalid"),
+        ("/v1/kv/default", &json!({ "keys": ["a"] }), 400, "invalid"),
+        ("/v1/kv/default", &json!({ "keys": vec![json!({ "key": "a" }); 1_001] }), 400, "invalid"),
+    ] {
+        let answer = batch(&one, path, body);
+        assert_eq!((answer.status, answer.kind().as_str()), (status, kind), "{path}: {answer:?}");
+    }
+    // More than fits into an answer, of a key that host 1 has itself.
+    let large = vec![b'v'; 1024 * 1024];
+    assert_eq!(ask(&one, &format!("PUT /v1/kv/carts/large\n{RAW}"), &large).status, 200);
+    let many = json!({ "keys": vec![json!({ "key": "large" }); 33] });
+    let answer = batch(&one, "/v1/kv/carts", &many);
+    assert_eq!((answer.status, answer.kind().as_str()), (413, "too_large"));
+    cluster.kill(&[2, 3]);
+    let head = format!("POST /v1/kv/default?timeout_ms=500\n{JSON}");
+    let answer = ask(&one, &head, asked.to_string().as_bytes());
+    let readings = answer.json()["readings"].clone();
+    assert_eq!((answer.status, readings.as_array().map(Vec::len)), (200, Some(2)));
+    for reading in readings.as_array().into_iter().flatten() {
+        assert_eq!(reading["error"]["kind"], "no_quorum", "{reading}");
+    }
+}
+
 #[test]
 fn a_wrong_request_is_answered_with_its_kind() {
     let more = ["--keyspace", "default=linearizable,value=1MiB"];
@@ -158,13 +256,16 @@ fn a_wrong_request_is_answered_with_its_kind() {
     cluster.start_all();
     let one = cluster.http(1);
     let long = format!("GET /v1/kv/default/{}\nAccept: */*", "k".repeat(65_281));
-    let table: [(&str, &[u8], u16, &str); 21] = [
+    let table: [(&str, &[u8], u16, &str); 24] = [
         ("GET /v1/kv/none/k\nAccept: */*", b"", 404, "no_keyspace"),
         ("GET /v1/kv/default/\nAccept: */*", b"", 400, "invalid"),
         ("GET /v1/kv//k\nAccept: */*", b"", 400, "invalid"),
         ("GET /v1/nothing\nAccept: */*", b"", 404, "invalid"),
         ("PATCH /v1/kv/default/k\nAccept: */*", b"", 405, "invalid"),
-        ("POST /v1/kv/default\nAccept: */*", b"", 405, "invalid"),
+        ("POST /v1/kv/default\nAccept: */*", b"", 400, "invalid"),
+        ("POST /v1/kv/default\nContent-Type: text/plain", b"{\"keys\":[]}", 400, "invalid"),
+        ("POST /v1/kv/default\nOrigin: http://page", b"", 403, "invalid"),
+        ("PUT /v1/kv/default\nAccept: */*", b"", 405, "invalid"),
         (&long, b"", 413, "too_large"),
         ("GET /v1/kv/default/k?timeout=5\nAccept: */*", b"", 400, "invalid"),
         ("GET /v1/kv/default/k?timeout_ms=x\nAccept: */*", b"", 400, "invalid"),

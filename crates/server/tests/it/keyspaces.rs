@@ -1,7 +1,7 @@
 //! Keyspaces that come and go while the cluster serves.
 
 use crate::client::Client;
-use crate::cluster::{Cluster, until};
+use crate::cluster::{Cluster, get as fetch, until};
 use crate::run::{Said, command, quorate};
 use bytes::BytesMut;
 use quorate_doors::resp::client::write_command;
@@ -118,6 +118,30 @@ fn clients_in_the_middle_of_a_dropped_keyspace_are_answered_and_go_on() {
         let dropped = keyspace(&cluster, 1, &["drop", "x", "--yes"]);
         assert_eq!(dropped.code, 0, "{dropped:?}");
         clients.into_iter().for_each(|client| client.join().expect("it goes on"));
+    });
+}
+
+#[test]
+fn operators_in_the_middle_of_a_dropped_keyspace_are_answered_at_once() {
+    let cluster = Cluster::start(25_900, "sync");
+    assert_eq!(keyspace(&cluster, 1, &["create", "x"]).code, 0);
+    (1..=3).for_each(|host| until_served(&cluster, host, "x"));
+    thread::scope(|scope| {
+        let busy = |host: usize| {
+            let http = cluster.http(host);
+            scope.spawn(move || {
+                let mut told = String::new();
+                while !told.contains("no keyspace x") {
+                    told = fetch(&http, "/explain?keyspace=x&key=k");
+                    assert!(!told.contains("did not answer"), "{told}");
+                }
+            })
+        };
+        let operators: Vec<_> = (0..24).map(|number| busy(number % 3 + 1)).collect();
+        thread::sleep(Duration::from_millis(500));
+        let dropped = keyspace(&cluster, 1, &["drop", "x", "--yes"]);
+        assert_eq!(dropped.code, 0, "{dropped:?}");
+        operators.into_iter().for_each(|operator| operator.join().expect("it is answered"));
     });
 }
 

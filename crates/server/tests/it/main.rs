@@ -28,6 +28,7 @@ mod ranges;
 mod ring;
 mod routes;
 mod run;
+mod rustadmin;
 mod rustcausal;
 mod rustclient;
 mod shutdown;

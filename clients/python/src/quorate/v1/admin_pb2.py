@@ -26,7 +26,7 @@ from quorate.v1 import common_pb2 as quorate_dot_v1_dot_common__pb2
 from quorate.v1 import kv_pb2 as quorate_dot_v1_dot_kv__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/admin.proto\x12\nquorate.v1\x1a\x17quorate/v1/common.proto\x1a\x13quorate/v1/kv.proto\"\x12\n\x10KeyspacesRequest\"<\n\x11KeyspacesResponse\x12\'\n\tkeyspaces\x18\x01 \x03(\x0b\x32\x14.quorate.v1.Keyspace\"\xd4\x01\n\x08Keyspace\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x02 \x01(\t\x12\x12\n\ndurability\x18\x03 \x01(\t\x12\x10\n\x08replicas\x18\x04 \x01(\r\x12\x17\n\x0fvalue_bytes_max\x18\x05 \x01(\x04\x12$\n\x05order\x18\x06 \x01(\x0e\x32\x15.quorate.v1.ScanOrder\x12%\n\x04scan\x18\x07 \x01(\x0b\x32\x17.quorate.v1.ScanPromise\x12\x10\n\x08is_ready\x18\x08 \x01(\x08\x12\x0c\n\x04mode\x18\t \x01(\t\"\x0f\n\rStatusRequest\"\x84\x02\n\x0eStatusResponse\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x0c\n\x04host\x18\x03 \x01(\r\x12\x0f\n\x07version\x18\x04 \x01(\t\x12 \n\x05stage\x18\x05 \x01(\x0e\x32\x11.quorate.v1.Stage\x12\x10\n\x08is_ready\x18\x06 \x01(\x08\x12\x16\n\x0euptime_seconds\x18\x07 \x01(\x04\x12\'\n\tkeyspaces\x18\x08 \x03(\x0b\x32\x14.quorate.v1.Keyspace\x12\x1f\n\x05peers\x18\t \x03(\x0b\x32\x10.quorate.v1.Peer\"B\n\x04Peer\x12\x0c\n\x04node\x18\x01 \x01(\x06\x12\x0c\n\x04host\x18\x02 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\r\n\x05is_up\x18\x04 \x01(\x08\"\r\n\x0bRingRequest\"V\n\x0cRingResponse\x12#\n\x05hosts\x18\x01 \x03(\x0b\x32\x14.quorate.v1.RingHost\x12!\n\x06groups\x18\x02 \x03(\x0b\x32\x11.quorate.v1.Group\"~\n\x08RingHost\x12\x0c\n\x04node\x18\x01 \x01(\x06\x12\r\n\x05start\x18\x02 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x0c\n\x04zone\x18\x04 \x01(\t\x12\x0e\n\x06tokens\x18\x05 \x03(\x06\x12\x10\n\x08standing\x18\x06 \x01(\t\x12\x14\n\x0cis_suspected\x18\x07 \x01(\x08\"\xd6\x01\n\x05Group\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\x06\x12\x0b\n\x03low\x18\x03 \x01(\x06\x12\x0c\n\x04high\x18\x04 \x01(\x06\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x0f\n\x07members\x18\x06 \x03(\x06\x12\x0e\n\x06status\x18\x07 \x01(\t\x12/\n\x07\x64\x65tails\x18\x08 \x03(\x0b\x32\x1e.quorate.v1.Group.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*Y\n\x05Stage\x12\x15\n\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n\x0eSTAGE_STARTING\x10\x01\x12\x11\n\rSTAGE_SERVING\x10\x02\x12\x12\n\x0eSTAGE_STOPPING\x10\x03\x32\xcd\x01\n\x05\x41\x64min\x12H\n\tKeyspaces\x12\x1c.quorate.v1.KeyspacesRequest\x1a\x1d.quorate.v1.KeyspacesResponse\x12?\n\x06Status\x12\x19.quorate.v1.StatusRequest\x1a\x1a.quorate.v1.StatusResponse\x12\x39\n\x04Ring\x12\x17.quorate.v1.RingRequest\x1a\x18.quorate.v1.RingResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/admin.proto\x12\nquorate.v1\x1a\x17quorate/v1/common.proto\x1a\x13quorate/v1/kv.proto\"\x12\n\x10KeyspacesRequest\"<\n\x11KeyspacesResponse\x12\'\n\tkeyspaces\x18\x01 \x03(\x0b\x32\x14.quorate.v1.Keyspace\"\xd4\x01\n\x08Keyspace\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x02 \x01(\t\x12\x12\n\ndurability\x18\x03 \x01(\t\x12\x10\n\x08replicas\x18\x04 \x01(\r\x12\x17\n\x0fvalue_bytes_max\x18\x05 \x01(\x04\x12$\n\x05order\x18\x06 \x01(\x0e\x32\x15.quorate.v1.ScanOrder\x12%\n\x04scan\x18\x07 \x01(\x0b\x32\x17.quorate.v1.ScanPromise\x12\x10\n\x08is_ready\x18\x08 \x01(\x08\x12\x0c\n\x04mode\x18\t \x01(\t\"\x0f\n\rStatusRequest\"\x84\x02\n\x0eStatusResponse\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x0c\n\x04host\x18\x03 \x01(\r\x12\x0f\n\x07version\x18\x04 \x01(\t\x12 \n\x05stage\x18\x05 \x01(\x0e\x32\x11.quorate.v1.Stage\x12\x10\n\x08is_ready\x18\x06 \x01(\x08\x12\x16\n\x0euptime_seconds\x18\x07 \x01(\x04\x12\'\n\tkeyspaces\x18\x08 \x03(\x0b\x32\x14.quorate.v1.Keyspace\x12\x1f\n\x05peers\x18\t \x03(\x0b\x32\x10.quorate.v1.Peer\"B\n\x04Peer\x12\x0c\n\x04node\x18\x01 \x01(\x06\x12\x0c\n\x04host\x18\x02 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\r\n\x05is_up\x18\x04 \x01(\x08\"\r\n\x0bRingRequest\"V\n\x0cRingResponse\x12#\n\x05hosts\x18\x01 \x03(\x0b\x32\x14.quorate.v1.RingHost\x12!\n\x06groups\x18\x02 \x03(\x0b\x32\x11.quorate.v1.Group\"~\n\x08RingHost\x12\x0c\n\x04node\x18\x01 \x01(\x06\x12\r\n\x05start\x18\x02 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x0c\n\x04zone\x18\x04 \x01(\t\x12\x0e\n\x06tokens\x18\x05 \x03(\x06\x12\x10\n\x08standing\x18\x06 \x01(\t\x12\x14\n\x0cis_suspected\x18\x07 \x01(\x08\"\xd6\x01\n\x05Group\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\x06\x12\x0b\n\x03low\x18\x03 \x01(\x06\x12\x0c\n\x04high\x18\x04 \x01(\x06\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x0f\n\x07members\x18\x06 \x03(\x06\x12\x0e\n\x06status\x18\x07 \x01(\t\x12/\n\x07\x64\x65tails\x18\x08 \x03(\x0b\x32\x1e.quorate.v1.Group.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"7\n\x13ShowKeyspaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"s\n\x14ShowKeyspaceResponse\x12-\n\x08keyspace\x18\x01 \x01(\x0b\x32\x1b.quorate.v1.KeyspaceDetails\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"\xb1\x01\n\x0fKeyspaceDetails\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x02 \x01(\t\x12\x0e\n\x06number\x18\x03 \x01(\r\x12%\n\x08settings\x18\x04 \x03(\x0b\x32\x13.quorate.v1.Setting\x12\x0f\n\x07\x63reated\x18\x05 \x01(\x04\x12\x0f\n\x07\x63hanged\x18\x06 \x01(\x04\x12\'\n\tpositions\x18\x07 \x03(\x0b\x32\x14.quorate.v1.Position\"e\n\x07Setting\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x15\n\rdefault_value\x18\x03 \x01(\t\x12\x14\n\x0cis_alterable\x18\x04 \x01(\x08\x12\x10\n\x08\x61ltering\x18\x05 \x01(\t\"M\n\x08Position\x12\x10\n\x08position\x18\x01 \x01(\r\x12\x0c\n\x04node\x18\x02 \x01(\x06\x12\r\n\x05since\x18\x03 \x01(\x04\x12\x12\n\nis_settled\x18\x04 \x01(\x08\"\xbd\x01\n\x15\x43reateKeyspaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x02 \x01(\t\x12\x41\n\x08settings\x18\x03 \x03(\x0b\x32/.quorate.v1.CreateKeyspaceRequest.SettingsEntry\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"F\n\x16\x43reateKeyspaceResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"\xab\x01\n\x14\x41lterKeyspaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12@\n\x08settings\x18\x02 \x03(\x0b\x32..quorate.v1.AlterKeyspaceRequest.SettingsEntry\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x15\x41lterKeyspaceResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"7\n\x13\x44ropKeyspaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"D\n\x14\x44ropKeyspaceResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"^\n\x16ReplacePositionRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x10\n\x08position\x18\x02 \x01(\r\x12\x0c\n\x04host\x18\x03 \x01(\t\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\"G\n\x17ReplacePositionResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator*Y\n\x05Stage\x12\x15\n\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n\x0eSTAGE_STARTING\x10\x01\x12\x11\n\rSTAGE_SERVING\x10\x02\x12\x12\n\x0eSTAGE_STOPPING\x10\x03\x32\xfe\x04\n\x05\x41\x64min\x12H\n\tKeyspaces\x12\x1c.quorate.v1.KeyspacesRequest\x1a\x1d.quorate.v1.KeyspacesResponse\x12?\n\x06Status\x12\x19.quorate.v1.StatusRequest\x1a\x1a.quorate.v1.StatusResponse\x12\x39\n\x04Ring\x12\x17.quorate.v1.RingRequest\x1a\x18.quorate.v1.RingResponse\x12Q\n\x0cShowKeyspace\x12\x1f.quorate.v1.ShowKeyspaceRequest\x1a .quorate.v1.ShowKeyspaceResponse\x12W\n\x0e\x43reateKeyspace\x12!.quorate.v1.CreateKeyspaceRequest\x1a\".quorate.v1.CreateKeyspaceResponse\x12T\n\rAlterKeyspace\x12 .quorate.v1.AlterKeyspaceRequest\x1a!.quorate.v1.AlterKeyspaceResponse\x12Q\n\x0c\x44ropKeyspace\x12\x1f.quorate.v1.DropKeyspaceRequest\x1a .quorate.v1.DropKeyspaceResponse\x12Z\n\x0fReplacePosition\x12\".quorate.v1.ReplacePositionRequest\x1a#.quorate.v1.ReplacePositionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,8 +35,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GROUP_DETAILSENTRY']._loaded_options = None
   _globals['_GROUP_DETAILSENTRY']._serialized_options = b'8\001'
-  _globals['_STAGE']._serialized_start=1177
-  _globals['_STAGE']._serialized_end=1266
+  _globals['_CREATEKEYSPACEREQUEST_SETTINGSENTRY']._loaded_options = None
+  _globals['_CREATEKEYSPACEREQUEST_SETTINGSENTRY']._serialized_options = b'8\001'
+  _globals['_ALTERKEYSPACEREQUEST_SETTINGSENTRY']._loaded_options = None
+  _globals['_ALTERKEYSPACEREQUEST_SETTINGSENTRY']._serialized_options = b'8\001'
+  _globals['_STAGE']._serialized_start=2518
+  _globals['_STAGE']._serialized_end=2607
   _globals['_KEYSPACESREQUEST']._serialized_start=84
   _globals['_KEYSPACESREQUEST']._serialized_end=102
   _globals['_KEYSPACESRESPONSE']._serialized_start=104
@@ -59,6 +63,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GROUP']._serialized_end=1175
   _globals['_GROUP_DETAILSENTRY']._serialized_start=1129
   _globals['_GROUP_DETAILSENTRY']._serialized_end=1175
-  _globals['_ADMIN']._serialized_start=1269
-  _globals['_ADMIN']._serialized_end=1474
+  _globals['_SHOWKEYSPACEREQUEST']._serialized_start=1177
+  _globals['_SHOWKEYSPACEREQUEST']._serialized_end=1232
+  _globals['_SHOWKEYSPACERESPONSE']._serialized_start=1234
+  _globals['_SHOWKEYSPACERESPONSE']._serialized_end=1349
+  _globals['_KEYSPACEDETAILS']._serialized_start=1352
+  _globals['_KEYSPACEDETAILS']._serialized_end=1529
+  _globals['_SETTING']._serialized_start=1531
+  _globals['_SETTING']._serialized_end=1632
+  _globals['_POSITION']._serialized_start=1634
+  _globals['_POSITION']._serialized_end=1711
+  _globals['_CREATEKEYSPACEREQUEST']._serialized_start=1714
+  _globals['_CREATEKEYSPACEREQUEST']._serialized_end=1903
+  _globals['_CREATEKEYSPACEREQUEST_SETTINGSENTRY']._serialized_start=1856
+  _globals['_CREATEKEYSPACEREQUEST_SETTINGSENTRY']._serialized_end=1903
+  _globals['_CREATEKEYSPACERESPONSE']._serialized_start=1905
+  _globals['_CREATEKEYSPACERESPONSE']._serialized_end=1975
+  _globals['_ALTERKEYSPACEREQUEST']._serialized_start=1978
+  _globals['_ALTERKEYSPACEREQUEST']._serialized_end=2149
+  _globals['_ALTERKEYSPACEREQUEST_SETTINGSENTRY']._serialized_start=1856
+  _globals['_ALTERKEYSPACEREQUEST_SETTINGSENTRY']._serialized_end=1903
+  _globals['_ALTERKEYSPACERESPONSE']._serialized_start=2151
+  _globals['_ALTERKEYSPACERESPONSE']._serialized_end=2220
+  _globals['_DROPKEYSPACEREQUEST']._serialized_start=2222
+  _globals['_DROPKEYSPACEREQUEST']._serialized_end=2277
+  _globals['_DROPKEYSPACERESPONSE']._serialized_start=2279
+  _globals['_DROPKEYSPACERESPONSE']._serialized_end=2347
+  _globals['_REPLACEPOSITIONREQUEST']._serialized_start=2349
+  _globals['_REPLACEPOSITIONREQUEST']._serialized_end=2443
+  _globals['_REPLACEPOSITIONRESPONSE']._serialized_start=2445
+  _globals['_REPLACEPOSITIONRESPONSE']._serialized_end=2516
+  _globals['_ADMIN']._serialized_start=2610
+  _globals['_ADMIN']._serialized_end=3248
 # @@protoc_insertion_point(module_scope)

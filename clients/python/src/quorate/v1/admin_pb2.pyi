@@ -146,3 +146,143 @@ class Group(_message.Message):
     status: str
     details: _containers.ScalarMap[str, str]
     def __init__(self, keyspace: _Optional[str] = ..., group: _Optional[int] = ..., low: _Optional[int] = ..., high: _Optional[int] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[int]] = ..., status: _Optional[str] = ..., details: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class ShowKeyspaceRequest(_message.Message):
+    __slots__ = ("name", "timeout_ms")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    timeout_ms: int
+    def __init__(self, name: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class ShowKeyspaceResponse(_message.Message):
+    __slots__ = ("keyspace", "coordinator")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    keyspace: KeyspaceDetails
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, keyspace: _Optional[_Union[KeyspaceDetails, _Mapping]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
+class KeyspaceDetails(_message.Message):
+    __slots__ = ("name", "engine", "number", "settings", "created", "changed", "positions")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    CREATED_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    engine: str
+    number: int
+    settings: _containers.RepeatedCompositeFieldContainer[Setting]
+    created: int
+    changed: int
+    positions: _containers.RepeatedCompositeFieldContainer[Position]
+    def __init__(self, name: _Optional[str] = ..., engine: _Optional[str] = ..., number: _Optional[int] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., created: _Optional[int] = ..., changed: _Optional[int] = ..., positions: _Optional[_Iterable[_Union[Position, _Mapping]]] = ...) -> None: ...
+
+class Setting(_message.Message):
+    __slots__ = ("name", "value", "default_value", "is_alterable", "altering")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_VALUE_FIELD_NUMBER: _ClassVar[int]
+    IS_ALTERABLE_FIELD_NUMBER: _ClassVar[int]
+    ALTERING_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    default_value: str
+    is_alterable: bool
+    altering: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., default_value: _Optional[str] = ..., is_alterable: _Optional[bool] = ..., altering: _Optional[str] = ...) -> None: ...
+
+class Position(_message.Message):
+    __slots__ = ("position", "node", "since", "is_settled")
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    IS_SETTLED_FIELD_NUMBER: _ClassVar[int]
+    position: int
+    node: int
+    since: int
+    is_settled: bool
+    def __init__(self, position: _Optional[int] = ..., node: _Optional[int] = ..., since: _Optional[int] = ..., is_settled: _Optional[bool] = ...) -> None: ...
+
+class CreateKeyspaceRequest(_message.Message):
+    __slots__ = ("name", "engine", "settings", "timeout_ms")
+    class SettingsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    engine: str
+    settings: _containers.ScalarMap[str, str]
+    timeout_ms: int
+    def __init__(self, name: _Optional[str] = ..., engine: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class CreateKeyspaceResponse(_message.Message):
+    __slots__ = ("coordinator",)
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
+class AlterKeyspaceRequest(_message.Message):
+    __slots__ = ("name", "settings", "timeout_ms")
+    class SettingsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    settings: _containers.ScalarMap[str, str]
+    timeout_ms: int
+    def __init__(self, name: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class AlterKeyspaceResponse(_message.Message):
+    __slots__ = ("coordinator",)
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
+class DropKeyspaceRequest(_message.Message):
+    __slots__ = ("name", "timeout_ms")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    timeout_ms: int
+    def __init__(self, name: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class DropKeyspaceResponse(_message.Message):
+    __slots__ = ("coordinator",)
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
+class ReplacePositionRequest(_message.Message):
+    __slots__ = ("keyspace", "position", "host", "timeout_ms")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    position: int
+    host: str
+    timeout_ms: int
+    def __init__(self, keyspace: _Optional[str] = ..., position: _Optional[int] = ..., host: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class ReplacePositionResponse(_message.Message):
+    __slots__ = ("coordinator",)
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...

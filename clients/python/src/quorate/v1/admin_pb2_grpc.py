@@ -26,7 +26,12 @@ if _version_not_supported:
 
 
 class AdminStub:
-    """Tells about keyspaces, hosts and the ring.
+    """Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
+
+    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    has decided it and the host that answers knows it; others learn of it a moment later. It has no
+    request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
+    before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
     """
 
     def __init__(self, channel):
@@ -50,10 +55,40 @@ class AdminStub:
                 request_serializer=quorate_dot_v1_dot_admin__pb2.RingRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_admin__pb2.RingResponse.FromString,
                 _registered_method=True)
+        self.ShowKeyspace = channel.unary_unary(
+                '/quorate.v1.Admin/ShowKeyspace',
+                request_serializer=quorate_dot_v1_dot_admin__pb2.ShowKeyspaceRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_admin__pb2.ShowKeyspaceResponse.FromString,
+                _registered_method=True)
+        self.CreateKeyspace = channel.unary_unary(
+                '/quorate.v1.Admin/CreateKeyspace',
+                request_serializer=quorate_dot_v1_dot_admin__pb2.CreateKeyspaceRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_admin__pb2.CreateKeyspaceResponse.FromString,
+                _registered_method=True)
+        self.AlterKeyspace = channel.unary_unary(
+                '/quorate.v1.Admin/AlterKeyspace',
+                request_serializer=quorate_dot_v1_dot_admin__pb2.AlterKeyspaceRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_admin__pb2.AlterKeyspaceResponse.FromString,
+                _registered_method=True)
+        self.DropKeyspace = channel.unary_unary(
+                '/quorate.v1.Admin/DropKeyspace',
+                request_serializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceResponse.FromString,
+                _registered_method=True)
+        self.ReplacePosition = channel.unary_unary(
+                '/quorate.v1.Admin/ReplacePosition',
+                request_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServicer:
-    """Tells about keyspaces, hosts and the ring.
+    """Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
+
+    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    has decided it and the host that answers knows it; others learn of it a moment later. It has no
+    request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
+    before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
     """
 
     def Keyspaces(self, request, context):
@@ -77,6 +112,41 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ShowKeyspace(self, request, context):
+        """How a keyspace is set, what of that may be altered, and who holds its positions.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateKeyspace(self, request, context):
+        """Makes a keyspace.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AlterKeyspace(self, request, context):
+        """Changes settings of a keyspace.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DropKeyspace(self, request, context):
+        """Drops a keyspace and deletes its data on all hosts. Nobody is asked whether that is meant.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReplacePosition(self, request, context):
+        """Has another host hold a position of a keyspace whose engine has positions ("causal").
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -95,6 +165,31 @@ def add_AdminServicer_to_server(servicer, server):
                     request_deserializer=quorate_dot_v1_dot_admin__pb2.RingRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_admin__pb2.RingResponse.SerializeToString,
             ),
+            'ShowKeyspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShowKeyspace,
+                    request_deserializer=quorate_dot_v1_dot_admin__pb2.ShowKeyspaceRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_admin__pb2.ShowKeyspaceResponse.SerializeToString,
+            ),
+            'CreateKeyspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateKeyspace,
+                    request_deserializer=quorate_dot_v1_dot_admin__pb2.CreateKeyspaceRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_admin__pb2.CreateKeyspaceResponse.SerializeToString,
+            ),
+            'AlterKeyspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.AlterKeyspace,
+                    request_deserializer=quorate_dot_v1_dot_admin__pb2.AlterKeyspaceRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_admin__pb2.AlterKeyspaceResponse.SerializeToString,
+            ),
+            'DropKeyspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.DropKeyspace,
+                    request_deserializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceResponse.SerializeToString,
+            ),
+            'ReplacePosition': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReplacePosition,
+                    request_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'quorate.v1.Admin', rpc_method_handlers)
@@ -104,7 +199,12 @@ def add_AdminServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Admin:
-    """Tells about keyspaces, hosts and the ring.
+    """Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
+
+    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    has decided it and the host that answers knows it; others learn of it a moment later. It has no
+    request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
+    before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
     """
 
     @staticmethod
@@ -178,6 +278,141 @@ class Admin:
             '/quorate.v1.Admin/Ring',
             quorate_dot_v1_dot_admin__pb2.RingRequest.SerializeToString,
             quorate_dot_v1_dot_admin__pb2.RingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShowKeyspace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Admin/ShowKeyspace',
+            quorate_dot_v1_dot_admin__pb2.ShowKeyspaceRequest.SerializeToString,
+            quorate_dot_v1_dot_admin__pb2.ShowKeyspaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateKeyspace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Admin/CreateKeyspace',
+            quorate_dot_v1_dot_admin__pb2.CreateKeyspaceRequest.SerializeToString,
+            quorate_dot_v1_dot_admin__pb2.CreateKeyspaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AlterKeyspace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Admin/AlterKeyspace',
+            quorate_dot_v1_dot_admin__pb2.AlterKeyspaceRequest.SerializeToString,
+            quorate_dot_v1_dot_admin__pb2.AlterKeyspaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DropKeyspace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Admin/DropKeyspace',
+            quorate_dot_v1_dot_admin__pb2.DropKeyspaceRequest.SerializeToString,
+            quorate_dot_v1_dot_admin__pb2.DropKeyspaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReplacePosition(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Admin/ReplacePosition',
+            quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.SerializeToString,
+            quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.FromString,
             options,
             channel_credentials,
             insecure,

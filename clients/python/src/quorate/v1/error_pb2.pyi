@@ -20,6 +20,8 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KIND_OUTCOME_UNKNOWN: _ClassVar[Kind]
     KIND_BAD_CONTEXT: _ClassVar[Kind]
     KIND_INTERNAL: _ClassVar[Kind]
+    KIND_EXISTS: _ClassVar[Kind]
+    KIND_CONFLICT: _ClassVar[Kind]
 KIND_UNSPECIFIED: Kind
 KIND_INVALID: Kind
 KIND_NO_KEYSPACE: Kind
@@ -31,6 +33,8 @@ KIND_STOPPING: Kind
 KIND_OUTCOME_UNKNOWN: Kind
 KIND_BAD_CONTEXT: Kind
 KIND_INTERNAL: Kind
+KIND_EXISTS: Kind
+KIND_CONFLICT: Kind
 
 class Error(_message.Message):
     __slots__ = ("kind", "what", "right", "may_have_applied", "coordinator", "view", "replicas_reached", "replicas_needed", "field")

@@ -1,9 +1,13 @@
 //! The service `Admin`.
 
 use super::super::service::Native;
+use super::asking;
 use quorate_api::v1::admin_server::Admin;
 use quorate_api::v1::{
-    KeyspacesRequest, KeyspacesResponse, RingRequest, RingResponse, StatusRequest, StatusResponse,
+    AlterKeyspaceRequest, AlterKeyspaceResponse, CreateKeyspaceRequest, CreateKeyspaceResponse,
+    DropKeyspaceRequest, DropKeyspaceResponse, KeyspacesRequest, KeyspacesResponse,
+    ReplacePositionRequest, ReplacePositionResponse, RingRequest, RingResponse,
+    ShowKeyspaceRequest, ShowKeyspaceResponse, StatusRequest, StatusResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -22,5 +26,50 @@ impl Admin for Native {
     async fn ring(&self, _: Request<RingRequest>) -> Answer<RingResponse> {
         let asked = Native::ring(self).await;
         asked.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn show_keyspace(
+        &self,
+        request: Request<ShowKeyspaceRequest>,
+    ) -> Answer<ShowKeyspaceResponse> {
+        let asking = asking(&request);
+        let done = Native::show_keyspace(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn create_keyspace(
+        &self,
+        request: Request<CreateKeyspaceRequest>,
+    ) -> Answer<CreateKeyspaceResponse> {
+        let asking = asking(&request);
+        let done = Native::create_keyspace(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn alter_keyspace(
+        &self,
+        request: Request<AlterKeyspaceRequest>,
+    ) -> Answer<AlterKeyspaceResponse> {
+        let asking = asking(&request);
+        let done = Native::alter_keyspace(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn drop_keyspace(
+        &self,
+        request: Request<DropKeyspaceRequest>,
+    ) -> Answer<DropKeyspaceResponse> {
+        let asking = asking(&request);
+        let done = Native::drop_keyspace(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn replace_position(
+        &self,
+        request: Request<ReplacePositionRequest>,
+    ) -> Answer<ReplacePositionResponse> {
+        let asking = asking(&request);
+        let done = Native::replace_position(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
     }
 }

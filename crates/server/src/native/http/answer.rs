@@ -34,12 +34,18 @@ pub fn status_of(kind: Kind) -> StatusCode {
         Kind::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Kind::NoQuorum | Kind::Overloaded | Kind::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         Kind::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Kind::Exists | Kind::Conflict => StatusCode::CONFLICT,
         Kind::Unspecified | Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
 /// A failure with a status.
 pub fn error(status: StatusCode, error: &Error) -> Response {
+    json(status, &json!({ "error": problem(error) }))
+}
+
+/// Why something failed, as JSON.
+pub fn problem(error: &Error) -> Value {
     let mut body = Object::new();
     body.insert(String::from("kind"), word(error.kind()).into());
     body.insert(String::from("what"), error.what.as_str().into());
@@ -60,7 +66,7 @@ pub fn error(status: StatusCode, error: &Error) -> Response {
     if !error.field.is_empty() {
         body.insert(String::from("field"), error.field.as_str().into());
     }
-    json(status, &json!({ "error": body }))
+    Value::Object(body)
 }
 
 /// A coordinator as one word.

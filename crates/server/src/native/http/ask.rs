@@ -207,8 +207,12 @@ pub fn wanted(headers: &HeaderMap) -> Form {
     }
 }
 
-/// All of a body, at most `bytes_max` bytes of it.
-pub async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+/// All of a body, at most `bytes_max` bytes of it; `field` and `right` are what to say of more.
+pub async fn body(
+    body: Body,
+    bytes_max: usize,
+    (field, right): (&str, &str),
+) -> Result<Bytes, Problem> {
     let collected = Limited::new(body, bytes_max).collect().await;
     let error = match collected {
         Ok(collected) => return Ok(collected.to_bytes()),
@@ -217,8 +221,7 @@ pub async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
     while let Some(cause) = source {
         if cause.is::<LengthLimitError>() {
-            let right = "send less, or use a keyspace that takes longer values";
-            return Err(problem::too_large("value", bytes_max + 1, bytes_max, right));
+            return Err(problem::too_large(field, bytes_max + 1, bytes_max, right));
         }
         if cause.is::<Exhausted>() {
             return Err(problem::overloaded());

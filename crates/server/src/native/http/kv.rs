@@ -23,14 +23,17 @@ const JSON_FACTOR: usize = 6;
 /// Room in a JSON body for what is not its value.
 const JSON_SLACK: usize = 4 * 1024;
 
-fn asking(parts: &Parts) -> Asking {
+/// What is said of a body that is longer than any value of its keyspace.
+const LONG_VALUE: (&str, &str) = ("value", "send less, or use a keyspace that takes longer values");
+
+pub(super) fn asking(parts: &Parts) -> Asking {
     let allowance = parts.extensions.get::<Arc<Allowance>>();
     let allowance = allowance.expect("the listener gives every request an allowance");
     Asking { within: None, allowance: Arc::clone(allowance) }
 }
 
 /// Says who answered.
-fn signed(mut response: Response, who: Option<Coordinator>) -> Response {
+pub(super) fn signed(mut response: Response, who: Option<Coordinator>) -> Response {
     if let Some(who) = who {
         let text = HeaderValue::try_from(answer::coordinator(who));
         let text = text.expect("digits and a dot are a header's value");
@@ -110,9 +113,9 @@ async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
     let (form, asking) = (ask::form(&parts.headers)?, asking(&parts));
     let limit = native.value_bytes_max_of(&keyspace)?;
     let value = match form {
-        Form::Raw => ask::body(body, limit).await?,
+        Form::Raw => ask::body(body, limit, LONG_VALUE).await?,
         Form::Json => {
-            let body = ask::body(body, JSON_FACTOR * limit + JSON_SLACK).await?;
+            let body = ask::body(body, JSON_FACTOR * limit + JSON_SLACK, LONG_VALUE).await?;
             ask::value(&body, &asking.allowance)?
         }
     };

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `/v1/kv/{keyspace}/{key}` | GET, PUT, DELETE | `Kv.Get`, `Put`, `Delete` |
 //! | `/v1/kv/{keyspace}` | GET | one page of `Kv.Scan` |
+//! | `/v1/kv/{keyspace}` | POST | `Kv.BatchGet`, each key for itself |
 //! | `/v1/keyspaces` | GET | `Admin.Keyspaces` |
 //! | `/v1/openapi.json` | GET | this, for programs |
 //!
@@ -11,10 +12,11 @@
 //! |---|---|
 //! | `ask` | what a request says: path, parameters, headers, body |
 //! | `answer` | what is answered: readings, errors, bytes as JSON |
-//! | `kv` | the calls |
+//! | `kv`, `batch` | the calls |
 
 mod answer;
 mod ask;
+mod batch;
 mod kv;
 
 use super::problem::{self, Problem};
@@ -36,7 +38,7 @@ pub fn router(native: Native) -> Router {
     Router::new()
         .route("/v1/kv/{keyspace}/{*key}", get(kv::get).put(kv::put).delete(kv::delete))
         .route("/v1/kv/{keyspace}/", get(no_key).put(no_key).delete(no_key))
-        .route("/v1/kv/{keyspace}", get(kv::scan))
+        .route("/v1/kv/{keyspace}", get(kv::scan).post(batch::get))
         .route("/v1/keyspaces", get(keyspaces))
         .route("/v1/openapi.json", get(openapi))
         .route("/v1/{*path}", axum::routing::any(no_path))

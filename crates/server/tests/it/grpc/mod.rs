@@ -2,6 +2,7 @@
 
 mod abuse;
 mod online;
+mod orders;
 
 use crate::client::Client;
 use crate::cluster::Cluster;

@@ -1,0 +1,136 @@
+//! Operators' orders: keyspaces are made, altered, dropped and shown, positions given away.
+//!
+//! They take the way of the HTTP door's, to the catalog's lane, which alone knows what is allowed.
+
+use super::about;
+use super::problem::{self, Problem};
+use super::service::{Asking, GRACE, Native};
+use crate::host::{Question, Reply, Silence};
+use crate::provision::keyspace::{ENGINE_DEFAULT, spelt};
+use quorate_api::v1;
+use quorate_kernel::keyspace::KeyspaceOrder;
+use std::time::Instant;
+
+impl Native {
+    /// `Admin.ShowKeyspace`.
+    ///
+    /// # Errors
+    /// No keyspace has the name, or the host does not answer.
+    pub async fn show_keyspace(
+        &self,
+        request: v1::ShowKeyspaceRequest,
+        asking: &Asking,
+    ) -> Result<v1::ShowKeyspaceResponse, Problem> {
+        let deadline = self.deadline(request.timeout_ms, asking);
+        let Reply::Keyspaces(all) = self.ask(Question::Keyspaces, deadline).await? else {
+            return Err(problem::mismatch());
+        };
+        let found = all.list.iter().find(|(keyspace, _)| keyspace.name == request.name);
+        let Some((keyspace, _)) = found else {
+            // It may be that nothing is known yet.
+            self.find(&request.name)?;
+            let names: Vec<&str> = all.list.iter().map(|(it, _)| it.name.as_str()).collect();
+            return Err(problem::no_keyspace(&request.name, &names));
+        };
+        let (keyspace, coordinator) = (Some(about::details(keyspace)), Some(self.me()));
+        Ok(v1::ShowKeyspaceResponse { keyspace, coordinator })
+    }
+
+    /// `Admin.CreateKeyspace`.
+    ///
+    /// # Errors
+    /// It was not made, or nobody can say; the problem tells, here and below.
+    pub async fn create_keyspace(
+        &self,
+        request: v1::CreateKeyspaceRequest,
+        asking: &Asking,
+    ) -> Result<v1::CreateKeyspaceResponse, Problem> {
+        let v1::CreateKeyspaceRequest { name, engine, settings, timeout_ms } = request;
+        let engine = if engine.is_empty() { ENGINE_DEFAULT.to_owned() } else { engine };
+        let order = KeyspaceOrder::Create { name, engine, settings: spelt(settings) };
+        self.order(Question::Keyspace(order), timeout_ms, asking).await?;
+        Ok(v1::CreateKeyspaceResponse { coordinator: Some(self.me()) })
+    }
+
+    /// `Admin.AlterKeyspace`.
+    ///
+    /// # Errors
+    /// See [`Native::create_keyspace`].
+    pub async fn alter_keyspace(
+        &self,
+        request: v1::AlterKeyspaceRequest,
+        asking: &Asking,
+    ) -> Result<v1::AlterKeyspaceResponse, Problem> {
+        let v1::AlterKeyspaceRequest { name, settings, timeout_ms } = request;
+        let order = KeyspaceOrder::Alter { name, settings: spelt(settings) };
+        self.order(Question::Keyspace(order), timeout_ms, asking).await?;
+        Ok(v1::AlterKeyspaceResponse { coordinator: Some(self.me()) })
+    }
+
+    /// `Admin.DropKeyspace`.
+    ///
+    /// # Errors
+    /// See [`Native::create_keyspace`].
+    pub async fn drop_keyspace(
+        &self,
+        request: v1::DropKeyspaceRequest,
+        asking: &Asking,
+    ) -> Result<v1::DropKeyspaceResponse, Problem> {
+        let order = KeyspaceOrder::Drop { name: request.name };
+        self.order(Question::Keyspace(order), request.timeout_ms, asking).await?;
+        Ok(v1::DropKeyspaceResponse { coordinator: Some(self.me()) })
+    }
+
+    /// `Admin.ReplacePosition`.
+    ///
+    /// # Errors
+    /// See [`Native::create_keyspace`].
+    pub async fn replace_position(
+        &self,
+        request: v1::ReplacePositionRequest,
+        asking: &Asking,
+    ) -> Result<v1::ReplacePositionResponse, Problem> {
+        let v1::ReplacePositionRequest { keyspace, position, host, timeout_ms } = request;
+        let question = Question::Replace { keyspace, position, host };
+        self.order(question, timeout_ms, asking).await?;
+        Ok(v1::ReplacePositionResponse { coordinator: Some(self.me()) })
+    }
+
+    /// Gives an order to the catalog.
+    async fn order(
+        &self,
+        question: Question,
+        timeout_ms: u32,
+        asking: &Asking,
+    ) -> Result<(), Problem> {
+        let deadline = self.deadline(timeout_ms, asking);
+        match self.ask(question, deadline).await? {
+            Reply::Done => Ok(()),
+            _ => Err(problem::mismatch()),
+        }
+    }
+
+    /// Asks the core thread.
+    ///
+    /// # Errors
+    /// It refuses, or does not answer: then an order may be carried out yet.
+    pub(super) async fn ask(
+        &self,
+        question: Question,
+        deadline: Instant,
+    ) -> Result<Reply, Problem> {
+        let is_order = question.is_order();
+        let asked = self.questions.ask_by(question, Some(deadline));
+        match tokio::time::timeout_at((deadline + GRACE).into(), asked).await {
+            Ok(Ok(Reply::Refused(refusal))) => Err(problem::refused(&refusal)),
+            Ok(Ok(Reply::Unknown(what))) => Err(problem::no_host(what)),
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(Silence::InHand)) if is_order => {
+                Err(problem::order_unknown(&problem::stopping().what))
+            }
+            Ok(Err(_)) => Err(problem::stopping()),
+            Err(_) if is_order => Err(problem::order_unknown(&problem::no_answer().what)),
+            Err(_) => Err(problem::no_answer()),
+        }
+    }
+}
