@@ -30,4 +30,5 @@ mod routes;
 mod run;
 mod rustcausal;
 mod rustclient;
+mod shares;
 mod shutdown;
