@@ -28,6 +28,10 @@ pub struct CompareArgs {
     /// Durability of the cluster: memory, periodic or sync.
     #[arg(long, value_name = "LEVEL", default_value = "memory")]
     pub durability: String,
+    /// Keyspace of the cluster that is measured, in place of the usual ones: ENGINE and settings,
+    /// such as causal,replicas=1,siblings=newest.
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["command", "endpoints"])]
+    pub keyspace: Option<String>,
     /// Command that starts the cluster instead, split at spaces; its first line of output must be
     /// the JSON of `dev`, and {directory} in it becomes a new empty directory.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["quorate", "endpoints"])]
@@ -143,11 +147,12 @@ impl CompareArgs {
             ["--port-base", &port_base],
         ];
         let arguments = std::iter::once("dev").chain(options.into_iter().flatten());
-        Ok(Target::Cluster {
-            name,
-            program: program.to_string_lossy().into_owned(),
-            arguments: arguments.map(str::to_owned).collect(),
-        })
+        let mut arguments: Vec<String> = arguments.map(str::to_owned).collect();
+        if let Some(spec) = &self.keyspace {
+            arguments.extend(["--keyspace".to_owned(), format!("default={spec}")]);
+        }
+        let program = program.to_string_lossy().into_owned();
+        Ok(Target::Cluster { name, program, arguments })
     }
 }
 
@@ -170,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_comparison_has_its_settings() {
-        let config = parse("--hosts 5 --redis-port 1 --quorate target/quorate");
+        let config =
+            parse("--hosts 5 --redis-port 1 --quorate target/quorate --keyspace causal,w=1");
         assert_eq!(config.workloads, [Workload::Set, Workload::Get]);
         assert_eq!(config.pipeline_depths, [1, 16]);
         let Target::Cluster { program, arguments, .. } = &config.left else {
@@ -179,6 +185,7 @@ mod tests {
         assert_eq!(program, "target/quorate");
         let line = arguments.join(" ");
         assert!(line.starts_with("dev --format json --durability memory --hosts 5"), "{line}");
+        assert!(line.ends_with("--keyspace default=causal,w=1"), "{line}");
         assert!(matches!(config.right, Target::Redis { port: 1, .. }));
     }
 

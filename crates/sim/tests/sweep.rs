@@ -228,9 +228,10 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// until the words of two equally loaded hosts had met (balance), learners that nobody wanted
 /// (lagging 34), a member that nobody remembered (elastic 2,106,128), a removal of tombstones left
 /// halfway (partition 3,000,084), a group of two of which one waited for the other (lagging
-/// 4,003,533), faults that took more than the replicas can spare (churning, swarm60, periodic), a
-/// refusal that rested on a late reply (catalog-calm), and questions that waited for a decree that
-/// nobody completed (catalog-power).
+/// 4,003,533), a newcomer that was to gather and did not begin (lagging 6,000,187), faults that
+/// took more than the replicas can spare (churning, swarm60, periodic), a refusal that rested on a
+/// late reply (catalog-calm), and questions that waited for a decree that nobody completed
+/// (catalog-power).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -262,6 +263,7 @@ fn seeds_that_failed_once_hold() {
         ("catalog-calm", 516),
         ("catalog-power", 12),
         ("lagging", 4_003_533),
+        ("lagging", 6_000_187),
         ("causal-moves", 3_104),
         ("causal-moves", 4_774),
     ];

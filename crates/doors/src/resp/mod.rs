@@ -47,8 +47,8 @@
 //! answer the one for the next write, which is empty if the key has values that the client has not
 //! seen. An empty context is that of a blind write. On a causal keyspace the other commands know no
 //! context: `SET` and `MSET` are blind writes that leave what is there as siblings, `DEL` deletes
-//! what `GET` would show, and reads of a key with siblings answer an error, unless the keyspace
-//! says which to show.
+//! what `GET` would show, and reads of a key with siblings answer an error. A keyspace may say that
+//! reads show the newest; then `SET` and `MSET` replace what this host sees.
 //!
 //! Where they differ from Redis:
 //! - `DBSIZE` is approximate: it reads one page of a thousand keys from the start of the hash

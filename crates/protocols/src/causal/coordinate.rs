@@ -47,7 +47,17 @@ impl Causal {
                 return refuse(asker.ticket, Refusal::Context(error), cx);
             }
         };
-        let update = Update { key, value, context, id };
+        self.write(asker, Update { key, value, context, id }, deadline, cx);
+    }
+
+    /// Does a write here if a replica of the key is here, and otherwise has one do it.
+    pub(super) fn write(
+        &mut self,
+        asker: Asker,
+        update: Update,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
         match self.local(&update.key) {
             Some(at) => self.coordinate(at, Origin::Client(asker), update, deadline, cx),
             None => self.forward(asker, update, deadline, cx),

@@ -101,6 +101,7 @@ impl Process for Causal {
             Timer::Operations => self.on_alarms(cx),
             Timer::Sync => self.on_sync_time(cx),
             Timer::Strip => self.on_strip_time(cx),
+            Timer::StripMore => self.on_strip_more(cx),
         }
     }
 

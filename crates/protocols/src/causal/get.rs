@@ -1,10 +1,11 @@
 //! Gets: as many replicas as asked for answer, and their objects are merged (DottedDB Alg. 1).
 
+use super::coordinate::Update;
 use super::keys::{client_key, data_key, hash_of};
 use super::message::Message;
 use super::operations::{Aim, Asker, Manner, Work};
 use super::replica::Replica;
-use super::{Causal, Context};
+use super::{Causal, Context, Plain};
 use crate::dots::dot::Position;
 use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
@@ -34,6 +35,9 @@ impl Causal {
         let told = Asker { ticket, manner: Manner::Context };
         match operation {
             Operation::Get { .. } => self.begin_get((ticket, Aim::Value), key, r, deadline, cx),
+            Operation::Put { value, .. } if self.settings.plain == Plain::Newest => {
+                self.begin_get((ticket, Aim::Replacement(value)), key, r, deadline, cx);
+            }
             Operation::Put { value, .. } => {
                 self.begin_write(written, key, Some(value), (b"", None), deadline, cx);
             }
@@ -192,7 +196,16 @@ impl Causal {
             }
             Aim::Value => self.value_of(&merged),
             Aim::Removal if merged.versions.is_empty() => Outcome::Deleted { existed: false },
-            Aim::Removal => return self.delete_seen(ticket, key, merged, deadline, cx),
+            Aim::Removal => {
+                let asker = Asker { ticket, manner: Manner::Deleted };
+                let update = Update { key, value: None, context: merged.context, id: None };
+                return self.write(asker, update, deadline, cx);
+            }
+            Aim::Replacement(value) => {
+                let asker = Asker { ticket, manner: Manner::Written };
+                let update = Update { key, value: Some(value), context: merged.context, id: None };
+                return self.write(asker, update, deadline, cx);
+            }
         };
         let own = self.local(&key).and_then(|at| replies.contains_key(&at).then_some(at));
         match own.and_then(|at| self.durable.replicas.get(&at)) {

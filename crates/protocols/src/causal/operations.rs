@@ -33,12 +33,14 @@ pub(super) struct Asker {
 }
 
 /// What a get is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
     /// All siblings and a context.
     Siblings,
     /// One value.
     Value,
+    /// A value in place of what is seen.
+    Replacement(Bytes),
     /// The removal of what is seen.
     Removal,
 }

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | get | shows the one value; of several none or one, as the keyspace says ([`Plain`]) |
 //! | put | is a blind write: it replaces nothing, so what is there becomes a sibling |
+//! | put, if the newest is shown | replaces what a get sees: there would be no end of siblings |
 //! | delete | replaces what a get of the same moment shows |
 //! | scan | lists the keys that one replica of each part of the hash space has values of |
 
-use super::coordinate::Update;
 use super::get::refuse;
 use super::keys::{Kind, client_key, each_of, hash_of};
 use super::message::{Message, PAGE_BYTES};
-use super::operations::{Asker, Manner, Origin, Work};
+use super::operations::Work;
 use super::{Causal, Context, Plain};
 use crate::dots::dot::Position;
 use crate::dots::object::Object;
@@ -48,23 +48,6 @@ impl Causal {
                 probe!("causal/siblings_refused");
                 Outcome::Refused(Refusal::Siblings { count })
             }
-        }
-    }
-
-    /// Removes what a get has shown.
-    pub(super) fn delete_seen(
-        &mut self,
-        ticket: Ticket,
-        key: Bytes,
-        merged: Object,
-        deadline: Time,
-        cx: &mut Context<'_>,
-    ) {
-        let asker = Asker { ticket, manner: Manner::Deleted };
-        let update = Update { key, value: None, context: merged.context, id: None };
-        match self.local(&update.key) {
-            Some(at) => self.coordinate(at, Origin::Client(asker), update, deadline, cx),
-            None => self.forward(asker, update, deadline, cx),
         }
     }
 

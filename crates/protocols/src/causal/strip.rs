@@ -16,9 +16,15 @@ use quorate_kernel::limits::{STRIP_KEYS_MAX, SWEEP_KEYS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::process::Inspect;
 use quorate_kernel::storage::Class;
+use quorate_kernel::time::Span;
+
+/// How long after a page of a pass the next one comes: long enough for clients in between.
+const MORE: Span = Span::millis(10);
 
 impl Causal {
-    /// It is time to strip (DottedDB Alg. 3, `strip_causality`) and to collect.
+    /// It is time to strip (DottedDB Alg. 3, `strip_causality`) and to collect. What can be
+    /// stripped is, in one pass of pages; a pass that has come to objects that cannot goes on at
+    /// the next such time, as it may read many in vain.
     pub(super) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);
         self.sweep(cx);
@@ -27,9 +33,34 @@ impl Causal {
         for replica in self.durable.replicas.values_mut() {
             replica.close(map, shape);
             replica.flush(cx);
-            strip(replica, cx);
-            collect(replica, map, shape, cx);
+            strip(replica, STRIP_KEYS_MAX, cx);
+            collect(replica, map, shape, STRIP_KEYS_MAX, cx);
             replica.drop_witnesses(cx);
+        }
+        self.strip_more_later(cx);
+    }
+
+    /// The next pages; those of all replicas together are as long as one usually is.
+    pub(super) fn on_strip_more(&mut self, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.as_ref() else { return };
+        let replicas = self.durable.replicas.values_mut();
+        let mut unfinished: Vec<&mut Replica> =
+            replicas.filter(|replica| replica.rounds.has_more_to_strip()).collect();
+        let page = (STRIP_KEYS_MAX / unfinished.len().max(1)).max(1);
+        for replica in &mut unfinished {
+            if replica.rounds.is_stripping {
+                strip(replica, page, cx);
+            }
+            if replica.rounds.is_collecting {
+                collect(replica, map, self.settings.shape, page, cx);
+            }
+        }
+        self.strip_more_later(cx);
+    }
+
+    fn strip_more_later(&mut self, cx: &mut Context<'_>) {
+        if self.durable.replicas.values().any(|replica| replica.rounds.has_more_to_strip()) {
+            cx.fx.arm(Timer::StripMore, cx.now + MORE);
         }
     }
 
@@ -91,27 +122,31 @@ impl Causal {
 }
 
 /// Stores again, with the clock as it is now, some of the objects that have a context.
-fn strip(replica: &mut Replica, cx: &mut Context<'_>) {
+fn strip(replica: &mut Replica, page: usize, cx: &mut Context<'_>) {
     let from = core::mem::take(&mut replica.rounds.strip_from);
     let keys = replica.unstripped.range::<[u8], _>((Bound::Excluded(&from[..]), Bound::Unbounded));
-    let keys: Vec<Bytes> = keys.take(STRIP_KEYS_MAX).cloned().collect();
-    if keys.len() == STRIP_KEYS_MAX {
+    let keys: Vec<Bytes> = keys.take(page).cloned().collect();
+    let is_full = keys.len() == page;
+    if is_full {
         replica.rounds.strip_from = keys.last().cloned().unwrap_or_default();
     }
+    let mut has_stripped = false;
     for key in keys {
         let object = replica.read(&key, cx);
         let before = object.context.len();
         let mut stripped = object.clone();
         stripped.strip(&replica.clock);
         if stripped.context.len() < before {
+            has_stripped = true;
             replica.store(&key, object, &[], cx);
         }
     }
+    replica.rounds.is_stripping = is_full && has_stripped;
     replica.flush(cx);
 }
 
-/// Drops the entries of the dot-key map that every replica of their key has seen.
-fn collect(replica: &mut Replica, map: &Map, shape: Shape, cx: &mut Context<'_>) {
+/// Drops some of the entries of the dot-key map that every replica of their key has seen.
+fn collect(replica: &mut Replica, map: &Map, shape: Shape, page: usize, cx: &mut Context<'_>) {
     let mut heads: BTreeMap<Position, Option<Actor>> = BTreeMap::new();
     for at in shape.peers(replica.position()) {
         heads.insert(at, replica.head(map, at));
@@ -135,7 +170,7 @@ fn collect(replica: &mut Replica, map: &Map, shape: Shape, cx: &mut Context<'_>)
         }
         let most = seen_by_all.values().copied().max().unwrap_or(0);
         for (counter, key) in replica.dot_keys.above(actor, 0) {
-            if counter > most {
+            if counter > most || gone.len() == page {
                 break;
             }
             if counter <= seen_by_all[&shape.home(hash_of(key))] {
@@ -143,6 +178,7 @@ fn collect(replica: &mut Replica, map: &Map, shape: Shape, cx: &mut Context<'_>)
             }
         }
     }
+    replica.rounds.is_collecting = gone.len() == page;
     for dot in gone {
         replica.drop_dot(dot, cx);
     }

@@ -9,9 +9,11 @@ pub enum Timer {
     Sync,
     /// It is time to strip contexts and to drop what everybody has seen.
     Strip,
+    /// It is time for the next pages of a pass of stripping.
+    StripMore,
 }
 
-const ALL: [Timer; 3] = [Timer::Operations, Timer::Sync, Timer::Strip];
+const ALL: [Timer; 4] = [Timer::Operations, Timer::Sync, Timer::Strip, Timer::StripMore];
 
 impl quorate_kernel::process::Timer for Timer {
     fn code(self) -> u32 {

@@ -41,11 +41,20 @@ pub struct Rounds {
     /// The exchanges of more than one answer.
     pub(super) chains: Chains,
     pub(super) scans: BTreeMap<Position, Scan>,
-    /// The first stripped key of the next pass.
+    /// Behind which key the pass of stripping goes on; empty before the first.
     pub(super) strip_from: Bytes,
+    /// Whether it goes on soon.
+    pub(super) is_stripping: bool,
+    /// Whether more entries of the dot-key map can be dropped.
+    pub(super) is_collecting: bool,
 }
 
 impl Rounds {
+    /// Whether a page was not enough.
+    pub fn has_more_to_strip(&self) -> bool {
+        self.is_stripping || self.is_collecting
+    }
+
     /// The next peer of the round, unless it still owes an answer.
     pub fn next(
         &mut self,

@@ -75,7 +75,6 @@ impl Linearizable {
     pub(super) fn end_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view) else { return };
         probe!("linearizable/transferred");
-        group.transfer = None;
         match &mut group.record.status {
             Status::Learner { is_done, .. } => *is_done = true,
             Status::Retired { was_ready, forgot, lacking, .. } => {
@@ -89,6 +88,10 @@ impl Linearizable {
             status => *status = Status::Ready,
         }
         Self::persist(group, cx);
+        match group.record.status {
+            Status::Gathering => self.begin_transfer(view, cx),
+            _ => group.transfer = None,
+        }
         self.tell_now(cx);
     }
 

@@ -21,6 +21,7 @@ pub mod steer;
 
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output::Output;
+use crate::provision::KeyspaceSpec;
 use hosts::{Event, Hosts};
 use prepare::Prepared;
 use quorate_kernel::storage::Durability;
@@ -64,6 +65,10 @@ pub struct Args {
     /// memory [default: sync]
     #[arg(long, value_name = "LEVEL")]
     pub durability: Option<Durability>,
+    /// A keyspace of a new cluster, once for each, as `init` takes it: NAME=ENGINE[,SETTING=VALUE]…
+    /// [default: one of each engine]
+    #[arg(long = "keyspace", value_name = "SPEC")]
+    pub keyspaces: Vec<KeyspaceSpec>,
     /// How many places on the ring each host of a new cluster has [default: 1]
     #[arg(long, value_name = "COUNT")]
     pub tokens: Option<usize>,

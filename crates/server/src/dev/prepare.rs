@@ -48,11 +48,15 @@ fn doors(port_base: u16, count: u32) -> Result<Vec<Doors>, Failure> {
 fn make(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
     let hosts = doors(args.port_base.unwrap_or(PORT_BASE), args.hosts.unwrap_or(HOSTS))?;
     check_ports(&hosts)?;
+    let keyspaces = match args.keyspaces.as_slice() {
+        [] => KeyspaceSpec::of_each_engine(args.hosts.unwrap_or(HOSTS)),
+        asked => asked.to_vec(),
+    };
     let plan = Plan {
         hosts,
         zones: Vec::new(),
         tokens: args.tokens.unwrap_or(1),
-        keyspaces: KeyspaceSpec::of_each_engine(args.hosts.unwrap_or(HOSTS)),
+        keyspaces,
         durability: args.durability.unwrap_or_default(),
     };
     let identity = provision::write(&plan, &data)?;
@@ -66,6 +70,14 @@ fn find(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
     let durability = identity.keyspaces.first().map(|keyspace| keyspace.durability);
     refuse_if_differs(&data, "--hosts", args.hosts.map(|hosts| hosts as usize), Some(count))?;
     refuse_if_differs(&data, "--durability", args.durability, durability)?;
+    if !args.keyspaces.is_empty() {
+        let text = format!(
+            "the cluster in {} was made before, so --keyspace has no use; leave it out and make \
+             keyspaces with `quorate keyspace create`, or choose another --data",
+            data.display()
+        );
+        return Err(Failure::new(Code::Usage, text));
+    }
     for record in &identity.hosts {
         let directory = host_directory(&data, record.host);
         quorate_store::directory::check_unused(&directory)?;
@@ -231,6 +243,7 @@ mod tests {
             hosts: None,
             port_base: Some(port_base),
             durability: None,
+            keyspaces: Vec::new(),
             tokens: None,
             set: Vec::new(),
             output: Output { format: Format::Text },
@@ -283,8 +296,21 @@ mod tests {
         let memory = Some(Durability::Memory);
         let failure = refused(&Args { durability: memory, ..args(place.path(), 17_300) });
         assert!(failure.message.contains("--durability sync"), "{failure}");
+        let keyspaces = vec!["carts=causal".parse().expect("a good one")];
+        let failure = refused(&Args { keyspaces, ..args(place.path(), 17_300) });
+        assert!(failure.message.contains("quorate keyspace create"), "{failure}");
         let same = Args { hosts: Some(3), ..args(place.path(), 17_300) };
         assert!(prepare(&same).is_ok());
+    }
+
+    #[test]
+    fn a_new_cluster_has_the_keyspaces_it_was_asked_for() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let specs = ["default=causal,siblings=newest", "carts=causal,replicas=1"];
+        let keyspaces = specs.map(|spec| spec.parse().expect("a good one")).to_vec();
+        let made = prepare(&Args { keyspaces, ..args(place.path(), 17_700) }).expect("free ports");
+        let names: Vec<_> = made.identity.keyspaces.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["default", "carts"]);
     }
 
     #[test]

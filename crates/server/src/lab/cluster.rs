@@ -49,17 +49,18 @@ impl Cluster {
     pub fn start(port_base: u16, hosts: u32, specs: &[Spec<'_>]) -> Result<Cluster, Failure> {
         let keyspaces = specs.iter().map(|spec| spec.parse::<KeyspaceSpec>());
         let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(Failure::failed)?;
-        Cluster::with(port_base, hosts, keyspaces)
+        Cluster::with(port_base, hosts, keyspaces, &[])
     }
 
-    /// The same, with keyspaces that no text describes.
+    /// The same, with keyspaces that no text describes and settings as `--set` takes them.
     ///
     /// # Errors
-    /// As there.
+    /// As there, or there is no such setting.
     pub fn with(
         port_base: u16,
         hosts: u32,
         keyspaces: Vec<KeyspaceSpec>,
+        settings: &[String],
     ) -> Result<Cluster, Failure> {
         let place = tempfile::tempdir()?;
         let data = place.path().join("data");
@@ -78,6 +79,7 @@ impl Cluster {
             .args(["dev", "--format", "json", "--data"])
             .arg(&data)
             .args(["--set", &format!("dev.unsafe_static_views={is_static}")])
+            .args(settings.iter().flat_map(|setting| ["--set", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)

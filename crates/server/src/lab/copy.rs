@@ -125,7 +125,7 @@ impl Store {
 
 /// How many seconds it takes to read so many records from a store, move them over one loopback
 /// connection and write them to another store of that durability; what must be synced is synced
-/// once, at the end.
+/// once, at the end. No more than `rate` bytes are sent each second; 0 is no limit.
 ///
 /// # Errors
 /// The operating system refused, or a store failed.
@@ -133,6 +133,7 @@ pub fn store_seconds(
     durability: Durability,
     records: u64,
     value_bytes: usize,
+    rate: u64,
 ) -> Result<f64, Failure> {
     let place = tempfile::tempdir()?;
     let doors = [1, 2].map(|number| Doors::on_this_machine(7000, number));
@@ -150,7 +151,7 @@ pub fn store_seconds(
     std::thread::sleep(REST);
     let (sender, receiver) = connected()?;
     let begun = Instant::now();
-    let reader = std::thread::spawn(move || send(&source, sender));
+    let reader = std::thread::spawn(move || send(&source, sender, rate));
     receive(&mut target, receiver)?;
     let took = begun.elapsed().as_secs_f64();
     reader.join().map_err(|_| Failure::failed("the copy panicked"))??;
@@ -182,15 +183,21 @@ fn fill(store: &mut Store, records: u64, value_bytes: usize) -> Result<(), Failu
     store.sync().map_err(failed)
 }
 
-fn send(source: &Store, mut to: TcpStream) -> std::io::Result<()> {
+fn send(source: &Store, mut to: TcpStream, rate: u64) -> std::io::Result<()> {
     let (mut piece, mut result) = (BytesMut::with_capacity(2 * PIECE_BYTES), Ok(()));
+    let (begun, mut sent) = (Instant::now(), 0_usize);
     source.each(&mut |key, value| {
         piece.put_u32_le(key.len() as u32);
         piece.put_u32_le(value.len() as u32);
         piece.put_slice(key);
         piece.put_slice(value);
         if piece.len() >= PIECE_BYTES {
+            sent += piece.len();
             result = send_piece(&mut to, &mut piece);
+            if rate > 0 {
+                let due = Duration::from_secs_f64(sent as f64 / rate as f64);
+                std::thread::sleep(due.saturating_sub(begun.elapsed()));
+            }
         }
         result.is_ok()
     });
@@ -237,7 +244,7 @@ mod tests {
     fn every_record_arrives_in_stores_of_each_kind() {
         for durability in [Durability::Memory, Durability::Sync] {
             // It fails unless all of them are there.
-            assert!(store_seconds(durability, 2500, 1000).expect("a copy") > 0.0);
+            assert!(store_seconds(durability, 2500, 1000, 0).expect("a copy") > 0.0);
         }
     }
 }

@@ -6,10 +6,12 @@ use super::cluster::Cluster;
 use super::copy::{loopback_seconds, store_seconds};
 use super::page::{Table, fixed};
 use crate::cli::exit::Failure;
+use crate::config::values::Size;
 use crate::dev::ctl::Order;
 use quorate_bench::{Config, Pace, Report, Workload};
 use quorate_kernel::storage::Durability;
 use std::io::{Write, stdout};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// The size of every value.
@@ -35,6 +37,10 @@ pub struct Common {
     /// How durable the data is: sync, periodic=MS or memory
     #[arg(long, default_value = "memory", value_name = "LEVEL")]
     pub durability: Durability,
+    /// How much a host that takes over data may receive each second, such as 60MB: a network of
+    /// that speed, or the setting cluster.transfer_rate; 0 is all it can
+    #[arg(long, default_value = "0", value_name = "SIZE", value_parser = Size::from_str)]
+    pub transfer_rate: Size,
     /// How long the load runs before and after, in seconds
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     pub around: u64,
@@ -46,7 +52,7 @@ pub struct Common {
 /// The arguments of `lab join`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "All hosts share this machine.\n\n\
-                        Example: quorate lab join --megabytes 1000 --hosts 6 --drain")]
+                        Example: quorate lab join --megabytes 1000 --hosts 6 --transfer-rate 60MB")]
 pub struct JoinArgs {
     #[command(flatten)]
     common: Common,
@@ -62,7 +68,9 @@ impl Common {
     /// The cluster did not start, or could not take the data.
     pub fn prepare(&self) -> Result<(Cluster, Config), Failure> {
         let spec = format!("default=linearizable,durability={}", self.durability);
-        let cluster = Cluster::start(self.port_base, self.hosts, &[&spec])?;
+        let spec = spec.parse().map_err(Failure::failed)?;
+        let settings = [format!("cluster.transfer_rate={}", self.transfer_rate)];
+        let cluster = Cluster::with(self.port_base, self.hosts, vec![spec], &settings)?;
         let mut config = cluster.load(Workload::B);
         config.endpoints.pop();
         config.server_pids.clear();
@@ -108,7 +116,8 @@ pub fn run(args: &JoinArgs) -> Result<(), Failure> {
     })?;
     drop(cluster);
     let loopback = loopback_seconds(moved.bytes)?;
-    let copy = store_seconds(common.durability, moved.keys, VALUE_BYTES)?;
+    let rate = common.transfer_rate.0;
+    let copy = store_seconds(common.durability, moved.keys, VALUE_BYTES, rate)?;
     writeln!(stdout(), "{}", table(args, &moved, &report, (loopback, copy)).text())?;
     Ok(())
 }
@@ -138,6 +147,11 @@ fn table(args: &JoinArgs, moved: &Moved, report: &Report, (loopback, copy): (f64
     push("hosts before", args.common.hosts.to_string());
     push("durability", args.common.durability.to_string());
     push("data (MB, once)", args.common.megabytes.to_string());
+    let rate = match args.common.transfer_rate {
+        Size(0) => "none".to_owned(),
+        Size(bytes) => fixed(bytes as f64 / 1e6, 1),
+    };
+    push("limit of what one host receives (MB/s)", rate);
     push("moved (keys)", moved.keys.to_string());
     push("moved (MB)", fixed(moved.bytes as f64 / 1e6, 1));
     let took = moved.settled.map(|end| end - moved.ordered);

@@ -89,7 +89,7 @@ pub fn measure(port_base: u16, size: &Size) -> Result<Measured, Failure> {
     let mut keyspaces = KEYSPACES.map(spec);
     keyspaces[1].mode = Mode::Eventual;
     keyspaces[2].static_views = true;
-    let cluster = Cluster::with(port_base, 3, keyspaces.to_vec())?;
+    let cluster = Cluster::with(port_base, 3, keyspaces.to_vec(), &[])?;
     let mut runs = Vec::new();
     for value_bytes in VALUE_BYTES {
         let mut is_loaded = [false; 3];

@@ -1,7 +1,7 @@
 //! What the engine is meant to cost, in counts that do not depend on the machine.
 
 use super::super::message::{Message, Pair, TellClock, Window};
-use super::traps::{bytes, calm, get, put, world};
+use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put, world};
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::{Actor, Position};
 use bytes::{Bytes, BytesMut};
@@ -80,4 +80,26 @@ fn a_thousand_deletes_leave_no_byte_behind() {
         // Three clock entries, and the state of one replica.
         assert!(left <= 3 + 3, "{left} keys are left at {node}");
     }
+}
+
+#[test]
+fn a_long_backlog_of_contexts_is_stripped_in_one_pass() {
+    let (mut world, count) = (world(3, &[]), 6000);
+    let unstripped = |world: &mut CausalWorld, node| -> usize {
+        world
+            .rows(node, "replicas")
+            .iter()
+            .map(|row| row["unstripped"].parse::<usize>().expect("a number"))
+            .sum()
+    };
+    put(&mut world, 1, "lost", "v", Bytes::new());
+    world.flights.clear();
+    for number in 0..count {
+        put(&mut world, 1, &format!("k{number}"), "v", Bytes::new());
+    }
+    deliver_all(&mut world);
+    assert_eq!(unstripped(&mut world, 2), count, "there is a gap below all of them");
+    // An interval, and time for an exchange and pages.
+    calm(&mut world, Span::secs(2));
+    assert_eq!([2, 3].map(|node| unstripped(&mut world, node)), [0, 0]);
 }

@@ -33,19 +33,21 @@ fn remove(world: &mut CausalWorld, node: u64, key: &str) -> Outcome {
 
 #[test]
 fn a_get_shows_one_value_and_chooses_among_several_only_if_it_may() {
-    for options in [&[][..], &["newest"]] {
+    for options in [&["lazy"][..], &["lazy", "newest"]] {
         let mut world = world(3, options);
         assert_eq!(read(&mut world, 1, "k"), Outcome::Value(None));
-        set(&mut world, 1, "k", "a");
-        assert_eq!(read(&mut world, 1, "k"), Outcome::Value(Some(bytes("a"))));
+        set(&mut world, 1, "other", "0");
         set(&mut world, 1, "k", "b");
+        assert_eq!(read(&mut world, 1, "k"), Outcome::Value(Some(bytes("b"))));
+        // It has seen nothing of the first.
+        set(&mut world, 2, "k", "a");
         calm(&mut world, Span::secs(1));
         for node in 1..=3 {
             let found = read(&mut world, node, "k");
-            if options.is_empty() {
+            if options.len() == 1 {
                 assert_eq!(found, Outcome::Refused(Refusal::Siblings { count: 2 }));
             } else {
-                assert_eq!(found, Outcome::Value(Some(bytes("b"))), "the later of one replica");
+                assert_eq!(found, Outcome::Value(Some(bytes("b"))), "the higher counter");
             }
         }
         // Whoever has seen both may write what they come to; then there is one again.
@@ -53,6 +55,21 @@ fn a_get_shows_one_value_and_chooses_among_several_only_if_it_may() {
         assert_eq!(values.len(), 2);
         put(&mut world, 2, "k", "ab", context);
         assert_eq!(read(&mut world, 2, "k"), Outcome::Value(Some(bytes("ab"))));
+    }
+}
+
+#[test]
+fn a_put_replaces_what_is_seen_only_where_gets_choose_the_newest() {
+    for (options, left) in [(&[][..], 3), (&["newest"], 1)] {
+        let mut world = world(4, options);
+        // Also through a host that is no replica of the key.
+        for (node, value) in [(1, "a"), (2, "b"), (4, "c")] {
+            set(&mut world, node, "k", value);
+            calm(&mut world, Span::secs(1));
+        }
+        let (values, _) = get(&mut world, 3, "k");
+        assert_eq!(values.len(), left);
+        assert_eq!(values.last(), Some(&bytes("c")));
     }
 }
 

@@ -32,6 +32,32 @@ fn two_members_that_leave_take_nothing_with_them() {
     );
 }
 
+/// A newcomer that gets its data only when the group has shrunk to an even size gathers like the
+/// other members, and is then as ready as they.
+#[test]
+fn a_newcomer_that_lags_behind_a_departure_gathers_too() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         deliver Invite
+         drop ListA
+         cut 4
+         view 1 3 1 4
+         view 2 3 1 4
+         run 1s
+         mend 4
+         run 4s
+         show 4 view
+         # last 4: view 3
+         get 4 k
+         run 1s
+         # told get k: value a",
+    );
+}
+
 /// While the cluster is shut down clients are refused, what is under way ends, and nobody is
 /// replaced, whoever falls silent.
 #[test]
