@@ -66,7 +66,7 @@ impl Process for CatalogLane {
     }
 
     fn on_ring(&mut self, ring: &Arc<Ring>, _cx: &mut Context<'_>) {
-        self.state.ring = Arc::clone(ring);
+        self.on_ring_changed(ring);
     }
 
     fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, cx: &mut Context<'_>) {

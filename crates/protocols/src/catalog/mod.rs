@@ -49,12 +49,15 @@
 //! - Lanes that were dropped are remembered for ever, at each node, a few bytes each.
 //! - A refusal is as of the moment when a majority knew no more than the host that was asked.
 
+mod columns;
 mod decree;
 mod engine;
 mod fold;
 mod keys;
 mod learn;
+mod levelling;
 mod message;
+pub mod moves;
 mod orders;
 pub mod positions;
 mod propose;

@@ -6,6 +6,7 @@
 //! number of positions never changes, nor which keys they have; a node that leaves is replaced
 //! position by position.
 
+use super::levelling;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
@@ -23,13 +24,19 @@ pub fn near(count: usize, replicas: usize, position: usize) -> impl Iterator<Ite
     near.into_iter()
 }
 
+/// Whether a node has no position near one. It may have that one itself.
+pub(super) fn is_free(places: &[NodeId], replicas: usize, position: usize, node: NodeId) -> bool {
+    let count = places.len();
+    (1..replicas.min(count)).all(|apart| {
+        let both = [(position + apart) % count, (position + count - apart) % count];
+        both.iter().all(|other| *other == position || places[*other] != node)
+    })
+}
+
 /// Checks that positions with keys in common are of distinct nodes.
 pub(super) fn check(places: &[NodeId], replicas: usize) -> Result<(), CatalogRefusal> {
-    let meets = |position: usize| {
-        let mut near = near(places.len(), replicas, position);
-        near.any(|other| places[other] == places[position])
-    };
-    match (0..places.len()).find(|position| meets(*position)) {
+    let meets = |position: &usize| !is_free(places, replicas, *position, places[*position]);
+    match (0..places.len()).find(meets) {
         None if places.is_empty() || places.len() >= replicas => Ok(()),
         None => Err(wrong(format!("{} positions cannot hold {replicas} replicas", places.len()))),
         Some(position) => Err(wrong(format!(
@@ -67,7 +74,8 @@ pub(super) fn takers(ring: &Ring) -> impl Iterator<Item = &RingHost> {
     ring.hosts().iter().filter(|host| host.standing == Standing::Up && !host.is_suspected)
 }
 
-/// Spreads positions over the hosts that take part, as evenly as may be.
+/// Spreads positions over the hosts that take part, as evenly as may be, and in
+/// [columns](super::columns) where that can be.
 pub(super) fn spread(
     ring: &Ring,
     count: usize,
@@ -77,7 +85,9 @@ pub(super) fn spread(
     if nodes.len() < replicas {
         return Err(CatalogRefusal::Hosts { needed: replicas, there: nodes.len() });
     }
-    let places = evenly(&nodes, count, replicas).or_else(|| in_runs(&nodes, count, replicas));
+    let places = in_columns(&nodes, count, replicas)
+        .or_else(|| evenly(&nodes, count, replicas))
+        .or_else(|| in_runs(&nodes, count, replicas));
     let places = places.ok_or_else(|| {
         wrong(format!(
             "{count} positions cannot be spread over {} hosts with {replicas} replicas each, \
@@ -103,6 +113,18 @@ pub fn usual_count(count: usize, replicas: usize) -> usize {
 pub fn founding(ring: &Ring, settings: &Settings) -> Result<Vec<NodeId>, CatalogRefusal> {
     let number = |name: &str| settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(1);
     spread(ring, number("positions"), number("replicas"))
+}
+
+/// A node for each column; then the others take their shares.
+fn in_columns(nodes: &[NodeId], count: usize, replicas: usize) -> Option<Vec<NodeId>> {
+    if !count.is_multiple_of(replicas) {
+        return None;
+    }
+    let mut places: Vec<NodeId> = (0..count).map(|position| nodes[position % replicas]).collect();
+    while let Some((position, to)) = levelling::step(&places, replicas, nodes, nodes) {
+        places[position] = to;
+    }
+    Some(places)
 }
 
 /// The least loaded node for each position, of those that have none near it.
@@ -134,83 +156,6 @@ fn in_runs(nodes: &[NodeId], count: usize, replicas: usize) -> Option<Vec<NodeId
     Some((0..runs).flat_map(|run| nodes[..length(run)].iter().copied()).collect())
 }
 
-/// The next position that should have another node, because its own has left or leaves, and the
-/// node that should have it. Where every other node has keys of the position already, one of them
-/// first gives another position away. With one host fewer than twice the replicas there is always
-/// a way; with fewer there may be none, and a position waits for a host that joins.
-pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usize, NodeId)> {
-    let places = &keyspace.positions;
-    let is_going = |node: NodeId| ring.host(node).is_some_and(|h| h.standing != Standing::Up);
-    let mut loads: BTreeMap<NodeId, usize> = takers(ring).map(|host| (host.who.node, 0)).collect();
-    for place in places {
-        loads.entry(place.node).and_modify(|load| *load += 1);
-    }
-    let taker = |position: usize| {
-        let may_have = |node: NodeId| check_replacement(keyspace, position, node).is_ok();
-        let free = loads.iter().filter(|(node, _)| may_have(**node));
-        let (node, _) = free.min_by_key(|(node, load)| (**load, **node))?;
-        Some((position, *node))
-    };
-    let going: Vec<usize> =
-        (0..places.len()).filter(|position| is_going(places[*position].node)).collect();
-    let direct = going.iter().find_map(|position| taker(*position));
-    let is_quiet = places.iter().all(|place| place.is_settled);
-    direct.or_else(|| {
-        let mut stuck = going.iter().filter(|_| is_quiet);
-        stuck.find_map(|position| {
-            let near: Vec<usize> = near(places.len(), keyspace.replicas(), *position).collect();
-            let is_once = |other: &usize| {
-                let node = places[*other].node;
-                let count = near.iter().filter(|one| places[**one].node == node).count();
-                count == 1 && loads.contains_key(&node)
-            };
-            near.iter()
-                .filter(|other| is_once(other))
-                .find_map(|other| taker(*other).filter(|(_, node)| *node != places[*other].node))
-        })
-    })
-}
-
-/// The next positions that should have other nodes, none of which stands in another's way.
-pub(super) fn replacements(keyspace: &Keyspace, ring: &Ring, most: usize) -> Vec<(usize, NodeId)> {
-    let (mut after, mut all) = (keyspace.clone(), Vec::new());
-    while all.len() < most
-        && let Some((position, to)) = next_replacement(&after, ring)
-    {
-        let place = &mut after.positions[position];
-        (place.node, place.is_settled) = (to, false);
-        all.push((position, to));
-    }
-    all
-}
-
-/// A position of a node that nobody could take if the node left now, were all others moved and
-/// settled one after the other.
-#[must_use]
-pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
-    let mut hosts = ring.hosts().to_vec();
-    for host in hosts.iter_mut().filter(|host| host.who.node == node) {
-        host.standing = Standing::Leaving;
-    }
-    let (ring, mut after) = (Ring::new(ring.version, hosts), keyspace.clone());
-    after.positions.iter_mut().for_each(|place| place.is_settled = true);
-    // Where one must make room for another it may take more moves than positions.
-    for _ in 0..4 * after.positions.len() {
-        let Some((position, to)) = next_replacement(&after, &ring) else { break };
-        after.positions[position].node = to;
-    }
-    after.positions.iter().position(|place| place.node == node)
-}
-
-/// The next node that has left for good, has no position any more, and has not handed over all it
-/// had.
-pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
-    let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
-    let has_none = |node: NodeId| keyspace.positions.iter().all(|place| place.node != node);
-    let mut former = keyspace.former.iter().map(|one| one.node);
-    former.find(|node| has_left(*node) && has_none(*node))
-}
-
 fn wrong(why: alloc::string::String) -> CatalogRefusal {
     CatalogRefusal::Positions { why }
 }
@@ -218,27 +163,13 @@ fn wrong(why: alloc::string::String) -> CatalogRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::{String, ToString};
-    use alloc::vec;
-    use quorate_kernel::ids::{Incarnation, LaneId, Start};
-    use quorate_kernel::keyspace::{Position, Tenure};
-
-    fn ring(hosts: u64) -> Ring {
-        let host = |node| RingHost {
-            who: Incarnation { node: NodeId(node), start: Start(1) },
-            address: String::new(),
-            zone: String::new(),
-            tokens: vec![node << 40],
-            standing: Standing::Up,
-            is_suspected: false,
-        };
-        Ring::new(1, (1..=hosts).map(host).collect())
-    }
+    use crate::catalog::tests::maps::ring;
+    use alloc::string::ToString;
 
     #[test]
     fn positions_are_even_and_no_node_meets_itself_also_at_the_wrap() {
         for replicas in [1, 2, 3, 5, 6, 7] {
-            for hosts in replicas..20 {
+            for hosts in replicas..16 {
                 for count in [64_usize, 65, 66, 70, 97] {
                     let count = count.next_multiple_of(replicas);
                     let places = spread(&ring(hosts as u64), count, replicas)
@@ -253,7 +184,9 @@ mod tests {
                     let loads: Vec<usize> = (1..=hosts as u64).map(|n| load(NodeId(n))).collect();
                     let (least, most) = (loads.iter().min(), loads.iter().max());
                     let apart = most.zip(least).map(|(most, least)| most - least);
-                    assert!(apart <= Some(count.div_ceil(hosts)), "{hosts} hosts: {loads:?}");
+                    let most =
+                        if count.is_multiple_of(replicas) { 1 } else { count.div_ceil(hosts) };
+                    assert!(apart <= Some(most), "{hosts} hosts: {loads:?}");
                 }
             }
         }
@@ -268,62 +201,5 @@ mod tests {
         assert!(spread(&ring(4), 64, 3).is_ok());
         assert!(check(&[1, 2, 1].map(NodeId), 2).is_err(), "the last meets the first");
         assert!(check(&[1, 2].map(NodeId), 3).is_err());
-    }
-
-    #[test]
-    fn who_may_not_leave_is_known_before() {
-        let keyspace = |hosts: u64| {
-            let places = spread(&ring(hosts), 66, 3).expect("it can be done");
-            let place = |node: &NodeId| Position { node: *node, since: 1, is_settled: true };
-            let settings = Settings::from([(String::from("replicas"), String::from("3"))]);
-            let mut keyspace = Keyspace::new("k", LaneId(16), "e", settings, 1);
-            keyspace.positions = places.iter().map(place).collect();
-            keyspace
-        };
-        assert_eq!(stuck(&keyspace(3), &ring(4), NodeId(2)), None, "the fourth has none yet");
-        assert_eq!(stuck(&keyspace(3), &ring(3), NodeId(2)), Some(1));
-        assert!(stuck(&keyspace(4), &ring(4), NodeId(2)).is_some(), "all others are near");
-        for hosts in 6..9 {
-            for node in 1..=hosts {
-                assert_eq!(stuck(&keyspace(hosts), &ring(hosts), NodeId(node)), None);
-            }
-        }
-    }
-
-    #[test]
-    fn who_leaves_is_replaced_where_nothing_near_is_fetched() {
-        let mut hosts = ring(5).hosts().to_vec();
-        let places = spread(&ring(4), 8, 3).expect("it can be done");
-        let place = |node: &NodeId| Position { node: *node, since: 1, is_settled: true };
-        let settings = Settings::from([(String::from("replicas"), String::from("3"))]);
-        let mut keyspace = Keyspace::new("k", LaneId(16), "e", settings, 1);
-        keyspace.positions = places.iter().map(place).collect();
-        assert_eq!(next_replacement(&keyspace, &ring(5)), None);
-        hosts[0].standing = Standing::Left;
-        let ring = Ring::new(2, hosts);
-        let (first, to) = next_replacement(&keyspace, &ring).expect("node 1 has left");
-        assert_eq!((first, to), (0, NodeId(5)), "it has the least");
-        let several = replacements(&keyspace, &ring, 16);
-        assert!(several.len() > 1 && several[0] == (first, to), "{several:?}");
-        for (index, (one, _)) in several.iter().enumerate() {
-            let rest = &several[index + 1..];
-            assert!(rest.iter().all(|(other, _)| near(8, 3, *one).all(|at| at != *other)));
-        }
-        keyspace.positions[first] = Position { node: to, since: 2, is_settled: false };
-        let (second, _) = next_replacement(&keyspace, &ring).expect("another one");
-        let far = near(8, 3, first).all(|position| position != second);
-        assert!(far && keyspace.positions[second].node == NodeId(1));
-        for other in [1, 2, 6, 7] {
-            assert!(check_replacement(&keyspace, other, NodeId(9)).is_err(), "{other} is near");
-        }
-        assert!(check_replacement(&keyspace, first, NodeId(9)).is_ok(), "it may be replaced again");
-        keyspace.former.push(Tenure { position: 0, since: 1, node: NodeId(1) });
-        assert_eq!(next_gone(&keyspace, &ring), None, "it has positions yet");
-        for place in keyspace.positions.iter_mut().filter(|place| place.node == NodeId(1)) {
-            place.node = NodeId(9);
-        }
-        assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)));
-        keyspace.gone.insert(NodeId(9));
-        assert!(check_replacement(&keyspace, first, NodeId(9)).is_err(), "it is gone for good");
     }
 }

@@ -74,6 +74,8 @@ pub(super) struct State {
     pub questions: u64,
     /// For how many periods a link is accepted here and not decided.
     pub periods_accepted: u32,
+    /// For how many periods nobody has come, gone, started anew or fallen silent.
+    pub periods_calm: u32,
     /// How many snapshots were taken over.
     pub snapshots: u64,
 }
@@ -89,6 +91,7 @@ impl State {
             wishes: 0,
             questions: 0,
             periods_accepted: 0,
+            periods_calm: 0,
             snapshots: 0,
         }
     }

@@ -1,21 +1,26 @@
-//! What a host does for the catalog unasked: it talks to others, and looks after the system group
-//! and after positions whose nodes leave.
+//! What a host does for the catalog unasked: it talks to others, and looks after the system group,
+//! after positions whose nodes leave, and after nodes that have fewer positions than others.
 
 use super::decree::{Decree, Entry};
 use super::message::{Message, Purpose};
 use super::state::{Doing, Want};
 use super::timer::Timer;
-use super::{CatalogLane, Context, PERIOD, positions, system_size};
+use super::{CatalogLane, Context, PERIOD, levelling, moves, system_size};
 use crate::placement;
 use crate::reconfigure::Ground;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::probe;
+use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::time::Span;
 
 /// For how many periods a member waits for the proposer of what it has accepted, if it is the one
 /// to see to what is due; the others wait twice as long.
 const PATIENCE: u32 = 2;
+/// For how many periods hosts stay as they are before positions are evened out: who came may go
+/// again, and who started anew may have forgotten what it held.
+const CALM: u32 = 10;
 /// How many positions are given to other nodes at a time, at most.
 const MOVES_MAX: usize = 16;
 /// How long the host's own wishes may take.
@@ -28,6 +33,7 @@ impl CatalogLane {
         self.talk(cx);
         let accepted = self.state.stored.acceptor.accepted().is_some();
         self.state.periods_accepted = if accepted { self.state.periods_accepted + 1 } else { 0 };
+        self.state.periods_calm = self.state.periods_calm.saturating_add(1);
         let is_idle = self.state.running.is_none() && self.state.waiting.is_empty();
         let wants = if is_idle || self.is_held_up() { self.due(cx) } else { Vec::new() };
         if !wants.is_empty() {
@@ -85,9 +91,9 @@ impl CatalogLane {
         if let Some(change) = placement::next_member(view, ring, system_size(ring)) {
             return Vec::from([Want::Due(Decree::Members(change))]);
         }
-        let moves = catalog.keyspaces().flat_map(|keyspace| {
+        let due = catalog.keyspaces().flat_map(|keyspace| {
             let lane = keyspace.lane;
-            if let Some(node) = positions::next_gone(keyspace, ring) {
+            if let Some(node) = moves::next_gone(keyspace, ring) {
                 probe!("catalog/gone");
                 return Vec::from([Want::Due(Decree::Gone { lane, node })]);
             }
@@ -95,10 +101,27 @@ impl CatalogLane {
                 let (since, position) = (keyspace.positions[position].since, position as u32);
                 Want::Due(Decree::Replace { lane, position, since, to })
             };
-            let next = positions::replacements(keyspace, ring, MOVES_MAX);
+            let mut next = moves::replacements(keyspace, ring, MOVES_MAX);
+            if next.is_empty()
+                && self.state.periods_calm > CALM
+                && let Some(levelling) = levelling::next_levelling(keyspace, ring)
+            {
+                probe!("catalog/levelling");
+                next.push(levelling);
+            }
             next.into_iter().map(replace).collect()
         });
-        moves.take(MOVES_MAX).collect()
+        due.take(MOVES_MAX).collect()
+    }
+
+    /// The ring is another one.
+    pub(super) fn on_ring_changed(&mut self, ring: &Arc<Ring>) {
+        let stands = |host: &RingHost| (host.who, host.standing, host.is_suspected);
+        let before = self.state.ring.hosts().iter().map(stands);
+        if !before.eq(ring.hosts().iter().map(stands)) {
+            self.state.periods_calm = 0;
+        }
+        self.state.ring = Arc::clone(ring);
     }
 
     /// A keyspace's engine has fetched all it needs for a position, or handed over all it had of a

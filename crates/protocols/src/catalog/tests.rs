@@ -6,6 +6,9 @@
 //! | [`judge`] | one chain, no name twice, no lane again, no answer untrue |
 //! | [`chain`] | births, races, orders and what is refused |
 //! | [`apart`] | partitions, newcomers, members that come and go, positions |
+//! | [`levelling`] | hosts that join take their share, and then it is quiet |
+//! | [`shrink`] | hosts that leave, down to as few as there are replicas |
+//! | [`maps`] | maps of positions for these |
 //! | [`random`] | random faults of every kind |
 //! | [`golden`] | every message of a few runs |
 //! | [`words`] | its engines, and messages in readable form |
@@ -15,7 +18,10 @@ mod apart;
 mod chain;
 mod golden;
 mod judge;
+mod levelling;
+pub mod maps;
 mod random;
+mod shrink;
 mod wire;
 mod words;
 mod world;

@@ -95,6 +95,13 @@ fn keyspace(keyspace: &Keyspace) -> Value {
             "settled": place.is_settled,
         })
     };
+    let former = |one: &quorate_kernel::keyspace::Tenure| {
+        json!({
+            "position": one.position,
+            "node": one.node.to_string(),
+            "since": one.since,
+        })
+    };
     let first_groups = match &keyspace.birth {
         Birth::WithCluster => Value::Null,
         Birth::Online(views) => Value::from(views.len()),
@@ -109,6 +116,7 @@ fn keyspace(keyspace: &Keyspace) -> Value {
         "changed": keyspace.changed,
         "first_groups": first_groups,
         "positions": keyspace.positions.iter().map(position).collect::<Vec<_>>(),
+        "former": keyspace.former.iter().map(former).collect::<Vec<_>>(),
     })
 }
 

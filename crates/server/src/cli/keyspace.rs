@@ -257,6 +257,10 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
         let node = text(&place["node"]);
         writeln!(stdout(), "position {number}: node {node} since {}{state}", place["since"])?;
     }
+    for former in keyspace["former"].as_array().into_iter().flatten() {
+        let (node, position) = (text(&former["node"]), &former["position"]);
+        writeln!(stdout(), "position {position}: node {node} had it, and hands over")?;
+    }
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::catalog::{Catalog, Keyspace};
-use quorate_node::factory::catalog::positions;
+use quorate_node::factory::catalog::moves;
 use quorate_node::node::Node;
 use quorate_node::pump::Input;
 use std::collections::HashMap;
@@ -242,7 +242,7 @@ fn span(duration: std::time::Duration) -> Span {
 /// What of a node nobody could take if it left.
 fn stuck(records: &Keyspaces, ring: &Ring, node: NodeId) -> Option<String> {
     records.list.iter().find_map(|(keyspace, _)| {
-        let position = positions::stuck(keyspace, ring, node)?;
+        let position = moves::stuck(keyspace, ring, node)?;
         let name = &keyspace.name;
         Some(format!(
             "every other host has keys of position {position} of keyspace `{name}` already; add a \

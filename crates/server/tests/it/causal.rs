@@ -13,10 +13,10 @@ use std::path::Path;
 use std::thread;
 
 /// A client of a causal keyspace.
-struct Cart(Client);
+pub struct Cart(Client);
 
 impl Cart {
-    fn at(door: &str, keyspace: &str) -> Cart {
+    pub fn at(door: &str, keyspace: &str) -> Cart {
         let mut client = Client::to(door);
         until("the keyspace is open", || {
             client.told(&[b"SELECT", keyspace.as_bytes()]) == "OK"
@@ -39,12 +39,12 @@ impl Cart {
         (context.to_vec(), values)
     }
 
-    fn values(&mut self, key: &str) -> Vec<String> {
+    pub fn values(&mut self, key: &str) -> Vec<String> {
         self.get(key).1
     }
 
     /// Writes in place of what a context covers; the context for the next write.
-    fn put(&mut self, key: &str, context: &[u8], value: &str) -> Vec<u8> {
+    pub fn put(&mut self, key: &str, context: &[u8], value: &str) -> Vec<u8> {
         let args: [&[u8]; 4] = [b"CSET", key.as_bytes(), context, value.as_bytes()];
         match self.0.ask(&args).expect("the host answers") {
             Reply::Bulk(context) => context.to_vec(),
@@ -52,7 +52,7 @@ impl Cart {
         }
     }
 
-    fn delete(&mut self, key: &str, context: &[u8]) {
+    pub fn delete(&mut self, key: &str, context: &[u8]) {
         let reply = self.0.ask(&[b"CDEL", key.as_bytes(), context]).expect("the host answers");
         assert!(matches!(reply, Reply::Bulk(_)), "{reply:?}");
     }
@@ -62,7 +62,7 @@ impl Cart {
     }
 }
 
-fn keyspace(http: &str, args: &[&str]) -> Said {
+pub fn keyspace(http: &str, args: &[&str]) -> Said {
     let mut all = vec!["keyspace"];
     all.extend(args);
     all.extend(["--http", http]);
@@ -75,19 +75,19 @@ fn made(http: &str, args: &[&str]) {
 }
 
 /// What a host knows of a keyspace.
-fn record(http: &str, name: &str) -> Value {
+pub fn record(http: &str, name: &str) -> Value {
     keyspace(http, &["show", name, "--format", "json"]).json()
 }
 
 /// How many positions a node has, and how many positions are still fetched.
-fn positions(http: &str, name: &str, node: &str) -> (usize, usize) {
+pub fn positions(http: &str, name: &str, node: &str) -> (usize, usize) {
     let record = record(http, name);
     let all = record["positions"].as_array().expect("a list");
     let has = all.iter().filter(|place| place["node"] == node).count();
     (has, all.iter().filter(|place| place["settled"] == false).count())
 }
 
-fn ctl(data: &Path, order: &[&str]) {
+pub fn ctl(data: &Path, order: &[&str]) {
     let data = data.display().to_string();
     let said = quorate(&[&["dev", "ctl", "--data", &data], order].concat());
     assert_eq!(said.code, 0, "{order:?}: {said:?}");

@@ -31,4 +31,5 @@ mod run;
 mod rustadmin;
 mod rustcausal;
 mod rustclient;
+mod shares;
 mod shutdown;

@@ -100,8 +100,7 @@ impl World {
     /// A world of hosts that were born together with one keyspace.
     pub fn founded(seed: u64, hosts: usize) -> World {
         let mut world = World::new(seed);
-        let ring =
-            Ring::new(1, (0..hosts).map(|host| ring_host(host, Standing::Up, false)).collect());
+        let ring = Ring::new(1, (0..hosts).map(born).collect());
         let settings = ENGINES[0].complete(&BTreeMap::new()).expect("defaults");
         let founded =
             Founded { name: "default".to_string(), engine: "groups".to_string(), settings };
@@ -233,7 +232,7 @@ impl World {
             let side = self.hosts[host].side;
             let hosts = (0..self.hosts.len()).map(|other| {
                 let it = &self.hosts[other];
-                ring_host(other, it.standing, it.lane.is_none() || it.side != side)
+                ring_host(it.me, it.standing, it.lane.is_none() || it.side != side)
             });
             let ring = Arc::new(Ring::new(self.now.0, hosts.collect()));
             self.call(host, |lane, cx| lane.on_ring(&ring, cx));
@@ -361,12 +360,16 @@ impl World {
     }
 }
 
-fn ring_host(host: usize, standing: Standing, is_suspected: bool) -> RingHost {
+fn born(host: usize) -> RingHost {
+    ring_host(Incarnation { node: node(host), start: Start(0) }, Standing::Up, false)
+}
+
+fn ring_host(who: Incarnation, standing: Standing, is_suspected: bool) -> RingHost {
     RingHost {
-        who: Incarnation { node: node(host), start: Start(0) },
+        who,
         address: String::new(),
         zone: String::new(),
-        tokens: Vec::from([u64::MAX / 64 * (host as u64 + 1)]),
+        tokens: Vec::from([u64::MAX / 64 * who.node.0]),
         standing,
         is_suspected,
     }
