@@ -202,13 +202,14 @@ pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
     after.positions.iter().position(|place| place.node == node)
 }
 
-/// The next node that has left for good, has no position any more, and has not handed over all it
-/// had.
+/// The next node that has left for good, and still has positions or has not handed over all it had.
+/// That comes before its positions are given away: whoever fetches a position near one of them must
+/// know that nothing is to be had there, or it would never settle, and they never be given away.
 pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
     let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
-    let has_none = |node: NodeId| keyspace.positions.iter().all(|place| place.node != node);
-    let mut former = keyspace.former.iter().map(|one| one.node);
-    former.find(|node| has_left(*node) && has_none(*node))
+    let holders = keyspace.positions.iter().map(|place| place.node);
+    let mut all = keyspace.former.iter().map(|one| one.node).chain(holders);
+    all.find(|node| has_left(*node) && !keyspace.gone.contains(node))
 }
 
 fn wrong(why: alloc::string::String) -> CatalogRefusal {
@@ -318,12 +319,13 @@ mod tests {
         }
         assert!(check_replacement(&keyspace, first, NodeId(9)).is_ok(), "it may be replaced again");
         keyspace.former.push(Tenure { position: 0, since: 1, node: NodeId(1) });
-        assert_eq!(next_gone(&keyspace, &ring), None, "it has positions yet");
+        assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)), "it has positions yet");
         for place in keyspace.positions.iter_mut().filter(|place| place.node == NodeId(1)) {
             place.node = NodeId(9);
         }
         assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)));
-        keyspace.gone.insert(NodeId(9));
+        keyspace.gone.extend([NodeId(1), NodeId(9)]);
+        assert_eq!(next_gone(&keyspace, &ring), None, "that is known");
         assert!(check_replacement(&keyspace, first, NodeId(9)).is_err(), "it is gone for good");
     }
 }
