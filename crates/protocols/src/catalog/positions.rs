@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Settings};
+use quorate_kernel::mutant;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 
 /// The positions that have keys in common with one, itself not among them.
@@ -54,7 +55,7 @@ pub(super) fn check_replacement(
             let why = format!("node {to} has position {other}, which has keys of {position}");
             return Err(wrong(why));
         }
-        if !places[other].is_settled {
+        if !places[other].is_settled && !mutant!("catalog_moves_near") {
             let why = format!("position {other} has keys of {position} and still fetches them");
             return Err(wrong(why));
         }
@@ -208,8 +209,12 @@ pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
 pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
     let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
     let holders = keyspace.positions.iter().map(|place| place.node);
+    let may_be = |node: &NodeId| {
+        let has = || keyspace.positions.iter().any(|place| place.node == *node);
+        has_left(*node) && !keyspace.gone.contains(node) && !(mutant!("catalog_gone_late") && has())
+    };
     let mut all = keyspace.former.iter().map(|one| one.node).chain(holders);
-    all.find(|node| has_left(*node) && !keyspace.gone.contains(node))
+    all.find(may_be)
 }
 
 fn wrong(why: alloc::string::String) -> CatalogRefusal {
