@@ -2,7 +2,7 @@
 //! the hosts are started again.
 
 use crate::groups::Groups;
-use crate::host::Running;
+use crate::host::{LANE, Running};
 use crate::plan::Faults;
 use crate::queue::HostIndex;
 use crate::turns::Turns;
@@ -34,7 +34,7 @@ impl World<'_> {
             let is_memory = self.durability() == Durability::Memory;
             return self.take_down(host, Crash::ProcessKill, is_memory);
         }
-        let in_hand = |host| Groups::of(host).map_or(0, |groups| groups.number("operations"));
+        let in_hand = |host| Groups::of(host, LANE).map_or(0, |groups| groups.number("operations"));
         if !target.has_told_idle && in_hand(target) == 0 {
             target.has_told_idle = true;
             self.order(host, Control::Idle, PATIENCE);

@@ -1,7 +1,8 @@
 //! What the hosts say of their groups, and what must hold of all of them together.
 
-use crate::host::{Host, LANE, Running};
+use crate::host::{Host, Running};
 use crate::queue::HostIndex;
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::process::Inspect;
 use quorate_kernel::view::Range;
 use std::collections::BTreeMap;
@@ -65,11 +66,11 @@ impl Inspect for Groups {
 }
 
 impl Groups {
-    /// What a running host says; `None` if it does not run.
+    /// What a running host says of a lane; `None` if it does not run.
     #[must_use]
-    pub fn of(host: &Host) -> Option<Groups> {
+    pub fn of(host: &Host, lane: LaneId) -> Option<Groups> {
         let mut groups = Groups::default();
-        host.inspect(LANE, &mut groups);
+        host.inspect(lane, &mut groups);
         let own = host.node_id.to_string();
         for row in &mut groups.rows {
             // A learner copies data for a view that it is not in.

@@ -21,7 +21,7 @@ use quorate_node::catalog::Catalog;
 use quorate_node::factory::{Pace, overlay};
 use quorate_node::host;
 use quorate_node::lanes::{LaneSpec, lanes};
-use quorate_node::node::Node;
+use quorate_node::node::{Node, Opener};
 use quorate_node::pump::{self, Input};
 use quorate_store::memory::Crash;
 use std::sync::Arc;
@@ -218,7 +218,7 @@ impl Host {
             };
             specs = specs.into_iter().map(wrapped).collect();
         }
-        self.launch(specs, around)
+        self.launch(specs, None, around)
     }
 
     /// What the directory still knows of the lanes.
@@ -227,13 +227,14 @@ impl Host {
         if self.has_forgotten { Recovery::Forgot } else { Recovery::Intact }
     }
 
-    /// Starts the process with these lanes.
+    /// Starts the process with these lanes, and those that are opened later.
     ///
     /// # Errors
     /// The store failed.
     pub fn launch(
         &mut self,
         specs: Vec<LaneSpec>,
+        opener: Option<Opener>,
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
         assert_eq!(self.running, Running::Down, "a host is started once");
@@ -249,6 +250,9 @@ impl Host {
         let me = self.me();
         let reader = Box::new(self.disk.store().clone());
         let mut node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);
+        if let Some(opener) = opener {
+            node = node.with_opener(opener);
+        }
         node.begin(Time(0), self.clock.wall(around.now));
         let mut outlet = self.outlet(around);
         node.start(&mut outlet);

@@ -26,6 +26,7 @@
 //! | [`service`] | hosts with one core each: how throughput grows with hosts
 //! | [`causal`] | the world of a keyspace that keeps siblings |
 //! | [`catalog`] | the world of keyspaces that come and go |
+//! | [`mixed`] | the world of a cluster with keyspaces of both engines |
 //! | [`dotted`] | many nodes of a keyspace that keeps siblings, under load: what that costs |
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
@@ -47,6 +48,7 @@ pub mod host;
 mod machines;
 pub mod marks;
 pub mod membership;
+pub mod mixed;
 pub mod nemesis;
 pub mod net;
 pub mod overlay;

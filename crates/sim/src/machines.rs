@@ -137,7 +137,9 @@ impl Machines {
     /// Writes what every host says of its lanes into the trace, if lines are asked for.
     pub fn show(&mut self) {
         for (index, host) in self.hosts.iter().enumerate() {
-            for lane in [LaneId::OVERLAY, LANE] {
+            let told = host.told.iter().flat_map(|told| &told.list);
+            let lanes = told.map(|(keyspace, _)| keyspace.lane);
+            for lane in [LaneId::OVERLAY, LANE].into_iter().chain(lanes) {
                 let mut lines = Lines { trace: &mut self.trace, now: self.now, host: index, lane };
                 host.inspect(lane, &mut lines);
             }
@@ -168,11 +170,11 @@ impl Machines {
     }
 
     /// A host receives what a client asks, to be answered within this time.
-    pub fn submit(&mut self, submission: Submission, within: Span) {
+    pub fn submit(&mut self, lane: LaneId, submission: Submission, within: Span) {
         let Submission { host, ticket, operation } = submission;
         let deadline = self.hosts[host].clock.local(self.now) + within;
         let request = Request { operation, deadline };
-        self.hosts[host].receive(Input::Request { lane: LANE, ticket, request });
+        self.hosts[host].receive(Input::Request { lane, ticket, request });
         self.kick(host);
     }
 

@@ -16,7 +16,6 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use quorate_node::catalog::{Catalog, Engine, Keyspace};
 use quorate_node::factory::overlay;
-use quorate_node::pump::Input;
 use quorate_protocols::overlay::tokens;
 
 /// The ticket of what the simulator itself asks; nobody waits for the answer.
@@ -91,27 +90,30 @@ impl Founders {
         present.iter().map(contact).collect()
     }
 
-    /// What the overlay of a host begins with. `present` are the nodes that take part now.
+    /// What the overlay of one of these hosts begins with; it is told of those that take part now.
     #[must_use]
     pub fn overlay(
         &self,
         scenario: &Scenario,
-        node: NodeId,
+        hosts: &[Host],
         index: HostIndex,
-        present: &[(NodeId, HostIndex)],
-        rng: &mut Rng,
     ) -> overlay::Settings {
+        let node = hosts[index].node_id;
+        let joined = hosts.iter().enumerate().filter(|(_, host)| host.has_joined);
+        let present: Vec<_> = joined.map(|(index, host)| (host.node_id, index)).collect();
+        // The choice of tokens is the host's, and the same each time it starts.
+        let mut rng = Rng::new(node.0);
         let is_founder = self.ring.host(node).is_some();
         let tokens = match self.ring.host(node) {
             Some(host) => host.tokens.clone(),
             None if scenario.keeps_view => Vec::new(),
-            None => tokens::joining(&self.ring, &[], scenario.tokens, rng),
+            None => tokens::joining(&self.ring, &[], scenario.tokens, &mut rng),
         };
         overlay::Settings {
             address: format!("n{}", index + 1),
             zone: String::new(),
             tokens,
-            hosts: if is_founder { self.ring.hosts().to_vec() } else { self.contacts(present) },
+            hosts: if is_founder { self.ring.hosts().to_vec() } else { self.contacts(&present) },
             replicas_max: usize::from(self.replicas),
             balance: scenario.balance.as_ref().map(BalanceSection::settings),
         }
@@ -153,16 +155,14 @@ impl World<'_> {
 
     /// Asks a host's overlay for something, as an operator does.
     pub(crate) fn order(&mut self, host: HostIndex, control: Control, within: Span) {
-        let deadline = self.machines.hosts[host].clock.local(self.machines.now) + within;
-        let lane = LaneId::OVERLAY;
-        self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
+        self.operate(host, LaneId::OVERLAY, control, within);
     }
 
     /// Looks at all groups of all hosts. Returns what is not settled yet, if anything is.
     pub(crate) fn look(&mut self) -> Option<String> {
         let hosts = self.machines.hosts.iter().enumerate();
         let said: Vec<(HostIndex, Groups)> =
-            hosts.filter_map(|(index, host)| Some((index, Groups::of(host)?))).collect();
+            hosts.filter_map(|(index, host)| Some((index, Groups::of(host, LANE)?))).collect();
         for (host, groups) in &said {
             self.machines.hosts[*host].said = groups.clone();
         }
@@ -205,7 +205,7 @@ impl World<'_> {
     pub(crate) fn may_lose(&self, host: HostIndex) -> bool {
         let others = self.machines.hosts.iter().enumerate().filter(|(index, _)| *index != host);
         // Who is down holds what it held.
-        let last = |host: &Host| Groups::of(host).unwrap_or_else(|| host.said.clone());
+        let last = |host: &Host| Groups::of(host, LANE).unwrap_or_else(|| host.said.clone());
         let said: Vec<(HostIndex, Groups)> =
             others.map(|(index, host)| (index, last(host))).collect();
         groups::lacking_a_majority(&said, &self.machines.hosts[host].node_id.to_string()).is_none()

@@ -9,6 +9,7 @@ use crate::catalog::CatalogSection;
 use crate::causal::CausalSection;
 use crate::delay::Distribution;
 use crate::fault::{Fault, Kind};
+use crate::mixed::MixedSection;
 use quorate_kernel::storage::Durability;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,6 +55,9 @@ pub struct Scenario {
     /// There are no keyspaces but those that clients make; then this is how.
     #[serde(default)]
     pub catalog: Option<CatalogSection>,
+    /// There is a keyspace of each engine, set like this.
+    #[serde(default)]
+    pub mixed: Option<MixedSection>,
     /// The network.
     pub net: NetSection,
     /// The disks.
@@ -337,6 +341,10 @@ impl Scenario {
             (self.spares < self.hosts, "there must be more hosts than spares"),
             (matches!(self.replicas(), 1 | 3 | 5 | 7), "replicas must be 1, 3, 5 or 7"),
             ((1..=64).contains(&self.tokens), "tokens must be 1 to 64"),
+            (
+                self.mixed.is_none() || self.durability.parse() == Ok(Durability::Sync),
+                "with both engines the durability is `sync`",
+            ),
             (workload.clients > 0, "clients must be above 0"),
             (workload.keys > 0, "keys must be above 0"),
             (workload.get + workload.put > 0, "clients must get or put"),
@@ -358,6 +366,8 @@ impl Scenario {
             ),
         ];
         let found = checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message);
-        found.or_else(|| self.balance.as_ref()?.problem())
+        found
+            .or_else(|| self.balance.as_ref()?.problem())
+            .or_else(|| self.mixed.as_ref()?.problem(self.replicas()))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::host::Wrap;
+use crate::mixed::{self, Wraps};
 use crate::nemesis;
 use crate::prepared::Prepared;
 use crate::trace::Trace;
@@ -134,6 +135,10 @@ impl Runner {
             report.idle = idle(prepared, &report);
             return report;
         }
+        if prepared.scenario.mixed.is_some() {
+            let wraps = Wraps { registers: setup.wrap, siblings: None };
+            return self.run_mixed(prepared, seed, plan, wraps, Trace::new(setup.out));
+        }
         let mut recorder = std::mem::take(&mut self.recorder);
         recorder.clear();
         let trace = Trace::new(setup.out);
@@ -150,6 +155,29 @@ impl Runner {
         }
         report.idle = idle(prepared, &report);
         self.recorder = std::mem::take(&mut world.workload.recorder);
+        report
+    }
+
+    /// Runs a seed of a cluster with both engines. It counts if both have done enough.
+    fn run_mixed(
+        &mut self,
+        prepared: &Prepared,
+        seed: u64,
+        plan: Vec<Fault>,
+        wraps: Wraps,
+        trace: Trace,
+    ) -> Report {
+        let mut recorder = std::mem::take(&mut self.recorder);
+        recorder.clear();
+        let mut world = mixed::World::new(prepared, seed, plan, wraps, trace, recorder);
+        let panicked = simulate(|| world.run());
+        let mut report = world.report(seed, panicked);
+        if report.violation.is_none() {
+            self.judge(world.registers.recorder.finish(), &mut report);
+        }
+        let of_one = |counts| Report { counts, ..report.clone() };
+        report.idle = world.counts().into_iter().find_map(|one| idle(prepared, &of_one(one)));
+        self.recorder = std::mem::take(&mut world.registers.recorder);
         report
     }
 

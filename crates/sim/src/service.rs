@@ -176,8 +176,7 @@ impl<'a> Cluster<'a> {
         for index in 0..self.machines.hosts.len() {
             let node = self.machines.hosts[index].node_id;
             let catalog = self.founders.catalog(&self.scenario, node);
-            let mut rng = Rng::new(node.0);
-            let overlay = self.founders.overlay(&self.scenario, node, index, &[], &mut rng);
+            let overlay = self.founders.overlay(&self.scenario, &self.machines.hosts, index);
             let (host, mut around) = self.machines.lend(index);
             host.start(overlay, &catalog, pace(PURGE, None), None, &mut around)?;
         }

@@ -1,12 +1,13 @@
 //! How a world lets its hosts work: inputs, turns, answers, disks, starts and ends.
 
+use crate::host::LANE;
 use crate::machines::Machines;
 use crate::membership::NOBODY;
 use crate::queue::{Event, HostIndex};
 use crate::workload::Submission;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::Ticket;
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::time::Span;
 use quorate_node::pump::Input;
 use quorate_store::memory::Crash;
@@ -98,7 +99,14 @@ pub(crate) trait Turns {
     /// A host receives what a client asks.
     fn submit(&mut self, submission: Submission) {
         let within = self.deadline();
-        self.machines().submit(submission, within);
+        self.machines().submit(LANE, submission, within);
+    }
+
+    /// Asks a host for something as an operator does. Nobody waits for the answer.
+    fn operate(&mut self, host: HostIndex, lane: LaneId, control: Control, within: Span) {
+        let machines = self.machines();
+        let deadline = machines.hosts[host].clock.local(machines.now) + within;
+        self.arrive(host, Input::Control { lane, ticket: NOBODY, control, deadline });
     }
 
     /// The disk thread of a host has done something.

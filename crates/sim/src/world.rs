@@ -1,7 +1,7 @@
 //! The world of one seed: hosts, network, clients and faults around one event queue.
 
 use crate::fault::Fault;
-use crate::host::Wrap;
+use crate::host::{LANE, Wrap};
 use crate::machines::{CLIENTS, Machines};
 use crate::membership::{Founders, WATCH_NS};
 use crate::plan::{Faults, Plan};
@@ -218,7 +218,7 @@ impl Turns for World<'_> {
     /// A host that was told to end begins nothing more.
     fn submit(&mut self, submission: Submission) {
         if self.machines.hosts[submission.host].closing == Closing::No {
-            return self.machines.submit(submission, self.deadline());
+            return self.machines.submit(LANE, submission, self.deadline());
         }
         let refused = Outcome::Refused(Refusal::Stopping);
         self.machines.answers.push((submission.ticket, refused));
@@ -234,11 +234,7 @@ impl Turns for World<'_> {
         let hosts = &self.machines.hosts;
         let node = hosts[host].node_id;
         let catalog = self.founders.catalog(scenario, node);
-        // The choice of tokens is the host's, and the same each time it starts.
-        let mut rng = Rng::new(node.0);
-        let joined = hosts.iter().enumerate().filter(|(_, host)| host.has_joined);
-        let present: Vec<_> = joined.map(|(index, host)| (host.node_id, index)).collect();
-        let overlay = self.founders.overlay(scenario, node, host, &present, &mut rng);
+        let overlay = self.founders.overlay(scenario, hosts, host);
         let pace = crate::host::pace(Span::millis(scenario.purge_ms), scenario.balance.as_ref());
         let (target, mut around) = self.machines.lend(host);
         target.start(overlay, &catalog, pace, wrap, &mut around)

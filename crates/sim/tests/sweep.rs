@@ -230,8 +230,9 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// halfway (partition 3,000,084), a group of two of which one waited for the other (lagging
 /// 4,003,533), a newcomer that was to gather and did not begin (lagging 6,000,187), a member that
 /// was gone and forgotten by all (wiped 7,010,172), faults that took more than the replicas can
-/// spare (churning, swarm60, periodic), a refusal that rested on a late reply (catalog-calm), and
-/// questions that waited for a decree that nobody completed (catalog-power).
+/// spare (churning, swarm60, periodic), a refusal that rested on a late reply (catalog-calm),
+/// questions that waited for a decree that nobody completed (catalog-power), and a newcomer that
+/// waited for a lost host, whose position waited for the newcomer (both-churn).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -267,6 +268,8 @@ fn seeds_that_failed_once_hold() {
         ("wiped", 7_010_172),
         ("causal-moves", 3_104),
         ("causal-moves", 4_774),
+        ("both-churn", 62),
+        ("both-churn", 96),
     ];
     for (scenario, seed) in kept {
         let setup = Setup { seed, ..Setup::default() };

@@ -63,8 +63,8 @@ pub enum Decree {
     },
     /// The system group has other members.
     Members(Change),
-    /// A node that had positions and has none any more is gone for good: what it did not hand over
-    /// is lost, and nothing is taken from it.
+    /// A node that has positions, or had some and has not handed them over, is gone for good: what
+    /// it alone has is lost, and nothing is taken from it.
     Gone {
         /// The keyspace's lane.
         lane: LaneId,

@@ -136,8 +136,9 @@ impl Catalog {
             Decree::Gone { lane, node } => {
                 let keyspace = self.of(*lane)?;
                 let had = keyspace.former.iter().any(|one| one.node == *node);
-                if !had || keyspace.positions.iter().any(|place| place.node == *node) {
-                    let why = format!("node {node} has positions, or nothing to hand over");
+                let has = keyspace.positions.iter().any(|place| place.node == *node);
+                if keyspace.gone.contains(node) || !(had || has) {
+                    let why = format!("node {node} is gone already, or has nothing");
                     return Err(CatalogRefusal::Positions { why });
                 }
                 Ok(())
@@ -180,7 +181,10 @@ impl Catalog {
                 let place = &mut keyspace.positions[*position as usize];
                 let (since, node) = (place.since, place.node);
                 *place = Position { node: *to, since: number, is_settled: false };
-                keyspace.former.push(Tenure { position: *position, since, node });
+                // Of who is gone for good nothing is expected.
+                if !keyspace.gone.contains(&node) {
+                    keyspace.former.push(Tenure { position: *position, since, node });
+                }
             }),
             Decree::Settle { lane, position, since } => next.change(*lane, |keyspace| {
                 let place = &mut keyspace.positions[*position as usize];

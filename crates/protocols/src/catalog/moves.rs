@@ -6,6 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::mutant;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 
 /// The next position that should have another node, because its own has left or leaves, and the
@@ -164,11 +165,16 @@ pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
     after.positions.iter().position(|place| place.node == node)
 }
 
-/// The next node that has left for good, has no position any more, and has not handed over all it
-/// had.
+/// The next node that has left for good, and still has positions or has not handed over all it had.
+/// That comes before its positions are given away: whoever fetches a position near one of them must
+/// know that nothing is to be had there, or it would never settle, and they never be given away.
 pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
     let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
-    let has_none = |node: NodeId| keyspace.positions.iter().all(|place| place.node != node);
-    let mut former = keyspace.former.iter().map(|one| one.node);
-    former.find(|node| has_left(*node) && has_none(*node))
+    let holders = keyspace.positions.iter().map(|place| place.node);
+    let may_be = |node: &NodeId| {
+        let has = || keyspace.positions.iter().any(|place| place.node == *node);
+        has_left(*node) && !keyspace.gone.contains(node) && !(mutant!("catalog_gone_late") && has())
+    };
+    let mut all = keyspace.former.iter().map(|one| one.node).chain(holders);
+    all.find(may_be)
 }

@@ -40,6 +40,14 @@ impl Replica {
         finished.is_some() && finished == self.head(map, peer)
     }
 
+    /// Whether there is nothing more to copy from a position: all is copied, or its host is gone
+    /// for good. Who waited for a host that never answers would never join, and a catalog that
+    /// waits for the newcomer could not give the host's positions to anybody.
+    fn is_done_with(&self, map: &Map, peer: Position) -> bool {
+        let is_gone = map.place(peer).is_some_and(|place| map.is_gone(place.host));
+        is_gone || self.has_copied(map, peer)
+    }
+
     /// Whether its silence about a key says something: it has copied from every peer that answers.
     pub fn is_serving(&self) -> bool {
         let is_silent = |scan: &Scan| scan.silent >= SILENT_MAX;
@@ -49,8 +57,8 @@ impl Replica {
 
     /// Notes that it has joined, if every peer was copied from.
     fn conclude_join(&mut self, map: &Map, shape: Shape, cx: &mut Context<'_>) {
-        if !self.record.is_joined && shape.peers(self.position()).all(|at| self.has_copied(map, at))
-        {
+        let mut peers = shape.peers(self.position());
+        if !self.record.is_joined && peers.all(|at| self.is_done_with(map, at)) {
             probe!("causal/joined");
             self.record.is_joined = true;
             self.record.finished.clear();
@@ -81,7 +89,7 @@ impl Causal {
             return;
         }
         for peer in shape.peers(at) {
-            if replica.has_copied(map, peer) {
+            if replica.is_done_with(map, peer) {
                 replica.rounds.scans.remove(&peer);
                 continue;
             }

@@ -115,8 +115,8 @@ pub struct Map {
     /// Rises with each change.
     pub version: u64,
     places: Vec<Place>,
-    /// The hosts that held something and are gone for good: nothing is expected of them any more,
-    /// and nothing taken.
+    /// The hosts that hold or held something and are gone for good: nothing is expected of them any
+    /// more, and nothing taken.
     gone: BTreeSet<NodeId>,
 }
 
@@ -189,6 +189,15 @@ impl Map {
         next
     }
 
+    /// The next map, with a host that is gone for good and whose positions nobody has taken yet.
+    #[must_use]
+    pub fn without(&self, host: NodeId) -> Map {
+        let mut next = self.clone();
+        next.version += 1;
+        next.gone.insert(host);
+        next
+    }
+
     /// The next map, with one position at another host.
     #[must_use]
     pub fn moved(&self, position: Position, into: NodeId) -> Map {
@@ -212,7 +221,6 @@ impl Map {
         self.version > 0
             && self.places.len() == usize::from(shape.positions)
             && self.places.iter().all(|place| (1..=self.version).contains(&place.since))
-            && self.places.iter().all(|place| !self.gone.contains(&place.host))
             && (0..shape.positions).all(|home| hosts_of(home).len() == usize::from(shape.replicas))
     }
 }

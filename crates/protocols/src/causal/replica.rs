@@ -240,7 +240,8 @@ impl Replica {
         let is_placed = map
             .place(peer.position)
             .is_some_and(|place| (place.since, place.host) == (peer.since, peer.node));
-        if !is_placed || !shape.are_peers(self.position(), peer.position) {
+        if !is_placed || map.is_gone(peer.node) || !shape.are_peers(self.position(), peer.position)
+        {
             return false;
         }
         let head = self.head(map, peer.position);

@@ -17,7 +17,7 @@
 //! | `split NODE VERSION POSITION` | a member is told that the group was cut after that version |
 //! | `ring NODE TOKEN:HOST[:suspected or :leaving or :left]…` | the node, or `all`, now believes this of the ring |
 //! | `read NODE KEY [of COUNT]`, `write NODE KEY VALUE [after NUMBER]`, `remove NODE KEY after NUMBER` | the same for siblings; the context is of the so-manieth request |
-//! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good |
+//! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good, and by `NODE!` alone nobody has its positions yet |
 //! | `closing NODE TOKEN:HOST…` | the same, and that the cluster is being shut down |
 //! | `explain NODE KEY` | an operator asks how a get is served |
 //! | `run SPAN` | time passes in small steps, everything arrives |

@@ -12,7 +12,8 @@ use quorate_kernel::time::Time;
 use std::borrow::ToOwned;
 use std::vec::Vec;
 
-/// One host takes another's positions; the former may be gone for good.
+/// One host takes another's positions; the former may be gone for good. If both are the same it is
+/// gone, and nobody has them yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
     pub out: u64,
@@ -22,8 +23,11 @@ pub(crate) struct Move {
 
 /// The map after these moves, as the catalog hands it to an engine.
 pub(crate) fn moved(first: Map, moves: &[Move]) -> Bytes {
-    let replaced = |map: Map, one: &Move| map.replaced(NodeId(one.out), NodeId(one.into), one.gone);
-    let map = moves.iter().fold(first, replaced);
+    let next = |map: Map, one: &Move| match one.into == one.out {
+        true => map.without(NodeId(one.out)),
+        false => map.replaced(NodeId(one.out), NodeId(one.into), one.gone),
+    };
+    let map = moves.iter().fold(first, next);
     postcard::to_allocvec(&map).expect("plain data always serializes").into()
 }
 
@@ -78,7 +82,11 @@ pub(super) fn place<P: Scripted>(world: &mut World<P>, node: &str, words: &[&str
     let mut moves = Vec::new();
     for word in words {
         let (gone, word) = word.strip_suffix('!').map_or((false, *word), |word| (true, word));
-        let (out, into) = word.split_once('>').ok_or("expected OUT>INTO")?;
+        let (out, into) = match word.split_once('>') {
+            Some(both) => both,
+            None if gone => (word, word),
+            None => return Err("expected OUT>INTO or OUT!".to_owned()),
+        };
         moves.push(Move { out: number(out)?, into: number(into)?, gone });
     }
     for id in 1..=world.count() {

@@ -3,7 +3,6 @@
 use super::World;
 use crate::fault::What;
 use crate::host::Running;
-use crate::membership::NOBODY;
 use crate::plan::{Faults, Plan};
 use crate::queue::HostIndex;
 use crate::turns::Turns;
@@ -11,7 +10,6 @@ use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::operation::Control;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_node::pump::Input;
 
 impl Faults for World<'_> {
     fn plan(&mut self) -> &mut Plan {
@@ -81,9 +79,7 @@ impl World<'_> {
 
     fn ask_overlay(&mut self, host: HostIndex, control: Control) {
         if self.machines.hosts[host].running != Running::Down {
-            let deadline = self.machines.hosts[host].clock.local(self.machines.now) + Span::secs(5);
-            let (lane, ticket) = (LaneId::OVERLAY, NOBODY);
-            self.arrive(host, Input::Control { lane, ticket, control, deadline });
+            self.operate(host, LaneId::OVERLAY, control, Span::secs(5));
         }
     }
 

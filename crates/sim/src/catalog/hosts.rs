@@ -8,7 +8,6 @@ use crate::workload::Submission;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use quorate_node::factory::ENGINES;
 use quorate_node::lanes::always;
@@ -39,12 +38,7 @@ impl Turns for World<'_> {
     fn launch(&mut self, host: HostIndex) -> Result<(), Fatal> {
         let hosts = &self.machines.hosts;
         let node = hosts[host].node_id;
-        // The choice of tokens is the host's, and the same each time it starts.
-        let mut rng = Rng::new(node.0);
-        let joined = hosts.iter().enumerate().filter(|(_, host)| host.has_joined);
-        let present: Vec<_> = joined.map(|(index, host)| (host.node_id, index)).collect();
-        let scenario = &self.prepared.scenario;
-        let overlay = self.founders.overlay(scenario, node, host, &present, &mut rng);
+        let overlay = self.founders.overlay(&self.prepared.scenario, hosts, host);
         let founding = |ring: &_| Founding { ring: Clone::clone(ring), keyspaces: Vec::new() };
         let catalog = Settings {
             engines: ENGINES,
@@ -54,7 +48,7 @@ impl Turns for World<'_> {
         // What a crash took from the disk may be decided otherwise now.
         self.seen[host] = 0;
         let (target, mut around) = self.machines.lend(host);
-        target.launch(always(overlay, catalog), &mut around)
+        target.launch(always(overlay, catalog), None, &mut around)
     }
 
     fn on_host_started(&mut self, host: HostIndex) {

@@ -29,7 +29,7 @@ const MOVE_PPM: u32 = 150_000;
 
 /// What clients do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// Anything may fail.
     Free,
     /// Everything must succeed.
@@ -68,7 +68,9 @@ struct Client {
 }
 
 /// All clients.
-pub(super) struct Clients {
+pub(crate) struct Clients {
+    /// The number of the first one: lower ones are somebody else's.
+    first: usize,
     section: WorkloadSection,
     think: Delay,
     keys: Vec<Bytes>,
@@ -85,8 +87,14 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    pub fn new(prepared: &Prepared, mut rng: Rng) -> Clients {
-        let section = prepared.scenario.workload.clone();
+    /// The clients of a workload of a scenario.
+    pub fn new(
+        prepared: &Prepared,
+        section: &WorkloadSection,
+        first: usize,
+        mut rng: Rng,
+    ) -> Clients {
+        let section = section.clone();
         let keys = rng.between(1, section.keys);
         let share = section.operations / section.clients as u32;
         let client = |index: usize| Client {
@@ -101,7 +109,8 @@ impl Clients {
             contexts: BTreeMap::new(),
         };
         Clients {
-            think: prepared.think.clone(),
+            first,
+            think: Delay::new(&section.think),
             keys: (0..keys).map(|key| Bytes::from(format!("k{key}"))).collect(),
             clients: (0..section.clients).map(client).collect(),
             pending: Vec::new(),
@@ -121,7 +130,7 @@ impl Clients {
     pub fn start(&mut self, queue: &mut Queue) {
         for (index, client) in self.clients.iter_mut().enumerate() {
             let at = self.think.sample(&mut client.rng);
-            queue.push(at, Event::Client { client: index, connection: 0 });
+            queue.push(at, client_event(self.first, index, 0));
         }
     }
 
@@ -137,7 +146,7 @@ impl Clients {
             client.left = self.demanded;
             if client.open.is_none() {
                 client.connection += 1;
-                queue.push(now, Event::Client { client: index, connection: client.connection });
+                queue.push(now, client_event(self.first, index, client.connection));
             }
         }
     }
@@ -150,12 +159,13 @@ impl Clients {
     /// A client may go on.
     pub fn on_client(
         &mut self,
-        index: usize,
+        number: usize,
         connection: u32,
         now: u64,
         queue: &mut Queue,
         trace: &mut Trace,
     ) {
+        let index = number - self.first;
         let client = &mut self.clients[index];
         if client.connection != connection || client.open.is_some() || client.left == 0 {
             return;
@@ -165,7 +175,7 @@ impl Clients {
                 (0..self.hosts.len()).filter(|host| self.hosts[*host]).collect();
             if open.is_empty() {
                 let at = now + client.rng.between(RECONNECT_NS.0, RECONNECT_NS.1);
-                return queue.push(at, Event::Client { client: index, connection });
+                return queue.push(at, client_event(self.first, index, connection));
             }
             client.host = Some(open[client.rng.below(open.len() as u64) as usize]);
         }
@@ -173,7 +183,7 @@ impl Clients {
         let ask = self.draw(index);
         let client = &mut self.clients[index];
         let host = client.host.expect("it was just connected");
-        trace.line(now, format_args!("c{index} -> n{} {}", host + 1, shown(&ask)));
+        trace.line(now, format_args!("c{number} -> n{} {}", host + 1, shown(&ask)));
         client.is_strict = self.stage != Stage::Free;
         client.since = now;
         self.counts.begun += 1;
@@ -182,7 +192,7 @@ impl Clients {
         self.pending.push(Pending::Client { client: index, connection });
         self.submissions.push(Submission { host, ticket, operation: Operation::Causal(ask) });
         let patience = now + self.section.patience_ms * 1_000_000;
-        queue.push(patience, Event::Patience { client: index });
+        queue.push(patience, Event::Patience { client: self.first + index });
     }
 
     /// Draws what a client asks, and notes it.
@@ -236,7 +246,7 @@ impl Clients {
                 if self.clients[client].connection != connection {
                     return;
                 }
-                trace.line(now, format_args!("c{client}: {}", told(&outcome)));
+                trace.line(now, format_args!("c{}: {}", self.first + client, told(&outcome)));
                 self.conclude(client, Some(outcome));
                 self.go_on(client, now, queue);
             }
@@ -250,7 +260,8 @@ impl Clients {
         let is_done = matches!(outcome, Some(Outcome::Causal(_)));
         if client.is_strict && !is_done {
             let what = outcome.as_ref().map_or("nothing".to_owned(), told);
-            let message = format!("c{index} was told {what} although everything is healed");
+            let number = self.first + index;
+            let message = format!("c{number} was told {what} although everything is healed");
             self.failure.get_or_insert(message);
         }
         self.counts.answered += u64::from(is_done);
@@ -296,7 +307,7 @@ impl Clients {
             Stage::Free => self.think.sample(&mut client.rng),
             _ => client.rng.between(1000, 1_000_000),
         };
-        let event = Event::Client { client: index, connection: client.connection };
+        let event = client_event(self.first, index, client.connection);
         queue.push(now + pause, event);
     }
 
@@ -307,11 +318,12 @@ impl Clients {
         client.host = None;
         client.connection += 1;
         let at = now + client.rng.between(RECONNECT_NS.0, RECONNECT_NS.1);
-        queue.push(at, Event::Client { client: index, connection: client.connection });
+        queue.push(at, client_event(self.first, index, client.connection));
     }
 
     /// Looks whether a client has waited too long.
-    pub fn on_patience(&mut self, index: usize, now: u64, queue: &mut Queue) {
+    pub fn on_patience(&mut self, number: usize, now: u64, queue: &mut Queue) {
+        let index = number - self.first;
         let client = &self.clients[index];
         let is_late = now >= client.since + self.section.patience_ms * 1_000_000;
         if client.open.is_some() && is_late {
@@ -370,4 +382,8 @@ impl Clients {
         let count = self.clients.iter().filter(|client| waits(client)).count();
         format!("{count} clients have not finished")
     }
+}
+
+fn client_event(first: usize, index: usize, connection: u32) -> Event {
+    Event::Client { client: first + index, connection }
 }

@@ -66,7 +66,7 @@ impl World<'_> {
             && self.machines.hosts.iter().all(|host| {
                 host.running == Running::Up
                     && !host.has_forgotten
-                    && count(host, "joining") + count(host, "leaving") == 0
+                    && count(host, LANE, "joining") + count(host, LANE, "leaving") == 0
             })
             && self.is_known()
     }
@@ -75,7 +75,8 @@ impl World<'_> {
     pub(super) fn is_known(&self) -> bool {
         self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
-            held == count(host, "replicas") && (held == 0 || count(host, "map") == self.map.version)
+            held == count(host, LANE, "replicas")
+                && (held == 0 || count(host, LANE, "map") == self.map.version)
         })
     }
 
@@ -85,8 +86,8 @@ impl World<'_> {
     fn have_joined(&self) -> bool {
         self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
-            let has_it = count(host, "replicas") == held && count(host, "joining") == 0;
-            held == 0 || (has_it && count(host, "map") == self.map.version)
+            let has_it = count(host, LANE, "replicas") == held && count(host, LANE, "joining") == 0;
+            held == 0 || (has_it && count(host, LANE, "map") == self.map.version)
         })
     }
 
@@ -94,7 +95,7 @@ impl World<'_> {
     fn spare(&self) -> Option<HostIndex> {
         let holds = |node: NodeId| self.map.positions_of(node).next().is_some();
         self.machines.hosts.iter().position(|host| {
-            let is_idle = count(host, "leaving") == 0 && !self.map.is_gone(host.node_id);
+            let is_idle = count(host, LANE, "leaving") == 0 && !self.map.is_gone(host.node_id);
             host.running == Running::Up && !holds(host.node_id) && is_idle
         })
     }

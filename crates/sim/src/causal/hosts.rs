@@ -38,7 +38,7 @@ impl Turns for World<'_> {
             process: self.lane(),
         };
         let (target, mut around) = self.machines.lend(host);
-        target.launch(vec![spec], &mut around)
+        target.launch(vec![spec], None, &mut around)
     }
 
     fn on_host_started(&mut self, host: HostIndex) {

@@ -16,11 +16,11 @@
 //! | `shown` | operations and outcomes in words |
 //! | `rest` | how it is told that all is quiet, and what must hold then |
 
-mod clients;
+pub(crate) mod clients;
 mod engines;
 mod faults;
 mod hosts;
-mod rest;
+pub(crate) mod rest;
 mod section;
 mod shown;
 mod world;

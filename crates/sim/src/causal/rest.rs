@@ -4,19 +4,23 @@ use super::World;
 use super::clients::Stage;
 use super::section::AntiEntropy;
 use crate::host::{Host, LANE};
-use crate::queue::Event;
+use crate::queue::{Event, HostIndex};
 use crate::turns::Turns;
 use quorate_check::siblings::Remains;
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::process::Inspect;
 use quorate_kernel::storage::{Class, Durability, Reader, store_key};
+use quorate_protocols::causal::keys::hash_of_key;
+use quorate_protocols::causal::map::{Map, Shape};
+use quorate_protocols::dots::dot::Position;
 use quorate_protocols::dots::object::Object;
 use std::fmt::Display;
 
 /// How often hosts are looked at while they come to rest.
 const LOOK_NS: u64 = 250_000_000;
 
-/// A number that a host shows of its lane; 0 if it does not run.
-pub(super) fn count(host: &Host, name: &str) -> u64 {
+/// A number that a host shows of a lane; 0 if that does not run.
+pub(crate) fn count(host: &Host, lane: LaneId, name: &str) -> u64 {
     struct Find<'a>(&'a str, u64);
     impl Inspect for Find<'_> {
         fn field(&mut self, name: &'static str, value: &dyn Display) {
@@ -26,7 +30,7 @@ pub(super) fn count(host: &Host, name: &str) -> u64 {
         }
     }
     let mut find = Find(name, 0);
-    host.inspect(LANE, &mut find);
+    host.inspect(lane, &mut find);
     find.1
 }
 
@@ -52,10 +56,10 @@ impl World<'_> {
     fn is_at_rest(&mut self) -> bool {
         self.unsettled.clear();
         for (index, host) in self.machines.hosts.iter().enumerate() {
-            let remains = remains(host);
+            let remains = remains(host, LANE);
             if remains != Remains::default() {
                 let [joining, leaving, dots] =
-                    ["joining", "leaving", "to_hand_over"].map(|name| count(host, name));
+                    ["joining", "leaving", "to_hand_over"].map(|name| count(host, LANE, name));
                 self.unsettled = format!(
                     "n{} still has {remains:?}: {joining} join, {leaving} leave, {dots} to tell",
                     index + 1
@@ -72,16 +76,7 @@ impl World<'_> {
 
     /// Asks each replica of each key, on its own.
     fn ask_all(&mut self) {
-        let holders = |key: &[u8]| {
-            let positions = self.shape.replicas_of(self.shape.home(xxh3(key)));
-            let places = positions.filter_map(|at| {
-                self.map.place(quorate_protocols::dots::dot::Position(at)).map(|place| place.host)
-            });
-            let hosts = places.filter_map(|node| {
-                self.machines.hosts.iter().position(|host| host.node_id == node)
-            });
-            hosts.collect::<Vec<_>>()
-        };
+        let holders = |key: &[u8]| holders(&self.machines.hosts, self.shape, &self.map, key);
         self.clients.ask_all(holders);
         self.settle();
     }
@@ -91,8 +86,8 @@ impl World<'_> {
         let is_memory = self.prepared.scenario.durability() == Durability::Memory;
         for host in &self.machines.hosts {
             let has_tombstones = self.section.anti_entropy == AntiEntropy::Merkle;
-            let empty = if is_memory || has_tombstones { 0 } else { empty_objects(host) };
-            self.clients.history.remains(Remains { empty, ..remains(host) });
+            let empty = if is_memory || has_tombstones { 0 } else { empty_objects(host, LANE) };
+            self.clients.history.remains(Remains { empty, ..remains(host, LANE) });
         }
         self.is_over = true;
     }
@@ -108,20 +103,20 @@ impl World<'_> {
     }
 }
 
-/// What a host shows that should not be there at rest.
-fn remains(host: &Host) -> Remains {
+/// What a host shows of a lane that should not be there at rest.
+pub(crate) fn remains(host: &Host, lane: LaneId) -> Remains {
     Remains {
         // The baseline shows how many of its trees are not known to be equal.
-        moving: count(host, "joining") + count(host, "leaving") + count(host, "unequal"),
-        dots: count(host, "dot_keys"),
-        contexts: count(host, "unstripped"),
+        moving: ["joining", "leaving", "unequal"].map(|name| count(host, lane, name)).iter().sum(),
+        dots: count(host, lane, "dot_keys"),
+        contexts: count(host, lane, "unstripped"),
         empty: 0,
     }
 }
 
-/// The stored objects of a host that have no value.
-fn empty_objects(host: &Host) -> u64 {
-    let (from, to) = (store_key(LANE, Class::Data, &[]), [0, 0, 0, LANE.0 as u8, 2]);
+/// The stored objects of a lane at a host that have no value.
+pub(crate) fn empty_objects(host: &Host, lane: LaneId) -> u64 {
+    let (from, to) = (store_key(lane, Class::Data, &[]), [0, 0, 0, lane.0 as u8, 2]);
     let mut empty = 0;
     let result = host.disk.store().scan(&from, &to, &mut |key, value| {
         // After lane, class and birth stands the kind.
@@ -135,6 +130,9 @@ fn empty_objects(host: &Host) -> u64 {
     empty
 }
 
-fn xxh3(key: &[u8]) -> u64 {
-    quorate_protocols::causal::keys::hash_of_key(key)
+/// The hosts that hold a key.
+pub(crate) fn holders(hosts: &[Host], shape: Shape, map: &Map, key: &[u8]) -> Vec<HostIndex> {
+    let positions = shape.replicas_of(shape.home(hash_of_key(key)));
+    let places = positions.filter_map(|at| map.place(Position(at)).map(|place| place.host));
+    places.filter_map(|node| hosts.iter().position(|host| host.node_id == node)).collect()
 }

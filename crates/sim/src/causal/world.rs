@@ -50,7 +50,7 @@ impl<'a> World<'a> {
         let shape = Shape::new(section.positions, u16::from(scenario.replicas()));
         let founders: Vec<NodeId> =
             machines.directory.iter().take(scenario.members()).map(|(node, _)| *node).collect();
-        let clients = Clients::new(prepared, stream(CLIENTS));
+        let clients = Clients::new(prepared, &scenario.workload, 0, stream(CLIENTS));
         World {
             prepared,
             section,

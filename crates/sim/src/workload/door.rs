@@ -7,7 +7,7 @@ use quorate_doors::resp::client::{Reply, ReplyParser, write_command};
 use quorate_doors::resp::{Clock, Identity, Keyspace, NoFacts, Requests, Session, Shared};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::VALUE_BYTES_DEFAULT;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::rng::Rng;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
@@ -140,6 +140,8 @@ impl RespDoor {
             let completion = match code {
                 b"UNKNOWNOUTCOME" => Completion::Unknown,
                 b"NOQUORUM" | b"OVERLOADED" | b"SHUTDOWN" => Completion::Refused,
+                // A host that has just started may not know its keyspaces yet.
+                b"ERR" if is_not_open(&reply) => Completion::Refused,
                 _ => return Err(format!("{command:?} was answered by {reply:?}")),
             };
             (flight..flight + command.flights()).for_each(|each| told(each, completion.clone()));
@@ -191,6 +193,11 @@ impl Command {
         }
         Ok(())
     }
+}
+
+fn is_not_open(reply: &Reply) -> bool {
+    let text = Refusal::NotOpen.to_string();
+    matches!(reply, Reply::Error(told) if told.ends_with(text.as_bytes()))
 }
 
 fn page(reply: &Reply) -> Result<Completion, String> {

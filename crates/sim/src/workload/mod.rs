@@ -69,6 +69,21 @@ pub struct Counts {
     pub refused: u64,
 }
 
+impl Counts {
+    /// These and others.
+    #[must_use]
+    pub fn and(&self, other: &Counts) -> Counts {
+        Counts {
+            begun: self.begun + other.begun,
+            answered: self.answered + other.answered,
+            answered_freely: self.answered_freely + other.answered_freely,
+            begun_freely: self.begun_freely + other.begun_freely,
+            unknown: self.unknown + other.unknown,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
 /// All clients of a run.
 pub struct Workload {
     section: WorkloadSection,

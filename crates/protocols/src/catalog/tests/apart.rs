@@ -269,6 +269,49 @@ fn positions_of_a_host_that_leaves_are_replaced_one_by_one_as_they_settle() {
 }
 
 #[test]
+fn a_host_is_gone_before_its_positions_are_given_away_so_that_those_near_can_settle() {
+    let mut world = World::founded(9, 6);
+    world.run(SOON);
+    world.order(0, create("p", "places"), SOON);
+    world.run(SOON);
+    let before = keyspace(&world, 0, 1);
+    // A position is fetched, and the host of the next one is lost.
+    let lost = before.positions[1].node;
+    let near: Vec<NodeId> = [7, 8, 1, 2].iter().map(|at| before.positions[*at].node).collect();
+    let free =
+        (0..6).map(node).find(|node| !near.contains(node) && *node != before.positions[0].node);
+    let replace = KeyspaceOrder::Replace {
+        name: "p".to_string(),
+        position: 0,
+        to: free.expect("six hosts, and five hold it or have keys in common with it"),
+    };
+    let order = world.order(0, replace, SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&order], Outcome::Noted, "{before:?}");
+    let index = (0..6).find(|host| node(*host) == lost).expect("it is one of them");
+    world.hosts[index].standing = Standing::Left;
+    world.crash(index);
+    world.add(None);
+    world.run(Span::secs(10));
+    let asked = (0..6).find(|host| *host != index).expect("others are there");
+    let now = keyspace(&world, asked, 1);
+    assert!(!now.positions[0].is_settled && now.positions[1].node == lost, "it waits");
+    assert!(now.gone.contains(&lost), "whoever fetches position 0 knows: {now:?}");
+    world.settled(asked, now.lane, 0, now.positions[0].since);
+    for _ in 0..40 {
+        world.run(Span::secs(1));
+        let now = keyspace(&world, asked, 1);
+        let open = (0..).zip(&now.positions).filter(|(_, place)| !place.is_settled);
+        let open: Vec<(u32, u64)> = open.map(|(at, place)| (at, place.since)).collect();
+        open.into_iter().for_each(|(at, since)| world.settled(asked, now.lane, at, since));
+    }
+    let after = keyspace(&world, asked, 1);
+    assert!(after.positions.iter().all(|place| place.node != lost && place.is_settled));
+    let expected = |tenure: &quorate_kernel::keyspace::Tenure| tenure.node == lost;
+    assert!(!after.former.iter().any(expected), "nothing is expected of it: {after:?}");
+}
+
+#[test]
 fn who_held_a_position_is_waited_for_until_it_has_handed_over_or_is_gone_for_good() {
     let mut world = World::founded(8, 5);
     world.run(SOON);

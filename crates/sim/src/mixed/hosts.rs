@@ -1,0 +1,119 @@
+//! What runs on a host: the overlay, the catalog, and the lanes that the catalog opens. And whose a
+//! request or an answer is.
+
+use super::World;
+use super::section::{REGISTERS, SIBLINGS};
+use super::world::Wraps;
+use crate::machines::Machines;
+use crate::queue::HostIndex;
+use crate::turns::Turns;
+use crate::workload::Submission;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::{ClusterId, LaneId, Start, Ticket};
+use quorate_kernel::keyspace::Keyspace as Record;
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::Recovery;
+use quorate_kernel::ring::Ring;
+use quorate_kernel::time::Span;
+use quorate_node::catalog::Keyspace;
+use quorate_node::factory::{ENGINES, Pace};
+use quorate_node::lanes::{LaneSpec, always, lane};
+use quorate_node::node::Opener;
+use quorate_protocols::catalog::{Founding, Settings};
+use quorate_protocols::causal::token::Tokens;
+
+/// Tells the tickets of the keyspace of siblings from those of registers.
+const OF_SIBLINGS: u64 = 1 << 62;
+
+impl Turns for World<'_> {
+    fn machines(&mut self) -> &mut Machines {
+        &mut self.machines
+    }
+
+    /// Those of both kinds of clients; both count their tickets from 0.
+    fn submissions(&mut self) -> &mut Vec<Submission> {
+        let World { registers, siblings, submissions, .. } = self;
+        submissions.append(&mut registers.submissions);
+        submissions.extend(siblings.submissions.drain(..).map(|submission| Submission {
+            ticket: Ticket(submission.ticket.0 | OF_SIBLINGS),
+            ..submission
+        }));
+        submissions
+    }
+
+    fn deadline(&self) -> Span {
+        Span::millis(self.registers.deadline_ms())
+    }
+
+    fn submit(&mut self, submission: Submission) {
+        let (lane, ledger, within) = match &submission.operation {
+            Operation::Causal(_) => {
+                let workload = &self.prepared.scenario.workload;
+                let deadline_ms = self.section.workload.as_ref().unwrap_or(workload).deadline_ms;
+                (SIBLINGS, &mut self.of_siblings, Span::millis(deadline_ms))
+            }
+            _ => (REGISTERS, &mut self.of_registers, Span::millis(self.registers.deadline_ms())),
+        };
+        ledger.ask(&submission, self.machines.now);
+        self.machines.submit(lane, submission, within);
+    }
+
+    fn tell(&mut self, ticket: Ticket, outcome: Outcome) {
+        let Machines { now, queue, trace, .. } = &mut self.machines;
+        if ticket.0 & OF_SIBLINGS == 0 {
+            self.of_registers.end(ticket, &outcome, *now);
+            self.registers.on_answer(ticket, outcome, *now, queue, trace);
+        } else {
+            self.of_siblings.end(ticket, &outcome, *now);
+            let ticket = Ticket(ticket.0 & !OF_SIBLINGS);
+            self.siblings.on_answer(ticket, outcome, *now, queue, trace);
+        }
+    }
+
+    fn launch(&mut self, host: HostIndex) -> Result<(), Fatal> {
+        let (scenario, hosts) = (&self.prepared.scenario, &self.machines.hosts);
+        let overlay = self.founders.overlay(scenario, hosts, host);
+        let ring = self.founders.ring(hosts[host].node_id).cloned();
+        let keyspaces = self.section.founded(scenario.replicas());
+        let born = (LaneId::KEYSPACES.0..).map(LaneId).take(keyspaces.len());
+        let catalog = Settings {
+            engines: ENGINES,
+            lanes: if ring.is_some() { born.collect() } else { Vec::new() },
+            founding: ring.clone().map(|ring| Founding { ring, keyspaces }),
+        };
+        let pace = crate::host::pace(Span::millis(scenario.purge_ms), None);
+        let opener = opener(ring, pace, self.wraps);
+        let (target, mut around) = self.machines.lend(host);
+        target.launch(always(overlay, catalog), Some(opener), &mut around)
+    }
+
+    fn on_host_started(&mut self, host: HostIndex) {
+        self.registers.on_host_started(host);
+        self.siblings.open(host, true);
+    }
+
+    fn on_host_stopped(&mut self, host: HostIndex) {
+        let Machines { now, queue, trace, .. } = &mut self.machines;
+        self.registers.on_host_stopped(host, *now, queue, trace);
+        self.siblings.open(host, false);
+        self.siblings.on_host_stopped(host, *now, queue);
+    }
+}
+
+/// Makes the lanes of keyspaces.
+fn opener(ring: Option<Ring>, pace: Pace, wraps: Wraps) -> Opener {
+    let tokens = Tokens::new(b"the simulated cluster's secret", ClusterId(1));
+    Box::new(move |record: &Record, _: Start| {
+        let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
+        // Both keyspaces are `sync`, which a scenario's check sees to.
+        let spec = lane(&keyspace, pace, &tokens, Recovery::Intact);
+        let wrap = match spec.lane {
+            REGISTERS => wraps.registers,
+            _ => wraps.siblings,
+        };
+        Some(match wrap {
+            Some(wrap) => LaneSpec { process: wrap(spec.process), ..spec },
+            None => spec,
+        })
+    })
+}

@@ -1,0 +1,81 @@
+//! What a scenario says of a cluster with both engines, and the two keyspaces.
+
+use crate::scenario::WorkloadSection;
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::keyspace::{KeyspaceOrder, Settings};
+use quorate_node::factory::{causal, linearizable};
+use quorate_protocols::catalog::Founded;
+use serde::{Deserialize, Serialize};
+
+/// The lane of the keyspace of registers.
+pub const REGISTERS: LaneId = LaneId::KEYSPACES;
+/// The lane of the keyspace of siblings.
+pub const SIBLINGS: LaneId = LaneId(LaneId::KEYSPACES.0 + 1);
+/// The keyspace of siblings, by name.
+const NAME: &str = "siblings";
+
+/// A cluster with a keyspace of each engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixedSection {
+    /// How many positions the keyspace of siblings has.
+    pub positions: u16,
+    /// How many of its replicas hold a write before it is acknowledged.
+    pub w: u8,
+    /// After how many milliseconds it is created; 0 if the cluster is born with it.
+    #[serde(default)]
+    pub created_ms: u64,
+    /// What its clients do, if it is not what those of the keyspace of registers do.
+    #[serde(default)]
+    pub workload: Option<WorkloadSection>,
+}
+
+impl MixedSection {
+    fn siblings(&self, replicas: u8) -> Settings {
+        let pairs = [
+            ("replicas", u64::from(replicas)),
+            ("positions", u64::from(self.positions)),
+            ("w", u64::from(self.w)),
+            ("sync_interval_ms", 100),
+            ("strip_interval_ms", 100),
+        ];
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect()
+    }
+
+    /// What the cluster is born with.
+    pub(super) fn founded(&self, replicas: u8) -> Vec<Founded> {
+        let words = Settings::from([("replicas".to_owned(), replicas.to_string())]);
+        let registers = linearizable::rules::RULES.complete(&words);
+        let siblings = causal::rules::RULES.complete(&self.siblings(replicas));
+        let founded = |name: &str, engine: &str, settings| Founded {
+            name: name.to_owned(),
+            engine: engine.to_owned(),
+            settings,
+        };
+        let checked = "a scenario's replicas and positions were checked";
+        let mut all = vec![founded("registers", "linearizable", registers.expect(checked))];
+        if self.created_ms == 0 {
+            all.push(founded(NAME, "causal", siblings.expect(checked)));
+        }
+        all
+    }
+
+    /// What makes the keyspace of siblings where the cluster was born without.
+    pub(super) fn creation(&self, replicas: u8) -> KeyspaceOrder {
+        let (name, engine) = (NAME.to_owned(), "causal".to_owned());
+        KeyspaceOrder::Create { name, engine, settings: self.siblings(replicas) }
+    }
+
+    /// What contradicts itself, if anything does.
+    #[must_use]
+    pub fn problem(&self, replicas: u8) -> Option<&'static str> {
+        let is_round = self.positions > 0 && self.positions.is_multiple_of(u16::from(replicas));
+        if !is_round {
+            Some("positions must be a multiple of the replicas")
+        } else if !(1..=replicas).contains(&self.w) {
+            Some("w must be 1 to the number of replicas")
+        } else {
+            None
+        }
+    }
+}

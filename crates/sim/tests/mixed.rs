@@ -1,0 +1,207 @@
+//! Keyspaces of both engines on the same hosts: neither slows nor breaks the other.
+
+use quorate_check::history::Recorder;
+use quorate_kernel::error::WireError;
+use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
+use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::lane::{Env, Lane};
+use quorate_kernel::operation::Control;
+use quorate_kernel::process::{Inspect, Recovery, Request};
+use quorate_kernel::ring::{Ring, Weighed};
+use quorate_kernel::time::Time;
+use quorate_kernel::wire::Decoder;
+use quorate_sim::delay::Distribution;
+use quorate_sim::fault::{Fault, What};
+use quorate_sim::mixed::{End, Ledger, World, Wraps};
+use quorate_sim::prepared::Prepared;
+use quorate_sim::scenario::{Scenario, WorkloadSection};
+use quorate_sim::shipped;
+use quorate_sim::trace::Trace;
+use std::sync::Arc;
+
+const SECOND: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// A scenario of both engines whose seeds differ in nothing but chance, with these clients.
+fn scenario(hosts: usize, positions: u16, operations: u32, think_us: u64) -> Scenario {
+    let mut scenario = shipped::find("both-calm").expect("it ships");
+    (scenario.hosts, scenario.turn_us_max) = (hosts, 0);
+    (scenario.net.slower_max, scenario.disk.slower_max) = (1, 1);
+    let workload = &mut scenario.workload;
+    (workload.clients, workload.operations) = (6, operations);
+    (workload.resp_ppm, workload.burst_ppm, workload.scan) = (0, 0, 0);
+    workload.think = Distribution::Exponential { mean_us: think_us };
+    let mixed = scenario.mixed.as_mut().expect("it has both");
+    (mixed.positions, mixed.w) = (positions, 1);
+    scenario
+}
+
+/// What was asked of registers and of siblings, and what was found wrong.
+struct Ran {
+    registers: Ledger,
+    siblings: Ledger,
+    violation: Option<String>,
+}
+
+fn run(scenario: &Scenario, seed: u64, plan: Vec<Fault>, wraps: Wraps) -> Ran {
+    let prepared = Prepared::new(scenario.clone()).expect("it is valid");
+    let (trace, recorder) = (Trace::default(), Recorder::default());
+    let mut world = World::new(&prepared, seed, plan, wraps, trace, recorder);
+    world.run();
+    let violation = world.report(seed, None).violation;
+    let violation = violation.map(|found| format!("{}: {}", found.judge, found.message));
+    let (registers, siblings) = (world.of_registers.clone(), world.of_siblings.clone());
+    Ran { registers, siblings, violation }
+}
+
+/// A lane that never does anything: as stuck as a lane can be.
+struct Stuck;
+
+impl Lane for Stuck {
+    fn start(&mut self, _: Recovery, _: &mut Env<'_>) {}
+
+    fn on_frame(&mut self, _: Incarnation, _: &Decoder, _: &mut Env<'_>) -> Result<(), WireError> {
+        Ok(())
+    }
+
+    fn on_local(&mut self, _: u32, _: &mut Env<'_>) {}
+
+    fn on_request(&mut self, _: Ticket, _: Request, _: &mut Env<'_>) {}
+
+    fn on_timer(&mut self, _: u32, _: &mut Env<'_>) {}
+
+    fn on_control(&mut self, _: Ticket, _: Control, _: Time, _: &mut Env<'_>) {}
+
+    fn on_heard(&mut self, _: &[(Incarnation, Time)], _: &mut Env<'_>) {}
+
+    fn on_load(&mut self, _: LaneId, _: &Arc<Weighed>, _: &mut Env<'_>) {}
+
+    fn on_ring(&mut self, _: &Arc<Ring>, _: &mut Env<'_>) {}
+
+    fn on_keyspace(&mut self, _: &Arc<Keyspace>, _: &mut Env<'_>) {}
+
+    fn on_settled(&mut self, _: LaneId, _: u32, _: u64, _: &mut Env<'_>) {}
+
+    fn is_ready(&self) -> bool {
+        false
+    }
+
+    fn inspect(&self, _: &mut dyn Inspect) {}
+
+    fn check(&self) {}
+}
+
+fn stuck(_: Box<dyn Lane>) -> Box<dyn Lane> {
+    Box::new(Stuck)
+}
+
+/// The latency that this share of operations, in hundredths, does not pass.
+fn quantile(sorted: &[u64], percent: usize) -> u64 {
+    sorted[(sorted.len() - 1) * percent / 100]
+}
+
+/// The median and the 99th hundredth of what was asked while nothing was demanded, over seeds.
+fn speed(runs: &[Ran], of: fn(&Ran) -> &Ledger) -> (usize, u64, u64) {
+    let free = |ran: &Ran| of(ran).latencies(SECOND, 8 * SECOND);
+    let mut all: Vec<u64> = runs.iter().flat_map(free).collect();
+    all.sort_unstable();
+    (all.len(), quantile(&all, 50), quantile(&all, 99))
+}
+
+fn registers(ran: &Ran) -> &Ledger {
+    &ran.registers
+}
+
+fn siblings(ran: &Ran) -> &Ledger {
+    &ran.siblings
+}
+
+#[test]
+fn a_keyspace_whose_engine_is_stuck_does_not_slow_the_other() {
+    let scenario = scenario(4, 6, 600, 50_000);
+    let all = |wraps: Wraps| -> Vec<Ran> {
+        (0..3).map(|seed| run(&scenario, seed, Vec::new(), wraps)).collect()
+    };
+    let whole = all(Wraps::default());
+    assert!(whole.iter().all(|ran| ran.violation.is_none()));
+    for (wraps, of) in [
+        (Wraps { siblings: Some(stuck), ..Wraps::default() }, registers as fn(&Ran) -> &Ledger),
+        (Wraps { registers: Some(stuck), ..Wraps::default() }, siblings),
+    ] {
+        let (count, median, late) = speed(&whole, of);
+        let (alone, median_alone, late_alone) = speed(&all(wraps), of);
+        println!("{count} {median} {late}; beside a stuck one {alone} {median_alone} {late_alone}");
+        assert!(count > 1000 && alone * 100 >= count * 95, "{alone} operations, and {count}");
+        assert!(median_alone * 100 <= median * 110, "median {median_alone} ns, and {median}");
+        assert!(late_alone * 100 <= late * 125, "the slowest {late_alone} ns, and {late}");
+    }
+}
+
+#[test]
+fn a_keyspace_under_load_slows_the_other_by_no_more_than_the_disk_they_share() {
+    // Eight times as many clients as the other keyspace has.
+    let light = scenario(4, 6, 600, 50_000);
+    let all = |scenario: &Scenario| -> Vec<Ran> {
+        (0..2).map(|seed| run(scenario, seed, Vec::new(), Wraps::default())).collect()
+    };
+    let calm = all(&light);
+    let (clients, operations) = (8 * light.workload.clients, 8 * light.workload.operations);
+    let heavy = WorkloadSection { clients, operations, ..light.workload.clone() };
+    let (mut more_siblings, mut more_registers) = (light.clone(), light.clone());
+    let mixed = |scenario: &mut Scenario, workload| {
+        scenario.mixed.as_mut().expect("it has both").workload = Some(workload);
+    };
+    mixed(&mut more_siblings, heavy.clone());
+    mixed(&mut more_registers, light.workload.clone());
+    more_registers.workload = heavy;
+    for (scenario, of) in
+        [(more_siblings, registers as fn(&Ran) -> &Ledger), (more_registers, siblings)]
+    {
+        let loaded = all(&scenario);
+        assert!(loaded.iter().all(|ran| ran.violation.is_none()));
+        let (count, median, late) = speed(&calm, of);
+        let (many, median_loaded, late_loaded) = speed(&loaded, of);
+        println!(
+            "{count} {median} {late}; beside one under load {many} {median_loaded} {late_loaded}"
+        );
+        assert!(many * 100 >= count * 95, "{many} operations, and {count}");
+        // What waits for a disk waits for the sync that is under way, too.
+        assert!(median_loaded * 100 <= median * 130, "median {median_loaded} ns, and {median}");
+        assert!(late_loaded * 100 <= late * 130, "the slowest {late_loaded} ns, and {late}");
+    }
+}
+
+#[test]
+fn a_minority_refuses_registers_at_once_and_goes_on_with_siblings() {
+    let scenario = scenario(3, 3, 1800, 30_000);
+    let cut =
+        Fault { at_us: 2_000_000, for_us: 5_000_000, what: What::Partition { side: vec![0] } };
+    for seed in 0..5 {
+        let ran = run(&scenario, seed, vec![cut.clone()], Wraps::default());
+        assert_eq!(ran.violation, None, "seed {seed}: both judges, and both at rest in the end");
+        let during = |ledger: &Ledger, is_alone: bool| {
+            // By then the cut is known on both sides.
+            let is_meant = |asked: &&quorate_sim::mixed::Asked| {
+                (4 * SECOND..6 * SECOND).contains(&asked.at) && (asked.host == 0) == is_alone
+            };
+            ledger.asked.iter().filter(is_meant).cloned().collect::<Vec<_>>()
+        };
+        let alone = during(&ran.registers, true);
+        assert!(!alone.is_empty(), "seed {seed}");
+        for asked in &alone {
+            let Some((at, End::Refused)) = asked.end else { panic!("seed {seed}: {asked:?}") };
+            assert!(at - asked.at < 200 * MS, "seed {seed}: {asked:?}, of 1500 ms it has");
+        }
+        for (ledger, is_alone) in
+            [(&ran.registers, false), (&ran.siblings, true), (&ran.siblings, false)]
+        {
+            let asked = during(ledger, is_alone);
+            let writes = asked.iter().filter(|asked| asked.is_write).count();
+            assert!(writes >= 10, "seed {seed}: {writes} writes");
+            for asked in asked {
+                let is_done = asked.end.is_some_and(|(_, end)| end == End::Done);
+                assert!(is_done, "seed {seed}: {asked:?}");
+            }
+        }
+    }
+}
