@@ -16,7 +16,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",
-    "both-calm", "both-faults", "both-churn", "both-moves",
+    "both-calm", "both-faults", "both-churn", "both-moves", "both-joins",
     "balance", "uneven", "shutdown",
 );
 

@@ -112,7 +112,9 @@ impl World<'_> {
         self.machines.event(95, 0);
         let is_done = self.registers.stage == Registers::Over && self.siblings.is_finished();
         match self.siblings.stage {
-            Siblings::Over => return self.conclude(),
+            Siblings::Over if self.unsettled().is_none() => return self.conclude(),
+            // A position has moved meanwhile, for the shares of all were not even yet.
+            Siblings::Over => self.siblings.stage = Siblings::Demand,
             Siblings::Final => {}
             Siblings::Free | Siblings::Demand => {
                 self.unsettled = self.unsettled().or_else(|| self.unclean());
