@@ -21,10 +21,16 @@ enum Fate {
     Ended,
 }
 
+/// How long after it fell silent a host may still be taken for one that is there, and chosen for a
+/// group: the change may be under way when it is lost.
+const CHOSEN_WITHIN_NS: u64 = 5_000_000_000;
+
 /// The faults of a run and what happened to each.
 pub(crate) struct Plan {
     faults: Vec<Fault>,
     fates: Vec<Fate>,
+    /// When a disk was lost last.
+    lost_at: Option<u64>,
     /// Whether all faults have ended, for good.
     pub is_healed: bool,
 }
@@ -32,7 +38,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub fn new(faults: Vec<Fault>) -> Plan {
         let fates = vec![Fate::Waiting; faults.len()];
-        Plan { faults, fates, is_healed: false }
+        Plan { faults, fates, lost_at: None, is_healed: false }
     }
 
     /// Queues the beginning of every fault.
@@ -40,6 +46,11 @@ impl Plan {
         for (index, fault) in self.faults.iter().enumerate() {
             queue.push(fault.at_us * 1000, Event::FaultBegins(index));
         }
+    }
+
+    /// Whether a disk was lost so lately that a group may still be given its host for a member.
+    pub fn has_lost_lately(&self, now: u64) -> bool {
+        self.lost_at.is_some_and(|at| now < at + CHOSEN_WITHIN_NS)
     }
 
     /// How many faults have begun.
@@ -176,6 +187,8 @@ pub(crate) trait Faults: Turns {
         let machines = self.machines();
         machines.hosts[host].wipe(node);
         machines.directory.push((node, host));
+        let now = machines.now;
+        self.plan().lost_at = Some(now);
     }
 
     /// Continues a host's process if it is stopped.

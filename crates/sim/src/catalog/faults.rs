@@ -65,8 +65,12 @@ impl Faults for World<'_> {
 }
 
 impl World<'_> {
-    /// Whether all who take part run and know the same, and no disk of the system group is lost.
+    /// Whether all who take part run and know the same, and no disk of the system group is lost, or
+    /// of who may be about to join it.
     fn is_whole(&self) -> bool {
+        if self.plan.has_lost_lately(self.machines.now) {
+            return false;
+        }
         let mut joined = self.machines.hosts.iter().filter(|host| host.has_joined);
         joined.all(|host| host.running == Running::Up) && self.unsettled().is_none()
     }

@@ -27,7 +27,10 @@ impl Faults for World<'_> {
             What::Kill { host } | What::Pause { host } | What::Drain { host } => !is_down(*host),
             What::Power { hosts } => hosts.iter().all(|host| has_joined(*host)),
             What::Wipe { host } => {
-                self.section.w > 1 && has_joined(*host) && self.unsettled().is_none()
+                self.section.w > 1
+                    && has_joined(*host)
+                    && !self.plan.has_lost_lately(self.machines.now)
+                    && self.unsettled().is_none()
             }
             What::Remove { host } => !is_down(*host) && self.lost().next().is_some(),
             What::FailSync { .. } | What::Shutdown { .. } => false,

@@ -112,12 +112,12 @@ impl World<'_> {
         self.machines.event(95, 0);
         let is_done = self.registers.stage == Registers::Over && self.siblings.is_finished();
         match self.siblings.stage {
-            Siblings::Over if self.unsettled().is_none() => return self.conclude(),
+            Siblings::Over if self.unrest().is_none() => return self.conclude(),
             // A position has moved meanwhile, for the shares of all were not even yet.
             Siblings::Over => self.siblings.stage = Siblings::Demand,
             Siblings::Final => {}
             Siblings::Free | Siblings::Demand => {
-                self.unsettled = self.unsettled().or_else(|| self.unclean());
+                self.unsettled = self.unrest();
                 if self.unsettled.is_some() {
                     let up = self.up().next();
                     up.into_iter().for_each(|host| self.remove_wiped(host));
@@ -128,6 +128,11 @@ impl World<'_> {
             }
         }
         self.machines.after(LOOK_NS, Event::Look);
+    }
+
+    /// What keeps the run from its end.
+    fn unrest(&self) -> Option<String> {
+        self.unsettled().or_else(|| self.unclean())
     }
 
     /// What a replica keeps that is of no use any more.
