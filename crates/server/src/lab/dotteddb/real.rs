@@ -61,9 +61,9 @@ fn notes(extent: &Extent) -> Vec<String> {
              configuration, loaded one after the other while the others rest: {HOSTS} replicas, so \
              that every host holds every key, `r` = `w` = 1, durability `memory`, {keys} keys, \
              {VALUE_BYTES} B values. {} clients, {CLIENTS} of each host, update random keys at \
-             exponential gaps, {rate} times per second together, whether the one before was \
-             answered or not: `CGET`, then `CSET` with its context, at the same host. Measured for \
-             {} s after {} s.",
+             exponential gaps, {rate} times per second together: `CGET`, then `CSET` with its \
+             context, at the same host. What is due while its client still waits counts from when \
+             it was due. Measured for {} s after {} s.",
             CLIENTS * u64::from(HOSTS),
             extent.window.as_secs(),
             extent.warm_up.as_secs(),
