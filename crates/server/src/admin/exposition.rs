@@ -141,6 +141,12 @@ impl Cells {
                 })
             })?;
         }
+        let help = "Bytes of the frames that the keyspace had for other hosts";
+        out.counters("keyspace_sent_bytes", help, |each| {
+            keyspaces.iter().try_for_each(|keyspace| {
+                each(&[("keyspace", &keyspace.name)], keyspace.sent_bytes.get())
+            })
+        })?;
         out.gauges("view_size", "The members of the view in force here", |each| {
             keyspaces.iter().try_for_each(|keyspace| {
                 each(&[("keyspace", &keyspace.name)], keyspace.view_members.get())
@@ -254,6 +260,7 @@ mod tests {
         keyspace.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));
         keyspace.answered(Kind::Put, Ending::Unknown, Duration::from_secs(5));
         keyspace.rounds(RoundKind::WriteBack).add(2);
+        keyspace.sent_bytes.set(99);
         let text = render(Arc::clone(&shared));
         let put = "keyspace=\"default\",engine=\"linearizable\",op=\"put\"";
         for line in [
@@ -270,6 +277,7 @@ mod tests {
             &format!("quorate_request_duration_seconds_count{{{put},outcome=\"unknown\"}} 1"),
             "quorate_quorum_rounds_total{keyspace=\"default\",engine=\"linearizable\",\
              kind=\"write_back\"} 2",
+            "quorate_keyspace_sent_bytes_total{keyspace=\"default\"} 99",
             "# TYPE quorate_request_duration_seconds histogram",
             "# EOF",
         ] {

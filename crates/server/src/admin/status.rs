@@ -52,6 +52,7 @@ fn keyspace(cells: &KeyspaceCells, shared: &Shared) -> Value {
         "groups_busy": cells.groups_busy.get(),
         "moved_keys": cells.moved_keys.get(),
         "moved_bytes": cells.moved_bytes.get(),
+        "sent_bytes": cells.sent_bytes.get(),
         "state": shown,
     })
 }

@@ -368,7 +368,7 @@ impl Core {
             let is_ready = self.node.is_ready(lane);
             all_ready &= is_ready;
             self.shared.set_keyspace_ready(cells, is_ready);
-            show::keyspace(&self.node, lane, cells);
+            show::keyspace(&self.node, lane, &self.links.sent, cells);
             cells.inflight.set(self.clients.in_hand(lane) + self.callers.in_hand(lane));
         }
         let progress = self.node.progress();

@@ -8,6 +8,7 @@ use super::handshake::{HELLO_BYTES, Hello, HelloError, VERSION_BYTES};
 use super::io::{self, Progress};
 use super::mark;
 use super::peers::{DIAL_AFTER_MAX, Peers};
+use super::sent::Sent;
 use super::token::{LINK, token};
 use crate::metrics::{RejectReason, Shared};
 use bytes::BytesMut;
@@ -61,6 +62,7 @@ pub(super) struct Links {
     readable: Vec<usize>,
     dirty: Vec<usize>,
     faults: Faults,
+    pub sent: Sent,
     shared: Arc<Shared>,
 }
 
@@ -78,6 +80,7 @@ impl Links {
             readable: Vec::new(),
             dirty: Vec::new(),
             faults: Faults::default(),
+            sent: Sent::default(),
             shared,
         }
     }
@@ -112,10 +115,8 @@ impl Links {
 
     /// Sends the frames that were kept back on purpose until now.
     pub fn send_kept(&mut self, now: Instant) {
-        if self.faults.is_calm() {
-            return;
-        }
-        for (node, bytes) in self.faults.due(now) {
+        let due = if self.faults.is_calm() { Vec::new() } else { self.faults.due(now) };
+        for (node, bytes) in due {
             self.queue(node, bytes.len(), |out| out.push(bytes));
         }
     }
@@ -172,8 +173,8 @@ impl Links {
     pub fn tend(&mut self, now: Instant) {
         self.peers.take_names();
         let is_late = |link: &Link| !link.is_up && now > link.began + HELLO_WITHIN;
-        let late: Vec<usize> =
-            self.links.iter().filter(|(_, link)| is_late(link)).map(|(key, _)| key).collect();
+        let late = self.links.iter().filter(|(_, link)| is_late(link));
+        let late: Vec<usize> = late.map(|(key, _)| key).collect();
         late.into_iter().for_each(|key| self.close(key));
         for peer in self.peers.iter() {
             peer.cells.frames_dropped.set(peer.dropped);

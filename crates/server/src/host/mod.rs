@@ -12,6 +12,7 @@
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
 //! | `questions`, `desk`, `show` | what operators ask, and what lanes show |
+//! | `sent` | how much each lane sent |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
@@ -38,6 +39,7 @@ mod out;
 mod peers;
 mod questions;
 mod remembered;
+mod sent;
 mod show;
 mod token;
 

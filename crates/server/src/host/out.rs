@@ -23,6 +23,7 @@ pub(super) struct Out<'a> {
 
 impl Host for Out<'_> {
     fn transmit(&mut self, frame: &Frame) {
+        self.links.sent.count(frame);
         self.links.send(frame);
     }
 

@@ -1,5 +1,6 @@
 //! What lanes show of their state, for metrics, `/status` and `/ring`.
 
+use super::sent::Sent;
 use crate::metrics::{KeyspaceCells, RoundKind};
 use crate::ring::Row;
 use quorate_kernel::ids::LaneId;
@@ -8,7 +9,8 @@ use quorate_node::node::Node;
 use std::fmt::Display;
 
 /// Shows an engine's state to metrics and `/status`.
-pub(super) fn keyspace(node: &Node, lane: LaneId, cells: &KeyspaceCells) {
+pub(super) fn keyspace(node: &Node, lane: LaneId, sent: &Sent, cells: &KeyspaceCells) {
+    cells.sent_bytes.set(sent.of(lane));
     let mut seen = Seen::default();
     node.inspect(lane, &mut seen);
     cells.groups.set(seen.groups);

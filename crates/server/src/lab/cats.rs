@@ -153,7 +153,6 @@ pub fn run(args: &CatsArgs) -> Result<(), Failure> {
 
 /// Where and how a figure was made.
 fn origin(args: &CatsArgs) -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let quick = if args.quick { " --quick" } else { "" };
     let figures: Vec<String> = args.figures.iter().map(ToString::to_string).collect();
     let figure = match figures.is_empty() {
@@ -164,10 +163,18 @@ fn origin(args: &CatsArgs) -> String {
         true => " These runs were so short that the numbers say nothing of speed.",
         false => "",
     };
-    let load = load_average(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default());
+    let machine = machine("load generator");
+    format!("Made by `quorate lab cats{figure}{quick}` {machine}{small}")
+}
+
+/// The machine that hosts share with what loads them, and how busy it is before.
+#[must_use]
+pub fn machine(load: &str) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let before = load_average(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default());
     format!(
-        "Made by `quorate lab cats{figure}{quick}` on one machine of {cores} cores, which hosts, \
-         load generator and whatever else ran there shared.{load}{small}"
+        "on one machine of {cores} cores, which hosts, {load} and whatever else ran there \
+         shared.{before}"
     )
 }
 

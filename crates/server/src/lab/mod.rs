@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`cats`] | which figures of CATS to repeat, and at which size |
-//! | [`dotteddb`] | the evaluation of DottedDB, simulated |
+//! | [`dotteddb`] | the evaluation of DottedDB, simulated, and a part of it on real hosts |
 //! | [`load`] | Fig. 3: latency against throughput as load grows |
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
 //! | [`elastic`] | Fig. 5: hosts join and leave under constant load |
@@ -51,7 +51,7 @@ pub struct Args {
 enum Command {
     /// Repeat the figures of the CATS paper
     Cats(cats::CatsArgs),
-    /// Repeat the evaluation of the DottedDB paper in the simulator
+    /// Repeat the evaluation of the DottedDB paper in the simulator, and a part on real hosts
     Dotteddb(dotteddb::DottedArgs),
     /// Have one host join, or drain one, under load: what clients see, and how long it takes
     Join(moved::JoinArgs),

@@ -55,6 +55,8 @@ pub struct KeyspaceCells {
     pub moved_keys: Gauge,
     /// The bytes that those that move have moved so far.
     pub moved_bytes: Gauge,
+    /// Bytes of the frames it had for other hosts so far.
+    pub sent_bytes: Counter,
     /// Operations accepted and not yet answered.
     pub inflight: Gauge,
     rounds: Vec<Counter>,
@@ -78,6 +80,7 @@ impl KeyspaceCells {
             groups_busy: Gauge::default(),
             moved_keys: Gauge::default(),
             moved_bytes: Gauge::default(),
+            sent_bytes: Counter::default(),
             inflight: Gauge::default(),
             rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),

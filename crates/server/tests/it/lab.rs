@@ -129,3 +129,44 @@ fn every_figure_of_dotteddb_is_made_and_says_what_the_paper_says() {
     }
     assert!(rows(&output.join("marks-lossy.csv"))[0][1].parse::<f64>().is_ok_and(|it| it < 1000.0));
 }
+
+#[test]
+fn dotteddb_is_measured_on_real_hosts() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let output = place.path().join("dotteddb");
+    let text = output.display().to_string();
+    let run = ["lab", "dotteddb", "--figure", "real", "--quick", "--port-base", "21800"];
+    let said = quorate(&[&run[..], &["--output", &text]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let read = |file: &str| std::fs::read_to_string(output.join(file)).expect("written");
+    check_picture(&read("real.svg"));
+    let page = read("real.md");
+    assert!(page.contains("quorate lab dotteddb --figure real --quick"), "{page}");
+    assert!(page.contains("on one machine") && !page.contains("in the simulator."), "{page}");
+    assert!(read("README.md").contains("(real.md)"), "it is in the list");
+    let table = |name: &str| {
+        let path = output.join(format!("{name}.csv"));
+        check_table(&path);
+        let rows = rows(&path);
+        let names: Vec<&str> = rows.iter().map(|row| &row[0][..]).collect();
+        assert_eq!(names, ["D HH", "D HL", "D LH", "D LL"], "{name}");
+        assert!(rows.iter().flatten().all(|cell| !cell.is_empty()), "{rows:?}");
+        rows
+    };
+    let number = |row: &[String], at: usize| -> f64 { row[at].parse().expect("a number") };
+    for row in table("real-latency") {
+        assert!((1..=4).all(|at| number(&row, at) > 0.0), "{row:?}");
+        assert!(number(&row, 8) > 0.0 && row[9] == "0", "{row:?}");
+    }
+    // Every update that is followed gets to the other host.
+    for row in table("real-replication") {
+        assert!((2..=5).all(|at| number(&row, at) > 0.0), "{row:?}");
+        assert_eq!((&row[6][..], &row[7][..]), ("20", "0"), "{row:?}");
+    }
+    for row in table("real-traffic") {
+        assert!((1..=3).all(|at| number(&row, at) > 0.0), "{row:?}");
+    }
+    for row in table("real-kept") {
+        assert!(number(&row, 2) > 0.0 && number(&row, 6) > 0.0, "{row:?}");
+    }
+}

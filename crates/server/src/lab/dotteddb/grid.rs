@@ -49,7 +49,13 @@ impl Configuration {
     #[must_use]
     pub fn sync_us(&self, size: &Size) -> u64 {
         let (keys, rate) = size.grid;
-        u64::from(keys) * self.changed * 10_000 / rate
+        self.interval_us(u64::from(keys), rate)
+    }
+
+    /// The same for so many keys, and updates per second.
+    #[must_use]
+    pub fn interval_us(&self, keys: u64, rate: u64) -> u64 {
+        keys * self.changed * 10_000 / rate
     }
 
     /// How many children the nodes of trees have: as many squared leaves as there shall be.
