@@ -39,7 +39,7 @@ struct Waiting {
 }
 
 impl Probes {
-    /// Writes and looks. The times are from an acknowledgement until the reply that showed the value
+    /// Writes and looks. Times are from an acknowledgement until the reply that showed the value
     /// at the other host.
     ///
     /// # Errors

@@ -70,8 +70,8 @@ fn notes(extent: &Extent) -> Vec<String> {
         ),
         format!(
             "The letters are those of Table I. State changed H: 10 % of the keys are updated \
-             between two exchanges of a host, which is every {} s; L: 1 %, every {} s. Message loss \
-             H: all messages of replication on write are lost, so none is sent \
+             between two exchanges of a host, which is every {} s; L: 1 %, every {} s. Message \
+             loss H: all messages of replication on write are lost, so none is sent \
              (`replication=off`); L is 10 % in the paper, and none here: nothing takes messages \
              from real hosts.",
             intervals[0], intervals[1],
@@ -80,8 +80,8 @@ fn notes(extent: &Extent) -> Vec<String> {
          most updates are forwarded to a replica; here hosts and clients share one machine, no \
          update is forwarded, and an exchange of two hosts is about all the positions that they \
          hold, so that it has bytes even at rest. So milliseconds cannot be compared, only the \
-         configurations with each other. MerkleDB is no engine of hosts, so it is missing here; it is in the simulated pages \
-         alone."
+         configurations with each other. MerkleDB is no engine of hosts, so it is missing here; it \
+         is in the simulated pages alone."
             .to_owned(),
         format!(
             "Replication: {} further keys, which nobody else writes, are written at a random host \
