@@ -231,8 +231,9 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// 4,003,533), a newcomer that was to gather and did not begin (lagging 6,000,187), a member that
 /// was gone and forgotten by all (wiped 7,010,172), faults that took more than the replicas can
 /// spare (churning, swarm60, periodic), a refusal that rested on a late reply (catalog-calm),
-/// questions that waited for a decree that nobody completed (catalog-power), and a newcomer that
-/// waited for a lost host, whose position waited for the newcomer (both-churn).
+/// questions that waited for a decree that nobody completed (catalog-power), a newcomer that waited
+/// for a lost host, whose position waited for the newcomer (both-churn), and a write that was given
+/// to a process of the past (causal-moves 9,014,493).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -268,6 +269,7 @@ fn seeds_that_failed_once_hold() {
         ("wiped", 7_010_172),
         ("causal-moves", 3_104),
         ("causal-moves", 4_774),
+        ("causal-moves", 9_014_493),
         ("both-churn", 62),
         ("both-churn", 96),
     ];

@@ -34,7 +34,7 @@ impl Process for Causal {
     }
 
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
-        self.volatile.heard.insert(from.node, (cx.now, from.start));
+        self.note_answer(from, &message, cx.now);
         match message {
             Message::ReadA { op, key } => self.on_read(from, op, &key, cx),
             Message::ReadB { op, position, is_serving, object } => {

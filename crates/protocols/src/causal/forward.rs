@@ -1,6 +1,6 @@
 //! Writes that reach a node which is no replica of the key.
 //!
-//! Such a node does not issue dots (T12). It gives the write to a replica that it heard of within
+//! Such a node does not issue dots (T12). It gives the write to a replica that has answered within
 //! the last second, or asks all of them for the object and takes the first that answers: so it is
 //! one that can be reached, in the start it is in. It stays with that one, as a second replica, or
 //! a later start of the same, could do the write a second time. Only one that says it did nothing
@@ -19,7 +19,7 @@ use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 
-/// How long a replica that was heard counts as one that can be reached.
+/// How long a replica that has answered counts as one that can be reached.
 const FRESH: Span = Span::secs(1);
 
 impl Causal {
@@ -83,7 +83,20 @@ impl Causal {
         }
     }
 
-    /// The replica's host that was heard of last, in the start it was heard in, if that was not
+    /// Who answers a question that is open can be reached, in that start. Anything else may have
+    /// been on its way for long, from a start that has ended: it would get a write in vain.
+    pub(super) fn note_answer(&mut self, from: Incarnation, message: &Message, now: Time) {
+        let (Message::ReadB { op, .. } | Message::WriteB { op, .. } | Message::ListB { op, .. }) =
+            message
+        else {
+            return;
+        };
+        if self.volatile.operations.get_mut(*op).is_some() {
+            self.volatile.heard.insert(from.node, (now, from.start));
+        }
+    }
+
+    /// The replica's host that has answered last, in the start in which it did, if that was not
     /// long ago.
     fn nearest(&self, key: &[u8], without: &BTreeSet<NodeId>, now: Time) -> Option<Incarnation> {
         let heard = |host: NodeId| {

@@ -33,7 +33,7 @@ pub(super) struct Durable {
 pub(super) struct Volatile {
     /// What clients wait for.
     pub operations: Operations,
-    /// When each node was last heard, and in which start.
+    /// When each node last answered an open question, and in which start.
     pub heard: BTreeMap<NodeId, (Time, Start)>,
     /// How forwarded writes ended here, to know a repeated one.
     pub remembered: Remembered,

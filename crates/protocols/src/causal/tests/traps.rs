@@ -208,3 +208,20 @@ fn a_clock_with_many_gaps_is_told_short_and_never_too_high() {
     }
     assert_eq!(told.base(actor), 4);
 }
+
+/// A reply that comes when its question is closed may be of a start that has ended since. A write
+/// is given to nobody on its account: it would wait for a process that is no more.
+#[test]
+fn a_late_reply_of_an_ended_start_gets_no_write() {
+    let mut world = world(4, &["replicas=1", "positions=1"]);
+    let late = world.request(4, Operation::Get { key: bytes("k") }, Span::millis(100));
+    let question = world.flights.iter().position(|flight| flight.to.0 == 1).expect("it asks");
+    world.deliver(question);
+    world.tick(Span::millis(200));
+    assert!(world.answers[late].1.is_some(), "its deadline has passed");
+    world.crash(1);
+    world.restart(1, false);
+    let reply = world.flights.iter().position(|flight| flight.to.0 == 4).expect("on its way");
+    world.deliver(reply);
+    assert!(matches!(put(&mut world, 4, "k", "v", Bytes::new()), Outcome::Causal(_)));
+}
