@@ -90,15 +90,7 @@ class Tries:
 def read(hosts: Hosts, timeout: float, call: Call) -> Any:
     """Makes a call that changes nothing at one host after another, until one answers."""
     tries = Tries(hosts, timeout)
-    while True:
-        answer, verdict = tries.call(lambda: call(tries.host, tries.share()))
-        if verdict is None:
-            hosts.prefer(tries.turn)
-            return answer
-        if verdict.next is Next.REFUSED:
-            assert verdict.error is not None, "a refusal says why"
-            raise verdict.error
-        tries.go_on(verdict.error or Unreachable(verdict.why))
+    return _until_answered(hosts, tries, lambda: call(tries.host, tries.share()), set())
 
 
 def order(hosts: Hosts, timeout: float, call: Call) -> Any:
@@ -107,16 +99,23 @@ def order(hosts: Hosts, timeout: float, call: Call) -> Any:
     It has no request id: given again, it could meet what somebody else has made meanwhile. So it
     goes on at another host only while it surely was not carried out.
     """
-    tries = Tries(hosts, timeout)
+    tries, unknown = Tries(hosts, timeout), {Next.LOST, Next.UNKNOWN}
+    return _until_answered(hosts, tries, lambda: call(tries.host, tries.left()), unknown)
+
+
+def _until_answered(
+    hosts: Hosts, tries: Tries, call: Callable[[], Any], unknown: set[Next]
+) -> Any:
+    """Goes from host to host until one answers or refuses; `unknown`: after what it must not."""
     while True:
-        answer, verdict = tries.call(lambda: call(tries.host, tries.left()))
+        answer, verdict = tries.call(call)
         if verdict is None:
             hosts.prefer(tries.turn)
             return answer
         if verdict.next is Next.REFUSED:
             assert verdict.error is not None, "a refusal says why"
             raise verdict.error
-        if verdict.next in (Next.LOST, Next.UNKNOWN):
+        if verdict.next in unknown:
             raise OutcomeUnknown(verdict.why, "look with `show` before you give the order again")
         tries.go_on(verdict.error or Unreachable(verdict.why))
 
