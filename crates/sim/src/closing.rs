@@ -7,6 +7,7 @@ use crate::plan::Faults;
 use crate::queue::HostIndex;
 use crate::turns::Turns;
 use crate::world::World;
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Control;
 use quorate_kernel::ring::Closing;
 use quorate_kernel::storage::Durability;
@@ -19,7 +20,7 @@ const PATIENCE: Span = Span::secs(30);
 impl World<'_> {
     /// Asks a host to end the whole cluster.
     pub(crate) fn shut_down(&mut self, host: HostIndex) {
-        self.order(host, Control::Shutdown, PATIENCE);
+        self.operate(host, LaneId::OVERLAY, Control::Shutdown, PATIENCE);
     }
 
     /// A host that was told to end says when nothing is in hand for clients, and ends when all do.
@@ -37,7 +38,7 @@ impl World<'_> {
         let in_hand = |host| Groups::of(host, LANE).map_or(0, |groups| groups.number("operations"));
         if !target.has_told_idle && in_hand(target) == 0 {
             target.has_told_idle = true;
-            self.order(host, Control::Idle, PATIENCE);
+            self.operate(host, LaneId::OVERLAY, Control::Idle, PATIENCE);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::fault::What;
 use crate::host::{Host, Running};
 use crate::machines::Machines;
+use crate::operators::Operators;
 use crate::plan::{Faults, Plan};
 use crate::queue::HostIndex;
 use crate::turns::Turns;
@@ -167,11 +168,7 @@ impl World<'_> {
         self.machines.net.heal(&core);
         self.is_whole = core.iter().all(|is_in| *is_in);
         // Who is drained shall be taken back.
-        let drained = self.plan.active().filter_map(|what| match what {
-            What::Drain { host } => Some(*host),
-            _ => None,
-        });
-        for host in drained.filter(|host| core[*host]).collect::<Vec<_>>() {
+        for host in self.plan.drained().into_iter().filter(|host| core[*host]) {
             self.drain(host, true);
         }
         let is_usable = |host: HostIndex| core[host] && self.machines.hosts[host].has_joined;

@@ -51,6 +51,7 @@ pub mod membership;
 pub mod mixed;
 pub mod nemesis;
 pub mod net;
+mod operators;
 pub mod overlay;
 mod plan;
 pub mod prepared;

@@ -6,14 +6,11 @@ use crate::groups::{self, Groups};
 use crate::host::{Host, LANE, Running};
 use crate::queue::{Event, HostIndex};
 use crate::scenario::Scenario;
-use crate::turns::Turns;
 use crate::workload::Stage;
 use crate::world::World;
-use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
-use quorate_kernel::operation::Control;
+use quorate_kernel::ids::{Incarnation, NodeId, Start, Ticket};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
-use quorate_kernel::time::Span;
 use quorate_node::catalog::{Catalog, Engine, Keyspace};
 use quorate_node::factory::overlay;
 use quorate_protocols::overlay::tokens;
@@ -121,43 +118,6 @@ impl Founders {
 }
 
 impl World<'_> {
-    /// A spare host joins the cluster, unless it has.
-    pub(crate) fn join(&mut self, host: HostIndex) {
-        if !self.machines.hosts[host].has_joined {
-            self.machines.hosts[host].has_joined = true;
-            self.machines.line(format_args!("** n{} joins", host + 1));
-            if self.machines.hosts[host].downs == 0
-                && self.machines.hosts[host].running == Running::Down
-            {
-                self.start_host(host);
-            }
-        }
-    }
-
-    /// Asks a host's own overlay to hand over what it holds, or to take part again.
-    pub(crate) fn drain(&mut self, host: HostIndex, undo: bool) {
-        if self.machines.hosts[host].running == Running::Down {
-            return;
-        }
-        let node = self.machines.hosts[host].node_id;
-        self.order(host, Control::Drain { node, undo }, Span::secs(5));
-    }
-
-    /// Asks a host to remove every node whose directory was wiped. It refuses what it does not
-    /// suspect yet.
-    pub(crate) fn remove_wiped(&mut self, host: HostIndex) {
-        let lost: Vec<NodeId> =
-            self.machines.hosts.iter().flat_map(|host| host.lost.clone()).collect();
-        for node in lost {
-            self.order(host, Control::Remove { node }, Span::secs(5));
-        }
-    }
-
-    /// Asks a host's overlay for something, as an operator does.
-    pub(crate) fn order(&mut self, host: HostIndex, control: Control, within: Span) {
-        self.operate(host, LaneId::OVERLAY, control, within);
-    }
-
     /// Looks at all groups of all hosts. Returns what is not settled yet, if anything is.
     pub(crate) fn look(&mut self) -> Option<String> {
         let hosts = self.machines.hosts.iter().enumerate();

@@ -59,6 +59,15 @@ impl Plan {
         self.fates.iter().filter(is_applied).count() as u64
     }
 
+    /// The hosts that are being drained.
+    pub fn drained(&self) -> Vec<HostIndex> {
+        let drained = self.active().filter_map(|what| match what {
+            What::Drain { host } => Some(*host),
+            _ => None,
+        });
+        drained.collect()
+    }
+
     /// The faults that have begun and not ended.
     pub fn active(&self) -> impl Iterator<Item = &What> {
         let is_active = |(_, fate): &(&Fault, &Fate)| **fate == Fate::Active;

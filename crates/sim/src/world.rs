@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::host::{LANE, Wrap};
 use crate::machines::{CLIENTS, Machines};
 use crate::membership::{Founders, WATCH_NS};
+use crate::operators::Operators;
 use crate::plan::{Faults, Plan};
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex};

@@ -3,13 +3,11 @@
 use super::World;
 use crate::fault::What;
 use crate::host::Running;
+use crate::operators::Operators;
 use crate::plan::{Faults, Plan};
 use crate::queue::HostIndex;
-use crate::turns::Turns;
-use quorate_kernel::ids::{LaneId, NodeId};
-use quorate_kernel::operation::Control;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::storage::Durability;
-use quorate_kernel::time::Span;
 
 impl Faults for World<'_> {
     fn plan(&mut self) -> &mut Plan {
@@ -47,12 +45,7 @@ impl Faults for World<'_> {
                 self.lose_disk(*host, node);
             }
             What::Drain { host } => self.drain(*host, false),
-            What::Remove { host } => {
-                let lost = self.machines.hosts.iter().flat_map(|host| host.lost.clone());
-                for node in lost.collect::<Vec<_>>() {
-                    self.ask_overlay(*host, Control::Remove { node });
-                }
-            }
+            What::Remove { host } => self.remove_wiped(*host),
             _ => {}
         }
     }
@@ -73,35 +66,5 @@ impl World<'_> {
         }
         let mut joined = self.machines.hosts.iter().filter(|host| host.has_joined);
         joined.all(|host| host.running == Running::Up) && self.unsettled().is_none()
-    }
-
-    /// Asks a host's own overlay to hand over what it holds, or to take part again.
-    fn drain(&mut self, host: HostIndex, undo: bool) {
-        let node = self.machines.hosts[host].node_id;
-        self.ask_overlay(host, Control::Drain { node, undo });
-    }
-
-    fn ask_overlay(&mut self, host: HostIndex, control: Control) {
-        if self.machines.hosts[host].running != Running::Down {
-            self.operate(host, LaneId::OVERLAY, control, Span::secs(5));
-        }
-    }
-
-    /// All faults end.
-    pub(super) fn heal(&mut self) {
-        self.plan.is_healed = true;
-        self.machines.event(90, 0);
-        self.machines.line(format_args!("** heal"));
-        self.machines.net.heal(&vec![true; self.machines.hosts.len()]);
-        let drained = self.plan.active().filter_map(|what| match what {
-            What::Drain { host } => Some(*host),
-            _ => None,
-        });
-        for host in drained.collect::<Vec<_>>() {
-            self.drain(host, true);
-        }
-        for host in 0..self.machines.hosts.len() {
-            self.revive(host);
-        }
     }
 }

@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::host::Running;
 use crate::machines::{CLIENTS, Machines};
 use crate::membership::Founders;
+use crate::operators::{Operators, end_all};
 use crate::plan::{Faults, Plan};
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex};
@@ -125,13 +126,16 @@ impl<'a> World<'a> {
             }
             Event::FaultBegins(index) => self.begin_fault(index),
             Event::FaultEnds(index) => self.end_fault(index),
-            Event::Join(host) => self.join(host),
+            Event::Join(host) => {
+                self.machines.event(80, host as u64);
+                self.join(host);
+            }
             Event::Watch => {
                 self.machines.event(96, 0);
                 self.watch();
                 self.machines.after(WATCH_NS, Event::Watch);
             }
-            Event::Heal => self.heal(),
+            Event::Heal => end_all(self),
             Event::Demand => {
                 let orders = self.prepared.scenario.liveness.operations;
                 self.clients.demand(orders, now, &mut self.machines.queue);
@@ -157,15 +161,6 @@ impl<'a> World<'a> {
     fn list(&mut self, host: HostIndex) {
         if self.machines.hosts[host].running == Running::Up {
             self.clients.on_list(&self.machines.hosts[host]);
-        }
-    }
-
-    fn join(&mut self, host: HostIndex) {
-        self.machines.event(80, host as u64);
-        self.machines.line(format_args!("** n{} joins", host + 1));
-        self.machines.hosts[host].has_joined = true;
-        if self.machines.hosts[host].downs == 0 {
-            self.start_host(host);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::World;
 use crate::fault::What;
 use crate::host::Running;
+use crate::operators::Operators;
 use crate::plan::{Faults, Plan};
 use crate::queue::HostIndex;
 use quorate_kernel::ids::NodeId;
@@ -53,26 +54,6 @@ impl Faults for World<'_> {
     fn on_end(&mut self, what: &What) {
         if let What::Drain { host } = what {
             self.drain(*host, true);
-        }
-    }
-}
-
-impl World<'_> {
-    /// All faults end.
-    pub(super) fn heal(&mut self) {
-        self.plan.is_healed = true;
-        self.machines.event(90, 0);
-        self.machines.line(format_args!("** heal"));
-        self.machines.net.heal(&vec![true; self.machines.hosts.len()]);
-        let drained = self.plan.active().filter_map(|what| match what {
-            What::Drain { host } => Some(*host),
-            _ => None,
-        });
-        for host in drained.collect::<Vec<_>>() {
-            self.drain(host, true);
-        }
-        for host in 0..self.machines.hosts.len() {
-            self.revive(host);
         }
     }
 }

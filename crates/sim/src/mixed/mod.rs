@@ -11,15 +11,15 @@
 //! | `world` | the event loop |
 //! | `hosts` | what runs on a host, and whose a request or an answer is |
 //! | `faults` | which faults both keyspaces bear |
-//! | `operators` | orders to the catalog and the overlay |
+//! | `keyspace` | the keyspace of siblings is created, and what hosts were told of it |
 //! | `rest` | how it is told that all is quiet, and what must hold then |
 //! | `ledger` | what was asked of whom, when, and how it ended |
 //! | `section` | what a scenario says of the keyspaces |
 
 mod faults;
 mod hosts;
+mod keyspace;
 mod ledger;
-mod operators;
 mod rest;
 mod section;
 mod world;

@@ -2,12 +2,13 @@
 //! hold then.
 
 use super::World;
-use super::operators::siblings_at;
+use super::keyspace::siblings_at;
 use super::section::{REGISTERS, SIBLINGS};
 use crate::causal::clients::Stage as Siblings;
 use crate::causal::rest::{count, empty_objects, holders, remains};
 use crate::groups::{self, Groups};
 use crate::host::{Host, Running};
+use crate::operators::Operators;
 use crate::queue::{Event, HostIndex};
 use crate::turns::Turns;
 use crate::workload::Stage as Registers;

@@ -7,9 +7,10 @@ use crate::fault::Fault;
 use crate::host::Wrap;
 use crate::machines::{CLIENTS, Machines};
 use crate::membership::{Founders, WATCH_NS};
+use crate::operators::{Operators, end_all};
 use crate::plan::{Faults, Plan};
 use crate::prepared::Prepared;
-use crate::queue::{Event, HostIndex};
+use crate::queue::Event;
 use crate::seed::Report;
 use crate::trace::Trace;
 use crate::turns::Turns;
@@ -171,14 +172,17 @@ impl<'a> World<'a> {
             }
             Event::FaultBegins(index) => self.begin_fault(index),
             Event::FaultEnds(index) => self.end_fault(index),
-            Event::Join(host) => self.join(host),
+            Event::Join(host) => {
+                self.machines.event(80, host as u64);
+                self.join(host);
+            }
             Event::Watch => {
                 self.machines.event(96, 0);
                 self.watch();
                 self.create();
                 self.machines.after(WATCH_NS, Event::Watch);
             }
-            Event::Heal => self.heal(),
+            Event::Heal => end_all(self),
             Event::Demand => {
                 self.registers.demand(now, &mut self.machines.queue);
                 self.siblings.demand(now, &mut self.machines.queue);
@@ -192,15 +196,6 @@ impl<'a> World<'a> {
     /// The clients of the keyspace of registers are counted first.
     fn is_of_registers(&self, client: usize) -> bool {
         client < self.prepared.scenario.workload.clients
-    }
-
-    fn join(&mut self, host: HostIndex) {
-        self.machines.event(80, host as u64);
-        self.machines.line(format_args!("** n{} joins", host + 1));
-        self.machines.hosts[host].has_joined = true;
-        if self.machines.hosts[host].downs == 0 {
-            self.start_host(host);
-        }
     }
 
     /// How the operations of each keyspace ended: of registers, of siblings.

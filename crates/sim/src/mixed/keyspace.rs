@@ -1,34 +1,17 @@
-//! What operators order of the overlay and the catalog.
+//! When the keyspace of siblings is created, and what hosts were told of it.
 
 use super::World;
 use super::section::SIBLINGS;
 use crate::host::{Host, Running};
+use crate::operators::PATIENCE;
 use crate::queue::HostIndex;
 use crate::turns::Turns;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::Control;
-use quorate_kernel::time::Span;
 use std::sync::Arc;
 
-/// How long a host has for an order.
-const PATIENCE: Span = Span::secs(5);
-
 impl World<'_> {
-    /// Asks a host's own overlay to hand over what it holds, or to take part again.
-    pub(super) fn drain(&mut self, host: HostIndex, undo: bool) {
-        let node = self.machines.hosts[host].node_id;
-        self.operate(host, LaneId::OVERLAY, Control::Drain { node, undo }, PATIENCE);
-    }
-
-    /// Asks a host to remove every node whose directory was wiped. It refuses what it does not
-    /// suspect yet.
-    pub(super) fn remove_wiped(&mut self, host: HostIndex) {
-        for node in self.lost().collect::<Vec<_>>() {
-            self.operate(host, LaneId::OVERLAY, Control::Remove { node }, PATIENCE);
-        }
-    }
-
     /// The keyspace of siblings is created when it is time, by whichever host can.
     pub(super) fn create(&mut self) {
         let section = self.section;
