@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 
 /// The layout this build writes, and the only one it reads. Format 1 had one fixed group for each
 /// keyspace and no places on a ring. Format 2 had no catalog: a build of then would serve keyspaces
-/// that were dropped since.
-pub const FORMAT_VERSION: u32 = 3;
+/// that were dropped since. Format 3 kept the contexts of causal keyspaces within their objects.
+pub const FORMAT_VERSION: u32 = 4;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";

@@ -4,6 +4,7 @@ use super::get::refuse;
 use super::keys::client_key;
 use super::message::{Ending, Message, tell};
 use super::operations::{Asker, Manner, Origin, Work};
+use super::singles::Single;
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Position};
@@ -73,10 +74,29 @@ impl Causal {
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
+        let (shape, replica) = (self.settings.shape, &self.durable.replicas[&at]);
+        let goes = |single: Single| single.is_none_or(|dot| update.context.covers(dot));
+        let object = match replica.single(&update.key, cx) {
+            // Nothing of what is there is left, nor is a write known there by its name.
+            Some(single) if goes(single) && update.id.is_none() => replica.bare(shape, &update.key),
+            _ => replica.fetch(shape, &update.key, cx),
+        };
+        self.coordinate_on(at, object, origin, update, deadline, cx);
+    }
+
+    /// The same, once the object was fetched; versions that the update replaces may be left out.
+    pub(super) fn coordinate_on(
+        &mut self,
+        at: Position,
+        mut object: Object,
+        origin: Origin,
+        update: Update,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
         let shape = self.settings.shape;
         let replica = self.durable.replicas.get_mut(&at).expect("the caller found it");
         let Update { key, value, context, id } = update;
-        let mut object = replica.fetch(shape, &key, cx);
         let repeated = |version: &Version| id.is_some() && version.id == id;
         let mut dots = Vec::new();
         if object.versions.values().any(repeated) {
@@ -88,31 +108,29 @@ impl Causal {
             let dot = replica.issue(cx);
             object = put(object, dot, value.map(|value| Version { id, value }), &context);
             dots.push(dot);
-            replica.store(&key, object.clone(), &dots, cx);
+            replica.store(shape, &key, object.clone(), &dots, cx);
             replica.flush(cx);
         }
         let (stored, from) = (replica.stored_key(&key), Some(replica.actor()));
         self.count_siblings(object.versions.len());
         let told = covering(&object, dots.first().copied());
-        let wire = object.to_bytes();
-        let message = |op| {
-            let (dots, key, object) = (dots.clone(), key.clone(), wire.clone());
-            Message::Replicate { op, from, dots, key, object }
-        };
         let needed = usize::from(self.settings.w);
+        let is_sent = self.settings.replicate_on_write && shape.replicas > 1;
+        if !is_sent && needed == 1 {
+            return self.end_write(origin, &key, &told, cx);
+        }
         let op = if needed > 1 { self.volatile.operations.number() } else { 0 };
-        if self.settings.replicate_on_write || needed > 1 {
-            for (_, host) in self.replicas_of(&key) {
-                if host != cx.me.node {
-                    // It rests on this object and what was written with it, in one batch.
-                    cx.fx.send_after_key(host, message(op), stored.clone());
-                }
+        let object = object.to_bytes();
+        let message = Message::Replicate { op, from, dots, key: key.clone(), object };
+        for (_, host) in self.replicas_of(&key) {
+            if host != cx.me.node {
+                // It rests on this object and what was written with it, in one batch.
+                cx.fx.send_after_key(host, message.clone(), stored.clone());
             }
         }
         if needed == 1 {
             return self.end_write(origin, &key, &told, cx);
         }
-        let message = message(op);
         let work = Work::Write { origin, needed, held: BTreeSet::from([at]), told, message };
         self.volatile.operations.insert(op, key, deadline, work, cx);
     }
@@ -237,8 +255,10 @@ impl Causal {
             self.volatile.counters.late += 1;
             return;
         }
-        replica.update(self.settings.shape, key, object, dots, cx);
-        replica.flush(cx);
+        if !replica.has_seen(&object, dots) {
+            replica.update(self.settings.shape, key, object, dots, cx);
+            replica.flush(cx);
+        }
         if op != 0 {
             let stored = replica.stored_key(key);
             cx.fx.send_after_key(from, Message::Replicated { op, position: at }, stored);

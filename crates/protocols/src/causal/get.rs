@@ -3,7 +3,7 @@
 use super::coordinate::Update;
 use super::keys::{client_key, data_key, hash_of};
 use super::message::Message;
-use super::operations::{Aim, Asker, Manner, Work};
+use super::operations::{Aim, Asker, Manner, Origin, Work};
 use super::replica::Replica;
 use super::{Causal, Context, Plain};
 use crate::dots::dot::Position;
@@ -106,6 +106,9 @@ impl Causal {
         }
         let mut replies = BTreeMap::new();
         if let Some(at) = self.local(&key).filter(|at| self.is_serving(*at, cx.now)) {
+            if needed == 1 && !matches!(aim, Aim::Value | Aim::Siblings) {
+                return self.replace(at, (ticket, aim), key, deadline, cx);
+            }
             let object = self.durable.replicas[&at].fetch(self.settings.shape, &key, cx);
             replies.insert(at, object);
         }
@@ -116,6 +119,33 @@ impl Causal {
         let work = Work::Read { ticket, aim, needed, replies };
         self.volatile.operations.insert(id, key, deadline, work, cx);
         self.ask_replicas(id, cx);
+    }
+
+    /// Replaces what the replica here has of a key. Which versions that is need not be read.
+    fn replace(
+        &mut self,
+        at: Position,
+        (ticket, aim): (Ticket, Aim),
+        key: Bytes,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        let (shape, replica) = (self.settings.shape, &self.durable.replicas[&at]);
+        let (object, is_absent) = match replica.single(&key, cx) {
+            Some(single) => (replica.bare(shape, &key), single.is_none()),
+            None => {
+                let object = replica.fetch(shape, &key, cx);
+                let is_absent = object.versions.is_empty();
+                (object, is_absent)
+            }
+        };
+        if is_absent && matches!(aim, Aim::Removal) {
+            let outcome = Outcome::Deleted { existed: false };
+            return cx.fx.answer_after_key(ticket, outcome, replica.stored_key(&key));
+        }
+        let (asker, value) = write_of(ticket, aim);
+        let update = Update { key, value, context: object.context.clone(), id: None };
+        self.coordinate_on(at, object, Origin::Client(asker), update, deadline, cx);
     }
 
     /// Asks every replica that has not answered. A question promises nothing.
@@ -184,11 +214,14 @@ impl Causal {
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
-        let mut merged = Object::default();
-        replies.values().for_each(|object| merged.merge(object.clone()));
-        if self.settings.read_repair && replies.len() > 1 {
+        let own = self.local(&key).filter(|at| replies.contains_key(at));
+        let merged = if self.settings.read_repair && replies.len() > 1 {
+            let merged = merge_all(replies.values().cloned());
             self.repair(&key, &merged, &replies, cx);
-        }
+            merged
+        } else {
+            merge_all(replies.into_values())
+        };
         let outcome = match aim {
             Aim::Siblings => {
                 let context = self.settings.tokens.seal(cx.lane, client_key(&key), &merged.context);
@@ -196,18 +229,12 @@ impl Causal {
             }
             Aim::Value => self.value_of(&merged),
             Aim::Removal if merged.versions.is_empty() => Outcome::Deleted { existed: false },
-            Aim::Removal => {
-                let asker = Asker { ticket, manner: Manner::Deleted };
-                let update = Update { key, value: None, context: merged.context, id: None };
-                return self.write(asker, update, deadline, cx);
-            }
-            Aim::Replacement(value) => {
-                let asker = Asker { ticket, manner: Manner::Written };
-                let update = Update { key, value: Some(value), context: merged.context, id: None };
+            Aim::Removal | Aim::Replacement(_) => {
+                let (asker, value) = write_of(ticket, aim);
+                let update = Update { key, value, context: merged.context, id: None };
                 return self.write(asker, update, deadline, cx);
             }
         };
-        let own = self.local(&key).and_then(|at| replies.contains_key(&at).then_some(at));
         match own.and_then(|at| self.durable.replicas.get(&at)) {
             Some(replica) => cx.fx.answer_after_key(ticket, outcome, replica.stored_key(&key)),
             // It rests on what others hold, and that was durable before they sent it.
@@ -282,6 +309,20 @@ impl Causal {
     pub(super) fn is_serving(&self, position: Position, _now: Time) -> bool {
         self.durable.replicas.get(&position).is_some_and(Replica::is_serving)
     }
+}
+
+/// Who waits for a write that follows a get, and what is written.
+fn write_of(ticket: Ticket, aim: Aim) -> (Asker, Option<Bytes>) {
+    match aim {
+        Aim::Replacement(value) => (Asker { ticket, manner: Manner::Written }, Some(value)),
+        _ => (Asker { ticket, manner: Manner::Deleted }, None),
+    }
+}
+
+fn merge_all(mut objects: impl Iterator<Item = Object>) -> Object {
+    let mut merged = objects.next().unwrap_or_default();
+    objects.for_each(|object| merged.merge(object));
+    merged
 }
 
 /// Refuses a request. A refusal promises nothing, so it leaves at once.

@@ -6,10 +6,13 @@
 //! | state | `birth` | postcard of the highest birth used | a new replica | never |
 //! | state | `replica`, birth (4) | postcard of [`Record`](super::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
 //! | state | `garbage`, birth (4) | empty | a replica is given up | when nothing of it is left |
-//! | data | birth (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object), stripped | every update | when it is empty |
-//! | data | birth (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry) | whatever it has seen | with the replica |
-//! | data | birth (4), `d`, actor, counter (8) | hash (8), key | an update seen for the first time | when every replica of the key has seen it |
-//! | data | birth (4), `n`, hash (8), key | empty | an object stored with a context | when the context is empty |
+//! | data | birth (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
+//! | data | birth (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica |
+//! | data | birth (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context | an update seen for the first time | when every replica of the key has seen it |
+//! | data | birth (4), `n`, hash (8), key | postcard of the object's context | a context that no entry `d` has | when the context is empty |
+//!
+//! Of an update two things are written: the object, and its dot with what the dot brings. From the
+//! dots the clock and the contexts are put together again; when a dot goes they are written first.
 //!
 //! Integers are big-endian. The clock is data, not state: it must never be ahead of the objects
 //! (T4), so both are in one batch and are lost together. What must survive is that no dot is used

@@ -121,6 +121,7 @@ impl Causal {
                 for dot in handed.dots {
                     one.replica.drop_dot(dot, cx);
                 }
+                one.replica.flush(cx);
             }
         }
     }

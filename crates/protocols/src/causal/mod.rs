@@ -93,6 +93,7 @@ pub mod replica;
 pub(crate) mod retire;
 pub mod rules;
 pub(crate) mod scan;
+pub(crate) mod singles;
 pub(crate) mod state;
 pub(crate) mod strip;
 pub(crate) mod sync;
@@ -100,8 +101,10 @@ pub(crate) mod sync;
 mod tests;
 pub mod timer;
 pub mod token;
+pub mod unstripped;
 pub(crate) mod watch;
 mod window;
+pub(crate) mod young;
 
 use alloc::boxed::Box;
 use map::{Map, Shape};

@@ -131,6 +131,7 @@ impl Causal {
     /// until it speaks its peers keep the dot-key entries of all that it lacks.
     pub(super) fn take_positions(&mut self, is_newborn: bool, cx: &mut Context<'_>) {
         let Some(map) = self.durable.map.clone() else { return };
+        let shape = self.settings.shape;
         let mine: Vec<Position> = map.positions_of(cx.me.node).collect();
         for at in mine {
             if self.durable.replicas.contains_key(&at) {
@@ -139,7 +140,7 @@ impl Causal {
             let since = map.place(at).expect("the map said so").since;
             self.durable.birth = self.durable.birth.checked_add(1).expect("fewer than 2^32 births");
             let actor = Actor { position: at, since, birth: self.durable.birth, node: cx.me.node };
-            let has_peers = self.settings.shape.peers(at).next().is_some();
+            let has_peers = shape.peers(at).next().is_some();
             let record = Record {
                 actor,
                 reserved: 0,
@@ -148,7 +149,7 @@ impl Causal {
                 witnesses: BTreeMap::new(),
                 is_leaving: false,
             };
-            let mut replica = Replica::new(record);
+            let mut replica = Replica::new(record, shape);
             replica.persist(cx);
             replica.touch(actor);
             replica.flush(cx);

@@ -8,8 +8,10 @@ use super::keys::{
     BIRTH, Kind, actor_of, each_named, each_of, state_bytes, state_value, stored_map,
 };
 use super::leave::Leaving;
+use super::map::Shape;
 use super::replica::{Record, Replica};
 use super::timer::Timer;
+use super::unstripped::{context_of, dot_value_of};
 use super::{Causal, Context};
 use crate::dots::clock::Entry;
 use crate::dots::dot::{Actor, Dot};
@@ -37,7 +39,7 @@ impl Causal {
         self.durable.garbage =
             each_named(cx.table, b"garbage").into_iter().map(|(birth, _)| birth).collect();
         let records = each_named(cx.table, b"replica");
-        let mut former = Vec::new();
+        let (mut former, shape) = (Vec::new(), self.settings.shape);
         for (birth, record) in records {
             let record: Record = state_value(&record);
             let is_lost = recovery == Recovery::Forgot && !mutant!("clock_reused");
@@ -46,9 +48,9 @@ impl Causal {
                 former.push(record.actor);
                 self.discard(birth, cx);
             } else if record.is_leaving {
-                self.durable.leaving.push(Leaving::new(load(record, cx)));
+                self.durable.leaving.push(Leaving::new(load(record, shape, cx)));
             } else {
-                let replica = load(record, cx);
+                let replica = load(record, shape, cx);
                 self.durable.replicas.insert(replica.position(), replica);
             }
         }
@@ -73,9 +75,9 @@ impl Causal {
 }
 
 /// A replica as it was stored.
-fn load(record: Record, cx: &mut Context<'_>) -> Replica {
+fn load(record: Record, shape: Shape, cx: &mut Context<'_>) -> Replica {
     let birth = record.actor.birth;
-    let mut replica = Replica::new(record);
+    let mut replica = Replica::new(record, shape);
     let mut entries: Vec<(Actor, Entry)> = Vec::new();
     each_of(cx.table, birth, Kind::Clock, &[], &mut |key, value| {
         entries.push((actor_of(key).0, state_value(value)));
@@ -85,11 +87,18 @@ fn load(record: Record, cx: &mut Context<'_>) -> Replica {
     each_of(cx.table, birth, Kind::DotKey, &[], &mut |key, value| {
         let (actor, counter) = actor_of(key);
         let counter = counter.first_chunk().expect("the store returns whole keys");
-        replica.dot_keys.insert(Dot { actor, counter: u64::from_be_bytes(*counter) }, value);
+        let (key, context) = dot_value_of(value);
+        replica.see(Dot { actor, counter: u64::from_be_bytes(*counter) }, &key);
+        if !context.is_empty() {
+            probe!("causal/context_from_a_dot");
+            replica.unstripped.entry(key).or_default().context.merge(&context);
+        }
         true
     });
-    each_of(cx.table, birth, Kind::Unstripped, &[], &mut |key, _| {
-        replica.unstripped.insert(Bytes::copy_from_slice(key));
+    each_of(cx.table, birth, Kind::Unstripped, &[], &mut |key, value| {
+        let beside = replica.unstripped.entry(Bytes::copy_from_slice(key)).or_default();
+        beside.context.merge(&context_of(value));
+        beside.is_marked = true;
         true
     });
     // Above all that may have been shown before a batch was lost.

@@ -5,10 +5,15 @@
 //! speak of it, and [`Replica::flush`] is called before anything is sent.
 
 use super::Context;
+
 use super::keys::{Kind, actor_key, hash_of, replica_key, state_bytes, stored};
 use super::map::{Map, Shape};
+use super::singles::{Single, Singles};
+use super::unstripped::Unstripped;
 use super::watch::Rounds;
+use super::young::Young;
 use crate::dots::clock::{Clock, Entry};
+use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Position};
 use crate::dots::dot_keys::DotKeys;
 use crate::dots::object::Object;
@@ -16,6 +21,7 @@ use crate::dots::watermark::Watermark;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::limits::INDEX_KEYS_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use serde::{Deserialize, Serialize};
@@ -51,8 +57,10 @@ pub struct Replica {
     pub clock: Clock,
     /// The keys of dots that some replica may not have seen.
     pub dot_keys: DotKeys,
-    /// The keys whose stored object has a context.
-    pub unstripped: BTreeSet<Bytes>,
+    /// The contexts of stored objects that have one, by key.
+    pub unstripped: BTreeMap<Bytes, Unstripped>,
+    /// The dots that replication on write is most likely still bringing to the peers.
+    pub young: Young,
     /// What its peers have seen, as they told since it started.
     pub watermark: Watermark,
     /// Whom it exchanges with, and when.
@@ -62,22 +70,31 @@ pub struct Replica {
     pub pulled: BTreeMap<Actor, BTreeSet<Position>>,
     /// The objects written by this input, which the table does not show yet.
     fresh: BTreeMap<Bytes, Option<Bytes>>,
+    /// What an update of lately used keys replaces.
+    singles: Singles,
     /// The actors whose entries were changed by this input.
     dirty: BTreeSet<Actor>,
+    /// The actors of whose entries more is known than is stored: the rest is in the dot-key map.
+    unsaved: BTreeSet<Actor>,
 }
 
 impl Replica {
     /// A replica with an empty clock.
-    pub fn new(record: Record) -> Replica {
+    pub fn new(record: Record, shape: Shape) -> Replica {
         let mut replica = Replica {
             clock: Clock::default(),
             dot_keys: DotKeys::default(),
-            unstripped: BTreeSet::new(),
+            unstripped: BTreeMap::new(),
+            young: Young::default(),
             watermark: Watermark::default(),
             rounds: Rounds::default(),
             pulled: BTreeMap::new(),
             fresh: BTreeMap::new(),
+            singles: Singles::new(
+                INDEX_KEYS_MAX * usize::from(shape.replicas) / usize::from(shape.positions),
+            ),
             dirty: BTreeSet::new(),
+            unsaved: BTreeSet::new(),
             record,
         };
         replica.clock.entry(replica.record.actor);
@@ -111,7 +128,24 @@ impl Replica {
     /// The entry of an actor, to be changed and written.
     pub fn touch(&mut self, actor: Actor) -> &mut Entry {
         self.dirty.insert(actor);
+        self.unsaved.remove(&actor);
         self.clock.entry(actor)
+    }
+
+    /// A dot is seen whose entry of the dot-key map is stored: after a restart, it says so.
+    pub fn see(&mut self, dot: Dot, key: &Bytes) {
+        self.dot_keys.insert(dot, key);
+        self.clock.insert(dot);
+        if !self.dirty.contains(&dot.actor) {
+            self.unsaved.insert(dot.actor);
+        }
+    }
+
+    /// An actor's entry will have to say what the dot-key map has said so far.
+    pub(super) fn save(&mut self, actor: Actor) {
+        if self.unsaved.remove(&actor) {
+            self.dirty.insert(actor);
+        }
     }
 
     /// Writes what has changed of the clock. The last thing a step does before it sends.
@@ -141,14 +175,23 @@ impl Replica {
             Some(fresh) => fresh.clone(),
             None => cx.table.get(Class::Data, &self.stored_key(key)),
         };
-        bytes.map_or_else(Object::default, |bytes| {
-            Object::from_bytes(&bytes).expect("the store returns the objects that were put into it")
-        })
+        bytes.map_or_else(Object::default, |bytes| self.whole(key, &bytes))
     }
 
     /// The object of a key with its whole past (DottedDB Alg. 2, `fetch`).
     pub fn fetch(&self, shape: Shape, key: &Bytes, cx: &Context<'_>) -> Object {
-        let mut object = self.read(key, cx);
+        let object = self.read(key, cx);
+        Object { versions: object.versions, ..self.filled(shape, key, object.context) }
+    }
+
+    /// The whole past of a key without its versions; of a key whose context stands beside it.
+    pub fn bare(&self, shape: Shape, key: &Bytes) -> Object {
+        let beside = self.unstripped.get(key).map(|beside| beside.context.clone());
+        self.filled(shape, key, beside.unwrap_or_default())
+    }
+
+    fn filled(&self, shape: Shape, key: &Bytes, context: CausalContext) -> Object {
+        let mut object = Object { context, ..Object::default() };
         let replicas = shape.replicas_of(shape.home(hash_of(key)));
         let is_meant = |actor: Actor| replicas.contains(&actor.position.0);
         object.fill(&self.clock, is_meant);
@@ -165,13 +208,29 @@ impl Replica {
     ///
     /// A dot enters the dot-key map only when it is new to the clock: strictly after it, entries
     /// that were collected would come back at every strip (T19).
-    pub fn store(&mut self, key: &Bytes, mut object: Object, dots: &[Dot], cx: &mut Context<'_>) {
-        let versions: Vec<Dot> = object.versions.keys().copied().collect();
-        for dot in versions.into_iter().chain(dots.iter().copied()) {
-            if !self.clock.contains(dot) {
+    pub fn store(
+        &mut self,
+        shape: Shape,
+        key: &Bytes,
+        mut object: Object,
+        dots: &[Dot],
+        cx: &mut Context<'_>,
+    ) {
+        let mut new: Vec<Dot> = Vec::new();
+        for dot in object.versions.keys().chain(dots).copied() {
+            let seen = self.clock.get(dot.actor);
+            if seen.is_some_and(|seen| seen.contains(dot.counter)) {
+                continue;
+            }
+            self.young.note(dot.actor, seen.map_or(0, Entry::highest), cx.now);
+            if shape.replicas > 1 {
+                self.see(dot, key);
+                new.push(dot);
+            } else if dot.actor == self.actor() {
+                // Nobody needs to be told, and what is reserved says that it was seen.
+                self.clock.insert(dot);
+            } else {
                 self.touch(dot.actor).insert(dot.counter);
-                self.dot_keys.insert(dot, key);
-                cx.fx.put(self.dot_key(dot), key.clone());
             }
         }
         // Whoever a context names must be known, or could never be closed.
@@ -182,24 +241,26 @@ impl Replica {
         }
         object.strip(&self.clock);
         object.fold(&self.clock);
-        let is_unstripped = !object.context.is_empty();
-        if is_unstripped != self.unstripped.contains(key) {
-            let mark = stored(self.birth(), Kind::Unstripped, key);
-            if is_unstripped {
-                self.unstripped.insert(key.clone());
-                cx.fx.put(mark, Bytes::new());
-            } else {
-                self.unstripped.remove(key);
-                cx.fx.delete(mark);
-            }
-        }
-        let bytes = (!object.is_empty()).then(|| object.to_bytes());
+        self.singles.set(key, &object);
+        let is_plain = !object.versions.is_empty() && !object.has_twins();
+        let context = core::mem::take(&mut object.context);
+        let is_kept = !object.is_empty() || !context.is_empty();
+        self.put_beside(key, (context, is_plain), &new, cx);
+        let bytes = is_kept.then(|| object.to_bytes());
         let at = self.stored_key(key);
         match &bytes {
             Some(bytes) => cx.fx.put(at, bytes.clone()),
             None => cx.fx.delete(at),
         }
         self.fresh.insert(key.clone(), bytes);
+    }
+
+    /// Whether all updates that somebody tells of a key were seen. Then its object tells nothing
+    /// new: what those replaced went when they were taken in, and whatever else its past holds and
+    /// was not seen here has dots of its own, which its sender tells too.
+    pub fn has_seen(&self, object: &Object, dots: &[Dot]) -> bool {
+        let mut told = object.versions.keys().chain(dots);
+        !dots.is_empty() && told.all(|dot| self.clock.contains(*dot))
     }
 
     /// Takes in what another replica tells of a key (DottedDB Alg. 2, `update`).
@@ -211,21 +272,44 @@ impl Replica {
         dots: &[Dot],
         cx: &mut Context<'_>,
     ) {
-        let mut known = self.fetch(shape, key, cx);
+        let mut known = self.fetch_beside(shape, key, &object, cx);
         known.merge(object);
-        self.store(key, known, dots, cx);
+        self.store(shape, key, known, dots, cx);
     }
 
-    fn dot_key(&self, dot: Dot) -> Bytes {
+    /// The only version of a key, if it is known without reading.
+    pub fn single(&self, key: &Bytes, cx: &Context<'_>) -> Option<Single> {
+        let single = self.singles.get(key)?;
+        debug_assert!(
+            self.read(key, cx).versions.keys().eq(single.as_ref()),
+            "what is known is what is stored"
+        );
+        Some(single)
+    }
+
+    /// The object of a key, but for what goes when this one is merged with it: mostly that need not
+    /// be read.
+    fn fetch_beside(&self, shape: Shape, key: &Bytes, other: &Object, cx: &Context<'_>) -> Object {
+        match self.single(key, cx) {
+            Some(Some(dot)) => match other.versions.get(&dot) {
+                Some(same) => {
+                    let mut bare = self.bare(shape, key);
+                    bare.versions.insert(dot, same.clone());
+                    bare
+                }
+                None if other.context.covers(dot) => self.bare(shape, key),
+                None => self.fetch(shape, key, cx),
+            },
+            Some(None) => self.bare(shape, key),
+            None => self.fetch(shape, key, cx),
+        }
+    }
+
+    /// Where an entry of the dot-key map stands.
+    pub(super) fn dot_key(&self, dot: Dot) -> Bytes {
         let mut rest = actor_key(dot.actor);
         rest.extend_from_slice(&dot.counter.to_be_bytes());
         stored(self.birth(), Kind::DotKey, &rest)
-    }
-
-    /// Drops an entry of the dot-key map.
-    pub fn drop_dot(&mut self, dot: Dot, cx: &mut Context<'_>) {
-        self.dot_keys.remove(dot);
-        cx.fx.delete(self.dot_key(dot));
     }
 
     /// The actor that holds a position now, if it was heard of.

@@ -41,7 +41,7 @@ impl Causal {
                 return false;
             }
             size += object.len();
-            listed.insert(Bytes::copy_from_slice(key), object.clone());
+            listed.insert(Bytes::copy_from_slice(key), replica.told(key, Some(object), 0));
             true
         });
         let mut unlisted = 0;

@@ -40,6 +40,8 @@ pub(super) struct Volatile {
     /// Whether what the start wrote is durable: until then a crash would bring back what was given
     /// up, so the host must not forget that the lane forgot.
     pub is_settled: bool,
+    /// Behind which replica the round of exchanges goes on; none at its begin.
+    pub sync_from: Option<Position>,
     /// What the catalog is to be told once it is so: that a position of this host is settled, or
     /// that a former one is handed over. With each since when, and when it was told last.
     pub owed: BTreeMap<(Position, u64), Option<Time>>,
@@ -87,6 +89,8 @@ pub(super) struct Counters {
     /// Contexts of clients that were refused.
     pub contexts_refused: u64,
     /// Objects that anti-entropy brought.
+    pub told: u64,
+    /// Those of them that told something new.
     pub repaired: u64,
     /// Messages of actors that are gone for good, or of former ones, that were dropped.
     pub late: u64,

@@ -19,40 +19,43 @@ use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 
 /// How long after a page of a pass the next one comes: long enough for clients in between.
-const MORE: Span = Span::millis(10);
+const MORE: Span = Span::millis(4);
+
+/// How many contexts and dots all replicas together drop at a time.
+const PAGE_KEYS: usize = 256;
 
 impl Causal {
     /// It is time to strip (DottedDB Alg. 3, `strip_causality`) and to collect. What can be
     /// stripped is, in one pass of pages; a pass that has come to objects that cannot goes on at
-    /// the next such time, as it may read many in vain.
+    /// the next such time, as it may look at many in vain.
     pub(super) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);
         self.sweep(cx);
         let Some(map) = self.durable.map.as_ref() else { return };
-        let shape = self.settings.shape;
         for replica in self.durable.replicas.values_mut() {
-            replica.close(map, shape);
+            replica.close(map, self.settings.shape);
             replica.flush(cx);
-            strip(replica, STRIP_KEYS_MAX, cx);
-            collect(replica, map, shape, STRIP_KEYS_MAX, cx);
             replica.drop_witnesses(cx);
+            replica.rounds.is_stripping = true;
+            replica.rounds.is_collecting = true;
         }
-        self.strip_more_later(cx);
+        self.on_strip_more(cx);
     }
 
-    /// The next pages; those of all replicas together are as long as one usually is.
+    /// The next pages; those of all replicas together are as long as one may be.
     pub(super) fn on_strip_more(&mut self, cx: &mut Context<'_>) {
         let Some(map) = self.durable.map.as_ref() else { return };
+        let shape = self.settings.shape;
         let replicas = self.durable.replicas.values_mut();
         let mut unfinished: Vec<&mut Replica> =
             replicas.filter(|replica| replica.rounds.has_more_to_strip()).collect();
-        let page = (STRIP_KEYS_MAX / unfinished.len().max(1)).max(1);
+        let page = (PAGE_KEYS / unfinished.len().max(1)).max(1);
         for replica in &mut unfinished {
             if replica.rounds.is_stripping {
-                strip(replica, page, cx);
+                strip(replica, shape, page, cx);
             }
             if replica.rounds.is_collecting {
-                collect(replica, map, self.settings.shape, page, cx);
+                collect(replica, map, shape, page, cx);
             }
         }
         self.strip_more_later(cx);
@@ -103,6 +106,7 @@ impl Causal {
         into.field("siblings_over", &counters.siblings_over);
         into.field("siblings_most", &counters.siblings_most);
         into.field("contexts_refused", &counters.contexts_refused);
+        into.field("told", &counters.told);
         into.field("repaired", &counters.repaired);
         into.field("late", &counters.late);
         for (at, replica) in &self.durable.replicas {
@@ -121,27 +125,25 @@ impl Causal {
     }
 }
 
-/// Stores again, with the clock as it is now, some of the objects that have a context.
-fn strip(replica: &mut Replica, page: usize, cx: &mut Context<'_>) {
+/// Strips some of the objects that have a context, with the clock as it is now.
+fn strip(replica: &mut Replica, shape: Shape, page: usize, cx: &mut Context<'_>) {
     let from = core::mem::take(&mut replica.rounds.strip_from);
-    let keys = replica.unstripped.range::<[u8], _>((Bound::Excluded(&from[..]), Bound::Unbounded));
-    let keys: Vec<Bytes> = keys.take(page).cloned().collect();
-    let is_full = keys.len() == page;
-    if is_full {
-        replica.rounds.strip_from = keys.last().cloned().unwrap_or_default();
-    }
-    let mut has_stripped = false;
-    for key in keys {
-        let object = replica.read(&key, cx);
-        let before = object.context.len();
-        let mut stripped = object.clone();
-        stripped.strip(&replica.clock);
-        if stripped.context.len() < before {
-            has_stripped = true;
-            replica.store(&key, object, &[], cx);
+    let behind = (Bound::Excluded(&from[..]), Bound::Unbounded);
+    let keys = replica.unstripped.range::<[u8], _>(behind).map(|(key, _)| key);
+    let keys: Vec<Bytes> = keys.take(STRIP_KEYS_MAX).cloned().collect();
+    let (mut seen, mut stripped) = (0, 0);
+    for key in &keys {
+        if stripped == page {
+            break;
         }
+        seen += 1;
+        stripped += usize::from(replica.strip(shape, key, cx));
     }
-    replica.rounds.is_stripping = is_full && has_stripped;
+    let has_more = seen < keys.len() || keys.len() == STRIP_KEYS_MAX;
+    if let Some(last) = keys[..seen].last().filter(|_| has_more) {
+        replica.rounds.strip_from = last.clone();
+    }
+    replica.rounds.is_stripping = has_more && stripped > 0;
     replica.flush(cx);
 }
 
@@ -182,4 +184,5 @@ fn collect(replica: &mut Replica, map: &Map, shape: Shape, page: usize, cx: &mut
     for dot in gone {
         replica.drop_dot(dot, cx);
     }
+    replica.flush(cx);
 }

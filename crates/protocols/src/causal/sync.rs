@@ -20,29 +20,44 @@ use super::message::{Message, PAGE_BYTES, Pair, TellClock, Window};
 use super::page;
 use super::replica::Replica;
 use super::timer::Timer;
-use super::{Causal, Context};
+use super::{Causal, Context, Settings};
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Position};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
+use core::ops::Bound;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
+use quorate_kernel::time::Span;
+
+/// In how many steps the exchanges of one interval are begun, at most.
+const STEPS_MAX: usize = 16;
 
 impl Causal {
-    /// It is time for each replica's next exchange.
+    /// It is time for some replicas' next exchanges. Each has one in a sync interval; they are
+    /// spread over it, so that clients in between wait for a few only.
     pub(super) fn on_sync_time(&mut self, cx: &mut Context<'_>) {
-        cx.fx.arm(Timer::Sync, cx.now + self.settings.sync_interval);
+        let count = self.durable.replicas.len();
+        let page = count.div_ceil(STEPS_MAX).max(1);
+        let steps = count.div_ceil(page).max(1) as u64;
+        cx.fx.arm(Timer::Sync, cx.now + Span(self.settings.sync_interval.0 / steps));
         let Some(map) = self.durable.map.clone() else { return };
-        let positions: Vec<Position> = self.durable.replicas.keys().copied().collect();
-        for at in positions {
-            self.scan_on(at, &map, cx);
-            self.begin_sync(at, &map, cx);
+        let begin = self.volatile.sync_from.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.durable.replicas.range((begin, Bound::Unbounded)).map(|(at, _)| *at);
+        let due: Vec<Position> = next.take(page).collect();
+        for at in &due {
+            self.scan_on(*at, &map, cx);
+            self.begin_sync(*at, &map, cx);
         }
-        self.hand_over(cx);
-        self.tell_catalog(cx);
+        let last = self.durable.replicas.last_key_value().map(|(at, _)| *at);
+        self.volatile.sync_from = due.last().copied().filter(|at| Some(*at) != last);
+        if self.volatile.sync_from.is_none() {
+            self.hand_over(cx);
+            self.tell_catalog(cx);
+        }
     }
 
     fn begin_sync(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
@@ -100,7 +115,7 @@ impl Causal {
         let is_free = window.after.is_none() && !replica.rounds.chains.is_open(pair.from.position);
         let wants = is_free && replica.has_copied(map, pair.from.position);
         let asked = (pair.from, clock, window);
-        let answer = answer(replica, map, self.settings.shape, asked, wants, cx);
+        let answer = answer(replica, map, &self.settings, asked, wants, cx);
         cx.fx.send(from, answer);
     }
 
@@ -125,16 +140,22 @@ impl Causal {
         if let Some(window) = wants {
             // From the state before the page is taken in, so that clock and objects fit together.
             replica.flush(cx);
-            let answer = answer(replica, &map, shape, (peer, clock, window), false, cx);
+            let asked = (peer, clock, window);
+            let answer = answer(replica, &map, &self.settings, asked, false, cx);
             cx.fx.send(from, answer);
         }
         let Ok(entries) = page::read(page) else { return };
-        self.volatile.counters.repaired += entries.len() as u64;
+        self.volatile.counters.told += entries.len() as u64;
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));
             if !replicas.contains(&at.0) {
                 continue;
             }
+            if replica.has_seen(&object, &dots) {
+                probe!("causal/told_in_vain");
+                continue;
+            }
+            self.volatile.counters.repaired += 1;
             object.fill(clock, |actor| replicas.contains(&actor.position.0));
             replica.update(shape, &key, object, &dots, cx);
         }
@@ -176,13 +197,22 @@ fn take_over(replica: &mut Replica, peer: Actor, clock: &Clock, covers: Window) 
 fn answer(
     replica: &Replica,
     map: &Map,
-    shape: Shape,
-    (peer, clock, window): (Actor, &Clock, Window),
+    settings: &Settings,
+    asked: (Actor, &Clock, Window),
     wants: bool,
     cx: &Context<'_>,
 ) -> Message {
-    let (page, until) = fill_page(replica, shape, (peer, clock, window), cx);
-    let (told, own) = TellClock::behind(None, &replica.clock);
+    let (peer, _, window) = asked;
+    let young = |actor: Actor| match settings.replicate_on_write && !replica.is_finished(map, actor)
+    {
+        true => replica.young.ceiling(actor, cx.now).unwrap_or(Counter::MAX),
+        false => Counter::MAX,
+    };
+    let (page, until) = fill_page(replica, settings.shape, asked, &young, cx);
+    let (mut told, own) = TellClock::behind(None, &replica.clock);
+    if !mutant!("young_taken_over") {
+        told.lower(replica.actor(), young(replica.actor()));
+    }
     Message::SyncB {
         pair: Pair { from: replica.actor(), to: peer.position, map: map.version },
         to: peer,
@@ -200,24 +230,35 @@ fn fill_page(
     replica: &Replica,
     shape: Shape,
     (peer, clock, window): (Actor, &Clock, Window),
+    young: &impl Fn(Actor) -> Counter,
     cx: &Context<'_>,
 ) -> (Bytes, Option<Dot>) {
     let shared = shape.shared(replica.position(), peer.position);
+    // A peer has seen what it issued, also where the clock that it tells says less of that.
     let is_missing = |dot: &Dot| {
         let seen = clock.get(dot.actor);
         window.after.is_none_or(|after| after < *dot)
+            && dot.actor != peer
             && !seen.is_some_and(|seen| seen.closed || seen.contains(dot.counter))
     };
+    let own = replica.clock.base(replica.actor());
+    let is_lowered = young(replica.actor()) < own && !mutant!("young_not_filled");
+    let own = if is_lowered { own } else { 0 };
     let (mut page, mut pushed, mut last) = (BytesMut::new(), BTreeSet::new(), window.after);
-    for actor in replica.dot_keys.actors() {
+    for actor in replica.dot_keys.actors().filter(|actor| *actor != peer) {
         let Some(floor) = window.floor(actor) else { continue };
         if clock.get(actor).is_some_and(|seen| seen.closed) {
             continue;
         }
+        let ceiling = young(actor);
         for (counter, key) in replica.dot_keys.above(actor, floor.max(clock.base(actor))) {
             let dot = Dot { actor, counter };
             if window.until.is_some_and(|until| until < dot) {
                 return (page.freeze(), window.until);
+            }
+            if counter > ceiling {
+                probe!("causal/young");
+                break;
             }
             let is_due = is_missing(&dot) && shared.contains(&shape.home(hash_of(key)));
             if is_due && !pushed.contains(key) {
@@ -228,7 +269,8 @@ fn fill_page(
                 dots.retain(is_missing);
                 dots.truncate(page::DOTS_MAX);
                 let object = cx.table.get(Class::Data, &replica.stored_key(key));
-                page::push(&mut page, key, &object.unwrap_or_default(), &dots);
+                let object = replica.told(key, object.as_ref(), own);
+                page::push(&mut page, key, &object, &dots);
                 pushed.insert(key);
             }
             last = Some(dot);

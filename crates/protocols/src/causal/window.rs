@@ -69,6 +69,12 @@ impl TellClock {
         TellClock::behind(None, clock).0
     }
 
+    /// Says of an actor nothing above a counter.
+    pub(super) fn lower(&mut self, actor: Actor, most: Counter) {
+        let entries = self.0.iter_mut().filter(|(told, _)| *told == actor);
+        entries.for_each(|(_, entry)| entry.lower(most));
+    }
+
     /// A clock as it is told to ask for what lies behind a dot, and the window in which it tells
     /// everything. Outside of that it tells bases.
     #[must_use]

@@ -127,6 +127,15 @@ impl Entry {
         self.above.truncate(most);
     }
 
+    /// Forgets what is above a counter.
+    pub fn lower(&mut self, most: Counter) {
+        self.base = self.base.min(most);
+        self.above.retain(|(first, _)| *first <= most);
+        if let Some((_, last)) = self.above.last_mut() {
+            *last = most.min(*last);
+        }
+    }
+
     /// Forgets what stands above the base, up to a counter: this, too, understates.
     pub fn forget_upto(&mut self, counter: Counter) {
         let gone = self.above.partition_point(|(_, last)| *last <= counter);

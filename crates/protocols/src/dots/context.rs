@@ -4,6 +4,7 @@
 //! is in the past, or is one of the versions beside the context. Counters of other keys lie in
 //! between and do no harm.
 
+use super::clock::Clock;
 use super::dot::{Actor, Counter, Dot};
 use alloc::collections::BTreeMap;
 
@@ -31,6 +32,11 @@ impl CausalContext {
     /// Adds all that another context covers.
     pub fn merge(&mut self, other: &CausalContext) {
         other.iter().for_each(|(actor, counter)| self.raise(actor, counter));
+    }
+
+    /// Takes out what a clock says anyway.
+    pub fn strip(&mut self, clock: &Clock) {
+        self.retain(|actor, counter| !clock.get(actor).is_some_and(|entry| entry.implies(counter)));
     }
 
     /// Keeps the entries for which this holds.

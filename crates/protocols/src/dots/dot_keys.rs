@@ -21,10 +21,10 @@ impl DotKeys {
         self.dots.entry(key.clone()).or_default().insert(dot);
     }
 
-    /// Drops an entry.
-    pub fn remove(&mut self, dot: Dot) {
-        let Some(counters) = self.keys.get_mut(&dot.actor) else { return };
-        let Some(key) = counters.remove(&dot.counter) else { return };
+    /// Drops an entry; returns its key.
+    pub fn remove(&mut self, dot: Dot) -> Option<Bytes> {
+        let counters = self.keys.get_mut(&dot.actor)?;
+        let key = counters.remove(&dot.counter)?;
         if counters.is_empty() {
             self.keys.remove(&dot.actor);
         }
@@ -34,6 +34,7 @@ impl DotKeys {
                 self.dots.remove(&key);
             }
         }
+        Some(key)
     }
 
     /// The actors that have entries.
@@ -94,8 +95,7 @@ mod tests {
                     map.insert(dot, &key);
                     model.insert(dot, key);
                 } else {
-                    map.remove(dot);
-                    model.remove(&dot);
+                    prop_assert_eq!(map.remove(dot), model.remove(&dot));
                 }
                 prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
                 for key in [0u8, 1, 2] {

@@ -71,8 +71,7 @@ impl Object {
 
     /// Takes out of the context what a clock says anyway.
     pub fn strip(&mut self, clock: &Clock) {
-        self.context
-            .retain(|actor, counter| !clock.get(actor).is_some_and(|entry| entry.implies(counter)));
+        self.context.strip(clock);
     }
 
     /// Lets one of several versions stand for all that are the same write. A version may go only
@@ -85,6 +84,14 @@ impl Object {
             }
             _ => true,
         });
+    }
+
+    /// Whether two versions are the same write.
+    #[must_use]
+    pub fn has_twins(&self) -> bool {
+        let mut seen = BTreeSet::new();
+        self.versions.len() > 1
+            && self.versions.values().filter_map(|one| one.id).any(|id| !seen.insert(id))
     }
 
     /// The values to show, in the order of dots; several versions of one write are one value.

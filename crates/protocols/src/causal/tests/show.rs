@@ -9,8 +9,10 @@ use super::super::message::{Ending, Message, TellClock, Window};
 use super::super::page;
 use super::super::replica::Record;
 use super::super::token::Tokens;
+use super::super::unstripped::{context_of, dot_value_of};
 use super::super::{Causal, Plain, Settings};
 use crate::dots::clock::Entry;
+use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot};
 use crate::dots::object::Object;
 use crate::testing::siblings::{self, Move};
@@ -163,12 +165,21 @@ impl Scripted for Causal {
             b'd' => {
                 let (actor, counter) = actor_of(rest);
                 let counter = Counter::from_be_bytes(*counter.first_chunk().expect("eight bytes"));
-                let sign = if value.is_some() { "" } else { "no " };
-                format!("{sign}dot {}", dot_word(Dot { actor, counter }))
+                let dot = dot_word(Dot { actor, counter });
+                match value.map(|value| dot_value_of(value).1) {
+                    Some(context) if context.is_empty() => format!("dot {dot}"),
+                    Some(context) => format!("dot {dot} {}", context_word(&entries(&context))),
+                    None => format!("no dot {dot}"),
+                }
             }
             b'n' => {
-                let sign = if value.is_some() { "unstripped" } else { "stripped" };
-                format!("{sign} {}", word(client_key(rest)))
+                let key = word(client_key(rest));
+                match value {
+                    Some(value) => {
+                        format!("unstripped {key} {}", context_word(&entries(&context_of(value))))
+                    }
+                    None => format!("stripped {key}"),
+                }
             }
             other => format!("{other:?}"),
         };
@@ -231,8 +242,11 @@ fn object_word(bytes: &Bytes) -> String {
         .iter()
         .map(|(dot, version)| format!("{}={}", dot_word(*dot), word(&version.value)))
         .collect();
-    let context: Vec<(Actor, Counter)> = object.context.iter().collect();
-    format!("{{{}}} {}", versions.join(" "), context_word(&context))
+    format!("{{{}}} {}", versions.join(" "), context_word(&entries(&object.context)))
+}
+
+fn entries(context: &CausalContext) -> Vec<(Actor, Counter)> {
+    context.iter().collect()
 }
 
 fn entry_word(entry: &Entry) -> String {
