@@ -59,8 +59,8 @@ impl Replica {
         object
     }
 
-    /// What a peer is told of a key, from its stored bytes, beside a clock which says of this replica
-    /// itself less than it has issued if `own` is not 0: then the object says that.
+    /// What a peer is told of a key, from its stored bytes. If `own` is not 0, the clock beside it
+    /// says of this replica itself less than it has issued: then the object says that.
     pub fn told(&self, key: &[u8], bytes: Option<&Bytes>, own: Counter) -> Bytes {
         if own == 0 && !self.unstripped.contains_key(key) {
             return bytes.cloned().unwrap_or_default();
