@@ -52,7 +52,8 @@
 //! - A version goes only if a context covers it that a client got with it (D5).
 //! - What is shown, sent or acknowledged is durable first. Contexts are counters that may rest on
 //!   other keys' unsynced updates; counters above `reserved` are never shown, so that is safe.
-//! - Object, clock entry and dot-key entry are in one batch and of one class (T4).
+//! - Object and dot-key entry are in one batch and of one class (T4); from the latter the clock and
+//!   contexts are put together after a restart ([`keys`], [`unstripped`]).
 //!
 //! # Departures from the paper
 //! - A put discards what the client's context covers first, and adds its dot afterwards; printed
@@ -62,7 +63,8 @@
 //! - A delete stores no version; dots travel beside objects (T6).
 //! - Rows of the watermark are what peers tell of themselves, and an entry of the dot-key map waits
 //!   for the replicas of its key only ([`crate::dots::watermark`], T7).
-//! - Exchanges go both ways, in shuffled rounds, and concern former actors too (T5).
+//! - Exchanges go both ways, in shuffled rounds, and concern former actors too (T5). They leave out
+//!   what replication on write is still bringing ([`young`]).
 //! - An actor that is gone for good is closed when all its peers have told all ([`retire`]).
 //! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8).
 //!

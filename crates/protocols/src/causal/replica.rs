@@ -1,8 +1,9 @@
 //! One position's replica: its clock, its part of the store, and how both change together.
 //!
 //! This is what the paper calls a node (DottedDB §IV-D). All five structures change in one batch
-//! per input (T4): an object is written with the entries of the clock and of the dot-key map that
-//! speak of it, and [`Replica::flush`] is called before anything is sent.
+//! per input (T4): an object is written with the entry of the dot-key map that speaks of it, and
+//! with what of the clock and of contexts that entry does not say. [`Replica::flush`] is called
+//! before anything is sent.
 
 use super::Context;
 

@@ -19,7 +19,7 @@ use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 
 /// How long after a page of a pass the next one comes: long enough for clients in between.
-const MORE: Span = Span::millis(4);
+const MORE: Span = Span::millis(2);
 
 /// How many contexts and dots all replicas together drop at a time.
 const PAGE_KEYS: usize = 256;

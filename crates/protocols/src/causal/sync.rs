@@ -8,6 +8,11 @@
 //! of the answerer's own entry, and *only* that: of any other actor the answerer may have seen an
 //! update because it took over an entry, of a key that it does not hold and the asker does.
 //!
+//! What replication on write is most likely still bringing is left out ([`super::young`]). So that
+//! the asker does not take that over, the clock says no more of the answerer itself than what was
+//! not left out. Objects are filled with that clock; each says for itself that the answerer's own
+//! updates are in its past.
+//!
 //! An answer holds the oldest dots first. One that could not hold all says where it ended, and is
 //! followed by a question that goes on there ([`super::window`]). Each stands alone: its objects go
 //! with its own clock, what is taken over is what its window covers, and a window that does not

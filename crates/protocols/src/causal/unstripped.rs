@@ -1,11 +1,11 @@
 //! Contexts of stored objects stand beside them, so that no value is written again when they go.
 
-use super::Context;
-use super::keys::{Kind, state_bytes, state_value, stored};
+use super::keys::{Kind, data_key, state_bytes, state_value, stored};
 use super::map::Shape;
 use super::replica::Replica;
+use super::{Causal, Context};
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Counter, Dot};
+use crate::dots::dot::{Actor, Counter, Dot, Position};
 use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -46,6 +46,15 @@ fn dot_value(key: &Bytes, context: &CausalContext) -> Bytes {
 pub(super) fn dot_value_of(bytes: &[u8]) -> (Bytes, CausalContext) {
     let (key, context): (Vec<u8>, Vec<(Actor, Counter)>) = state_value(bytes);
     (key.into(), context.into_iter().collect())
+}
+
+impl Causal {
+    /// What is left of the context of a client's key at a position here, beside the stored object.
+    #[must_use]
+    pub fn beside(&self, at: Position, key: &[u8]) -> Option<&CausalContext> {
+        let replica = self.durable.replicas.get(&at)?;
+        replica.unstripped.get(&data_key(key)).map(|beside| &beside.context)
+    }
 }
 
 impl Replica {

@@ -3,14 +3,13 @@
 use super::run::{Findings, Piece, Traffic};
 use super::subject::Subject;
 use super::watch::key_of;
-use super::world::{Event, World};
+use super::world::{Event, World, whole};
 use quorate_kernel::causal::Ask;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
 use quorate_protocols::causal::keys::hash_of_key;
-use quorate_protocols::dots::object::Object;
 
 const SECOND: u64 = 1_000_000_000;
 /// Between two keys that are loaded.
@@ -111,8 +110,10 @@ impl<S: Subject> World<S> {
     /// Entries of the clocks of all stored objects, and versions, for each object.
     fn entries(&self) -> (f64, f64) {
         let (mut entries, mut versions, mut objects) = (0, 0, 0);
-        for value in self.up().flat_map(|node| node.stored.each_object()) {
-            let object = Object::from_bytes(value).expect("what an engine stores is an object");
+        let stored = self.up().flat_map(|node| {
+            node.stored.each_object().map(move |(key, bytes)| whole(node, key, bytes))
+        });
+        for object in stored {
             entries += object.clock_entries();
             versions += object.versions.len();
             objects += 1;

@@ -2,6 +2,7 @@
 
 use super::run::Run;
 use super::subject::Subject;
+use super::table::Stored;
 use super::watch::key_of;
 use super::world::World;
 use quorate_kernel::causal::Ask;
@@ -38,12 +39,22 @@ pub struct Differing {
     pub bytes: f64,
 }
 
-/// Two replicas of so many keys, of which so many were then written anew at one of them.
+/// What is left of keys that were all deleted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Emptied {
+    /// Records of data that a node still stores, and their bytes.
+    pub left: (f64, f64),
+    /// Seconds from the last delete until nothing is left to be told.
+    pub seconds: f64,
+}
+
+/// Two replicas of so many keys, of which so many were then written anew at one of them; and in the
+/// end all were deleted there.
 ///
 /// # Panics
 /// The replicas do not become equal in time, or there are fewer keys than shall differ.
 #[must_use]
-pub fn measure<S: Subject>(keys: u32, differing: &[u32]) -> (Quiet, Vec<Differing>) {
+pub fn measure<S: Subject>(keys: u32, differing: &[u32]) -> (Quiet, Vec<Differing>, Emptied) {
     let run = Run {
         nodes: 2,
         machines: 2,
@@ -77,17 +88,31 @@ pub fn measure<S: Subject>(keys: u32, differing: &[u32]) -> (Quiet, Vec<Differin
         for number in 0..*count {
             world.write_again(number);
         }
-        let mut intervals = 0;
-        while intervals == 0 || !world.nodes.iter().all(|node| node.engine.is_quiet()) {
-            world.run_until(world.now + interval);
-            intervals += 1;
-            assert!(intervals < INTERVALS_MAX, "replicas that can reach each other become equal");
-        }
+        let intervals = until_quiet(&mut world);
         let bytes = bytes(&world) - before - per_interval * intervals as f64;
         Differing { keys: *count, bytes }
     };
     let differing = differing.iter().map(of).collect();
-    (quiet, differing)
+    for number in 0..keys {
+        world.delete(number);
+    }
+    let seconds = until_quiet(&mut world) as f64 * INTERVAL_US as f64 / 1e6;
+    let nodes = world.nodes.len() as f64;
+    let stored = || world.nodes.iter().map(|node| &node.stored);
+    let records = stored().map(Stored::records).sum::<usize>() as f64 / nodes;
+    let bytes = stored().map(Stored::bytes).sum::<u64>() as f64 / nodes;
+    (quiet, differing, Emptied { left: (records, bytes), seconds })
+}
+
+/// After how many intervals nothing is left to be told.
+fn until_quiet<S: Subject>(world: &mut World<S>) -> u64 {
+    let mut intervals = 0;
+    while intervals == 0 || !world.nodes.iter().all(|node| node.engine.is_quiet()) {
+        world.run_until(world.now + INTERVAL_US * 1000);
+        intervals += 1;
+        assert!(intervals < INTERVALS_MAX, "replicas that can reach each other become equal");
+    }
+    intervals
 }
 
 impl<S: Subject> World<S> {
@@ -101,6 +126,15 @@ impl<S: Subject> World<S> {
             context: self.context_of(number),
             id: None,
         };
+        let request = Request { operation: Operation::Causal(ask), deadline };
+        self.step(0, |engine, cx| engine.on_request(Ticket(0), request, cx));
+    }
+
+    /// Deletes a key at the first node.
+    fn delete(&mut self, number: u32) {
+        let deadline = Time(self.now) + Span::secs(10);
+        let context = self.context_of(number);
+        let ask = Ask::Delete { key: key_of(number).into(), context };
         let request = Request { operation: Operation::Causal(ask), deadline };
         self.step(0, |engine, cx| engine.on_request(Ticket(0), request, cx));
     }
@@ -124,12 +158,14 @@ mod tests {
 
     #[test]
     fn equal_replicas_say_little_and_differing_ones_say_what_differs() {
-        let (quiet, differing) = measure::<Causal>(3000, &[10, 100, 1000]);
+        let (quiet, differing, emptied) = measure::<Causal>(3000, &[10, 100, 1000]);
         assert!(quiet.bytes_each_way < 1024.0, "{quiet:?}");
         assert!(quiet.metadata < 1024.0, "{quiet:?}");
         let each: Vec<f64> = differing.iter().map(|it| it.bytes / f64::from(it.keys)).collect();
         assert!(each.iter().all(|each| (50.0..400.0).contains(each)), "{each:?}");
-        let (merkle, differing) = measure::<Merkle>(3000, &[10]);
+        assert_eq!(emptied.left.0, 2.0, "one clock entry for each replica: {emptied:?}");
+        let (merkle, differing, emptied) = measure::<Merkle>(3000, &[10]);
+        assert!(emptied.left.0 >= 3000.0, "tombstones stay: {emptied:?}");
         assert!(merkle.bytes_each_way < 1024.0, "{merkle:?}");
         assert!(merkle.metadata > 100_000.0, "two trees of 10,000 leaves: {merkle:?}");
         // One key in a leaf, but a hundred hashes for each level.

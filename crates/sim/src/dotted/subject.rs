@@ -9,6 +9,8 @@ use quorate_protocols::causal::map::Map;
 use quorate_protocols::causal::message::Carried;
 use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::causal::{self, Causal};
+use quorate_protocols::dots::context::CausalContext;
+use quorate_protocols::dots::dot::Position;
 use quorate_protocols::merkle::{self, Merkle};
 use std::fmt::Display;
 
@@ -25,6 +27,14 @@ pub trait Subject: Process + Sized {
 
     /// How many bytes a node keeps beside objects.
     fn metadata(&self, stored: &Stored) -> u64;
+
+    /// Whether stored objects have their contexts within them.
+    const IS_WHOLE: bool;
+
+    /// What of an object's context stands beside the stored object.
+    fn beside(&self, _position: u16, _key: &[u8]) -> Option<&CausalContext> {
+        None
+    }
 
     /// Whether nothing is left to be told, as far as the node knows.
     fn is_quiet(&self) -> bool;
@@ -53,6 +63,8 @@ pub(super) fn shown<P: Process>(process: &P, name: &str) -> u64 {
 const WATERMARK_BYTES: u64 = 24;
 
 impl Subject for Causal {
+    const IS_WHOLE: bool = false;
+
     fn born(run: &Run, map: &Map) -> Causal {
         Causal::new(causal::Settings {
             sync_interval: Span::micros(run.sync_us),
@@ -74,12 +86,18 @@ impl Subject for Causal {
         stored.beside_objects() + shown(self, "watermark") * WATERMARK_BYTES
     }
 
+    fn beside(&self, position: u16, key: &[u8]) -> Option<&CausalContext> {
+        Causal::beside(self, Position(position), key)
+    }
+
     fn is_quiet(&self) -> bool {
         shown(self, "dot_keys") + shown(self, "unstripped") + shown(self, "joining") == 0
     }
 }
 
 impl Subject for Merkle {
+    const IS_WHOLE: bool = true;
+
     fn born(run: &Run, map: &Map) -> Merkle {
         Merkle::new(merkle::Settings {
             sync_interval: Span::micros(run.sync_us),

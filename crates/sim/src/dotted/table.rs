@@ -59,14 +59,24 @@ impl Stored {
         self.objects
     }
 
+    /// How many records of data there are.
+    pub(super) fn records(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The bytes of keys and values of all data.
+    pub(super) fn bytes(&self) -> u64 {
+        self.data.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum()
+    }
+
     /// The bytes of keys and values of all data that is no object.
     pub(super) fn beside_objects(&self) -> u64 {
         self.beside
     }
 
-    /// Every stored object.
-    pub(super) fn each_object(&self) -> impl Iterator<Item = &Bytes> {
-        self.data.iter().filter(|(key, _)| object_key(key).is_some()).map(|(_, value)| value)
+    /// Every stored object, by the client's key.
+    pub(super) fn each_object(&self) -> impl Iterator<Item = (&[u8], &Bytes)> {
+        self.data.iter().filter_map(|(key, value)| Some((object_key(key)?, value)))
     }
 
     /// How many records were read since it was last asked.

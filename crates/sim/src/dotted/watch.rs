@@ -11,7 +11,7 @@ use quorate_protocols::causal::keys::hash_of_key;
 use quorate_protocols::causal::map::Shape;
 use quorate_protocols::dots::dot::{Counter, Dot};
 use quorate_protocols::dots::object::Object;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// One update that some replica does not hold yet.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(super) struct Watch {
     /// Whether updates are followed, and not only counted.
     is_following: bool,
     keys: HashMap<u32, Key>,
+    /// For each position the objects that were written with a context.
+    waiting: HashMap<u16, BTreeMap<u32, Object>>,
     strip: Vec<u64>,
     replication: Vec<u64>,
     /// The present piece of the time line.
@@ -62,6 +64,7 @@ impl Watch {
             shape: run.shape(),
             is_following: false,
             keys: HashMap::new(),
+            waiting: HashMap::new(),
             strip: Vec::new(),
             replication: Vec::new(),
             piece: Piece::default(),
@@ -75,9 +78,14 @@ impl Watch {
 
     /// The replica at a position writes the object of a key, or deletes it.
     pub(super) fn on_write(&mut self, position: u16, key: &[u8], value: Option<&Object>, now: u64) {
+        let waiting = self.waiting.entry(position).or_default();
+        waiting.remove(&number_of(key));
         if let Some(object) = value {
             self.piece.writes += 1;
             self.piece.entries += object.clock_entries() as u64;
+            if !object.context.is_empty() {
+                waiting.insert(number_of(key), object.clone());
+            }
         }
         let Some(object) = value.filter(|_| self.is_following) else { return };
         let first = *self.shape.replicas_of(self.shape.home(hash_of_key(key))).start();
@@ -114,6 +122,18 @@ impl Watch {
         waiting.append(&mut arrived);
         if object.context.is_empty() {
             self.strip.extend(waiting.drain(..).map(|at| now.saturating_sub(at)));
+        }
+    }
+
+    /// The contexts for which this does not hold are gone by now from the replica at a position.
+    pub(super) fn keep(&mut self, position: u16, is_left: impl Fn(&[u8]) -> bool, now: u64) {
+        let waiting = self.waiting.entry(position).or_default();
+        let is_gone = |number: &u32| !is_left(key_of(*number).as_bytes());
+        let gone: Vec<u32> = waiting.keys().copied().filter(is_gone).collect();
+        for number in gone {
+            let versions = self.waiting[&position][&number].versions.clone();
+            let stripped = Object { versions, ..Object::default() };
+            self.on_write(position, key_of(number).as_bytes(), Some(&stripped), now);
         }
     }
 
@@ -157,7 +177,8 @@ mod tests {
         watch.on_write(0, key.as_bytes(), Some(&object(&[second], &[])), 2_000_000);
         // The first was never stored at position 1, but replaced there; and not stripped at once.
         watch.on_write(1, key.as_bytes(), Some(&object(&[second], &[first])), 5_000_000);
-        watch.on_write(1, key.as_bytes(), Some(&object(&[second], &[])), 7_000_000);
+        watch.keep(1, |_| true, 6_000_000);
+        watch.keep(1, |left| left != key.as_bytes(), 7_000_000);
         let (strip, replication) = watch.times();
         assert_eq!(replication, Times::new(vec![3000, 4000], 2), "position 2 has neither");
         assert_eq!(strip, Times::new(vec![0, 0, 5000, 6000], 0));

@@ -107,6 +107,15 @@ fn index_of(node: NodeId) -> usize {
     (node.0 >> 48) as usize - 1
 }
 
+/// An object as it was stored, with the context beside it.
+pub(super) fn whole<S: Subject>(node: &Node<S>, key: &[u8], bytes: &Bytes) -> Object {
+    let mut object = Object::from_bytes(bytes).expect("what an engine stores is an object");
+    if let Some(beside) = node.engine.beside(node.position, key) {
+        object.context.merge(beside);
+    }
+    object
+}
+
 impl<S: Subject> World<S> {
     pub(super) fn new(run: &Run) -> World<S> {
         let ids: Vec<NodeId> = (0..usize::from(run.nodes)).map(node_id).collect();
@@ -213,6 +222,11 @@ impl<S: Subject> World<S> {
                     *deadline = None;
                     let timer = S::Timer::from_code(code).expect("it was armed");
                     self.step(node, |engine, cx| engine.on_timer(timer, cx));
+                    // Contexts beside objects go without a write.
+                    let (now, Node { engine, position, .. }) = (self.now, &self.nodes[node]);
+                    let is_left =
+                        |key: &[u8]| S::IS_WHOLE || engine.beside(*position, key).is_some();
+                    self.watch.keep(*position, is_left, now);
                 }
             }
             Event::Update => self.begin_update(),
@@ -297,9 +311,7 @@ impl<S: Subject> World<S> {
             && class == Class::Data
             && let Some(client_key) = object_key(&key)
         {
-            let object = value.as_ref().map(|bytes| {
-                Object::from_bytes(bytes).expect("what an engine stores is an object")
-            });
+            let object = value.as_ref().map(|bytes| whole(node, client_key, bytes));
             self.watch.on_write(node.position, client_key, object.as_ref(), at);
         }
         node.stored.write(class, key, value);
