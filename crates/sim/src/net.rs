@@ -37,6 +37,8 @@ pub struct Net {
     cuts: Vec<u8>,
     /// What the next frame of each link is delayed by.
     held: Vec<u64>,
+    /// When the last frame that was delayed arrives.
+    late_until: u64,
     loss_ppm: u32,
     duplicate_ppm: u32,
     rng: Rng,
@@ -68,6 +70,7 @@ impl Net {
             latest: if section.ordered { vec![0; links] } else { Vec::new() },
             cuts: vec![0; links],
             held: vec![0; links],
+            late_until: 0,
             loss_ppm: section.loss_ppm,
             duplicate_ppm: section.duplicate_ppm,
             rng,
@@ -106,7 +109,8 @@ impl Net {
 
     fn arrival(&mut self, link: usize, now: u64) -> u64 {
         let travel = self.delay.sample(&mut self.rng) * self.slowness;
-        let mut at = now + travel + std::mem::take(&mut self.held[link]);
+        let held = std::mem::take(&mut self.held[link]);
+        let mut at = now + travel + held;
         if let Some(distance) = self.distance.get(link) {
             at += distance;
         }
@@ -114,7 +118,16 @@ impl Net {
             at = at.max(*latest);
             *latest = at;
         }
+        if held > 0 {
+            self.late_until = at.max(self.late_until);
+        }
         at
+    }
+
+    /// Whether a frame that a fault has delayed is still on its way.
+    #[must_use]
+    pub fn is_late(&self, now: u64) -> bool {
+        now <= self.late_until
     }
 
     /// Cuts a link, once more if it is cut already.

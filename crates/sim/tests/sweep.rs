@@ -233,8 +233,9 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// spare (churning, swarm60, periodic), a refusal that rested on a late reply (catalog-calm),
 /// questions that waited for a decree that nobody completed (catalog-power), a newcomer that waited
 /// for a lost host, whose position waited for the newcomer (both-churn), a write that was given to
-/// a process of the past (causal-moves 9,014,493), and a context that counted as stored where it
-/// was not (causal-crash 21,128).
+/// a process of the past (causal-moves 9,014,493), a context that counted as stored where it was
+/// not (causal-crash 21,128), and a judge that took for rest what waited for a delayed write
+/// (causal-lazy 10,025,295).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -269,6 +270,7 @@ fn seeds_that_failed_once_hold() {
         ("lagging", 6_000_187),
         ("wiped", 7_010_172),
         ("causal-crash", 21_128),
+        ("causal-lazy", 10_025_295),
         ("causal-moves", 3_104),
         ("causal-moves", 4_774),
         ("causal-moves", 9_014_493),

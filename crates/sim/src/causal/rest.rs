@@ -67,6 +67,11 @@ impl World<'_> {
                 return false;
             }
         }
+        if self.machines.net.is_late(self.machines.now) {
+            // A write that it carries would be done after all.
+            self.unsettled = "a delayed frame is on its way".to_owned();
+            return false;
+        }
         if !self.is_known() {
             self.unsettled = "the newest map is not known to all".to_owned();
             return false;
