@@ -235,7 +235,7 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// for a lost host, whose position waited for the newcomer (both-churn), a write that was given to
 /// a process of the past (causal-moves 9,014,493), a context that counted as stored where it was
 /// not (causal-crash 21,128), and a judge that took for rest what waited for a delayed write
-/// (causal-lazy 10,025,295).
+/// (causal-lazy 10,025,295, causal-moves).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -274,6 +274,7 @@ fn seeds_that_failed_once_hold() {
         ("causal-moves", 3_104),
         ("causal-moves", 4_774),
         ("causal-moves", 9_014_493),
+        ("causal-moves", 10_026_830),
         ("both-churn", 62),
         ("both-churn", 96),
     ];
