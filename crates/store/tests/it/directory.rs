@@ -4,7 +4,7 @@ use crate::host::{fast_clock, identity, new_directory, serve};
 use crate::image::Image;
 use quorate_kernel::ids::{ClusterId, Incarnation, Start};
 use quorate_kernel::storage::Durability;
-use quorate_store::directory::check_unused;
+use quorate_store::directory::{FORMAT_VERSION, check_unused};
 use quorate_store::{Directory, DirectoryError, create, identity_of};
 use std::fs;
 use std::path::Path;
@@ -150,11 +150,14 @@ fn a_foreign_clusters_directory_is_refused() {
 #[test]
 fn a_newer_format_is_refused() {
     let place = new_directory();
-    fs::write(place.path().join("format"), "quorate data directory format 7\n").expect("written");
+    let newer = FORMAT_VERSION + 1;
+    let says = |format: u32| format!("quorate data directory format {format}\n");
+    fs::write(place.path().join("format"), says(newer)).expect("written");
     let (error, text) = refused(place.path(), None);
-    assert!(matches!(error, DirectoryError::NewerFormat { found: 7, newest: 3, .. }));
-    assert!(text.contains("format 7") && text.contains("up to 3"), "{text}");
-    fs::write(place.path().join("format"), "quorate data directory format 1\n").expect("written");
+    assert!(matches!(error, DirectoryError::NewerFormat { found, .. } if found == newer));
+    assert!(text.contains(&format!("format {newer}")), "{text}");
+    assert!(text.contains(&format!("up to {FORMAT_VERSION}")), "{text}");
+    fs::write(place.path().join("format"), says(1)).expect("written");
     let (error, text) = refused(place.path(), None);
     assert!(matches!(error, DirectoryError::OlderFormat { found: 1, .. }), "{text}");
     fs::write(place.path().join("format"), "what\n").expect("written");
