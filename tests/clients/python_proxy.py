@@ -17,7 +17,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def lose(self, then=None):
-        """Has the next bytes of the host lost and their connection cut; later connections go to
+        """Has the next answer of the host lost and its connection cut; later connections go to
         the host `then`, if one is given."""
         with self._lock:
             self._is_losing, self._then = True, then
@@ -57,7 +57,7 @@ class Proxy:
     def _pass(self, source, sink, is_answer):
         try:
             while piece := source.recv(16 * 1024):
-                if is_answer and self._loses():
+                if is_answer and _answers(piece) and self._loses():
                     break
                 sink.sendall(piece)
         except OSError:
@@ -74,3 +74,14 @@ class Proxy:
             if is_lost and self._then:
                 self._host, self._then = self._then, None
             return is_lost
+
+
+def _answers(piece):
+    """Whether there is a frame of an answer among these HTTP/2 frames: a host also acknowledges
+    what concerns the connection alone, maybe before it has read the request."""
+    data, headers, at = 0, 1, 0
+    while at + 9 <= len(piece):
+        if piece[at + 3] in (data, headers):
+            return True
+        at += 9 + int.from_bytes(piece[at:at + 3], "big")
+    return False
