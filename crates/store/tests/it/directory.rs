@@ -154,7 +154,8 @@ fn a_newer_format_is_refused() {
     let says = |format: u32| format!("quorate data directory format {format}\n");
     fs::write(place.path().join("format"), says(newer)).expect("written");
     let (error, text) = refused(place.path(), None);
-    assert!(matches!(error, DirectoryError::NewerFormat { found, .. } if found == newer));
+    let DirectoryError::NewerFormat { found, newest, .. } = error else { panic!("{error}") };
+    assert_eq!((found, newest), (newer, FORMAT_VERSION));
     assert!(text.contains(&format!("format {newer}")), "{text}");
     assert!(text.contains(&format!("up to {FORMAT_VERSION}")), "{text}");
     fs::write(place.path().join("format"), says(1)).expect("written");
