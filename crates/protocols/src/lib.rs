@@ -28,6 +28,7 @@ pub mod causal;
 pub mod detector;
 pub mod dots;
 pub mod gossip;
+pub(crate) mod lately;
 pub mod linearizable;
 pub mod merkle;
 pub mod overlay;

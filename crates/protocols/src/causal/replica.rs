@@ -223,8 +223,8 @@ impl Replica {
             if seen.is_some_and(|seen| seen.contains(dot.counter)) {
                 continue;
             }
-            self.young.note(dot.actor, seen.map_or(0, Entry::highest), cx.now);
             if shape.replicas > 1 {
+                self.young.note(dot.actor, seen.map_or(0, Entry::highest), cx.now);
                 self.see(dot, key);
                 new.push(dot);
             } else if dot.actor == self.actor() {
@@ -240,7 +240,7 @@ impl Replica {
                 self.touch(actor);
             }
         }
-        object.strip(&self.clock);
+        object.context.strip(&self.clock);
         object.fold(&self.clock);
         self.singles.set(key, &object);
         let is_plain = !object.versions.is_empty() && !object.has_twins();

@@ -1,14 +1,11 @@
 //! Which version keys have that were used lately: what an update replaces need not be read then.
-//!
-//! Two generations bound the memory: when the young one is full it becomes the old one and what was
-//! old is forgotten, so that a key costs one read of the store. Keys with several versions are left
-//! out.
+//! Keys with several versions are left out.
 
 use crate::dots::dot::Dot;
 use crate::dots::object::Object;
+use crate::lately::Lately;
 use bytes::Bytes;
 use core::hash::{BuildHasher, Hasher};
-use hashbrown::HashMap;
 
 /// The dot of a key's only version; none if it has no version.
 pub type Single = Option<Dot>;
@@ -43,41 +40,25 @@ impl Hasher for Leading {
 
 /// The singles of one replica.
 #[derive(Debug)]
-pub struct Singles {
-    young: HashMap<Bytes, Single, Leading>,
-    old: HashMap<Bytes, Single, Leading>,
-    generation_max: usize,
-}
+pub struct Singles(Lately<Single, Leading>);
 
 impl Singles {
     /// Of at most so many keys.
     pub fn new(keys_max: usize) -> Singles {
-        let (young, old) = (HashMap::default(), HashMap::default());
-        Singles { young, old, generation_max: (keys_max / 2).max(1) }
+        Singles(Lately::new(keys_max))
     }
 
     /// What is known of a key.
     pub fn get(&self, key: &Bytes) -> Option<Single> {
-        self.young.get(key).or_else(|| self.old.get(key)).copied()
+        self.0.get(key)
     }
 
     /// An object is stored.
     pub fn set(&mut self, key: &Bytes, object: &Object) {
-        if object.versions.len() > 1 {
-            self.young.remove(key);
-            self.old.remove(key);
-            return;
+        match object.versions.len() {
+            0 | 1 => self.0.set(key, object.versions.keys().next().copied()),
+            _ => self.0.remove(key),
         }
-        let single = object.versions.keys().next().copied();
-        if let Some(known) = self.young.get_mut(key) {
-            *known = single;
-            return;
-        }
-        if self.young.len() >= self.generation_max {
-            self.old = core::mem::take(&mut self.young);
-        }
-        // An exact copy: it outlives the message that the key came in.
-        self.young.insert(Bytes::copy_from_slice(key), single);
     }
 }
 

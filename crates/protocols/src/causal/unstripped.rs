@@ -88,8 +88,8 @@ impl Replica {
         dots: &[Dot],
         cx: &mut Context<'_>,
     ) {
+        let nothing = CausalContext::default();
         for (index, dot) in dots.iter().enumerate() {
-            let nothing = CausalContext::default();
             let carried = if index == 0 { &context } else { &nothing };
             cx.fx.put(self.dot_key(*dot), dot_value(key, carried));
         }
@@ -141,9 +141,9 @@ impl Replica {
         let before = beside.context.len();
         if !beside.is_plain {
             let object = self.read(key, cx);
-            let mut stripped = object.clone();
-            stripped.strip(&self.clock);
-            let is_due = stripped.context.is_empty() || stripped.context.len() < before;
+            let mut left = object.context.clone();
+            left.strip(&self.clock);
+            let is_due = left.is_empty() || left.len() < before;
             if is_due {
                 self.store(shape, key, object, &[], cx);
             }

@@ -69,11 +69,6 @@ impl Object {
         }
     }
 
-    /// Takes out of the context what a clock says anyway.
-    pub fn strip(&mut self, clock: &Clock) {
-        self.context.strip(clock);
-    }
-
     /// Lets one of several versions stand for all that are the same write. A version may go only
     /// if the clock says that its dot was seen, as it then stands in every filled context.
     pub fn fold(&mut self, clock: &Clock) {

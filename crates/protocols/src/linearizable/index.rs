@@ -1,11 +1,9 @@
 //! A bounded index from key to the head of its newest record, which spares a put most of its reads
-//! of the store. Two generations: when the young one is full it becomes the old one and what was
-//! old is dropped, so a miss costs one read of the store and memory has a bound.
+//! of the store.
 
 use super::record::Head;
-use bytes::Bytes;
+use crate::lately::Lately;
 use core::hash::{BuildHasher, Hasher};
-use hashbrown::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Hashes a stored key by its position, which follows its slot: a fixed function, so runs repeat.
@@ -39,41 +37,7 @@ impl BuildHasher for ByPosition {
 }
 
 /// The index.
-#[derive(Debug)]
-pub(super) struct Index {
-    young: HashMap<Bytes, Head, ByPosition>,
-    old: HashMap<Bytes, Head, ByPosition>,
-    generation_keys_max: usize,
-}
-
-impl Index {
-    pub fn new(keys_max: usize) -> Index {
-        let empty = || HashMap::with_hasher(ByPosition);
-        Index { young: empty(), old: empty(), generation_keys_max: (keys_max / 2).max(1) }
-    }
-
-    pub fn get(&self, key: &Bytes) -> Option<Head> {
-        self.young.get(key).or_else(|| self.old.get(key)).copied()
-    }
-
-    /// Forgets a key, which is no longer stored.
-    pub fn remove(&mut self, key: &Bytes) {
-        self.young.remove(key);
-        self.old.remove(key);
-    }
-
-    pub fn set(&mut self, key: &Bytes, head: Head) {
-        if let Some(known) = self.young.get_mut(key) {
-            *known = head;
-            return;
-        }
-        if self.young.len() >= self.generation_keys_max {
-            self.old = core::mem::take(&mut self.young);
-        }
-        // An exact copy: the index outlives the frame that the key came in.
-        self.young.insert(Bytes::copy_from_slice(key), head);
-    }
-}
+pub(super) type Index = Lately<Head, ByPosition>;
 
 #[cfg(test)]
 mod tests {
