@@ -118,7 +118,6 @@ fn until_quiet<S: Subject>(world: &mut World<S>) -> u64 {
 impl<S: Subject> World<S> {
     /// Writes a key once more at the first node, with the context of what is there.
     fn write_again(&mut self, number: u32) {
-        let deadline = Time(self.now) + Span::secs(10);
         let value = self.value(u64::from(number) + 1);
         let ask = Ask::Put {
             key: key_of(number).into(),
@@ -126,26 +125,27 @@ impl<S: Subject> World<S> {
             context: self.context_of(number),
             id: None,
         };
-        let request = Request { operation: Operation::Causal(ask), deadline };
-        self.step(0, |engine, cx| engine.on_request(Ticket(0), request, cx));
+        self.ask(Ticket(0), ask);
     }
 
     /// Deletes a key at the first node.
     fn delete(&mut self, number: u32) {
-        let deadline = Time(self.now) + Span::secs(10);
         let context = self.context_of(number);
         let ask = Ask::Delete { key: key_of(number).into(), context };
+        self.ask(Ticket(0), ask);
+    }
+
+    fn ask(&mut self, ticket: Ticket, ask: Ask) {
+        let deadline = Time(self.now) + Span::secs(10);
         let request = Request { operation: Operation::Causal(ask), deadline };
-        self.step(0, |engine, cx| engine.on_request(Ticket(0), request, cx));
+        self.step(0, |engine, cx| engine.on_request(ticket, request, cx));
     }
 
     /// The context that a get of a key at the first node answers.
     fn context_of(&mut self, number: u32) -> bytes::Bytes {
         let ask = Ask::Get { key: key_of(number).into(), replies: Some(1) };
-        let deadline = Time(self.now) + Span::secs(10);
-        let request = Request { operation: Operation::Causal(ask), deadline };
         self.seen = None;
-        self.step(0, |engine, cx| engine.on_request(Ticket(u64::MAX), request, cx));
+        self.ask(Ticket(u64::MAX), ask);
         self.seen.take().expect("a node that holds the key answers at once")
     }
 }
