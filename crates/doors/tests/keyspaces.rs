@@ -3,7 +3,7 @@
 mod common;
 
 use common::{World, shared};
-use quorate_doors::resp::Keyspace;
+use quorate_doors::resp::{Facts, Identity, Keyspace, Shared};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::{Outcome, Refusal};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ fn change(world: &mut World, with: &[(usize, &str)]) {
         while keyspaces.len() <= *number {
             keyspaces.push(closed(keyspaces.len()));
         }
-        let open = Keyspace { name: (*name).into(), is_open: true, ..keyspaces[0].clone() };
+        let open =
+            Keyspace { name: (*name).into(), is_open: true, ..before.keyspaces()[0].clone() };
         keyspaces[*number] = match name.is_empty() {
             true => closed(*number),
             false => Keyspace { lane: LaneId(1 + *number as u32), ..open },
@@ -41,14 +42,74 @@ fn a_client_finds_new_keyspaces_by_name_and_number_and_loses_dropped_ones() {
     assert_eq!(world.ask("SELECT 2"), "-ERR DB index is out of range\r\n", "nobody has it");
     assert_eq!(world.ask("SELECT "), "-ERR wrong number of arguments for 'select' command\r\n");
 
-    // It is dropped under the client's feet: the node says so, and the client can go elsewhere.
-    change(&mut world, &[(3, "")]);
+    // It is dropped under the client's feet: what is in hand is ended by the node, what comes later
+    // is told where to go.
     world.receive(b"GET k\r\n");
+    change(&mut world, &[(3, "")]);
     let (number, lane, _) = world.started.0.remove(0);
     assert_eq!(lane, LaneId(4));
     world.complete_with(number, Outcome::Refused(Refusal::NotOpen));
     let said = "-ERR the keyspace is not open on this host; nothing was changed\r\n";
     assert_eq!(&world.take()[..], said.as_bytes());
+    let gone =
+        "-ERR the keyspace 3 of this connection is not there: SELECT one of: default, other\r\n";
+    for command in ["GET k", "SET k v", "MSET k v", "DEL a b", "SCAN 0", "CGET k", "INCR k"] {
+        assert_eq!(world.ask(command), gone, "{command}");
+    }
+    assert_eq!(world.ask("PING"), "+PONG\r\n");
     assert_eq!(world.ask("SELECT 3"), "-ERR DB index is out of range\r\n");
     assert_eq!(world.ask("SELECT default"), "+OK\r\n");
+}
+
+/// The table is shorter than the number of a connection if the dropped keyspace had the highest.
+#[test]
+fn a_client_of_a_number_beyond_the_table_is_told_so() {
+    let mut world = World::default();
+    change(&mut world, &[(5, "last")]);
+    assert_eq!(world.ask("SELECT last"), "+OK\r\n");
+    change(&mut world, &[]);
+    assert_eq!(world.ask("PING"), "+PONG\r\n");
+    let gone =
+        "-ERR the keyspace 5 of this connection is not there: SELECT one of: default, other\r\n";
+    assert_eq!(world.ask("SET k v"), gone);
+    assert_eq!(world.ask("SELECT 0"), "+OK\r\n");
+    assert_eq!(world.ask("SET k v"), "+OK\r\n");
+}
+
+#[test]
+fn number_0_is_the_keyspace_named_default_once_the_first_was_dropped() {
+    let mut world = World::default();
+    assert_eq!(world.ask("SET k v"), "+OK\r\n");
+    change(&mut world, &[(0, "")]);
+    let gone = "-ERR the keyspace 0 of this connection is not there: SELECT one of: other\r\n";
+    assert_eq!(world.ask("GET k"), gone);
+    assert_eq!(world.ask("SELECT 0"), "-ERR DB index is out of range\r\n");
+    change(&mut world, &[(0, ""), (4, "default")]);
+    assert_eq!(world.ask("GET k"), "$-1\r\n", "it began empty");
+    assert_eq!(world.ask("SET k new"), "+OK\r\n");
+    assert_eq!(world.ask("SELECT 4"), "+OK\r\n");
+    assert_eq!(world.ask("GET k"), "$3\r\nnew\r\n");
+}
+
+/// Facts of a host that has just started.
+struct Starting;
+
+impl Facts for Starting {
+    fn knows_keyspaces(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_host_that_knows_no_keyspace_yet_says_that_it_is_starting() {
+    let closed = vec![Keyspace::closed(LaneId(1))];
+    let starting = Shared::new(closed, Identity::default(), Box::new(Starting));
+    let mut world = World::default();
+    world.session.set_shared(Arc::new(starting));
+    assert_eq!(world.ask("PING"), "+PONG\r\n");
+    let said =
+        "-ERR the host is starting and does not know its keyspaces yet; nothing was changed\r\n";
+    for command in ["SET k v", "GET k", "SELECT default", "SELECT 0", "INCR k"] {
+        assert_eq!(world.ask(command), said, "{command}");
+    }
 }

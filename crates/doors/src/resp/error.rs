@@ -79,6 +79,12 @@ pub(crate) enum CommandError {
     /// No keyspace has this name.
     #[error("ERR no keyspace is named '{name}'; there are: {known}")]
     Keyspace { name: String, known: String },
+    /// The connection's keyspace was dropped.
+    #[error("ERR the keyspace {number} of this connection is not there: SELECT one of: {known}")]
+    Dropped { number: usize, known: String },
+    /// The host has not learnt yet which keyspaces there are.
+    #[error("ERR the host is starting and does not know its keyspaces yet; nothing was changed")]
+    Starting,
     /// A key or value is over its limit.
     #[error("ERR {what} of {length} bytes is over the limit of {limit}")]
     TooLarge { what: &'static str, length: usize, limit: usize },

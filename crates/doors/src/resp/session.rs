@@ -17,7 +17,7 @@ use super::work::Work;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::causal::Told;
@@ -257,7 +257,14 @@ impl Session {
         let plan = commands::dispatch(&mut cx, &mut command);
         let is_silent = self.client.take_silence(skip);
         self.is_draining |= self.client.is_leaving;
-        let lane = self.shared.keyspaces()[self.client.keyspace].lane;
+        let lane = match (&plan, self.shared.selected(self.client.keyspace)) {
+            (Plan::Now(_), _) => LaneId::default(),
+            (_, Ok(keyspace)) => keyspace.lane,
+            (_, Err(error)) => {
+                let answer = Answer::Error(error.to_string());
+                return self.queue_answer(answer, bytes, is_silent);
+            }
+        };
         match plan {
             Plan::Now(answer) => self.queue_answer(answer, bytes, is_silent),
             Plan::One(single, operation) => {

@@ -75,6 +75,11 @@ pub trait Facts {
         true
     }
 
+    /// Whether it is known which keyspaces there are. A host that has just started does not know.
+    fn knows_keyspaces(&self) -> bool {
+        true
+    }
+
     /// How many clients are connected.
     fn clients(&self) -> u64 {
         1
@@ -103,6 +108,10 @@ pub trait Facts {
     /// Calls `each` with the line of every other client, as [`super::Session::describe`] gives it.
     fn other_clients(&self, _id: u64, _each: &mut dyn FnMut(&str)) {}
 }
+
+/// The keyspace that number 0 means once the first one was dropped: clients that never select one
+/// have always meant it.
+const DEFAULT: &str = "default";
 
 /// Facts of a host that tells nothing, for tests.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,22 +176,40 @@ impl Shared {
     /// The number of the keyspace a client means by a number or a name.
     pub(crate) fn find(&self, text: &[u8]) -> Result<usize, CommandError> {
         if let Some(number) = super::commands::integer(text) {
-            return usize::try_from(number)
-                .ok()
-                .filter(|number| {
-                    self.keyspaces.get(*number).is_some_and(|keyspace| keyspace.is_open)
-                })
-                .ok_or(CommandError::Database);
+            let number = usize::try_from(number).ok();
+            let found = number.filter(|number| self.numbered(*number).is_some());
+            return found.ok_or_else(|| self.or_starting(CommandError::Database));
         }
-        let is_meant = |keyspace: &Keyspace| keyspace.is_open && keyspace.name.as_bytes() == text;
-        let found = self.keyspaces.iter().position(is_meant);
-        found.ok_or_else(|| CommandError::Keyspace {
-            name: shown(text, 128),
-            known: self.names().join(", "),
-        })
+        let found = self.named(text).map(|(number, _)| number);
+        let unknown = || CommandError::Keyspace { name: shown(text, 128), known: self.names() };
+        found.ok_or_else(|| self.or_starting(unknown()))
     }
 
-    fn names(&self) -> Vec<&str> {
-        self.open().map(|(_, keyspace)| &keyspace.name[..]).collect()
+    /// The keyspace that a connection works on.
+    pub(crate) fn selected(&self, number: usize) -> Result<&Keyspace, CommandError> {
+        let dropped = || CommandError::Dropped { number, known: self.names() };
+        self.numbered(number).ok_or_else(|| self.or_starting(dropped()))
+    }
+
+    /// Why a keyspace is not found: while none is known, that is the reason.
+    fn or_starting(&self, error: CommandError) -> CommandError {
+        if self.facts.knows_keyspaces() { error } else { CommandError::Starting }
+    }
+
+    fn numbered(&self, number: usize) -> Option<&Keyspace> {
+        let found = self.keyspaces.get(number).filter(|keyspace| keyspace.is_open);
+        if number > 0 {
+            return found;
+        }
+        found.or_else(|| self.named(DEFAULT.as_bytes()).map(|(_, keyspace)| keyspace))
+    }
+
+    fn named(&self, name: &[u8]) -> Option<(usize, &Keyspace)> {
+        self.open().find(|(_, keyspace)| keyspace.name.as_bytes() == name)
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.open().map(|(_, keyspace)| &keyspace.name[..]).collect();
+        names.join(", ")
     }
 }

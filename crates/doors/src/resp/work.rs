@@ -190,8 +190,8 @@ pub(crate) enum List {
     Keys { pattern: Bytes, found: Vec<Bytes>, held: usize },
     /// One page of keys; `is_empty` if a type was asked for that no key has.
     Scan { pattern: Option<Bytes>, is_empty: bool },
-    /// How many keys there are, about.
-    Size,
+    /// How many keys there are: counted up to a page of them, about beyond.
+    Size { counted: usize },
     /// One key, the first at or after a random position. A bigger gap before a key makes it
     /// likelier.
     Random { wrapped: bool },
@@ -220,7 +220,7 @@ impl Pages {
 
     /// `DBSIZE`.
     pub(crate) fn size() -> Pages {
-        Pages { list: List::Size, from: 0, limit: PAGE_KEYS }
+        Pages { list: List::Size { counted: 0 }, from: 0, limit: PAGE_KEYS }
     }
 
     /// `RANDOMKEY` from a random position.
@@ -276,7 +276,17 @@ impl Pages {
                 }
                 Some(Answer::Page(next.unwrap_or(0), keys))
             }
-            List::Size => Some(Answer::Integer(size(keys.len(), next))),
+            List::Size { counted } => {
+                *counted += keys.len();
+                match next {
+                    // A page ends where a group's range does, so a short one says little.
+                    Some(next) if *counted < PAGE_KEYS as usize => {
+                        self.from = next;
+                        None
+                    }
+                    next => Some(Answer::Integer(size(*counted, next))),
+                }
+            }
             List::Random { wrapped } => match (keys.into_iter().next(), next) {
                 (Some(key), _) => Some(Answer::Bulk(Some(key))),
                 (None, Some(next)) => {
@@ -294,8 +304,8 @@ impl Pages {
     }
 }
 
-/// The number of keys there are if the first page has this many: exact if it was the last page,
-/// else by the share of the hash space the page covers, in which keys are spread evenly.
+/// The number of keys there are if so many were counted: exact if nothing follows, else by the
+/// share of the hash space that was walked, in which keys are spread evenly.
 fn size(keys: usize, next: Option<u64>) -> i64 {
     let Some(next) = next else { return keys as i64 };
     let whole = 1u128 << 64;
@@ -339,6 +349,20 @@ mod tests {
         assert_eq!(size(1000, Some(1 << 63)), 2000);
         assert_eq!(size(1000, Some(1 << 54)), 1_024_000);
         assert_eq!(size(1000, Some(1)), i64::MAX);
+    }
+
+    #[test]
+    fn keys_are_counted_over_short_pages() {
+        let page = |keys: usize, next| Outcome::Page { keys: vec![Bytes::new(); keys], next };
+        let mut pages = Pages::size();
+        assert_eq!(pages.on_outcome(page(0, Some(10))), None);
+        assert_eq!(pages.operation(), Operation::Scan { from: 10, limit: PAGE_KEYS });
+        assert_eq!(pages.on_outcome(page(1, Some(20))), None);
+        assert_eq!(pages.on_outcome(page(2, None)), Some(Answer::Integer(3)));
+
+        let mut pages = Pages::size();
+        assert_eq!(pages.on_outcome(page(600, Some(1 << 62))), None);
+        assert_eq!(pages.on_outcome(page(400, Some(1 << 63))), Some(Answer::Integer(2000)));
     }
 
     fn command(words: &[&str]) -> Command {

@@ -15,6 +15,10 @@ impl Facts for HostFacts {
         self.0.knows_keyspaces() && self.0.keyspaces().iter().all(|cells| cells.is_ready())
     }
 
+    fn knows_keyspaces(&self) -> bool {
+        self.0.knows_keyspaces()
+    }
+
     fn clients(&self) -> u64 {
         self.0.clients.get()
     }

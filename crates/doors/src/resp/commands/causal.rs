@@ -36,7 +36,7 @@ pub(crate) const SPECS: &[Spec] = &[
 const ENGINE: &str = "causal";
 
 fn check_engine(cx: &Cx<'_>, command: &str, instead: &'static str) -> Result<(), CommandError> {
-    let engine = &cx.keyspace().engine;
+    let engine = &cx.keyspace()?.engine;
     if engine == ENGINE {
         return Ok(());
     }

@@ -39,8 +39,8 @@ pub(crate) struct Cx<'a> {
 
 impl Cx<'_> {
     /// The keyspace the connection works on.
-    fn keyspace(&self) -> &Keyspace {
-        &self.shared.keyspaces()[self.client.keyspace]
+    fn keyspace(&self) -> Result<&Keyspace, CommandError> {
+        self.shared.selected(self.client.keyspace)
     }
 
     /// An answer built in the connection's version of the protocol.
@@ -111,7 +111,7 @@ fn check_key(command: &Command, at: usize) -> Result<(), CommandError> {
 
 /// Checks the limit of a value of the connection's keyspace.
 fn check_value(cx: &Cx<'_>, command: &Command, at: usize) -> Result<(), CommandError> {
-    let (length, limit) = (command.arg(at).len(), cx.keyspace().value_bytes_max);
+    let (length, limit) = (command.arg(at).len(), cx.keyspace()?.value_bytes_max);
     if length > limit {
         return Err(CommandError::TooLarge { what: "value", length, limit });
     }

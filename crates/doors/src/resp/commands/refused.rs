@@ -78,7 +78,10 @@ pub(crate) const SPECS: &[Spec] = &[
 /// Why a command cannot be done in the connection's keyspace.
 pub(crate) fn reason(cx: &Cx<'_>, name: &str, lack: Lack) -> CommandError {
     let command = name.to_ascii_uppercase();
-    let engine = cx.keyspace().engine.clone();
+    let engine = match cx.keyspace() {
+        Ok(keyspace) => keyspace.engine.clone(),
+        Err(error) => return error,
+    };
     match lack {
         Lack::ReadModifyWrite | Lack::Transactions => {
             CommandError::Lacking { command, lack, engine }
