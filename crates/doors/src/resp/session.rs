@@ -5,6 +5,8 @@
 //! unanswered, or while the client does not take its replies; and no operation is started that
 //! could bring more values than the client may have outstanding.
 
+mod memory;
+
 use super::commands::{self, Cx, Plan};
 use super::frame::Command;
 use super::order::Flights;
@@ -135,10 +137,7 @@ impl Session {
                     self.leftover = input.len();
                     break;
                 }
-                Err(error) => {
-                    self.queue_answer(Answer::Error(format!("ERR {error}")), 0, false);
-                    self.is_draining = true;
-                }
+                Err(error) => self.refuse(format!("ERR {error}")),
             }
         }
         if self.is_draining {

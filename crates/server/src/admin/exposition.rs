@@ -47,6 +47,8 @@ impl Cells {
             .encode_descriptor("build", "The build that runs", None, MetricType::Info)?
             .encode_info(&version)?;
         out.gauge("clients", "Clients connected to the RESP door", shared.clients.get())?;
+        let held = shared.clients_bytes.get();
+        out.gauge("clients_bytes", "Bytes that clients of the RESP door take together", held)?;
         let accepted = shared.clients_accepted.get();
         out.counter("clients_accepted", "Clients accepted by the RESP door", accepted)?;
         let help = "Connections, commands and frames turned away";

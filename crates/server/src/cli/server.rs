@@ -170,6 +170,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
         clients_max: config.resp.clients_max as usize,
+        clients_bytes_max: usize::try_from(config.resp.memory_max.0).unwrap_or(usize::MAX),
         store: quorate_store::Options {
             cache_bytes: config.store.cache.0,
             memtable_bytes: config.store.memtable.0,

@@ -77,6 +77,15 @@ pub const FIELDS: &[Field] = &[
         show: |config| config.resp.clients_max.to_string(),
     },
     Field {
+        path: "resp.memory_max",
+        shape: Shape::Text,
+        doc: "The memory that all clients may take together: commands that have begun to arrive\n\
+              or are not answered, and replies that are not taken. A command for which there is\n\
+              no room is refused before it is read. 0 is a quarter of the machine's memory.",
+        set: |config, text| assign(&mut config.resp.memory_max, text),
+        show: |config| config.resp.memory_max.to_string(),
+    },
+    Field {
         path: "cluster.bind",
         shape: Shape::Text,
         doc: "Where the other hosts connect.",

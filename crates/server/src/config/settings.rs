@@ -45,6 +45,8 @@ pub struct Resp {
     pub bind: SocketAddr,
     /// The most clients connected at once.
     pub clients_max: u32,
+    /// The most memory that they may take together; 0 is a quarter of the machine's.
+    pub memory_max: Size,
 }
 
 /// The door between hosts.
@@ -139,7 +141,7 @@ impl Default for Config {
         const MIB: u64 = 1 << 20;
         Config {
             node: Node { data: PathBuf::from("quorate-data"), insecure: false },
-            resp: Resp { bind: loopback(RESP_PORT), clients_max: 20_000 },
+            resp: Resp { bind: loopback(RESP_PORT), clients_max: 20_000, memory_max: Size(0) },
             cluster: Cluster {
                 bind: loopback(CLUSTER_PORT),
                 addresses: Addresses::default(),

@@ -1,5 +1,8 @@
 //! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
 
+mod parting;
+
+use super::budget::{Budget, Charge};
 use super::io::{self, Progress};
 use super::keyspaces::{Table, ended_by_drop, number};
 use super::launch::Launch;
@@ -11,14 +14,12 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_doors::resp::{self, Clock, Session};
 use quorate_kernel::ids::{LaneId, Ticket};
-use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use slab::Slab;
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Write};
-use std::net::Shutdown;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,13 +30,6 @@ const READ_BYTES_MIN: usize = 8 * 1024;
 /// The most clients read in one turn. With all of them in one turn, every process works while all
 /// others wait for it; with fewer, the next requests are parsed while the peers answer the last.
 const READS_MAX: usize = 16;
-/// How long a client with a full queue of replies may take none of them.
-const SLOW_FOR: Span = Span::secs(60);
-/// How long a client that was told its last reply may take to close. What it still sends is read
-/// and dropped: closing before that would reset the connection, and it would lose the reply.
-const PARTING_FOR: Span = Span::secs(5);
-/// After this without a reply a client keeps no room for the next one.
-const IDLE_AFTER: Span = Span::secs(1);
 
 struct Client {
     stream: TcpStream,
@@ -53,6 +47,10 @@ struct Client {
     parting_since: Option<Time>,
     /// When it last took replies, or had none waiting.
     took_at: Time,
+    /// When it last sent something.
+    sent_at: Time,
+    /// What of the budget it takes.
+    charge: Charge,
 }
 
 /// All clients.
@@ -64,6 +62,7 @@ pub(super) struct Clients {
     scratch: BytesMut,
     last_id: u64,
     clients_max: usize,
+    budget: Budget,
     is_stopping: bool,
     seed: u64,
     shared: Arc<Shared>,
@@ -75,7 +74,7 @@ impl Clients {
     pub fn new(
         door: Arc<resp::Shared>,
         shared: Arc<Shared>,
-        clients_max: usize,
+        (clients_max, budget): (usize, Budget),
         timeout: Duration,
         seed: u64,
     ) -> Clients {
@@ -92,6 +91,7 @@ impl Clients {
             scratch: BytesMut::new(),
             last_id: 0,
             clients_max,
+            budget,
             is_stopping: false,
             seed,
             shared,
@@ -145,6 +145,8 @@ impl Clients {
             has_ended: false,
             parting_since: None,
             took_at: now,
+            sent_at: now,
+            charge: Charge::default(),
         });
         self.shared.clients_accepted.add(1);
         self.shared.clients.set(self.clients.len() as u64);
@@ -187,11 +189,12 @@ impl Clients {
         if client.parting_since.is_some() {
             return self.drop_input(key);
         }
-        if !client.session.wants_input() {
-            // `go_on` comes back to it.
+        if !client.session.wants_input() || self.budget.is_spent() && client.charge.begun == 0 {
+            // `go_on` comes back to it, or `tend` when others have given back what they hold.
             client.is_readable = true;
             return Ok(());
         }
+        client.sent_at = clock.now;
         // A client in the middle of a command reads into its own buffer, all others into one that
         // they share, so that thousands of idle clients hold no buffer.
         let is_fresh = client.input.is_empty();
@@ -225,38 +228,33 @@ impl Clients {
             }
         }
         mark(&mut client.is_dirty, &mut self.dirty, key);
+        self.check_begun(key);
         Ok(())
     }
 
-    /// Reads once from a client that is parting, for nothing; an error once it has closed.
-    fn drop_input(&mut self, key: usize) -> std::io::Result<()> {
-        let Some(client) = self.clients.get_mut(key) else { return Ok(()) };
-        self.scratch.reserve(READ_BYTES);
-        let progress = io::read(&client.stream, &mut self.scratch)?;
-        self.scratch.clear();
-        match progress {
-            Progress::Closed => return Err(ErrorKind::UnexpectedEof.into()),
-            Progress::Drained if !client.is_ending => {}
-            _ => queue(&mut client.is_readable, &mut self.readable, key),
+    /// Refuses a command for which there is no room, before more of it is read.
+    fn check_begun(&mut self, key: usize) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        let begun = client.session.begun_bytes(&client.input);
+        if begun > 0 && !self.budget.admits(client.charge, begun) {
+            self.shared.reject(RejectReason::Memory);
+            client.session.refuse(format!(
+                "OVERLOADED there is no room for a command of {begun} bytes: clients of this host \
+                 hold {} of the {} bytes that resp.memory_max allows; nothing of it was executed",
+                self.budget.taken(),
+                self.budget.limit(),
+            ));
+            client.input = BytesMut::new();
         }
-        Ok(())
+        self.settle(key);
     }
 
-    /// Tells a client that nothing more will come; false if there is no point in waiting for it.
-    fn part(&mut self, key: usize, now: Time) -> bool {
-        let Some(client) = self.clients.get_mut(key) else { return false };
-        if self.is_stopping || client.has_ended || client.stream.shutdown(Shutdown::Write).is_err()
-        {
-            return false;
-        }
-        client.parting_since.get_or_insert(now);
-        client.input = BytesMut::new();
-        // The poller does not repeat itself for what was left in the socket.
-        client.is_readable = true;
-        if !self.readable.contains(&key) {
-            self.readable.push_back(key);
-        }
-        true
+    /// Charges a client for what it holds now.
+    fn settle(&mut self, key: usize) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        let begun = client.session.begun_bytes(&client.input);
+        let now = Charge { begun, held: client.session.held_bytes() };
+        self.budget.change(&mut client.charge, now);
     }
 
     /// Ends what is in hand for keyspaces that went.
@@ -311,7 +309,9 @@ impl Clients {
                 continue;
             }
             self.go_on(key, clock, inputs);
+            self.settle(key);
         }
+        self.shared.clients_bytes.set(self.budget.taken() as u64);
     }
 
     /// Goes on with what the session held back, and with reading if it takes input again.
@@ -330,35 +330,6 @@ impl Clients {
     /// Whether anything waits to be written.
     pub fn has_dirty(&self) -> bool {
         !self.dirty.is_empty()
-    }
-
-    /// Closes clients that have taken no replies, or have not closed, for long.
-    pub fn tend(&mut self, now: Time) {
-        let is_slow = |client: &mut Client| {
-            client.session.output().len() >= CLIENT_QUEUE_BYTES_MAX
-                && now - client.took_at > SLOW_FOR
-        };
-        let slow: Vec<usize> = self
-            .clients
-            .iter_mut()
-            .filter_map(|(key, client)| is_slow(client).then_some(key))
-            .collect();
-        for key in slow {
-            self.shared.reject(RejectReason::SlowClient);
-            tracing::info!(event = "slow_client", "a client took no replies for a minute; closed");
-            self.close(key);
-        }
-        let is_late =
-            |client: &Client| client.parting_since.is_some_and(|since| now - since > PARTING_FOR);
-        let late = self.clients.iter().filter_map(|(key, client)| is_late(client).then_some(key));
-        for key in late.collect::<Vec<usize>>() {
-            self.close(key);
-        }
-        for (_, client) in &mut self.clients {
-            if now - client.took_at > IDLE_AFTER {
-                client.session.output().release();
-            }
-        }
     }
 
     /// How many operations on the keyspace of this lane are in hand.
@@ -384,14 +355,9 @@ impl Clients {
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
     }
-
-    fn close(&mut self, key: usize) {
-        self.clients.try_remove(key);
-        self.shared.clients.set(self.clients.len() as u64);
-    }
 }
 
-fn queue(flag: &mut bool, list: &mut VecDeque<usize>, key: usize) {
+pub(super) fn queue(flag: &mut bool, list: &mut VecDeque<usize>, key: usize) {
     if !*flag {
         *flag = true;
         list.push_back(key);

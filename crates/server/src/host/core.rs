@@ -1,5 +1,6 @@
 //! The core thread: drain what has arrived, run one turn, write once per peer and client.
 
+use super::budget::Budget;
 use super::callers::Callers;
 use super::clients::Clients;
 use super::desk::{Desk, Sight};
@@ -104,7 +105,8 @@ impl Core {
         let timeout = options.request_timeout;
         let number = |record: &HostRecord| (record.node, record.host);
         let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
-        let clients = Clients::new(Arc::new(door), Arc::clone(&shared), clients_max, timeout, seed);
+        let bounds = (clients_max, Budget::of(options.clients_bytes_max));
+        let clients = Clients::new(Arc::new(door), Arc::clone(&shared), bounds, timeout, seed);
         let links = Links::new(hello, &options.hosts, &numbers, Arc::clone(&shared));
         let desk = Desk::new(
             options.questions,

@@ -20,6 +20,7 @@
 //! | `facts` | what the RESP door says of the host |
 //! | `io`, `token` | doors, one read, one write; what an event is about |
 
+mod budget;
 mod callers;
 mod calls;
 mod clients;
@@ -82,6 +83,8 @@ pub struct Options {
     pub request_timeout: Duration,
     /// The most clients connected at once.
     pub clients_max: usize,
+    /// The most memory in bytes that they may take together; 0 is a quarter of the machine's.
+    pub clients_bytes_max: usize,
     /// How much memory and disk the store may use.
     pub store: quorate_store::Options,
     /// What the host tells the outside.

@@ -82,6 +82,10 @@ labels! {
         Handshake = "handshake",
         /// A client that did not read its replies.
         SlowClient = "slow_client",
+        /// A command for which the budget of all clients had no room.
+        Memory = "memory",
+        /// A command that was begun and not finished in time.
+        Unfinished = "unfinished",
     }
 }
 

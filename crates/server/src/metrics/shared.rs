@@ -153,6 +153,8 @@ pub struct Shared {
     peers: Mutex<Arc<[Arc<PeerCells>]>>,
     /// Clients connected to the RESP door. Written by the core thread.
     pub clients: Gauge,
+    /// Bytes that they take of their budget. Written by the core thread.
+    pub clients_bytes: Gauge,
     /// Clients accepted since the start. Written by the core thread.
     pub clients_accepted: Counter,
     /// Bytes written by protocols that the disk thread has not yet reported durable. Written by the
@@ -190,6 +192,7 @@ impl Shared {
             keyspaces: Mutex::new(None),
             peers: Mutex::new(peers.into_iter().map(Arc::new).collect()),
             clients: Gauge::default(),
+            clients_bytes: Gauge::default(),
             clients_accepted: Counter::default(),
             unsynced_bytes: Gauge::default(),
             syncs: Histogram::default(),

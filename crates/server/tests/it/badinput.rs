@@ -94,6 +94,60 @@ fn nonsense_and_what_is_too_large_hurt_nobody_else() {
     assert!((1..=3).all(|host| cluster.is_running(host)));
 }
 
+/// A client that begins a command of 8 MiB and sends a megabyte of it.
+fn begin(address: &str) -> Client {
+    let mut client = Client::to(address);
+    client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8388608\r\n").expect("the host reads");
+    // A refused client may be closed before all of it is taken.
+    let _ = client.send(&vec![b'v'; 1024 * 1024]);
+    client
+}
+
+#[test]
+fn unfinished_commands_of_many_clients_have_one_budget() {
+    let mut cluster = Cluster::create(18700, "memory");
+    cluster.set("resp.memory_max=64MiB");
+    cluster.set("limits.request_timeout=60s");
+    cluster.start_all();
+    let door = cluster.resp(1);
+    beside_bystanders(&cluster.doors(), || {
+        // A sixth would be over three quarters of the budget.
+        let mut begun: Vec<Client> = (0..5).map(|_| begin(&door)).collect();
+        let taken = || cluster.metric(1, "quorate_clients_bytes");
+        until("all of them are charged", || taken() >= 5 * 8 * 1024 * 1024);
+        for _ in 0..100 {
+            let mut refused = begin(&door);
+            let Ok(Reply::Error(text)) = refused.reply() else { panic!("there is no room") };
+            let text = String::from_utf8_lossy(&text).into_owned();
+            assert!(text.starts_with("OVERLOADED") && text.contains("resp.memory_max"), "{text}");
+        }
+        must_be_small(&cluster);
+        // One that was let in is read to its end; one that goes gives its room back.
+        let mut first = begun.remove(0);
+        first.send(&vec![b'v'; 7 * 1024 * 1024]).expect("it was let in");
+        first.send(b"\r\n").expect("it was let in");
+        assert_eq!(first.reply().expect("it is whole"), Reply::Simple("OK".into()));
+        drop(begun);
+        until("the room is given back", || taken() < 8 * 1024 * 1024);
+        let value = vec![b'v'; 8 * 1024 * 1024];
+        assert_eq!(Client::to(&door).told(&[b"SET", b"k", &value]), "OK");
+    });
+    assert!(cluster.metric(1, "quorate_rejected_total{reason=\"memory\"}") >= 100);
+}
+
+#[test]
+fn a_command_that_is_not_finished_is_refused_after_a_while() {
+    let cluster = Cluster::start(18750, "memory");
+    let mut client = Client::to(&cluster.resp(1));
+    client.send(b"*2\r\n$3\r\nGET\r\n$5\r\nab").expect("the host reads");
+    let mut idle = Client::to(&cluster.resp(1));
+    let Ok(Reply::Error(text)) = client.reply() else { panic!("it is an error") };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(text.contains("begun") && text.contains("nothing of it was executed"), "{text}");
+    assert_eq!(client.rest(), b"", "the connection is closed");
+    assert_eq!(idle.told(&[b"PING"]), "PONG", "who has begun nothing stays");
+}
+
 /// The most connections that are tried, and how many files this process needs besides.
 const IDLE: usize = 10_000;
 const FILES: u64 = IDLE as u64 + 1_000;

@@ -193,3 +193,36 @@ fn a_host_that_joins_learns_the_keyspaces_made_before() {
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(get(&cluster, 3, "x", "k").out.trim_end(), "v");
 }
+
+#[test]
+fn clients_of_a_dropped_keyspace_are_told_so_and_hurt_no_host() {
+    let mut cluster = Cluster::start(26_000, "memory");
+    assert_eq!(keyspace(&cluster, 1, &["create", "last"]).code, 0);
+    (1..=3).for_each(|host| until_served(&cluster, host, "last"));
+    let mut clients: Vec<Client> = cluster.doors().iter().map(|door| Client::to(door)).collect();
+    for client in &mut clients {
+        assert_eq!(client.told(&[b"SELECT", b"last"]), "OK");
+    }
+    assert_eq!(keyspace(&cluster, 2, &["drop", "last", "--yes"]).code, 0);
+    (1..=3).for_each(|host| until("it is gone", || names(&cluster, host) == ["default"]));
+    for client in &mut clients {
+        assert_eq!(client.told(&[b"PING"]), "PONG");
+        let told = client.told(&[b"SET", b"k", b"v"]);
+        assert!(told.contains("of this connection is not there: SELECT one of: default"), "{told}");
+        assert_eq!(client.told(&[b"SELECT", b"0"]), "OK");
+        assert_eq!(client.told_at_last(&[b"SET", b"k", b"v"]), "OK");
+    }
+
+    // The first keyspace has number 0 for good, and clients that select none mean it.
+    assert_eq!(keyspace(&cluster, 1, &["create", "other"]).code, 0);
+    assert_eq!(keyspace(&cluster, 1, &["drop", "default", "--yes"]).code, 0);
+    (1..=3).for_each(|host| until("it is gone", || names(&cluster, host) == ["other"]));
+    assert_eq!(keyspace(&cluster, 3, &["create", "default"]).code, 0);
+    (1..=3).for_each(|host| until_served(&cluster, host, "default"));
+    for client in &mut clients {
+        assert_eq!(client.told_at_last(&[b"SET", b"k", b"again"]), "OK");
+    }
+    let mut fresh = Client::to(&cluster.resp(2));
+    assert_eq!(fresh.told_at_last(&[b"GET", b"k"]), "again");
+    assert!((1..=3).all(|host| cluster.is_running(host)));
+}

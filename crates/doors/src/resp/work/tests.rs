@@ -1,0 +1,88 @@
+//! What outcomes add up to.
+
+use super::*;
+use alloc::vec;
+
+#[test]
+fn size_is_exact_at_the_end_and_a_density_before() {
+    assert_eq!(size(7, None), 7);
+    assert_eq!(size(1000, Some(1 << 63)), 2000);
+    assert_eq!(size(1000, Some(1 << 54)), 1_024_000);
+    assert_eq!(size(1000, Some(1)), i64::MAX);
+}
+
+#[test]
+fn keys_are_counted_over_short_pages() {
+    let page = |keys: usize, next| Outcome::Page { keys: vec![Bytes::new(); keys], next };
+    let mut pages = Pages::size();
+    assert_eq!(pages.on_outcome(page(0, Some(10))), None);
+    assert_eq!(pages.operation(), Operation::Scan { from: 10, limit: PAGE_KEYS });
+    assert_eq!(pages.on_outcome(page(1, Some(20))), None);
+    assert_eq!(pages.on_outcome(page(2, None)), Some(Answer::Integer(3)));
+
+    let mut pages = Pages::size();
+    assert_eq!(pages.on_outcome(page(600, Some(1 << 62))), None);
+    assert_eq!(pages.on_outcome(page(400, Some(1 << 63))), Some(Answer::Integer(2000)));
+}
+
+fn command(words: &[&str]) -> Command {
+    let mut input = bytes::BytesMut::new();
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    super::super::client::write_command(&mut input, &words);
+    let parsed = super::super::parse::Parser::new(1000).next(&mut input);
+    parsed.expect("well formed").expect("whole")
+}
+
+fn mset(outcomes: [Outcome; 3]) -> Answer {
+    let mut many = Many::new(Each::Put, command(&["MSET", "a", "1", "b\n", "2", "c", "3"]));
+    assert_eq!(many.total(), 3);
+    while many.issue().is_some() {}
+    for (index, outcome) in outcomes.into_iter().enumerate() {
+        many.on_outcome(index as u32, outcome);
+    }
+    many.finish()
+}
+
+#[test]
+fn mset_says_which_key_is_in_which_state() {
+    let absent = || Outcome::Refused(Refusal::NoQuorum { reached: 1, needed: 2 });
+    let unknown = || Outcome::Refused(Refusal::OutcomeUnknown);
+    assert_eq!(mset([Outcome::Written, Outcome::Written, Outcome::Written]), Answer::OK);
+    let text = |answer| match answer {
+        Answer::Error(text) => text,
+        other => panic!("no error: {other:?}"),
+    };
+    assert!(text(mset([absent(), absent(), absent()])).starts_with("NOQUORUM 1 of 2"));
+    assert_eq!(
+        text(mset([Outcome::Written, unknown(), absent()])),
+        "UNKNOWNOUTCOME not every key was surely written; written: 'a'; unknown: 'b\\n'; \
+         unchanged: 'c'"
+    );
+    assert_eq!(
+        text(mset([absent(), Outcome::Written, absent()])),
+        "UNKNOWNOUTCOME not every key was surely written; written: 'b\\n'; unchanged: 'a' 'c'"
+    );
+}
+
+#[test]
+fn random_key_wraps_once_and_ends() {
+    let page = |keys: Vec<Bytes>, next| Outcome::Page { keys, next };
+    let mut pages = Pages::random(77);
+    assert_eq!(pages.on_outcome(page(vec![], None)), None);
+    assert_eq!(pages.operation(), Operation::Scan { from: 0, limit: 1 });
+    assert_eq!(pages.on_outcome(page(vec![], None)), Some(Answer::Bulk(None)));
+    let mut pages = Pages::random(77);
+    let key = Bytes::from_static(b"k");
+    let found = pages.on_outcome(page(vec![key.clone()], Some(99)));
+    assert_eq!(found, Some(Answer::Bulk(Some(key))));
+}
+
+#[test]
+fn a_page_that_does_not_go_on_ends_the_listing() {
+    let mut pages = Pages::keys(Bytes::from_static(b"*"));
+    let page = |next| Outcome::Page { keys: vec![Bytes::from_static(b"k")], next };
+    assert_eq!(pages.on_outcome(page(Some(5))), None);
+    assert_eq!(pages.held(), 1);
+    let both = vec![Bytes::from_static(b"k"); 2];
+    assert_eq!(pages.on_outcome(page(Some(5))), Some(Answer::Keys(both)));
+}
