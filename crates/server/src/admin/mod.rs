@@ -14,6 +14,7 @@
 //! | `holds` | `/holds` |
 //! | `keyspaces` | `/keyspaces`, `/control/keyspace/create`, `alter`, `drop`, `replace` |
 //! | `join` | `/join` |
+//! | `names` | whom a request may be for |
 //! | [`crate::native::http`] | `/v1/...` |
 
 pub mod exposition;
@@ -21,10 +22,12 @@ pub mod health;
 mod holds;
 mod join;
 mod keyspaces;
+mod names;
 mod operate;
 pub mod status;
 
 pub use join::SECRET_HEADER;
+pub use names::Names;
 
 use crate::host::Questions;
 use crate::metrics::Shared;
@@ -33,7 +36,7 @@ use crate::web::{App, Budget, Exhausted, Patience, serve};
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use health::{Probe, Question};
@@ -52,6 +55,8 @@ pub struct Door {
     pub shared: Arc<Shared>,
     /// Who the host is, and what its cluster's secret is.
     pub identity: Identity,
+    /// The names that requests may be for.
+    pub names: Names,
     /// Where the core thread is asked.
     pub questions: Arc<Questions>,
     /// When a lane must have answered.
@@ -138,6 +143,7 @@ impl Drop for Admin {
 
 fn router(mut door: Door) -> Router {
     let api = std::mem::take(&mut door.api.router);
+    let names = Arc::new(door.names.clone());
     let health = |probe: Probe| {
         get(move |State(door): State<Arc<Door>>, Query(pairs): Query<Vec<(String, String)>>| {
             let answer = health::answer(probe, &Question::of(pairs), &door.shared);
@@ -175,6 +181,7 @@ fn router(mut door: Door) -> Router {
         .route("/holds", get(holds::holds))
         .with_state(Arc::new(door))
         .merge(api)
+        .layer(from_fn_with_state(names, names::check))
 }
 
 async fn metrics(State(door): State<Arc<Door>>) -> Response {
@@ -212,12 +219,13 @@ mod tests {
     #[test]
     fn every_path_answers_over_a_socket() {
         let shared = Arc::new(sample());
-        let any = "127.0.0.1:0".parse().expect("an address");
+        let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
         let (questions, inbox) = crate::host::questions();
         drop(inbox);
         let door = Door {
             shared: Arc::clone(&shared),
             identity: identity(),
+            names: Names::new(any.ip(), &[], std::iter::empty()),
             questions,
             timeout: Duration::from_secs(5),
             takes_faults: false,
@@ -261,6 +269,13 @@ mod tests {
         assert_eq!(change("/control/shutdown", &[]), 503, "there is no core thread");
         assert_eq!(change("/control/remove?node=1", &[("origin", "http://page")]), 403);
         assert_eq!(change("/dev/faults", &[]), 403, "only hosts of dev take faults");
+        let misled = |name: &str| {
+            let (address, within) = (admin.address().to_string(), Duration::from_secs(10));
+            let headers = [("host", name)];
+            http::request("GET", &address, "/status", &headers, within).expect("answer").status
+        };
+        assert_eq!(misled("evil.example"), 421, "a page's name was made to point here");
+        assert_eq!(misled("localhost"), 200);
         let address = admin.address();
         drop(admin);
         assert!(std::net::TcpStream::connect(address).is_err(), "the door is closed");

@@ -1,7 +1,7 @@
 //! The doors of a host that have threads of their own: HTTP and gRPC.
 
 use super::exit::Failure;
-use crate::admin::{Admin, Api, Door};
+use crate::admin::{Admin, Api, Door, Names};
 use crate::config::Config;
 use crate::host;
 use crate::metrics::Shared;
@@ -24,7 +24,15 @@ pub fn open(
 ) -> Result<(Admin, grpc::Door), Failure> {
     let timeout = config.limits.request_timeout.0;
     let native = Native::new(Arc::clone(shared), calls, Arc::clone(&questions), timeout);
+    let own = identity.hosts.iter().filter(|record| record.node == identity.node);
+    let addresses = own.map(|record| &record.address).chain(&config.cluster.advertise.0);
+    let names = Names::new(
+        config.http.bind.ip(),
+        &config.http.hosts.0,
+        addresses.map(std::string::String::as_str),
+    );
     let door = Door {
+        names,
         shared: Arc::clone(shared),
         identity: identity.clone(),
         questions,

@@ -62,8 +62,10 @@ pub fn request(
     let mut stream = connect(address, within)?;
     stream.set_write_timeout(Some(within))?;
     let more: String = headers.iter().map(|(name, text)| format!("{name}: {text}\r\n")).collect();
+    // Hosts answer to their addresses, and may not know every name that leads to them.
+    let host = stream.peer_addr()?;
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\
          Connection: close\r\n{more}\r\n"
     );
     stream.write_all(request.as_bytes())?;

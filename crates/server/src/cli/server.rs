@@ -258,20 +258,27 @@ fn raise_file_limit() {
 
 /// Asks the host to stop on the first signal, and ends the process on the second.
 async fn stop_on_signal(shutdown: &Shutdown) {
-    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-    let [Ok(mut terminate), Ok(mut interrupt)] = signals else {
+    let signals =
+        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
         tracing::error!(event = "signals_not_caught", "the host can only be killed");
         return;
     };
-    for is_first in [true, false] {
+    while {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = terminate.recv() => false,
+            _ = interrupt.recv() => false,
+            // The end of a terminal is not the end of a host, and tools send it to reread settings.
+            _ = hangup.recv() => true,
         }
-        if is_first {
-            tracing::info!(event = "host_stopping");
-            shutdown.request();
-        }
+    } {
+        tracing::info!(event = "hangup_ignored", "settings are read when a host starts");
+    }
+    tracing::info!(event = "host_stopping");
+    shutdown.request();
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
     }
     std::process::exit(Code::Interrupted as i32);
 }

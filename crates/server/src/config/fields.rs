@@ -146,6 +146,16 @@ pub const FIELDS: &[Field] = &[
         show: |config| config.http.bind.to_string(),
     },
     Field {
+        path: "http.hosts",
+        shape: Shape::List,
+        doc: "The names by which clients reach this door, besides localhost, its own addresses and\n\
+              those of `cluster.advertise` and of the data directory. A request for any other\n\
+              name is refused: a web page could send it after its own name was made to point\n\
+              here.",
+        set: |config, text| assign(&mut config.http.hosts, text),
+        show: |config| config.http.hosts.to_string(),
+    },
+    Field {
         path: "grpc.bind",
         shape: Shape::Text,
         doc: "Where gRPC clients connect. Port 0 takes a free port, shown when the host is ready.",
@@ -332,6 +342,7 @@ mod tests {
             ("limits.request_timeout", "5"),
             ("log.level", "loud"),
             ("cluster.addresses", "a,b"),
+            ("http.hosts", "a:1"),
         ];
         for (path, text) in bad {
             let field = find(path).expect("a field");

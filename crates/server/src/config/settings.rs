@@ -1,6 +1,6 @@
 //! The typed settings of a host and their defaults.
 
-use super::values::{Addresses, Length, LogFormat, LogLevel, Size};
+use super::values::{Addresses, Length, LogFormat, LogLevel, Names, Size};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -72,6 +72,8 @@ pub struct Cluster {
 pub struct Http {
     /// Where it listens.
     pub bind: SocketAddr,
+    /// The names of this host that requests may be for, besides those that are known.
+    pub hosts: Names,
 }
 
 /// The gRPC door.
@@ -150,7 +152,7 @@ impl Default for Config {
                 balance_every: Length(Duration::from_secs(60)),
                 transfer_rate: Size(0),
             },
-            http: Http { bind: loopback(HTTP_PORT) },
+            http: Http { bind: loopback(HTTP_PORT), hosts: Names::default() },
             grpc: Grpc { bind: loopback(GRPC_PORT), clients_max: 1_000 },
             store: Store {
                 cache: Size(32 * MIB),

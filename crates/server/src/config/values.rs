@@ -105,6 +105,30 @@ impl fmt::Display for Addresses {
     }
 }
 
+/// Names of hosts without ports, comma-separated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+impl FromStr for Names {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Names, String> {
+        let names: Vec<String> =
+            text.split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned).collect();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        match names.iter().find(|name| !name.chars().all(is_name)) {
+            Some(wrong) => Err(format!("expected names of hosts without ports, not {wrong:?}")),
+            None => Ok(Names(names)),
+        }
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
 /// Checks that a text is `HOST:PORT`.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// What an HTTP door answers to a request.
 pub fn get(http: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(http).expect("the http door is open");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: quorate\r\nConnection: close\r\n\r\n")
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")
         .expect("the host reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("the answer is text");

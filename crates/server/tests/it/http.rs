@@ -54,7 +54,7 @@ fn ask_once(address: &str, head: &str, body: &[u8]) -> Answer {
     let (request, headers) = head.split_once('\n').expect("a request line and headers");
     let headers = headers.replace('\n', "\r\n");
     let head = format!(
-        "{request} HTTP/1.1\r\nHost: q\r\nConnection: close\r\nContent-Length: {length}\r\n\
+        "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\
          {headers}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).expect("the host reads");
@@ -343,6 +343,29 @@ fn the_description_describes_what_is_there() {
                 }
                 None => assert_eq!(answer.status, 405, "{upper} {path}: {answer:?}"),
             }
+        }
+    }
+}
+
+/// A page whose name was made to point here after it was loaded asks under that name.
+#[test]
+fn requests_for_another_host_are_refused() {
+    let mut cluster = Cluster::create(26_150, "memory");
+    cluster.set("http.hosts=quorate.example");
+    cluster.start_all();
+    let answer = |host: &str, path: &str| {
+        let mut stream = TcpStream::connect(cluster.http(1)).expect("the door is open");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+            .expect("the host reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the answer is text");
+        answer
+    };
+    for path in ["/status", "/v1/keyspaces", "/metrics", "/livez"] {
+        let refused = answer("evil.example", path);
+        assert!(refused.starts_with("HTTP/1.1 421") && refused.contains("http.hosts"), "{refused}");
+        for own in ["localhost", "127.0.0.1:1", "quorate.example:80"] {
+            assert!(answer(own, path).starts_with("HTTP/1.1 200"), "{own} {path}");
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::cluster::{Cluster, until};
 use crate::elastic::{groups, node_at, ring};
 use crate::load::Load;
 use crate::run::quorate;
+use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -147,4 +148,13 @@ fn a_minority_says_what_it_sees_and_removes_nobody() {
     [2, 3].iter().for_each(|&host| cluster.await_ready(host));
     let get = ["get", "k", "--endpoint", &cluster.resp(3)];
     until("what was there is there", || quorate(&get).out == "v");
+}
+
+#[test]
+fn a_hangup_does_not_end_a_host() {
+    let mut cluster = Cluster::start(26_100, "memory");
+    cluster.signal(1, Signal::HUP);
+    until("it was noticed", || cluster.said(1).contains("hangup_ignored"));
+    assert!(cluster.is_running(1));
+    assert_eq!(Client::to(&cluster.resp(1)).told_at_last(&[b"SET", b"k", b"v"]), "OK");
 }
