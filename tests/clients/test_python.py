@@ -119,6 +119,14 @@ class Package(unittest.TestCase):
         self.assertIs(second.delete(name), True)
         self.assertIs(second.delete(name), False)
 
+    def test_what_is_no_text_is_no_value(self):
+        keyspace = self.client.keyspace("default")
+        for wrong in (5, 1.5, None, ["x"]):
+            with self.assertRaisesRegex(TypeError, "str or bytes"):
+                keyspace.put(wrong, "x")
+            with self.assertRaisesRegex(TypeError, "str or bytes"):
+                keyspace.put("k", wrong)
+
     def test_batches_and_listings(self):
         keyspace, base = self.keyspace("default"), key("list")
         names = {f"{base}:{index}".encode() for index in range(40)}

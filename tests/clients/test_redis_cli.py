@@ -177,7 +177,7 @@ class Inline(unittest.TestCase):
 
     def test_a_huge_announcement_is_refused(self):
         [reply] = self.ask(b"*2\r\n$3\r\nGET\r\n$1073741824\r\n", 1)
-        self.assertEqual(reply, b"-ERR Protocol error: invalid bulk length\r\n")
+        self.assertTrue(reply.startswith(b"-ERR Protocol error: invalid bulk length"), reply)
         self.assertEqual(self.replies.read(), b"")
 
     def test_pipelined_replies_keep_their_order(self):

@@ -94,8 +94,11 @@ fn errors_say_what_redis_says() {
         (b"*1\r\nx\r\n", "expected '$', got 'x'"),
         (b"*1\r\n\r\n", "expected '$', got ' '"),
         (b"*1\r\n$-1\r\n", "invalid bulk length"),
-        (b"*1\r\n$1073741824\r\n", "invalid bulk length"),
-        (huge.as_bytes(), "invalid bulk length"),
+        (
+            b"*1\r\n$1073741824\r\n",
+            "invalid bulk length: 1073741824 bytes are over the limit of 1000",
+        ),
+        (huge.as_bytes(), "invalid bulk length: 1001 bytes are over the limit of 1000"),
         (b"*1\r\n$abc\r\n", "invalid bulk length"),
         (b"*1\r\n$4\r\nPINGxx", "expected CRLF after a bulk string"),
         (b"PING 'a\r\n", "unbalanced quotes in request"),

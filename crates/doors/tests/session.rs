@@ -215,8 +215,8 @@ fn replies_can_be_switched_off() {
 fn what_a_register_cannot_do() {
     let lacks = |name: &str| {
         format!(
-            "-ERR {name} needs read-modify-write, which a linearizable register cannot do: use a \
-             serializable keyspace\r\n"
+            "-ERR {name} needs read-modify-write, which a linearizable keyspace cannot do, nor any \
+             other engine of this version\r\n"
         )
     };
     let mut world = World::default();
@@ -242,10 +242,10 @@ fn what_a_register_cannot_do() {
         assert_eq!(world.ask(line), lacks(name));
     }
     for (line, part) in [
-        ("MSETNX a 1", "-ERR MSETNX needs transactions, which a linearizable register cannot"),
-        ("WATCH a", "-ERR WATCH needs transactions, which a linearizable register cannot"),
-        ("SETEX a 5 x", "-ERR SETEX needs expiry, which a linearizable register cannot do: a key"),
-        ("SET a 1 PX 5", "-ERR SET PX needs expiry, which a linearizable register cannot do: a"),
+        ("MSETNX a 1", "-ERR MSETNX needs transactions, which a linearizable keyspace cannot"),
+        ("WATCH a", "-ERR WATCH needs transactions, which a linearizable keyspace cannot"),
+        ("SETEX a 5 x", "-ERR SETEX needs expiry, which a linearizable keyspace cannot do: a key"),
+        ("SET a 1 PX 5", "-ERR SET PX needs expiry, which a linearizable keyspace cannot do: a"),
         ("HSET h f v", "-ERR HSET works on hashes, but a linearizable keyspace holds plain byte"),
         ("LPUSH l v", "-ERR LPUSH works on lists, but"),
         ("FLUSHALL", "-ERR FLUSHALL needs emptying a keyspace, which this server does not offer"),
@@ -369,7 +369,7 @@ fn limits_are_errors_of_one_command() {
     assert_eq!(world.settle(), replies.as_bytes());
     world.receive(b"GET a\r\n*1\r\n$99999999\r\nabc");
     assert!(!world.session.is_closing(), "the reply before the error must be written first");
-    assert_eq!(world.settle(), b"$-1\r\n-ERR Protocol error: invalid bulk length\r\n");
+    assert_eq!(world.settle(), b"$-1\r\n-ERR Protocol error: invalid bulk length: 99999999 bytes are over the limit of 1048576\r\n");
     assert!(world.session.is_closing());
 }
 

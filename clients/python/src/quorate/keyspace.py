@@ -188,7 +188,12 @@ class Keyspace:
 
 
 def _bytes(text: Text) -> bytes:
-    return text.encode() if isinstance(text, str) else bytes(text)
+    if isinstance(text, str):
+        return text.encode()
+    # bytes(5) would be five zero bytes.
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise TypeError(f"keys and values are str or bytes, not {type(text).__name__}")
 
 
 def _reading(reading: common_pb2.Reading) -> Reading:

@@ -90,8 +90,8 @@ pub(crate) enum CommandError {
     TooLarge { what: &'static str, length: usize, limit: usize },
     /// An engine cannot do it.
     #[error(
-        "ERR {command} needs {lack}, which a {engine} register cannot do: \
-         use a serializable keyspace"
+        "ERR {command} needs {lack}, which a {engine} keyspace cannot do, nor any other engine of \
+         this version"
     )]
     Lacking { command: String, lack: Lack, engine: String },
     /// The keyspace has one value a key.
@@ -108,7 +108,7 @@ pub(crate) enum CommandError {
     WrongType { command: String, lack: Lack, engine: String },
     /// Keys of a register stay until they are deleted.
     #[error(
-        "ERR {command} needs expiry, which a {engine} register cannot do: \
+        "ERR {command} needs expiry, which a {engine} keyspace cannot do: \
          a key stays until it is deleted"
     )]
     NoExpiry { command: String, engine: String },
@@ -169,7 +169,13 @@ fn code(refusal: &Refusal) -> &'static str {
 
 /// The reply to a command whose only operation was refused.
 pub(crate) fn refusal(refusal: &Refusal) -> String {
-    alloc::format!("{} {refusal}", code(refusal))
+    let advice = match refusal {
+        Refusal::Siblings { .. } => {
+            ": CGET reads them, CSET replaces them, and a keyspace with siblings=newest shows the newest"
+        }
+        _ => "",
+    };
+    alloc::format!("{} {refusal}{advice}", code(refusal))
 }
 
 #[cfg(test)]
@@ -207,7 +213,8 @@ mod tests {
             (
                 Refusal::Siblings { count: 2 },
                 "SIBLINGS the key has 2 siblings and its keyspace shows none of them alone; read \
-                 them all, with their context, and write back what they come to",
+                 them all, with their context, and write back what they come to: CGET reads them, \
+                 CSET replaces them, and a keyspace with siblings=newest shows the newest",
             ),
             (Refusal::Unsupported, "ERR this engine does not support the operation"),
         ];

@@ -64,7 +64,7 @@
 //!   as its keyspace promises.
 //!
 //! What needs the old value to make the new one (`INCR`, `APPEND`, `SET NX`, `GETDEL`, `EXPIRE`,
-//! `MULTI`, ...) answers an error that says why a register cannot and which engine can; what works
+//! `MULTI`, ...) answers an error that says what it needs and that no engine has it yet; what works
 //! on lists, hashes, sets and sorted sets says that values are byte strings; everything else is an
 //! unknown command. The texts are those of Redis 7 where it has one.
 

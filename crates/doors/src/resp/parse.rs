@@ -17,9 +17,17 @@ pub enum ProtocolError {
     /// The number of arguments is no number or over the limit.
     #[error("Protocol error: invalid multibulk length")]
     Arguments,
-    /// The length of an argument is no number, negative, or over the limit.
+    /// The length of an argument is no number or negative.
     #[error("Protocol error: invalid bulk length")]
     Length,
+    /// The length of an argument is over the limit.
+    #[error("Protocol error: invalid bulk length: {length} bytes are over the limit of {limit}")]
+    TooLong {
+        /// What was announced.
+        length: i64,
+        /// The limit.
+        limit: usize,
+    },
     /// An argument does not start with `$`.
     #[error("Protocol error: expected '$', got '{}'", shown(*.got))]
     Dollar {
@@ -182,6 +190,9 @@ impl Parser {
                     return Err(ProtocolError::Command { limit });
                 }
                 Ok(Some(value as usize))
+            }
+            Number::Is { value: length @ 0.., .. } => {
+                Err(ProtocolError::TooLong { length, limit: self.value_bytes_max })
             }
             Number::Wrong | Number::Is { .. } => Err(ProtocolError::Length),
         }
