@@ -120,7 +120,7 @@ class Package(unittest.TestCase):
         self.assertIs(second.delete(name), False)
 
     def test_what_is_no_text_is_no_value(self):
-        keyspace = self.client.keyspace("default")
+        keyspace = self.keyspace("default")
         for wrong in (5, 1.5, None, ["x"]):
             with self.assertRaisesRegex(TypeError, "str or bytes"):
                 keyspace.put(wrong, "x")
