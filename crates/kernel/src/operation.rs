@@ -94,6 +94,8 @@ pub enum Control {
     Remove {
         /// The host's node.
         node: NodeId,
+        /// Although what nobody else holds is lost with it.
+        force: bool,
     },
     /// Of a keyspace on fixed positions: which host holds each of them, as its engine encodes it;
     /// an older map than the known one changes nothing. Answered with [`Outcome::Noted`].

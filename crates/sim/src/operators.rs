@@ -43,7 +43,7 @@ pub(crate) trait Operators: Turns {
         let hosts = self.machines().hosts.iter();
         let lost: Vec<NodeId> = hosts.flat_map(|host| host.lost.clone()).collect();
         for node in lost {
-            self.operate(host, LaneId::OVERLAY, Control::Remove { node }, PATIENCE);
+            self.operate(host, LaneId::OVERLAY, Control::Remove { node, force: false }, PATIENCE);
         }
     }
 }

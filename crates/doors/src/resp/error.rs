@@ -171,7 +171,8 @@ fn code(refusal: &Refusal) -> &'static str {
 pub(crate) fn refusal(refusal: &Refusal) -> String {
     let advice = match refusal {
         Refusal::Siblings { .. } => {
-            ": CGET reads them, CSET replaces them, and a keyspace with siblings=newest shows the newest"
+            ": CGET reads them, CSET replaces them, and a keyspace with siblings=newest shows the \
+             newest"
         }
         _ => "",
     };

@@ -95,8 +95,8 @@ impl Parser {
         }
     }
 
-    /// How many bytes of the buffer the command at its front takes, as far as it has announced; 0 if
-    /// nothing of it is known.
+    /// How many bytes of the buffer the command at its front takes, as far as it has announced; 0
+    /// if nothing of it is known.
     #[must_use]
     pub fn announced(&self) -> usize {
         self.at + self.bulk.map_or(0, |length| length + 2)

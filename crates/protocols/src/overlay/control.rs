@@ -16,7 +16,7 @@ impl Overlay {
         let wish = match control {
             Control::Drain { node, undo: false } => self.may_drain(*node, Standing::Leaving),
             Control::Drain { node, undo: true } => self.may_drain(*node, Standing::Up),
-            Control::Remove { node } => self.may_remove(*node),
+            Control::Remove { node, force } => self.may_remove(*node, *force),
             Control::Explain { .. }
             | Control::Examine { .. }
             | Control::Place { .. }
@@ -55,12 +55,6 @@ impl Overlay {
         })
     }
 
-    /// How many hosts besides this one take part and answer.
-    fn others_up(&self, node: NodeId) -> usize {
-        let is_counted = |news: &&News| news.node() != node && Self::is_up(news);
-        self.state.hosts.iter().filter(is_counted).count()
-    }
-
     fn others_not_leaving(&self, node: NodeId) -> usize {
         let is_counted = |news: &&News| news.node() != node && news.record.standing == Standing::Up;
         self.state.hosts.iter().filter(is_counted).count()
@@ -83,22 +77,22 @@ impl Overlay {
         Ok((HostRecord::clone(&news.record), to))
     }
 
-    fn may_remove(&self, node: NodeId) -> Result<(HostRecord, Standing), String> {
+    /// What a removal would cost each group is asked of the groups before it is ordered. Here
+    /// counts only that a few hosts, cut off from the rest, do not remove the rest.
+    fn may_remove(&self, node: NodeId, force: bool) -> Result<(HostRecord, Standing), String> {
         let news = self.known(node)?;
-        if news.record.standing == Standing::Left {
-            return Err(format!(
-                "host {node} has left already, and a host that has left stays away"
-            ));
-        }
-        if news.suspected_by.is_none() && news.record.standing != Standing::Leaving {
+        let is_left = news.record.standing == Standing::Left;
+        if !is_left && news.suspected_by.is_none() && news.record.standing != Standing::Leaving {
             return Err(format!("host {node} answers; drain it first, or stop it"));
         }
-        let (left, majority) = (self.others_up(node), self.settings.replicas_max / 2 + 1);
-        if left < majority {
+        let remains = |news: &&News| news.record.standing != Standing::Left;
+        let all = self.state.hosts.iter().filter(remains).count();
+        let answers = |news: &&News| news.node() != node && news.suspected_by.is_none();
+        let answering = self.state.hosts.iter().filter(remains).filter(answers).count();
+        if !is_left && !force && answering * 2 < all {
             return Err(format!(
-                "removing {node} would leave {left} hosts that answer, and a majority of {} \
-                 replicas needs {majority}; bring hosts back or add one first",
-                self.settings.replicas_max
+                "{answering} of the {all} hosts answer, fewer than half: bring hosts back first, \
+                 or ask a host that reaches the others"
             ));
         }
         Ok((HostRecord::clone(&news.record), Standing::Left))

@@ -12,21 +12,80 @@ use crate::host::{Question, Reply};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use quorate_kernel::ids::{GroupId, NodeId};
-use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::{Keyspace, Keyspaces};
+use quorate_kernel::view::View;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How much longer than the lanes may take the door waits for the core thread.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What one keyspace's groups say.
-struct Walk {
-    held: usize,
-    /// From where on nobody answered, and why.
-    unknown: Option<(u64, String)>,
+/// A part of the ring whose group did not answer.
+pub(super) struct Unknown {
+    /// The keyspace.
+    pub keyspace: String,
+    /// From which position on.
+    pub from: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// What the whole cluster says of one node, as far as it answers.
+pub(super) struct Survey {
+    /// The keyspaces and the members of the system group.
+    pub catalog: Arc<Keyspaces>,
+    /// The views that have the node as a member, each with its keyspace.
+    pub groups: Vec<(String, View)>,
+    /// The parts whose groups did not answer.
+    pub unknown: Vec<Unknown>,
+}
+
+impl Survey {
+    /// Asks every group of the cluster.
+    pub async fn of(door: &Door, node: NodeId) -> Result<Survey, Response> {
+        let failed = |(status, why): (StatusCode, String)| failure(status, why);
+        let asked = ask_within(door, Question::Keyspaces, door.timeout + GRACE).await;
+        let Reply::Keyspaces(catalog) = asked.map_err(failed)? else { return Err(unexpected()) };
+        let mut survey = Survey { catalog, groups: Vec::new(), unknown: Vec::new() };
+        let all = Arc::clone(&survey.catalog);
+        for (keyspace, _) in all.list.iter().filter(|(it, _)| it.positions.is_empty()) {
+            survey.walk(door, &keyspace.name, node).await?;
+        }
+        Ok(survey)
+    }
+
+    /// Goes once along the ring of a keyspace, as far as groups answer.
+    async fn walk(&mut self, door: &Door, keyspace: &str, node: NodeId) -> Result<(), Response> {
+        let mut position = Some(0);
+        while let Some(at) = position {
+            let question = Question::Examine { keyspace: keyspace.to_owned(), position: at };
+            match ask_within(door, question, door.timeout + GRACE).await {
+                Ok(Reply::Explained(explanation)) => {
+                    let view = &explanation.view;
+                    let is_new = || self.groups.iter().all(|(_, known)| known.id != view.id);
+                    if view.members().contains(&node) && is_new() {
+                        self.groups.push((keyspace.to_owned(), view.clone()));
+                    }
+                    position = view.range.after(at);
+                }
+                Ok(_) => return Err(unexpected()),
+                Err((_, why)) => {
+                    self.unknown.push(Unknown { keyspace: keyspace.to_owned(), from: at, why });
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many groups and positions the node has.
+    pub fn held(&self, node: NodeId) -> usize {
+        let positions = self.catalog.list.iter().map(|(keyspace, _)| positions(keyspace, node));
+        let is_member = usize::from(self.catalog.members.contains(&node));
+        self.groups.len() + positions.sum::<usize>() + is_member
+    }
 }
 
 /// `GET /holds?node=..`, a node id.
@@ -34,27 +93,16 @@ pub(super) async fn holds(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
     let Some(node) = parameter(&pairs, "node").and_then(parse) else {
         return failure(StatusCode::BAD_REQUEST, "say which host: node=NODE, its node id");
     };
-    let (mut held, mut unknown, mut grouped) = (0, Vec::new(), Vec::new());
-    match ask_within(&door, Question::Keyspaces, door.timeout + GRACE).await {
-        Ok(Reply::Keyspaces(known)) => {
-            held += usize::from(known.members.contains(&node));
-            for (keyspace, _) in &known.list {
-                if keyspace.positions.is_empty() {
-                    grouped.push(keyspace.name.clone());
-                }
-                held += positions(keyspace, node);
-            }
-        }
-        _ => return unexpected(),
-    }
-    for keyspace in &grouped {
-        let Some(walk) = walk(&door, keyspace, node).await else { return unexpected() };
-        held += walk.held;
-        unknown.extend(walk.unknown.map(|(from, why)| {
-            json!({ "keyspace": keyspace, "from": format!("{from:016x}"), "why": why })
-        }));
-    }
-    answer(StatusCode::OK, &json!({ "groups": held, "unknown": Value::from(unknown) }))
+    let survey = match Survey::of(&door, node).await {
+        Ok(survey) => survey,
+        Err(response) => return response,
+    };
+    let unknown = survey.unknown.iter().map(|part| {
+        let from = format!("{:016x}", part.from);
+        json!({ "keyspace": part.keyspace, "from": from, "why": part.why })
+    });
+    let unknown: Vec<Value> = unknown.collect();
+    answer(StatusCode::OK, &json!({ "groups": survey.held(node), "unknown": unknown }))
 }
 
 /// How many positions a node has, or has not handed over.
@@ -63,28 +111,8 @@ fn positions(keyspace: &Keyspace, node: NodeId) -> usize {
     has + keyspace.former.iter().filter(|one| one.node == node).count()
 }
 
-/// Goes once along the ring; none if the core thread answers another question.
-async fn walk(door: &Door, keyspace: &str, node: NodeId) -> Option<Walk> {
-    let mut groups: BTreeSet<GroupId> = BTreeSet::new();
-    let mut position = Some(0);
-    while let Some(at) = position {
-        let question = Question::Examine { keyspace: keyspace.to_owned(), position: at };
-        match ask_within(door, question, door.timeout + GRACE).await {
-            Ok(Reply::Explained(explanation)) => {
-                let view = &explanation.view;
-                if view.members().contains(&node) {
-                    groups.insert(view.id.group);
-                }
-                position = view.range.after(at);
-            }
-            Ok(_) => return None,
-            Err((_, why)) => return Some(Walk { held: groups.len(), unknown: Some((at, why)) }),
-        }
-    }
-    Some(Walk { held: groups.len(), unknown: None })
-}
-
-fn parse(text: &str) -> Option<NodeId> {
+/// Reads a node id.
+pub(super) fn parse(text: &str) -> Option<NodeId> {
     let is_id = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_id.then(|| u64::from_str_radix(text, 16).ok().map(NodeId))?
 }

@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{Birth, Keyspace, KeyspaceOrder, Keyspaces, Settings};
+use quorate_kernel::ring::Standing;
 use quorate_kernel::rules::{Alter, Rules};
 use quorate_node::factory::ENGINES;
 use serde_json::{Value, json};
@@ -33,14 +34,14 @@ pub(super) async fn create(State(door): State<Arc<Door>>, pairs: Pairs) -> Respo
         engine: parameter(&pairs, "engine").unwrap_or(ENGINE_DEFAULT).to_owned(),
         settings: settings(&pairs),
     };
-    give(&door, Question::Keyspace(order)).await
+    give_and_note(&door, name, order).await
 }
 
 /// `POST /control/keyspace/alter?name=..`, with each setting to change as a parameter.
 pub(super) async fn alter(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
     let Some(name) = parameter(&pairs, "name") else { return nameless() };
     let order = KeyspaceOrder::Alter { name: name.to_owned(), settings: settings(&pairs) };
-    give(&door, Question::Keyspace(order)).await
+    give_and_note(&door, name, order).await
 }
 
 /// `POST /control/keyspace/drop?name=..`.
@@ -70,6 +71,29 @@ async fn give(door: &Door, question: Question) -> Response {
         Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
         Err(response) => response,
     }
+}
+
+/// Gives an order about a keyspace, and remarks on what it asks for and cannot have yet.
+async fn give_and_note(door: &Door, name: &str, order: KeyspaceOrder) -> Response {
+    if let Err(response) = ask(door, Question::Keyspace(order)).await {
+        return response;
+    }
+    let note = lack_of_hosts(door, name).await;
+    answer(StatusCode::OK, &json!({ "noted": true, "note": note }))
+}
+
+/// Says so if a keyspace wants more replicas than there are hosts.
+async fn lack_of_hosts(door: &Door, name: &str) -> Option<String> {
+    let Ok(Reply::Keyspaces(known)) = ask(door, Question::Keyspaces).await else { return None };
+    let Ok(Reply::Ring(report)) = ask(door, Question::Ring).await else { return None };
+    let replicas = known.list.iter().find(|(it, _)| it.name == name)?.0.replicas();
+    let hosts = report.ring.hosts().iter().filter(|it| it.standing == Standing::Up).count();
+    (hosts < replicas).then(|| {
+        format!(
+            "the cluster has {hosts} hosts, so each key has {hosts} replicas until {replicas} \
+             hosts are there"
+        )
+    })
 }
 
 /// Every parameter that is no name: a setting.

@@ -12,6 +12,7 @@
 //! | [`status`] | `/status` |
 //! | `operate` | `/ring`, `/ring.svg`, `/explain`, `/control/...`, `/dev/faults` |
 //! | `holds` | `/holds` |
+//! | `remove` | `/control/remove` |
 //! | `keyspaces` | `/keyspaces`, `/control/keyspace/create`, `alter`, `drop`, `replace` |
 //! | `join` | `/join` |
 //! | `names` | whom a request may be for |
@@ -24,6 +25,7 @@ mod join;
 mod keyspaces;
 mod names;
 mod operate;
+mod remove;
 pub mod status;
 
 pub use join::SECRET_HEADER;
@@ -157,7 +159,7 @@ fn router(mut door: Door) -> Router {
     };
     let changes = Router::new()
         .route("/control/drain", post(operate::drain))
-        .route("/control/remove", post(operate::remove))
+        .route("/control/remove", post(remove::remove))
         .route("/control/keyspace/create", post(keyspaces::create))
         .route("/control/keyspace/alter", post(keyspaces::alter))
         .route("/control/keyspace/drop", post(keyspaces::drop))

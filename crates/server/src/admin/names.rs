@@ -1,8 +1,8 @@
 //! Whom a request may be for: the host answers to its own names only.
 //!
 //! A web page reads what its own host answers. If the page's name is made to point to this machine
-//! while it is open (DNS rebinding), a browser would let it read this door; its requests still carry
-//! the page's name. A name that is an address cannot be made to point anywhere.
+//! while it is open (DNS rebinding), a browser would let it read this door; its requests still
+//! carry the page's name. A name that is an address cannot be made to point anywhere.
 
 use super::operate::failure;
 use axum::extract::{Request, State};
@@ -49,7 +49,8 @@ impl Names {
     }
 }
 
-/// Refuses requests for other hosts. Programs that speak HTTP/1.0 may name none; browsers always do.
+/// Refuses requests for other hosts. Programs that speak HTTP/1.0 may name none; browsers always
+/// do.
 pub(super) async fn check(
     State(names): State<Arc<Names>>,
     request: Request,

@@ -164,11 +164,6 @@ pub(super) async fn drain(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
     control(&door, &pairs, |host| Question::Drain { host, undo }).await
 }
 
-/// `POST /control/remove?node=..`.
-pub(super) async fn remove(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
-    control(&door, &pairs, |host| Question::Remove { host }).await
-}
-
 /// `POST /control/shutdown[?force=true]`.
 pub(super) async fn shutdown(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
     let force = match parameter(&pairs, "force") {

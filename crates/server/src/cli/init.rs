@@ -101,10 +101,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         })
         .collect();
     let table = columns("  ", &["HOST", "DATA", "CLUSTER", "HTTP", "RESP", "GRPC"], &lines);
-    let first = directories[0].1.display();
+    let mut command = format!("quorate server --data {}", directories[0].1.display());
+    if plan.hosts.iter().any(Doors::is_exposed) {
+        command.push_str(
+            " --insecure\nIts doors can be reached by other machines, and clients need no \
+             password: --insecure says that this is meant",
+        );
+    }
     write!(
         stdout(),
-        "Cluster {} was written:\n\n{table}\nStart each host with: quorate server --data {first}\n\
+        "Cluster {} was written:\n\n{table}\nStart each host with: {command}\n\
          Hosts that join later need {}; keep it as you keep a password.\n",
         identity.cluster,
         secret.display(),

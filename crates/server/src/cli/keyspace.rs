@@ -4,8 +4,8 @@ use super::exit::{Code, Failure};
 use super::http;
 use super::output::{Output, columns};
 use crate::config::values::Length;
-use serde_json::Value;
-use std::io::{Write, stdout};
+use serde_json::{Value, json};
+use std::io::{Write, stderr, stdout};
 
 /// The arguments of `keyspace`.
 #[derive(Debug, clap::Args)]
@@ -61,6 +61,8 @@ struct CreateArgs {
     engine: String,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -90,6 +92,8 @@ struct AlterArgs {
     settings: Vec<(String, String)>,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -102,6 +106,8 @@ struct ReplaceArgs {
     host: String,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -113,6 +119,8 @@ struct DropArgs {
     yes: bool,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    output: Output,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -129,48 +137,65 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Create(args) => {
             let engine = [(String::from("engine"), args.engine.clone())];
             let pairs = engine.iter().chain(&args.settings);
-            order(&args.target, "create", &args.name, pairs)?;
-            writeln!(stdout(), "keyspace {} is made", args.name)?;
+            let noted = order(&args.target, "create", &args.name, pairs)?;
+            tell(&args.output, &args.name, "made", &noted)?;
         }
         Command::List(args) => list(args)?,
         Command::Show(args) => show(args)?,
         Command::Alter(args) => {
-            order(&args.target, "alter", &args.name, args.settings.iter())?;
-            writeln!(stdout(), "keyspace {} is altered", args.name)?;
+            let noted = order(&args.target, "alter", &args.name, args.settings.iter())?;
+            tell(&args.output, &args.name, "altered", &noted)?;
         }
-        Command::Replace(args) => {
-            let pairs = [
-                (String::from("position"), args.position.to_string()),
-                (String::from("node"), args.host.clone()),
-            ];
-            order(&args.target, "replace", &args.name, pairs.iter())?;
-            writeln!(
-                stdout(),
-                "position {} of {} goes to {}; `quorate keyspace show {}` tells when it is there",
-                args.position,
-                args.name,
-                args.host,
-                args.name
-            )?;
-        }
+        Command::Replace(args) => replace(args)?,
         Command::Drop(args) => {
             if !args.yes {
                 let text = format!("this deletes all data of {}; say --yes to do it", args.name);
                 return Err(Failure::new(Code::Usage, text));
             }
-            order(&args.target, "drop", &args.name, [].iter())?;
-            writeln!(stdout(), "keyspace {} is dropped", args.name)?;
+            let noted = order(&args.target, "drop", &args.name, [].iter())?;
+            tell(&args.output, &args.name, "dropped", &noted)?;
         }
     }
     Ok(())
 }
 
+/// Says what was done to a keyspace, and what the host has to remark.
+fn tell(output: &Output, name: &str, done: &str, noted: &Value) -> Result<(), Failure> {
+    if output.is_json() {
+        writeln!(stdout(), "{}", json!({ "keyspace": name, "done": done, "note": noted["note"] }))?;
+        return Ok(());
+    }
+    writeln!(stdout(), "keyspace {name} is {done}")?;
+    if let Some(note) = noted["note"].as_str() {
+        writeln!(stderr(), "note: {note}")?;
+    }
+    Ok(())
+}
+
+fn replace(args: &ReplaceArgs) -> Result<(), Failure> {
+    let (name, position, host) = (&args.name, args.position, &args.host);
+    let pairs =
+        [(String::from("position"), position.to_string()), (String::from("node"), host.clone())];
+    order(&args.target, "replace", name, pairs.iter())?;
+    if args.output.is_json() {
+        writeln!(stdout(), "{}", json!({ "keyspace": name, "position": position, "host": host }))?;
+        return Ok(());
+    }
+    writeln!(
+        stdout(),
+        "position {position} of {name} goes to {host}; `quorate keyspace show {name}` tells when \
+         it is there"
+    )?;
+    Ok(())
+}
+
+/// Gives an order; what the host answers to it.
 fn order<'a>(
     target: &Target,
     verb: &str,
     name: &str,
     pairs: impl Iterator<Item = &'a (String, String)>,
-) -> Result<(), Failure> {
+) -> Result<Value, Failure> {
     let encoded = |text: &str| http::encoded(text.as_bytes());
     let mut path = format!("/control/keyspace/{verb}?name={}", encoded(name));
     for (name, value) in pairs {
@@ -179,7 +204,7 @@ fn order<'a>(
     let answer = http::post(&target.http, &path, target.timeout.0)
         .map_err(|error| Failure::of_connection(&target.http, &error))?;
     let code = match answer.status {
-        200 => return Ok(()),
+        200 => return Ok(serde_json::from_str(&answer.body).unwrap_or_default()),
         404 => Code::NotFound,
         503 => Code::NoQuorum,
         504 => Code::Timeout,

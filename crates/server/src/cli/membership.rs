@@ -2,8 +2,9 @@
 
 use super::exit::{Code, Failure};
 use super::http;
+use super::output::Output;
 use crate::config::values::Length;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{Write, stderr, stdout};
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,19 @@ pub struct Target {
     /// How long to wait; what was begun goes on afterwards
     #[arg(long, default_value = "10m", value_name = "TIME")]
     timeout: Length,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Target {
+    /// Says what has become of the node: in `text`, or as the word `state`.
+    fn tell(&self, node: &str, state: &str, text: &str) -> Result<(), Failure> {
+        match self.output.is_json() {
+            true => writeln!(stdout(), "{}", json!({ "node": node, "state": state }))?,
+            false => writeln!(stdout(), "{text}")?,
+        }
+        Ok(())
+    }
 }
 
 /// The arguments of `drain`.
@@ -50,6 +64,10 @@ pub struct DrainArgs {
 pub struct RemoveArgs {
     #[command(flatten)]
     target: Target,
+    /// Remove it although groups lose their majority or keys their last replica: WHAT THE HOST
+    /// ALONE HOLDS IS GIVEN UP FOR GOOD
+    #[arg(long)]
+    lose_data: bool,
 }
 
 /// Runs `drain`.
@@ -60,10 +78,9 @@ pub fn drain(args: &DrainArgs) -> Result<(), Failure> {
     let node = find(&args.target)?;
     order(&args.target, &format!("/control/drain?node={node}&undo={}", args.undo))?;
     if args.undo {
-        writeln!(stdout(), "node {node} takes part again")?;
-        return Ok(());
+        return args.target.tell(&node, "up", &format!("node {node} takes part again"));
     }
-    finish(&args.target, &node, "drained; it can be stopped and removed")
+    finish(&args.target, &node, "drained", "; it can be stopped and removed")
 }
 
 /// Runs `remove`.
@@ -72,8 +89,13 @@ pub fn drain(args: &DrainArgs) -> Result<(), Failure> {
 /// The cluster refuses, does not answer, or is not done in time.
 pub fn remove(args: &RemoveArgs) -> Result<(), Failure> {
     let node = find(&args.target)?;
-    order(&args.target, &format!("/control/remove?node={node}"))?;
-    finish(&args.target, &node, "removed")
+    if args.lose_data {
+        let text = "what this host alone holds is given up for good";
+        writeln!(stderr(), "--lose-data: {text}")?;
+    }
+    let path = format!("/control/remove?node={node}&lose_data={}", args.lose_data);
+    order_within(&args.target, &path, args.target.timeout.0)?;
+    finish(&args.target, &node, "removed", "")
 }
 
 /// What a host says of the ring.
@@ -111,8 +133,12 @@ fn find(target: &Target) -> Result<String, Failure> {
 }
 
 fn order(target: &Target, path: &str) -> Result<(), Failure> {
+    order_within(target, path, Duration::from_secs(30))
+}
+
+fn order_within(target: &Target, path: &str, within: Duration) -> Result<(), Failure> {
     let address = &target.http[0];
-    let answer = http::post(address, path, Duration::from_secs(30))
+    let answer = http::post(address, path, within)
         .map_err(|error| Failure::of_connection(address, &error))?;
     match answer.status {
         200 => Ok(()),
@@ -122,18 +148,16 @@ fn order(target: &Target, path: &str) -> Result<(), Failure> {
 }
 
 /// Waits until no group of the cluster has the node as a member, and tells how far it has come.
-fn finish(target: &Target, node: &str, done: &str) -> Result<(), Failure> {
+fn finish(target: &Target, node: &str, done: &str, advice: &str) -> Result<(), Failure> {
     if target.no_wait {
-        writeln!(stdout(), "noted; node {node} is on its way out")?;
-        return Ok(());
+        return target.tell(node, "noted", &format!("noted; node {node} is on its way out"));
     }
     let deadline = Instant::now() + target.timeout.0;
     let mut last = String::new();
     loop {
         let left = left(&holds(&target.http[0], node)?);
         let Some(left) = left else {
-            writeln!(stdout(), "node {node} is {done}")?;
-            return Ok(());
+            return target.tell(node, done, &format!("node {node} is {done}{advice}"));
         };
         if Instant::now() >= deadline {
             let text = format!(

@@ -44,14 +44,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     writeln!(
         stdout(),
-        "{why}\nIt was moved to {}, and {} is empty now.\nJoin again with: quorate server --data \
-         {} --join HOST:PORT --secret-file cluster.secret\nand count the old node as gone: quorate \
-         remove {}",
+        "{why}\nIt was moved to {}, and {} is empty now.\nFirst count the old node as gone: \
+         quorate remove {} --http HOST:PORT\nThen join again: quorate server --data {} --join \
+         HOST:PORT --secret-file cluster.secret",
         aside.display(),
         data.display(),
-        data.display(),
         quorate_store::identity_of(&aside)
-            .map_or_else(|_| String::from("NODE"), |identity| identity.node.to_string())
+            .map_or_else(|_| String::from("NODE"), |identity| identity.node.to_string()),
+        data.display()
     )?;
     Ok(())
 }

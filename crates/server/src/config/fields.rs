@@ -148,10 +148,10 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "http.hosts",
         shape: Shape::List,
-        doc: "The names by which clients reach this door, besides localhost, its own addresses and\n\
-              those of `cluster.advertise` and of the data directory. A request for any other\n\
-              name is refused: a web page could send it after its own name was made to point\n\
-              here.",
+        doc: "The names by which clients reach this door, besides localhost, its own addresses\n\
+              and those of `cluster.advertise` and of the data directory. A request for any other\n\
+              name is refused: a web page could send it after its own name was made to\n\
+              point here.",
         set: |config, text| assign(&mut config.http.hosts, text),
         show: |config| config.http.hosts.to_string(),
     },

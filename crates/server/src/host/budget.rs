@@ -2,8 +2,8 @@
 //!
 //! A client is charged for the command that has begun to arrive, with the length it has announced,
 //! and for what was read and not answered, or answered and not taken. Commands that have only begun
-//! may take three quarters of the budget, so that clients who send theirs whole go on. One that finds
-//! no room is refused when its length is known, before it is read.
+//! may take three quarters of the budget, so that clients who send theirs whole go on. One that
+//! finds no room is refused when its length is known, before it is read.
 
 use std::fs;
 

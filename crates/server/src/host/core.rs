@@ -1,5 +1,7 @@
 //! The core thread: drain what has arrived, run one turn, write once per peer and client.
 
+mod accept;
+
 use super::budget::Budget;
 use super::callers::Callers;
 use super::clients::Clients;
@@ -12,11 +14,11 @@ use super::links::Links;
 use super::out::Out;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
-use crate::metrics::{DoorAddresses, RejectReason, Shared, Stage};
+use crate::metrics::{DoorAddresses, Shared, Stage};
 use crate::ring::founding;
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
-use mio::{Events, Interest, Poll, Waker};
+use mio::{Events, Poll, Waker};
 use quorate_doors::resp::Clock;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
@@ -38,8 +40,6 @@ pub(super) const TEND_EVERY: Duration = Duration::from_millis(250);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The most turns between two flushes: answers can start operations, which want another turn.
 const TURNS_MAX: usize = 8;
-/// The most connections accepted of one door at a time.
-const ACCEPTS_MAX: usize = 256;
 
 /// The loop and all it owns.
 pub(super) struct Core {
@@ -106,7 +106,7 @@ impl Core {
         let number = |record: &HostRecord| (record.node, record.host);
         let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
         let bounds = (clients_max, Budget::of(options.clients_bytes_max));
-        let clients = Clients::new(Arc::new(door), Arc::clone(&shared), bounds, timeout, seed);
+        let clients = Clients::new(door.into(), Arc::clone(&shared), bounds, timeout, seed);
         let links = Links::new(hello, &options.hosts, &numbers, Arc::clone(&shared));
         let desk = Desk::new(
             options.questions,
@@ -257,46 +257,6 @@ impl Core {
                     Some((_, key)) => self.links.on_event(key, event),
                     None => {}
                 },
-            }
-        }
-    }
-
-    fn accept_clients(&mut self) {
-        for _ in 0..ACCEPTS_MAX {
-            match self.resp.accept() {
-                Ok((stream, _)) => {
-                    self.clients.accept(stream, self.clock.now, self.poll.registry());
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    self.shared.reject(RejectReason::Clients);
-                    return tracing::warn!(event = "accept_failed", door = "resp", %error);
-                }
-            }
-        }
-        // More wait, and the poller will not say so again.
-        self.rearm_listeners();
-    }
-
-    fn accept_links(&mut self) {
-        for _ in 0..ACCEPTS_MAX {
-            match self.cluster.accept() {
-                Ok((stream, _)) => self.links.accept(stream, self.poll.registry()),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    return tracing::warn!(event = "accept_failed", door = "cluster", %error);
-                }
-            }
-        }
-        self.rearm_listeners();
-    }
-
-    /// Has the poller look at the listeners afresh.
-    fn rearm_listeners(&mut self) {
-        let registry = self.poll.registry();
-        for (listener, token) in [(&mut self.resp, RESP), (&mut self.cluster, CLUSTER)] {
-            if let Err(error) = registry.reregister(listener, token, Interest::READABLE) {
-                tracing::warn!(event = "rearm_failed", %error);
             }
         }
     }

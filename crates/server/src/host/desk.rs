@@ -135,8 +135,8 @@ impl Desk {
                     _ => Ok((LaneId::OVERLAY, Control::Drain { node, undo })),
                 }
             }
-            Question::Remove { host } => {
-                Ok((LaneId::OVERLAY, Control::Remove { node: self.node_of(&host)? }))
+            Question::Remove { host, force } => {
+                Ok((LaneId::OVERLAY, Control::Remove { node: self.node_of(&host)?, force }))
             }
             Question::Keyspaces => Err(Reply::Keyspaces(Arc::clone(&sight.table.records))),
             Question::Keyspace(order) => Ok((LaneId::CATALOG, Control::Keyspace(order))),

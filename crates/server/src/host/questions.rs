@@ -43,6 +43,8 @@ pub enum Question {
     Remove {
         /// Its node id, address or number.
         host: String,
+        /// Although what nobody else holds is lost with it.
+        force: bool,
     },
     /// Which keyspaces there are.
     Keyspaces,
@@ -185,7 +187,8 @@ mod tests {
     fn a_host_that_ends_says_whether_it_had_the_question_in_hand() {
         let mut cx = Context::from_waker(Waker::noop());
         let (questions, inbox) = questions();
-        let mut asked = pin!(questions.ask(Question::Remove { host: String::from("1") }));
+        let mut asked =
+            pin!(questions.ask(Question::Remove { host: String::from("1"), force: false }));
         assert!(asked.as_mut().poll(&mut cx).is_pending());
         drop(inbox);
         assert!(matches!(asked.poll(&mut cx), Poll::Ready(Err(Silence::InHand))));

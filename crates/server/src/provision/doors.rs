@@ -23,6 +23,13 @@ pub struct Doors {
 }
 
 impl Doors {
+    /// Whether other machines can reach one of them.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        let all = [self.cluster_bind, self.http, self.resp, self.grpc];
+        all.iter().any(|door| !door.ip().is_loopback())
+    }
+
     /// The doors of a host whose cluster door is found at this address; HTTP, RESP and gRPC take
     /// the next three ports. A name says nothing of the machine's own addresses: its doors listen
     /// on all.

@@ -182,3 +182,35 @@ fn a_read_is_explained() {
     assert_eq!(explained["coordinator"]["node"], me, "the host that was asked");
     assert_eq!(dev.stop().0, Some(0));
 }
+
+/// Two of four hosts answer, as many as a majority of three replicas, but not of each group.
+#[test]
+fn a_host_is_not_removed_while_a_group_needs_it() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path();
+    let dev = start(data, "26200", &["--hosts", "4", "--set", "limits.request_timeout=1s"]);
+    let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
+    put_all(&resp, "kept");
+    let node = node_at(&ring(&http), &dev.door(4, "cluster")).expect("it is on the ring");
+    let remove = |more: &[&str]| quorate(&[&["remove", &node, "--http", &http], more].concat());
+    let said = remove(&[]);
+    assert!(said.code == 1 && said.err.contains("answers; drain it first"), "{said:?}");
+    ctl(data, &["freeze", "3"]);
+    ctl(data, &["freeze", "4"]);
+    let mut said = String::new();
+    until("both are suspected", || {
+        let told = remove(&["--no-wait"]);
+        assert_ne!(told.code, 0, "{told:?}");
+        said = told.err;
+        said.contains("is not removed")
+    });
+    assert!(said.contains("the groups of keyspace default from"), "{said}");
+    assert!(said.contains("--lose-data"), "{said}");
+    ctl(data, &["thaw", "3"]);
+    until("no group needs it any more", || remove(&["--no-wait"]).code == 0);
+    ctl(data, &["kill", "4"]);
+    let said = remove(&[]);
+    assert_eq!(said.code, 0, "whoever was told not to wait may ask again: {said:?}");
+    all_are(&resp, "kept");
+    assert_eq!(dev.stop().0, Some(0));
+}

@@ -24,8 +24,8 @@ impl Session {
         !input.is_empty() && input.len() == self.leftover && self.wants_input()
     }
 
-    /// Answers the command that is arriving with an error in place of reading it. Where the next one
-    /// begins is not known then, so the connection closes when those before were answered.
+    /// Answers the command that is arriving with an error in place of reading it. Where the next
+    /// one begins is not known then, so the connection closes when those before were answered.
     pub fn refuse(&mut self, error: String) {
         self.queue_answer(Answer::Error(error), 0, false);
         self.is_draining = true;

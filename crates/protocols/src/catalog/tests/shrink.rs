@@ -2,7 +2,7 @@
 
 use super::maps::{check, counts, keyspace, places, ring, standing};
 use crate::catalog::levelling::next_levelling;
-use crate::catalog::moves::{next_gone, next_replacement, replacements, stuck};
+use crate::catalog::moves::{bereft, next_gone, next_replacement, replacements, stuck};
 use crate::catalog::positions::{check_replacement, is_free, near, spread};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{Keyspace, Position, Tenure};
@@ -25,6 +25,29 @@ fn who_may_not_leave_is_known_before() {
     let in_turn = keyspace(&in_turn, 3);
     assert!(stuck(&in_turn, &ring(4), NodeId(2)).is_some(), "all others are near");
     assert_eq!(stuck(&in_turn, &ring(6), NodeId(2)), None);
+}
+
+#[test]
+fn who_alone_has_keys_is_known() {
+    let suspected = |node: u64| {
+        let mut hosts = ring(3).hosts().to_vec();
+        hosts[node as usize - 1].is_suspected = true;
+        Ring::new(1, hosts)
+    };
+    let nodes = [1, 2, 3].map(NodeId);
+    let mut three = keyspace(&nodes, 3);
+    assert_eq!(bereft(&three, &suspected(2), NodeId(1)), None, "the third has everything");
+    three.positions[2].is_settled = false;
+    assert_eq!(bereft(&three, &suspected(2), NodeId(1)), Some(0), "it fetches yet");
+    assert_eq!(bereft(&three, &ring(3), NodeId(1)), None);
+    let single = keyspace(&nodes, 1);
+    assert_eq!(bereft(&single, &ring(3), NodeId(2)), Some(1), "nobody else has them");
+    let mut moved = keyspace(&[1, 3, 3].map(NodeId), 1);
+    moved.positions[1].is_settled = false;
+    moved.former.push(Tenure { position: 1, since: 1, node: NodeId(2) });
+    assert_eq!(bereft(&moved, &ring(3), NodeId(2)), Some(1), "it has not handed over");
+    moved.positions[1].is_settled = true;
+    assert_eq!(bereft(&moved, &ring(3), NodeId(2)), None);
 }
 
 #[test]

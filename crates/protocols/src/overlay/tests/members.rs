@@ -111,7 +111,7 @@ fn who_has_left_never_comes_back() {
     assert_eq!(world.order(2, Control::Drain { node: node(5), undo: false }), Outcome::Noted);
     world.run(Span::secs(5));
     assert!((0..10).all(|host| world.sees(host, 5) == Some((Standing::Leaving, false))));
-    assert_eq!(world.order(3, Control::Remove { node: node(5) }), Outcome::Noted);
+    assert_eq!(world.order(3, Control::Remove { node: node(5), force: false }), Outcome::Noted);
     let left = |world: &World| {
         (0..10)
             .all(|host| world.sees(host, 5).is_some_and(|(standing, _)| standing == Standing::Left))
@@ -137,7 +137,7 @@ fn a_mark_of_leaving_outlives_the_restart_of_everybody() {
     let mut world = World::founded(8, 6);
     world.crash(5);
     world.run(Span::secs(10));
-    assert_eq!(world.order(0, Control::Remove { node: node(5) }), Outcome::Noted);
+    assert_eq!(world.order(0, Control::Remove { node: node(5), force: false }), Outcome::Noted);
     world.crash(0);
     world.start(0);
     let left = |world: &World| {

@@ -30,7 +30,7 @@ fn disturb(world: &mut World, rng: &mut Rng) {
         let target = node(rng.below(world.len() as u64) as usize);
         let undo = rng.below(2) == 0;
         let control = match rng.below(8) {
-            0 => Control::Remove { node: target },
+            0 => Control::Remove { node: target, force: false },
             _ => Control::Drain { node: target, undo },
         };
         world.order(host, control);

@@ -104,7 +104,8 @@ impl Clients {
             self.shared.reject(RejectReason::Unfinished);
             let client = &mut self.clients[key];
             client.session.refuse(String::from(
-                "ERR a command was begun and nothing of it came for 30 s; nothing of it was executed",
+                "ERR a command was begun and no more of it came for 30 s; nothing of it was \
+                 executed",
             ));
             client.input = BytesMut::new();
             mark(&mut client.is_dirty, &mut self.dirty, key);
