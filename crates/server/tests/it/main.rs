@@ -24,6 +24,7 @@ mod load;
 mod mishaps;
 mod net;
 mod peers;
+mod ports;
 mod ranges;
 mod ring;
 mod routes;

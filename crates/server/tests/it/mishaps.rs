@@ -42,7 +42,7 @@ pub fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn a_wiped_host_comes_back_as_a_new_one() {
-    let mut cluster = Cluster::start(21_800, "sync");
+    let mut cluster = Cluster::start("sync");
     let load = Load::start(cluster.doors());
     load.more(SOME);
     let (http, data) = (cluster.http(1), cluster.data(3).display().to_string());
@@ -83,7 +83,7 @@ fn a_wiped_host_comes_back_as_a_new_one() {
 
 #[test]
 fn a_host_with_an_old_disk_is_turned_away() {
-    let mut cluster = Cluster::start(21_850, "sync");
+    let mut cluster = Cluster::start("sync");
     let load = Load::start(cluster.doors());
     load.more(SOME);
     let (data, old) = (cluster.data(3).to_owned(), cluster.place().join("old"));
@@ -121,7 +121,7 @@ fn a_host_with_an_old_disk_is_turned_away() {
 /// Far from the deadline of its operations, which is longer than the client waits.
 #[test]
 fn a_minority_says_what_it_sees_and_removes_nobody() {
-    let mut cluster = Cluster::create(21_900, "sync");
+    let mut cluster = Cluster::create("sync");
     cluster.set("limits.request_timeout=60s");
     cluster.start_all();
     assert_eq!(quorate(&["put", "k", "v", "--endpoint", &cluster.resp(1)]).code, 0);
@@ -153,7 +153,7 @@ fn a_minority_says_what_it_sees_and_removes_nobody() {
 
 #[test]
 fn a_hangup_does_not_end_a_host() {
-    let mut cluster = Cluster::start(26_100, "memory");
+    let mut cluster = Cluster::start("memory");
     cluster.signal(1, Signal::HUP);
     until("it was noticed", || cluster.said(1).contains("hangup_ignored"));
     assert!(cluster.is_running(1));

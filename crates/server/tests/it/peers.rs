@@ -65,7 +65,7 @@ fn answer(hello: &[u8; HELLO_BYTES]) -> [u8; HELLO_BYTES] {
 
 #[test]
 fn a_peer_that_sends_garbage_is_turned_away_and_counted() {
-    let mut cluster = Cluster::start(18700, "sync");
+    let mut cluster = Cluster::start("sync");
     let order = by_node(&cluster);
     let (low, away) = (order[0], order[2]);
     let doors = [cluster.resp(order[0]), cluster.resp(order[1])];
@@ -133,7 +133,7 @@ fn flood(address: &str, mut is_enough: impl FnMut() -> bool) {
 
 #[test]
 fn a_frozen_peer_costs_a_bounded_queue_and_catches_up() {
-    let mut cluster = Cluster::start(18750, "memory");
+    let mut cluster = Cluster::start("memory");
     let load = Load::start(cluster.doors());
     load.more(300);
     cluster.signal(3, Signal::STOP);

@@ -12,7 +12,7 @@ fn on(resp: &str, keyspace: &str, args: &[&str]) -> Said {
 fn a_range_is_read_in_order_across_groups() {
     let more = ["--keyspace", "plain=linearizable", "--keyspace", "days=linearizable,order=key"];
     let more = [&more[..], &["--tokens", "3"]].concat();
-    let mut cluster = Cluster::create_with(21_300, "memory", &more);
+    let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     // First bytes from one end of the ring to the other, so that every group has some.
     let names: Vec<String> = (0..16).map(|digit| format!("{digit:x}-day")).collect();
