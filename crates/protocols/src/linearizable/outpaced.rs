@@ -82,18 +82,22 @@ impl Linearizable {
             _ => (group.is_serving(), false),
         };
         probe!("linearizable/left_behind");
+        let (slot, last) = (group.record.slot, group.view.id.version + 1);
         group.record.view = view.clone();
         group.view = Arc::new(view.clone());
         let (lacking, parts) = (None, Vec::new());
         group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
         group.record.acceptor = Acceptor::default();
         group.record.owed.clear();
+        group.leaver = None;
         group.queue = InstallQueue::default();
         (group.transfer, group.running, group.wished, group.outpaced) = (None, None, None, None);
         group.heard.clear();
         Self::persist(group, cx);
         let view = Arc::clone(&group.view);
         self.note_left(view.id.group, view.id.version, cx);
+        // What was decided between is not known: it was a member of its last view, for sure.
+        self.note_ended(view.id.group, slot, last, cx);
         self.learn(&view, cx);
         self.tell_now(cx);
     }
@@ -117,7 +121,7 @@ impl Linearizable {
         let forgot = matches!(before.status, Status::Forgot | Status::Busy { forgot: true, .. });
         let id: ViewId = view.id;
         let sources = view.members().to_vec();
-        self.discard(before.slot, &before.view, cx);
+        self.set_aside(&before, cx);
         let slot = self.fresh_slot(cx);
         let status = Status::Busy { sources, since: id, forgot };
         let mut record = Self::newborn(view.clone(), status, slot);

@@ -10,6 +10,7 @@
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`members`] | members that come, go, lag behind and come back |
+//! | [`owed`] | what members owe each other while their group changes |
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
@@ -28,6 +29,7 @@ mod crashes;
 mod departures;
 mod golden;
 mod members;
+mod owed;
 mod pages;
 mod random;
 mod rings;
