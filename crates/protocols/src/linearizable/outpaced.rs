@@ -51,7 +51,9 @@ impl Linearizable {
     /// one, it asks for the decisions between, and goes without them in the end.
     pub(super) fn outpaced(&mut self, from: Incarnation, view: &View, cx: &mut Context<'_>) {
         let is_member_there = view.index_of(cx.me.node).is_some();
-        let Some(group) = self.group_mut(view.id) else { return };
+        let Some(group) = self.group_mut(view.id) else {
+            return self.ask_for_a_split(from, view, cx);
+        };
         if group.view.id.version >= view.id.version || !may_jump(group, is_member_there) {
             return;
         }
@@ -71,6 +73,23 @@ impl Linearizable {
             self.begin_anew(view, cx);
         } else {
             self.leave_behind(view, cx);
+        }
+    }
+
+    /// Somebody tells of a view of another group that has taken the place of one that this node
+    /// takes itself for a member of: that was split meanwhile. All members that it knows of may
+    /// have left before, and let go; but who was there when it was split remembers, for good.
+    fn ask_for_a_split(&self, from: Incarnation, newer: &View, cx: &mut Context<'_>) {
+        let is_gone = |group: &&Group| {
+            let mine = &group.view;
+            group.is_member()
+                && mine.id.version < newer.id.version
+                && mine.range.contains(newer.range.high)
+        };
+        if let Some(group) = self.durable.groups.values().find(is_gone) {
+            probe!("linearizable/split_meanwhile");
+            // A question promises nothing.
+            cx.fx.send_early(from, Message::DecisionsA { view: group.view.id });
         }
     }
 
