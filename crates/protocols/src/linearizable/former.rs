@@ -18,7 +18,6 @@ use super::group::{Record, Status};
 use super::keys::{Slot, kept_key, state_bytes};
 use super::{Context, Linearizable};
 use quorate_kernel::ids::GroupId;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::view::{View, ViewId};
 
@@ -44,7 +43,7 @@ impl Linearizable {
             before.status,
             Status::Ready | Status::Gathering | Status::Retired { was_ready: true, .. }
         );
-        if !is_complete || mutant!("come_back_empty") {
+        if !is_complete {
             return self.give_slot_up(slot, &before.view, cx);
         }
         probe!("linearizable/kept_for_others");

@@ -10,7 +10,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -107,7 +106,6 @@ impl Linearizable {
                 }
                 _ => (false, None),
             };
-            let lacking = lacking.filter(|_| !mutant!("newcomer_owes_nothing"));
             let goes_on = lacking.is_some() && !forgot;
             let slot = group.record.slot;
             let parts = Vec::new();
@@ -124,9 +122,6 @@ impl Linearizable {
         group.record.owed.retain(|owed| next.index_of(owed.newcomer).is_some());
         if let Some(newcomer) = change.newcomer().filter(|_| was_member) {
             let (next, old) = (next.clone(), View::clone(old));
-            if mutant!("only_newest_debt") {
-                group.record.owed.clear();
-            }
             group.record.owed.push(Owed { newcomer, next, old });
         }
         group.begin_gathering(change);

@@ -17,7 +17,6 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{FETCH_BYTES_MAX, LIST_KEYS_MAX};
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{View, ViewId};
@@ -68,9 +67,7 @@ impl Linearizable {
         group.transfer = asked.map(|(since, quorums, forgot)| {
             let transfer = Transfer::new(round, since, &group.view.range, quorums, forgot);
             match &group.record.status {
-                Status::Forgot | Status::Busy { forgot: true, .. }
-                    if is_even(&group.view) && !mutant!("refill_as_if_gathered") =>
-                {
+                Status::Forgot | Status::Busy { forgot: true, .. } if is_even(&group.view) => {
                     transfer.or_whole(with_leaver(), majority)
                 }
                 _ => transfer,
