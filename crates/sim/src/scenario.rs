@@ -37,6 +37,9 @@ pub struct Scenario {
     /// How many hosts hold each key; all founders if it is not given.
     #[serde(default)]
     pub replicas: Option<u8>,
+    /// How many hosts hold each key at first, if an operator has asked for another number since.
+    #[serde(default)]
+    pub replicas_before: Option<u8>,
     /// How many tokens each host has.
     #[serde(default = "one_token")]
     pub tokens: usize,
@@ -340,6 +343,10 @@ impl Scenario {
             ((1..=HOSTS_MAX).contains(&self.hosts), "hosts must be 1 to 64"),
             (self.spares < self.hosts, "there must be more hosts than spares"),
             (matches!(self.replicas(), 1 | 3 | 5 | 7), "replicas must be 1, 3, 5 or 7"),
+            (
+                matches!(self.replicas_before, None | Some(1 | 3 | 5 | 7)),
+                "replicas_before must be 1, 3, 5 or 7",
+            ),
             ((1..=64).contains(&self.tokens), "tokens must be 1 to 64"),
             (
                 self.mixed.is_none() || self.durability.parse() == Ok(Durability::Sync),

@@ -214,6 +214,8 @@ impl Process for Linearizable {
         into.field("groups", &members().count());
         into.field("groups_lacking_data", &lacking);
         into.field("groups_kept_for_others", &(self.durable.groups.len() - members().count()));
+        let kept = self.durable.groups.keys().map(|group| self.kept_slots(*group).count());
+        into.field("slots_kept", &kept.sum::<usize>());
         into.field("transfers", &transfers.count());
         let wanted = self.durable.groups.values().filter(|group| group.wished.is_some());
         let awaited = members().filter(|group| !group.record.owed.is_empty());

@@ -66,6 +66,9 @@
 //!   dead by then (`invite`).
 //! - A newcomer copies the data before it is made a member, so that the group is short of a replica
 //!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
+//! - A node that left and is chosen again keeps what it held for those who still need it
+//!   (`former`). A membership that was decided and revoked before it began is gone through all the
+//!   same, so that whoever follows it can hear what it would have heard (`invite`).
 //! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
 //!   that anybody uses has one.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
@@ -86,6 +89,7 @@ pub(crate) mod drive;
 pub mod engine;
 pub(crate) mod explain;
 pub(crate) mod fetch;
+pub(crate) mod former;
 pub(crate) mod gather;
 pub mod group;
 pub(crate) mod index;

@@ -1,7 +1,7 @@
 //! A member of a group: what it answers to coordinators (CATS, Algorithm 5).
 
 use super::group::{Group, Status};
-use super::keys::{position_of, segments};
+use super::keys::{Slot, position_of, segments};
 use super::message::{Basis, Message, PAGE_BYTES, Want};
 use super::page;
 use super::record::{HEAD_BYTES, Head, Record, Ts};
@@ -176,8 +176,19 @@ pub(super) fn heads(
     is_shown: impl Fn(Head) -> bool,
     cx: &Context<'_>,
 ) -> (Bytes, Option<u64>) {
-    let slot = group.record.slot;
-    let last_of_all = end_of_interval(&group.view.range, from);
+    heads_in(group.record.slot, &group.view.range, from, limit, is_shown, cx)
+}
+
+/// The same of a slot's data.
+pub(super) fn heads_in(
+    slot: Slot,
+    range: &Range,
+    from: u64,
+    limit: usize,
+    is_shown: impl Fn(Head) -> bool,
+    cx: &Context<'_>,
+) -> (Bytes, Option<u64>) {
+    let last_of_all = end_of_interval(range, from);
     let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from, None);
     cx.table.scan(Class::Data, &slot.first_at(from), &mut |stored, record| {
         let Some(key) = slot.data_key(stored) else { return false };

@@ -36,6 +36,8 @@ pub(super) struct Durable {
     /// Groups that this node has left, and in which version. It never goes back to an older one,
     /// however late an invitation is: it has voted there.
     pub left: BTreeMap<GroupId, u64>,
+    /// With which version the memberships ended whose slots hold data for others.
+    pub ended: BTreeMap<(GroupId, Slot), u64>,
     /// Slots and their ranges that were given up and may not be empty yet.
     pub garbage: BTreeSet<(Slot, Range)>,
     /// The highest slot used.

@@ -163,6 +163,7 @@ impl Linearizable {
             }
             _ => {
                 self.seek_members(view, cx);
+                self.release_kept(view, cx);
                 self.tend_purge(view, cx) || is_owing
             }
         }
@@ -211,13 +212,7 @@ impl Linearizable {
     /// holds everything: a newcomer may need it. Returns whether it still waits.
     fn release(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         let Some(group) = self.group(view) else { return false };
-        let is_settled = |node: &NodeId| {
-            group.heard.get(node).is_some_and(|heard| {
-                heard.version >= group.view.id.version
-                    && matches!(heard.standing, Standing::Ready | Standing::Split)
-            })
-        };
-        let is_free = group.view.members().iter().all(is_settled);
+        let is_free = group.view.members().iter().all(|node| group.is_settled(*node));
         if is_free || mutant!("release_at_once") {
             probe!("linearizable/released");
             self.let_go(view, cx);
@@ -256,8 +251,10 @@ impl Linearizable {
 
     /// Forgets a group and gives its data up.
     pub(super) fn let_go(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let Some(group) = self.durable.groups.remove(&view.group) else { return };
-        self.discard(group.record.slot, &group.record.view, cx);
+        let Some(group) = self.group(view) else { return };
+        let record = group.record.clone();
+        self.give_up_all(&record, cx);
+        self.durable.groups.remove(&view.group);
         cx.fx.delete_state(group_key(view.group));
         let mut decided = Vec::new();
         let prefix = decided_key(view.group, 0);

@@ -10,6 +10,8 @@
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`members`] | members that come, go, lag behind and come back |
+//! | [`gathers`] | members that forget while their group becomes smaller |
+//! | [`owed`] | what members owe each other while their group changes |
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
@@ -26,8 +28,10 @@ mod bare;
 mod chaos;
 mod crashes;
 mod departures;
+mod gathers;
 mod golden;
 mod members;
+mod owed;
 mod pages;
 mod random;
 mod rings;

@@ -54,6 +54,11 @@ pub(super) struct Source {
     pub forgot: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
     pub confirmed: bool,
+    /// Whether it has left the view, and is asked only for what was complete before it.
+    pub has_left: bool,
+    /// The position from which on it has listed as one that holds all that was complete before the
+    /// view; `None` if its last list was not of such a one.
+    whole_from: Option<u64>,
 }
 
 /// A record to be fetched.
@@ -77,6 +82,8 @@ pub(super) struct Transfer {
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
     quorums: Quorums,
+    /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
+    or_whole: Option<(Vec<NodeId>, usize)>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
@@ -94,6 +101,23 @@ pub(super) struct Transfer {
     stalls: u32,
 }
 
+impl Source {
+    fn new(node: NodeId) -> Source {
+        Source {
+            node,
+            listed: VecDeque::new(),
+            next: Some(0),
+            asked: None,
+            fetching: false,
+            sent_bytes: 0,
+            forgot: None,
+            confirmed: false,
+            has_left: false,
+            whole_from: None,
+        }
+    }
+}
+
 impl Transfer {
     pub fn new(
         round: u64,
@@ -104,23 +128,14 @@ impl Transfer {
     ) -> Transfer {
         let nodes: BTreeSet<NodeId> =
             quorums.iter().flat_map(|(nodes, _)| nodes).copied().collect();
-        let source = |node| Source {
-            node,
-            listed: VecDeque::new(),
-            next: Some(0),
-            asked: None,
-            fetching: false,
-            sent_bytes: 0,
-            forgot: None,
-            confirmed: false,
-        };
         let mut transfer = Transfer {
             round,
             since,
             forgot,
             confirming: None,
-            sources: nodes.into_iter().map(source).collect(),
+            sources: nodes.into_iter().map(Source::new).collect(),
             quorums,
+            or_whole: None,
             intervals: segments(range).collect(),
             interval: None,
             gathered: Some(0),
@@ -132,6 +147,18 @@ impl Transfer {
         };
         transfer.next_interval();
         transfer
+    }
+
+    /// So many of those nodes too, some of whom may have left, or one of the others that is whole.
+    pub fn or_whole(mut self, nodes: Vec<NodeId>, needed: usize) -> Transfer {
+        for node in &nodes {
+            if self.sources.iter().all(|source| source.node != *node) {
+                self.sources.push(Source { has_left: true, ..Source::new(*node) });
+            }
+        }
+        self.or_whole = Some((nodes, needed));
+        self.interval.into_iter().for_each(|(first, _)| self.begin_window(first));
+        self
     }
 
     pub fn next_interval(&mut self) {
@@ -155,6 +182,7 @@ impl Transfer {
             source.next = Some(from);
             source.asked = None;
             source.fetching = false;
+            source.whole_from = None;
         }
     }
 
@@ -188,7 +216,8 @@ impl Transfer {
             reached.sort_unstable_by(|a, b| b.cmp(a));
             needed.checked_sub(1).map_or(u128::MAX, |nth| reached.get(nth).copied().unwrap_or(0))
         };
-        let reach = self.quorums.iter().map(reach).min().unwrap_or(u128::MAX);
+        let or_whole = self.or_whole.iter().map(|quorum| reach(quorum).max(self.whole(gathered)));
+        let reach = self.quorums.iter().map(reach).chain(or_whole).min().unwrap_or(u128::MAX);
         // No more at a time than what one list may hold: clients wait meanwhile.
         let ends = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(k, _)| position_of(k));
         let ends = self.sources.iter().filter_map(ends).filter(|end| *end > gathered);
@@ -199,8 +228,22 @@ impl Transfer {
         }
     }
 
-    /// Takes in what a source listed; returns whether that was what it was asked for.
-    pub fn list(&mut self, from: NodeId, begin: u64, next: Option<u64>, entries: Bytes) -> bool {
+    /// How far one that is whole has listed, from what was gathered on.
+    fn whole(&self, gathered: u64) -> u128 {
+        let is_meant = |from: u64| from <= gathered;
+        let whole = self.sources.iter().filter(|source| source.whole_from.is_some_and(is_meant));
+        whole.map(|source| source.next.map_or(u128::MAX, u128::from)).max().unwrap_or(0)
+    }
+
+    /// Takes in what a source listed, maybe as one that is whole; returns whether that was what it
+    /// was asked for.
+    pub fn list(
+        &mut self,
+        (from, is_whole): (NodeId, bool),
+        begin: u64,
+        next: Option<u64>,
+        entries: Bytes,
+    ) -> bool {
         let Some((_, last)) = self.interval else { return false };
         let Some(source) = self.sources.iter_mut().find(|source| source.node == from) else {
             return false;
@@ -208,6 +251,7 @@ impl Transfer {
         if source.next != Some(begin) {
             return false;
         }
+        source.whole_from = is_whole.then(|| source.whole_from.unwrap_or(begin));
         // Its range may be wider than the one that is moved.
         source.next = next.filter(|next| *next <= last);
         let entries = page::entries(entries).map(|(key, record)| (key, record.head()));
