@@ -116,6 +116,20 @@ pub fn open(
 pub struct FjallLog(DiskLog<FjallEngine>);
 
 impl FjallLog {
+    /// How long the mark may still lag what is synced, before [`FjallLog::tend`] must be called;
+    /// nothing when it does not lag.
+    pub fn mark_due(&mut self) -> Option<Duration> {
+        self.0.mark_due()
+    }
+
+    /// Brings the mark up to date if it has lagged for its interval.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the mark cannot be written, or an earlier step failed.
+    pub fn tend(&mut self) -> Result<(), Fatal> {
+        self.0.tend()
+    }
+
     /// Syncs, brings the mark up to date and closes the write path. The files are closed when the
     /// last reader is dropped.
     ///

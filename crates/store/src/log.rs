@@ -99,12 +99,30 @@ impl<E: Engine> DiskLog<E> {
         }
         self.engine.persist()?;
         self.synced = self.written;
-        let now = (self.clock)();
-        if self.marked_at.is_none_or(|at| now - at >= MARK_INTERVAL) {
-            self.marked_at = Some(now);
+        self.try_tend()
+    }
+
+    fn try_tend(&mut self) -> Result<(), Fatal> {
+        if self.mark_due().is_some_and(|due| due.is_zero()) {
+            self.marked_at = Some((self.clock)());
             self.advance_mark()?;
         }
         Ok(())
+    }
+
+    /// How long the mark may still lag what is synced; nothing when it does not.
+    pub(crate) fn mark_due(&mut self) -> Option<Duration> {
+        if self.mark.lsn() == self.synced {
+            return None;
+        }
+        let Some(at) = self.marked_at else { return Some(Duration::ZERO) };
+        let lag = (self.clock)() - at;
+        Some(Duration::from_nanos(MARK_INTERVAL.0.saturating_sub(lag.0)))
+    }
+
+    /// Brings the mark up to date if it has lagged long enough, though nothing follows.
+    pub(crate) fn tend(&mut self) -> Result<(), Fatal> {
+        self.step(Self::try_tend)
     }
 
     fn advance_mark(&mut self) -> Result<(), Fatal> {
@@ -239,6 +257,29 @@ mod tests {
         let path = bench.mark.clone();
         bench.log.close().expect("closed");
         assert_eq!(Mark::open(&path).expect("opened").lsn(), Lsn(5));
+    }
+
+    #[test]
+    fn the_mark_comes_up_to_the_last_sync_though_nothing_follows() {
+        let now = Arc::new(AtomicU64::new(0));
+        let shown = now.clone();
+        let mut bench = bench(Box::new(move || Time(shown.load(Ordering::Relaxed))));
+        let at = |ms: u64| now.store(Span::millis(ms).0, Ordering::Relaxed);
+        assert_eq!(bench.log.mark_due(), None, "nothing was written");
+        for lsn in 1..=3 {
+            at(100 * lsn);
+            bench.log.apply(&[batch(lsn)]).expect("applied");
+            bench.log.sync().expect("synced");
+        }
+        assert_eq!((marked(&bench), bench.log.synced), (1, Lsn(3)));
+        assert_eq!(bench.log.mark_due(), Some(Duration::from_millis(800)));
+        at(1099);
+        bench.log.tend().expect("tended");
+        assert_eq!(marked(&bench), 1, "it is not rewritten more than once a second");
+        at(1100);
+        assert_eq!(bench.log.mark_due(), Some(Duration::ZERO));
+        bench.log.tend().expect("tended");
+        assert_eq!((marked(&bench), bench.log.mark_due()), (3, None));
     }
 
     #[test]

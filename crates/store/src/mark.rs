@@ -1,8 +1,8 @@
 //! The mark: the highest batch known to be synced, in a file of its own.
 //!
 //! The database opens silently with less than it was given after some kinds of damage. The mark is
-//! what it must reach. It is rewritten about once a second and on a clean stop, so it may lag what
-//! was synced, and never runs ahead of it.
+//! what it must reach. It is rewritten at most once a second, also when nothing more is
+//! written, and on a clean stop: it lags what was synced by a second, and never runs ahead of it.
 //!
 //! The file has two slots in pages of their own, written in turn: a torn write of one leaves the
 //! other, which is a second older. A slot is `magic (8) | count (8) | lsn (8) | checksum (8)`,

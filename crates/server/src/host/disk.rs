@@ -174,6 +174,7 @@ impl Worker {
             if self.is_sync_due() || !is_open {
                 self.sync()?;
             }
+            self.log.tend()?;
             self.measure();
             if !is_open {
                 return Ok(());
@@ -181,13 +182,14 @@ impl Worker {
         }
     }
 
-    /// Waits for batches, or for the time of the next sync, and takes all that wait. Returns false
-    /// when the core thread has let go.
+    /// Waits for batches, or for the time of the next sync or mark, and takes all that wait.
+    /// Returns false when the core thread has let go.
     fn collect(&mut self) -> bool {
-        let patience = match (self.unsynced_since, self.settings.sync_every.get()) {
+        let until_sync = match (self.unsynced_since, self.settings.sync_every.get()) {
             (Some(since), Some(every)) => every.saturating_sub(since.elapsed()),
             _ => MEASURE_EVERY,
         };
+        let patience = self.log.mark_due().map_or(until_sync, |due| due.min(until_sync));
         match self.waiting.recv_timeout(patience) {
             Ok(batch) => self.group.push(batch),
             Err(RecvTimeoutError::Timeout) => return true,
