@@ -410,9 +410,9 @@ impl Links {
         let node = hello.from.node;
         self.meeting.hear(node, &hello.word, Instant::now())?;
         let rival = self.rival(key, hello);
-        let greeted = match rival {
-            true => Err(HelloError::There { node, start: hello.from.start.0 }),
-            false => self.peers.greet(hello),
+        let greeted = match self.peers.check(hello) {
+            Ok(()) if rival => Err(HelloError::There { node, start: hello.from.start.0 }),
+            _ => self.peers.greet(hello),
         };
         let index = greeted.inspect_err(|_| self.answer_refused(key, node, rival))?;
         let Some(peer) = self.peers.get_mut(index) else { return Ok(()) };

@@ -200,9 +200,8 @@ impl Peers {
         Word { has_left: self.left.contains(&node), is_there: false, highest, seen }
     }
 
-    /// Whether a host that said hello may connect; its place among the peers. That is not yet to
-    /// believe it: it may itself find that it is not who it was, and then says nothing more.
-    pub fn greet(&mut self, hello: &Hello) -> Result<usize, HelloError> {
+    /// Whether a host that said hello is one that may connect, by what is known of its node.
+    pub fn check(&self, hello: &Hello) -> Result<(), HelloError> {
         let Incarnation { node, start } = hello.from;
         if self.left.contains(&node) {
             return Err(HelloError::Left { node });
@@ -214,6 +213,14 @@ impl Peers {
         if seen.is_some_and(|seen| seen.start == start && seen.run != hello.run) {
             return Err(HelloError::Twin { node, start: start.0 });
         }
+        Ok(())
+    }
+
+    /// Lets a host connect that said hello, if it may; its place among the peers. That is not yet
+    /// to believe it: it may itself find that it is not who it was, and then says nothing more.
+    pub fn greet(&mut self, hello: &Hello) -> Result<usize, HelloError> {
+        self.check(hello)?;
+        let node = hello.from.node;
         let index = match self.find(node) {
             Some(index) => index,
             None => self.take_in(node)?,
