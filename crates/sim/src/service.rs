@@ -211,7 +211,7 @@ impl<'a> Cluster<'a> {
     fn step(&mut self) -> Result<(), Fatal> {
         let event = self.machines.advance().expect("hosts always have a timer");
         match event {
-            Event::Frame { host, bytes } => self.arrive(host, Input::Frame(bytes)),
+            Event::Frame { host, bytes, .. } => self.arrive(host, Input::Frame(bytes)),
             Event::Client { client, .. } => {
                 let request = self.draw();
                 let ticket = Ticket(client as u64);

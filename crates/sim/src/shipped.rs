@@ -11,6 +11,7 @@ macro_rules! shipped {
 /// Every scenario: name and text.
 const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "calm", "loss", "partition", "crash", "skew", "churn", "power", "slow-disk", "pause", "wiped",
+    "restored",
     "memory", "blackout", "amnesia", "flicker", "periodic", "five", "views", "moves",
     "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
     "shrinking",

@@ -16,6 +16,7 @@ mod elastic;
 mod faults;
 mod grpc;
 mod http;
+mod identity;
 mod init;
 mod join;
 mod keyspaces;
