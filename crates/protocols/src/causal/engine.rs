@@ -107,12 +107,13 @@ impl Process for Causal {
 
     fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, cx: &mut Context<'_>) {
         self.alter(keyspace);
+        self.note_former_of(keyspace);
         self.take_map(Map::of(keyspace), cx);
         self.owe(keyspace, cx);
     }
 
     fn is_ready(&self) -> bool {
-        self.durable.map.is_some() && self.volatile.is_settled
+        self.durable.map.is_some() && self.volatile.is_settled && self.volatile.has_refilled
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

@@ -148,14 +148,19 @@ impl Causal {
         self.coordinate_on(at, object, Origin::Client(asker), update, deadline, cx);
     }
 
-    /// Asks every replica that has not answered. A question promises nothing.
-    pub(super) fn ask_replicas(&mut self, id: u64, cx: &mut Context<'_>) {
+    /// Asks every other replica that has not answered. A question promises nothing.
+    fn ask_replicas(&mut self, id: u64, cx: &mut Context<'_>) {
+        self.ask_replicas_but(Some(cx.me.node), id, cx);
+    }
+
+    /// The same; without `but` also the one here, which may serve by now.
+    fn ask_replicas_but(&mut self, but: Option<NodeId>, id: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(id) else { return };
         let Work::Read { replies, .. } = &operation.work else { return };
         let key = operation.key.clone();
         let silent: Vec<Position> = replies.keys().copied().collect();
         for (at, host) in self.replicas_of(&key) {
-            if !silent.contains(&at) && host != cx.me.node {
+            if !silent.contains(&at) && Some(host) != but {
                 cx.fx.send_early(host, Message::ReadA { op: id, key: key.clone() });
             }
         }
@@ -279,7 +284,7 @@ impl Causal {
                 continue;
             }
             match &operation.work {
-                Work::Read { .. } => self.ask_replicas(id, cx),
+                Work::Read { .. } => self.ask_replicas_but(None, id, cx),
                 Work::Write { .. } => self.replicate_again(id, cx),
                 // The same start of a node does a repeated write once.
                 Work::Forward { .. } => self.forward_on(id, cx),

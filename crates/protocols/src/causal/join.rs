@@ -13,6 +13,7 @@
 //! is kept as a **witness**: for keys that both hold, the newcomer knows all that the peer had
 //! seen, so its objects are filled with that too, until its own clock says the same.
 
+use super::former::{self, Former};
 use super::keys::{Kind, each_of, hash_of};
 use super::map::{Map, Shape};
 use super::message::{Message, Pair};
@@ -26,7 +27,8 @@ use crate::dots::object::Object;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 
@@ -55,21 +57,10 @@ impl Replica {
         self.record.is_joined || (!scans.is_empty() && scans.values().all(is_silent))
     }
 
-    /// Notes that it has joined, if every peer was copied from.
-    fn conclude_join(&mut self, map: &Map, shape: Shape, cx: &mut Context<'_>) {
-        let mut peers = shape.peers(self.position());
-        if !self.record.is_joined && peers.all(|at| self.is_done_with(map, at)) {
-            probe!("causal/joined");
-            self.record.is_joined = true;
-            self.record.finished.clear();
-            self.persist(cx);
-        }
-    }
-
     /// The keys with an object in an interval, `to` exclusive and open if empty.
     fn keys_between(&self, from: &[u8], to: &[u8], last: u64, cx: &Context<'_>) -> Vec<Bytes> {
         let mut keys = Vec::new();
-        each_of(cx.table, self.actor().birth, Kind::Object, from, &mut |key, _| {
+        each_of(cx.table, self.part, Kind::Object, from, &mut |key, _| {
             let is_inside = (to.is_empty() || key < to) && hash_of(key) <= last;
             if is_inside {
                 keys.push(Bytes::copy_from_slice(key));
@@ -93,29 +84,37 @@ impl Causal {
                 replica.rounds.scans.remove(&peer);
                 continue;
             }
-            let first = first_key(shape, at, peer);
-            let scan = replica.rounds.scans.entry(peer).or_insert(Scan {
-                actor: None,
-                step: 0,
-                from: first,
-                clock: None,
-                asked_at: Time(0),
-                silent: 0,
-            });
-            let is_first = scan.step == 0;
-            if is_first || cx.now >= scan.asked_at + PATIENCE {
-                if !is_first {
-                    scan.silent += 1;
-                }
-                scan.step += 1;
-                scan.asked_at = cx.now;
-                let pair = Pair { from: replica.record.actor, to: peer, map: map.version };
-                let message = Message::ScanA { pair, step: scan.step, key: scan.from.clone() };
-                let host = map.place(peer).expect("peers are positions").host;
-                cx.fx.send(host, message);
-            }
+            let host = map.place(peer).expect("peers are positions").host;
+            ask(replica, (peer, host), shape, map, cx);
         }
-        replica.conclude_join(map, shape, cx);
+        if shape.peers(at).next().is_none() {
+            self.scan_former(at, map, cx);
+        }
+        self.conclude_join(at, map, cx);
+    }
+
+    /// Notes that a replica has joined, if everybody was copied from.
+    fn conclude_join(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
+        let (replica, mut peers) = (&self.durable.replicas[&at], self.settings.shape.peers(at));
+        let is_done = peers.all(|peer| replica.is_done_with(map, peer))
+            && self.former_of(replica) == Former::Nobody;
+        let replica = self.durable.replicas.get_mut(&at).expect("it was just there");
+        if is_done && !replica.record.is_joined {
+            probe!("causal/joined");
+            replica.record.is_joined = true;
+            replica.record.finished.clear();
+            replica.persist(cx);
+            self.note_refilled();
+        }
+    }
+
+    /// Notes that this host has all that it has to hold, once that is so. A replica whose peer does
+    /// not answer has not: what that peer has may be nowhere else.
+    pub(super) fn note_refilled(&mut self) {
+        let mut replicas = self.durable.replicas.values();
+        let has_all =
+            self.durable.map.is_some() && replicas.all(|replica| replica.record.is_joined);
+        self.volatile.has_refilled |= has_all || mutant!("ready_before_refilled");
     }
 
     /// A page of a scan has come.
@@ -127,7 +126,11 @@ impl Causal {
         (clock, page, next): (&Clock, Bytes, Bytes),
         cx: &mut Context<'_>,
     ) {
-        let Some(at) = self.greet(from, pair, cx) else { return };
+        let at = match pair.to == pair.from.position {
+            true => self.hear_former(from, pair),
+            false => self.greet(from, pair, cx),
+        };
+        let Some(at) = at else { return };
         let shape = self.settings.shape;
         let Some(map) = self.durable.map.clone() else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
@@ -160,15 +163,46 @@ impl Causal {
             copy(replica, shape, &key, (Object::default(), clock), &[], cx);
         }
         if next.is_empty() {
-            finish(replica, peer, &begun, cx);
-            replica.conclude_join(&map, shape, cx);
+            finish(replica, shape, peer, &begun, cx);
+            self.conclude_join(at, &map, cx);
         } else if let Some(scan) = replica.rounds.scans.get_mut(&peer.position) {
             scan.step += 1;
             scan.asked_at = cx.now;
             let pair = Pair { from: replica.record.actor, to: peer.position, map: map.version };
             cx.fx.send(from, Message::ScanA { pair, step: scan.step, key: next });
         }
-        replica.flush(cx);
+        self.durable.replicas.get_mut(&at).expect("it was greeted").flush(cx);
+    }
+}
+
+/// Asks a host for the keys that a replica and a position of the host both hold, from where its
+/// answers have come to; again if it has not answered.
+pub(super) fn ask(
+    replica: &mut Replica,
+    (peer, host): (Position, NodeId),
+    shape: Shape,
+    map: &Map,
+    cx: &mut Context<'_>,
+) {
+    let first = first_key(shape, replica.position(), peer);
+    let scan = replica.rounds.scans.entry(peer).or_insert(Scan {
+        actor: None,
+        step: 0,
+        from: first,
+        clock: None,
+        asked_at: Time(0),
+        silent: 0,
+    });
+    let is_first = scan.step == 0;
+    if is_first || cx.now >= scan.asked_at + PATIENCE {
+        if !is_first {
+            scan.silent += 1;
+        }
+        scan.step += 1;
+        scan.asked_at = cx.now;
+        let pair = Pair { from: replica.record.actor, to: peer, map: map.version };
+        let message = Message::ScanA { pair, step: scan.step, key: scan.from.clone() };
+        cx.fx.send(host, message);
     }
 }
 
@@ -196,14 +230,21 @@ fn copy(
 
 /// A peer was scanned to the end: all that it had issued when the scan began is seen, and what it
 /// had seen then is kept.
-fn finish(replica: &mut Replica, peer: Actor, begun: &Clock, cx: &mut Context<'_>) {
+fn finish(replica: &mut Replica, shape: Shape, peer: Actor, begun: &Clock, cx: &mut Context<'_>) {
     replica.rounds.scans.remove(&peer.position);
     if let Some(entry) = begun.get(peer).cloned() {
         replica.touch(peer).merge(&entry);
     }
-    let seen = begun.iter().map(|(actor, entry)| (actor, entry.filled()));
-    let witness: Vec<_> = seen.filter(|(_, counter)| *counter > 0).collect();
-    replica.record.witnesses.insert(peer.position, witness);
     replica.record.finished.insert(peer.position, peer);
+    if peer.position == replica.position() {
+        former::take_over(replica, begun);
+        return replica.persist(cx);
+    }
+    // What others have issued is of no keys of this replica.
+    let at = replica.position();
+    let is_near = |actor: &Actor| actor.position == at || shape.are_peers(at, actor.position);
+    let seen = begun.iter().map(|(actor, entry)| (actor, entry.filled()));
+    let witness: Vec<_> = seen.filter(|(actor, counter)| *counter > 0 && is_near(actor)).collect();
+    replica.record.witnesses.insert(peer.position, witness);
     replica.persist(cx);
 }

@@ -131,6 +131,10 @@ impl Causal {
         if actor.node != from.node {
             return;
         }
+        if self.has_to_copy(actor) {
+            // It says so again until this is answered.
+            return;
+        }
         let shape = self.settings.shape;
         let is_near = |at: Position| at == actor.position || shape.are_peers(at, actor.position);
         for (at, replica) in &mut self.durable.replicas {
@@ -166,7 +170,7 @@ impl Causal {
         self.durable.leaving = left;
         for one in over {
             probe!("causal/left");
-            self.discard(one.replica.actor().birth, cx);
+            self.discard(one.replica.part, cx);
         }
     }
 
@@ -182,7 +186,7 @@ impl Causal {
         if map.is_gone(cx.me.node) {
             for one in core::mem::take(&mut self.durable.leaving) {
                 probe!("causal/gone_and_back");
-                self.discard(one.replica.actor().birth, cx);
+                self.discard(one.replica.part, cx);
             }
         }
     }

@@ -79,6 +79,7 @@
 pub(crate) mod codec;
 pub(crate) mod coordinate;
 pub mod engine;
+pub(crate) mod former;
 pub(crate) mod forward;
 pub(crate) mod get;
 pub(crate) mod join;

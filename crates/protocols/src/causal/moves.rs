@@ -3,6 +3,7 @@
 //! The engine decides nothing here. A catalog gives out the versions, and nodes pass the newest on;
 //! one that is cut off serves from the map it has.
 
+use super::former::{Former, tenures_of};
 use super::get::refuse;
 use super::keys::{BIRTH, MAP, state_bytes};
 use super::map::Map;
@@ -24,8 +25,11 @@ const TOLD_AGAIN: Span = Span::secs(11);
 impl Causal {
     /// A catalog tells which host holds what.
     pub(super) fn on_placed(&mut self, ticket: Ticket, map: &[u8], cx: &mut Context<'_>) {
-        match postcard::from_bytes::<Map>(map) {
-            Ok(map) if map.fits(self.settings.shape) => {
+        let decoded = postcard::take_from_bytes::<Map>(map).ok();
+        let decoded = decoded.and_then(|(map, rest)| Some((map, tenures_of(rest)?)));
+        match decoded {
+            Some((map, tenures)) if map.fits(self.settings.shape) => {
+                self.note_former(map.version, &tenures);
                 self.take_map(map, cx);
                 cx.fx.answer(ticket, Outcome::Noted);
             }
@@ -58,6 +62,17 @@ impl Causal {
         cx.fx.send(to, Message::MapB { map });
     }
 
+    /// Somebody has shown the version of its map: tells a newer one, or asks for it.
+    pub(super) fn compare_maps(&self, from: Incarnation, version: u64, cx: &mut Context<'_>) {
+        let Some(map) = self.durable.map.as_ref() else { return };
+        if version < map.version {
+            cx.fx.send(from, Message::MapB { map: map.clone() });
+        } else if version > map.version {
+            // A question promises nothing.
+            cx.fx.send_early(from, Message::MapA { version: map.version });
+        }
+    }
+
     /// Takes a map, if it is newer.
     pub(super) fn take_map(&mut self, map: Map, cx: &mut Context<'_>) {
         let is_newer = self.durable.map.as_ref().is_none_or(|known| known.version < map.version);
@@ -87,6 +102,7 @@ impl Causal {
         }
         self.durable.map = Some(map);
         self.take_positions(false, cx);
+        self.note_refilled();
     }
 
     /// Takes note of what the catalog waits for: positions that this host is to settle at, and
@@ -140,16 +156,18 @@ impl Causal {
             let since = map.place(at).expect("the map said so").since;
             self.durable.birth = self.durable.birth.checked_add(1).expect("fewer than 2^32 births");
             let actor = Actor { position: at, since, birth: self.durable.birth, node: cx.me.node };
-            let has_peers = shape.peers(at).next().is_some();
+            // Without peers there is only a former holder to copy from, if anybody.
+            let is_alone = shape.peers(at).next().is_none();
+            let has_nobody = is_alone && self.next_former(at, since, 0) == Former::Nobody;
             let record = Record {
                 actor,
                 reserved: 0,
-                is_joined: (is_newborn && since == self.settings.born) || !has_peers,
+                is_joined: (is_newborn && since == self.settings.born) || has_nobody,
                 finished: BTreeMap::new(),
                 witnesses: BTreeMap::new(),
                 is_leaving: false,
             };
-            let mut replica = Replica::new(record, shape);
+            let mut replica = Replica::new(actor.birth, record, shape);
             replica.persist(cx);
             replica.touch(actor);
             replica.flush(cx);

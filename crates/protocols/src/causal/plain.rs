@@ -153,8 +153,8 @@ impl Causal {
         let last = *shape.hashes(&shape.homes(at)).end();
         listed.next = last.checked_add(1);
         let mut before = from;
-        let birth = self.durable.replicas[&at].actor().birth;
-        each_of(cx.table, birth, Kind::Object, &from.to_be_bytes(), &mut |key, object| {
+        let part = self.durable.replicas[&at].part;
+        each_of(cx.table, part, Kind::Object, &from.to_be_bytes(), &mut |key, object| {
             let hash = hash_of(key);
             if hash > last {
                 return false;

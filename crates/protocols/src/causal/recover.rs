@@ -1,11 +1,17 @@
 //! How the state comes back from the store.
 //!
-//! A lane that may have lost writes has lost objects and clocks alike: nothing of them can be
-//! trusted, and dots may have been shown that its clock does not know. So it gives every replica
-//! up and begins new ones, with new actors and empty clocks, which copy from their peers.
+//! A lane that may have lost writes has either nothing left (`memory`), or what it had at an earlier
+//! moment (`periodic`, after a loss of power): batches are lost from the end, whole, and objects,
+//! clocks and dot-key entries are in one. So what is there fits together, and may be all there is.
+//! But dots may have been shown since that its clock does not know, and peers believe that it has
+//! seen what it lost: they have dropped the entries that would tell it. Hence a new actor in both
+//! cases, which copies from its peers. It begins with an empty clock where nothing is left, and
+//! otherwise goes on with the data, in the same part of the store. Of its former actor it has seen
+//! what is there and no more; what peers have beyond that it copies.
 
 use super::keys::{
-    BIRTH, Kind, actor_of, each_named, each_of, state_bytes, state_value, stored_map,
+    BIRTH, Kind, actor_key, actor_of, each_named, each_of, state_bytes, state_value, stored,
+    stored_map,
 };
 use super::leave::Leaving;
 use super::map::Shape;
@@ -15,6 +21,7 @@ use super::unstripped::{context_of, dot_value_of};
 use super::{Causal, Context};
 use crate::dots::clock::Entry;
 use crate::dots::dot::{Actor, Dot};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::mutant;
@@ -40,27 +47,50 @@ impl Causal {
             each_named(cx.table, b"garbage").into_iter().map(|(birth, _)| birth).collect();
         let records = each_named(cx.table, b"replica");
         let (mut former, shape) = (Vec::new(), self.settings.shape);
-        for (birth, record) in records {
+        for (part, record) in records {
             let record: Record = state_value(&record);
-            let is_lost = recovery == Recovery::Forgot && !mutant!("clock_reused");
-            if is_lost {
-                probe!("causal/forgot");
-                former.push(record.actor);
-                self.discard(birth, cx);
-            } else if record.is_leaving {
-                self.durable.leaving.push(Leaving::new(load(record, shape, cx)));
-            } else {
-                let replica = load(record, shape, cx);
-                self.durable.replicas.insert(replica.position(), replica);
+            let left = left_of(part, &record, recovery, shape, cx);
+            let replica = match left {
+                Left::Nothing if record.is_leaving => {
+                    // It has nothing more to hand over, and says so.
+                    probe!("causal/leaves_with_nothing");
+                    Replica::new(part, record, shape)
+                }
+                Left::Nothing => {
+                    probe!("causal/forgot");
+                    former.push(record.actor);
+                    self.discard(part, cx);
+                    continue;
+                }
+                Left::Earlier if !record.is_leaving => {
+                    probe!("causal/fell_back");
+                    let replica = load(part, self.successor(record), Left::All, shape, cx);
+                    replica.persist(cx);
+                    replica
+                }
+                Left::Earlier | Left::All => load(part, record, left, shape, cx),
+            };
+            match replica.record.is_leaving {
+                true => self.durable.leaving.push(Leaving::new(replica)),
+                false => drop(self.durable.replicas.insert(replica.position(), replica)),
             }
         }
         self.take_positions(is_newborn, cx);
         self.know_former(&former, cx);
+        self.note_refilled();
         // It comes back to this node when the new births are durable.
         cx.fx.send(cx.me, super::message::Message::MapA { version: 0 });
         let sync = Span(cx.rng.below(self.settings.sync_interval.0.max(1)));
         cx.fx.arm(Timer::Sync, cx.now + sync);
         cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);
+    }
+
+    /// The record of a new actor that goes on with the data of another.
+    fn successor(&mut self, record: Record) -> Record {
+        self.durable.birth = self.durable.birth.checked_add(1).expect("fewer than 2^32 births");
+        let actor = Actor { birth: self.durable.birth, ..record.actor };
+        let (reserved, is_joined, finished) = (0, false, BTreeMap::new());
+        Record { actor, reserved, is_joined, finished, ..record }
     }
 
     /// The actors that were lost here must be closed in the end.
@@ -74,17 +104,42 @@ impl Causal {
     }
 }
 
+/// What is left of a replica's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// Everything.
+    All,
+    /// What it had at an earlier moment.
+    Earlier,
+    /// Nothing.
+    Nothing,
+}
+
+/// What a start finds of a replica's data. A replica's own entry of its clock is written with its
+/// record, so where that is missing the data was never on disk.
+fn left_of(part: u32, record: &Record, recovery: Recovery, shape: Shape, cx: &Context<'_>) -> Left {
+    if recovery == Recovery::Intact || mutant!("clock_reused") {
+        return Left::All;
+    }
+    let own = stored(part, Kind::Clock, &actor_key(record.actor));
+    match cx.table.get(Class::Data, &own) {
+        None => Left::Nothing,
+        // What is lost here nobody else has.
+        Some(_) if shape.replicas == 1 => Left::All,
+        Some(_) => Left::Earlier,
+    }
+}
+
 /// A replica as it was stored.
-fn load(record: Record, shape: Shape, cx: &mut Context<'_>) -> Replica {
-    let birth = record.actor.birth;
-    let mut replica = Replica::new(record, shape);
+fn load(part: u32, record: Record, left: Left, shape: Shape, cx: &mut Context<'_>) -> Replica {
+    let mut replica = Replica::new(part, record, shape);
     let mut entries: Vec<(Actor, Entry)> = Vec::new();
-    each_of(cx.table, birth, Kind::Clock, &[], &mut |key, value| {
+    each_of(cx.table, part, Kind::Clock, &[], &mut |key, value| {
         entries.push((actor_of(key).0, state_value(value)));
         true
     });
     replica.clock = entries.into_iter().collect();
-    each_of(cx.table, birth, Kind::DotKey, &[], &mut |key, value| {
+    each_of(cx.table, part, Kind::DotKey, &[], &mut |key, value| {
         let (actor, counter) = actor_of(key);
         let counter = counter.first_chunk().expect("the store returns whole keys");
         let (key, context) = dot_value_of(value);
@@ -95,15 +150,16 @@ fn load(record: Record, shape: Shape, cx: &mut Context<'_>) -> Replica {
         }
         true
     });
-    each_of(cx.table, birth, Kind::Unstripped, &[], &mut |key, value| {
+    each_of(cx.table, part, Kind::Unstripped, &[], &mut |key, value| {
         let beside = replica.unstripped.entry(Bytes::copy_from_slice(key)).or_default();
         beside.context.merge(&context_of(value));
         beside.is_marked = true;
         true
     });
-    // Above all that may have been shown before a batch was lost.
+    // Above all that was issued and not shown. Who has lost updates issues no more, and must not
+    // take them for seen.
     let (own, reserved) = (replica.actor(), replica.record.reserved);
-    if reserved > 0 && !mutant!("clock_reused") {
+    if left == Left::All && reserved > 0 && !mutant!("clock_reused") {
         replica.touch(own).insert_range(1, reserved);
     }
     replica.touch(own);

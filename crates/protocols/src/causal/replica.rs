@@ -52,6 +52,9 @@ pub struct Record {
 /// A replica.
 #[derive(Debug)]
 pub struct Replica {
+    /// Which part of the store is its own: that of its birth, or of an earlier one whose data it
+    /// goes on with.
+    pub part: u32,
     /// What is stored of it beside its data.
     pub record: Record,
     /// Every dot it has seen.
@@ -81,8 +84,10 @@ pub struct Replica {
 
 impl Replica {
     /// A replica with an empty clock.
-    pub fn new(record: Record, shape: Shape) -> Replica {
+    pub fn new(part: u32, record: Record, shape: Shape) -> Replica {
+        assert!(part <= record.actor.birth, "it goes on with data of an earlier one");
         let mut replica = Replica {
+            part,
             clock: Clock::default(),
             dot_keys: DotKeys::default(),
             unstripped: BTreeMap::new(),
@@ -112,18 +117,14 @@ impl Replica {
         self.record.actor.position
     }
 
-    fn birth(&self) -> u32 {
-        self.record.actor.birth
-    }
-
     /// Where a key's object is stored.
     pub fn stored_key(&self, key: &[u8]) -> Bytes {
-        stored(self.birth(), Kind::Object, key)
+        stored(self.part, Kind::Object, key)
     }
 
     /// Writes the record, durably before anything that rests on it leaves.
     pub fn persist(&self, cx: &mut Context<'_>) {
-        cx.fx.put_state(replica_key(self.birth()), state_bytes(&self.record));
+        cx.fx.put_state(replica_key(self.part), state_bytes(&self.record));
     }
 
     /// The entry of an actor, to be changed and written.
@@ -153,7 +154,7 @@ impl Replica {
     pub fn flush(&mut self, cx: &mut Context<'_>) {
         for actor in core::mem::take(&mut self.dirty) {
             let entry = self.clock.get(actor).expect("what was changed is there");
-            let key = stored(self.birth(), Kind::Clock, &actor_key(actor));
+            let key = stored(self.part, Kind::Clock, &actor_key(actor));
             cx.fx.put(key, state_bytes(entry));
         }
         self.fresh.clear();
@@ -310,7 +311,7 @@ impl Replica {
     pub(super) fn dot_key(&self, dot: Dot) -> Bytes {
         let mut rest = actor_key(dot.actor);
         rest.extend_from_slice(&dot.counter.to_be_bytes());
-        stored(self.birth(), Kind::DotKey, &rest)
+        stored(self.part, Kind::DotKey, &rest)
     }
 
     /// The actor that holds a position now, if it was heard of.

@@ -6,9 +6,11 @@
 use super::keys::{Kind, each_of, hash_of};
 use super::message::{Message, PAGE_BYTES, Pair, TellClock};
 use super::page;
+use super::replica::Replica;
 use super::{Causal, Context};
 use alloc::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
+use core::ops::RangeInclusive;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::LIST_KEYS_MAX;
 
@@ -22,6 +24,9 @@ impl Causal {
         key: &Bytes,
         cx: &mut Context<'_>,
     ) {
+        if pair.to == pair.from.position {
+            return self.on_scan_of_former(from, (pair, step), key, cx);
+        }
         let Some(at) = self.greet(from, pair, cx) else { return };
         let shape = self.settings.shape;
         let Some(map) = &self.durable.map else { return };
@@ -29,49 +34,61 @@ impl Causal {
         // From here on this replica waits for the newcomer before it drops a dot.
         replica.flush(cx);
         let hashes = shape.hashes(&shape.shared(at, pair.from.position));
-        let is_inside = |key: &[u8]| hashes.contains(&hash_of(key));
-        let mut listed: BTreeMap<Bytes, Bytes> = BTreeMap::new();
-        let (mut size, mut end) = (0, Bytes::new());
-        each_of(cx.table, replica.actor().birth, Kind::Object, key, &mut |key, object| {
-            if !is_inside(key) {
-                return false;
-            }
-            if listed.len() >= LIST_KEYS_MAX || size >= PAGE_BYTES {
-                end = Bytes::copy_from_slice(key);
-                return false;
-            }
-            size += object.len();
-            listed.insert(Bytes::copy_from_slice(key), replica.told(key, Some(object), 0));
-            true
-        });
-        let mut unlisted = 0;
-        for known in replica.dot_keys.keys_from(key) {
-            if !is_inside(known) || (!end.is_empty() && *known >= end) {
-                break;
-            }
-            if !listed.contains_key(known) {
-                unlisted += 1;
-                if unlisted > LIST_KEYS_MAX {
-                    end = known.clone();
-                    break;
-                }
-                listed.insert(known.clone(), Bytes::new());
-            }
-        }
-        let mut page = BytesMut::new();
-        for (key, object) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {
-            let mut dots = replica.dot_keys.of(key);
-            dots.truncate(page::DOTS_MAX);
-            page::push(&mut page, key, object, &dots);
-        }
+        let (page, end) = list(replica, &hashes, key, cx);
         let message = Message::ScanB {
             pair: Pair { from: replica.actor(), to: pair.from.position, map: map.version },
             to: pair.from,
             step,
             clock: TellClock::of(&replica.clock),
-            page: page.freeze(),
+            page,
             next: end.to_vec(),
         };
         cx.fx.send(from, message);
     }
+}
+
+/// What a replica has of the keys from one on with these hashes, and the key to continue at; empty
+/// at the end.
+pub(super) fn list(
+    replica: &Replica,
+    hashes: &RangeInclusive<u64>,
+    key: &Bytes,
+    cx: &Context<'_>,
+) -> (Bytes, Bytes) {
+    let is_inside = |key: &[u8]| hashes.contains(&hash_of(key));
+    let mut listed: BTreeMap<Bytes, Bytes> = BTreeMap::new();
+    let (mut size, mut end) = (0, Bytes::new());
+    each_of(cx.table, replica.part, Kind::Object, key, &mut |key, object| {
+        if !is_inside(key) {
+            return false;
+        }
+        if listed.len() >= LIST_KEYS_MAX || size >= PAGE_BYTES {
+            end = Bytes::copy_from_slice(key);
+            return false;
+        }
+        size += object.len();
+        listed.insert(Bytes::copy_from_slice(key), replica.told(key, Some(object), 0));
+        true
+    });
+    let mut unlisted = 0;
+    for known in replica.dot_keys.keys_from(key) {
+        if !is_inside(known) || (!end.is_empty() && *known >= end) {
+            break;
+        }
+        if !listed.contains_key(known) {
+            unlisted += 1;
+            if unlisted > LIST_KEYS_MAX {
+                end = known.clone();
+                break;
+            }
+            listed.insert(known.clone(), Bytes::new());
+        }
+    }
+    let mut page = BytesMut::new();
+    for (key, object) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {
+        let mut dots = replica.dot_keys.of(key);
+        dots.truncate(page::DOTS_MAX);
+        page::push(&mut page, key, object, &dots);
+    }
+    (page.freeze(), end)
 }

@@ -10,6 +10,7 @@ use crate::dots::dot::Position;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
 use quorate_kernel::time::Time;
 
@@ -40,6 +41,11 @@ pub(super) struct Volatile {
     /// Whether what the start wrote is durable: until then a crash would bring back what was given
     /// up, so the host must not forget that the lane forgot.
     pub is_settled: bool,
+    /// Whether every replica of this host has had, at some moment of this start, all that it had to
+    /// hold then. Positions that come later do not take it back: what they bring others have.
+    pub has_refilled: bool,
+    /// By a version of the catalog's record: who held a position, and has not handed it over.
+    pub former: Option<(u64, Vec<Tenure>)>,
     /// Behind which replica the round of exchanges goes on; none at its begin.
     pub sync_from: Option<Position>,
     /// What the catalog is to be told once it is so: that a position of this host is settled, or

@@ -86,13 +86,8 @@ impl Causal {
         pair: Pair,
         cx: &mut Context<'_>,
     ) -> Option<Position> {
+        self.compare_maps(from, pair.map, cx);
         let map = self.durable.map.as_ref()?;
-        if pair.map < map.version {
-            cx.fx.send(from, Message::MapB { map: map.clone() });
-        } else if pair.map > map.version {
-            // A question promises nothing.
-            cx.fx.send_early(from, Message::MapA { version: map.version });
-        }
         let replica = self.durable.replicas.get_mut(&pair.to)?;
         if pair.from.node != from.node || !replica.meet(map, self.settings.shape, pair.from) {
             probe!("causal/stale_peer");

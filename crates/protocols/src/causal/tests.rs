@@ -7,6 +7,7 @@
 //! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
 //! | [`plain`] | operations without a context, and what the catalog says |
+//! | [`refill`] | data that was lost, or goes elsewhere, comes back |
 //! | [`show`] | messages and writes in readable form |
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
@@ -16,6 +17,7 @@ mod golden;
 mod maps;
 mod marks;
 mod plain;
+mod refill;
 mod show;
 mod traps;
 mod wire;

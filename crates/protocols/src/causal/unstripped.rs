@@ -111,7 +111,7 @@ impl Replica {
     }
 
     fn mark(&self, key: &[u8]) -> Bytes {
-        stored(self.record.actor.birth, Kind::Unstripped, key)
+        stored(self.part, Kind::Unstripped, key)
     }
 
     /// An entry of the dot-key map goes, and with it what it says of a context and of the clock.

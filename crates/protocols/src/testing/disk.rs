@@ -26,6 +26,9 @@ pub(crate) struct Disk {
     pub is_memory: bool,
 }
 
+/// What a disk held at some moment.
+pub(crate) struct Kept(BTreeMap<Key, Bytes>);
+
 impl Disk {
     pub fn new(is_memory: bool) -> Disk {
         Disk { is_memory, ..Disk::default() }
@@ -85,6 +88,23 @@ impl Disk {
         self.unsynced.clear();
         self.table = self.synced.clone();
         self.is_holding = false;
+    }
+
+    /// What is there now: what a loss of power may leave of it later.
+    pub fn kept(&self) -> Kept {
+        Kept(self.synced.clone())
+    }
+
+    /// Data is as it was at an earlier moment. State is always synced, and what was written before
+    /// it is too, so none may have been written since.
+    pub fn fall_back(&mut self, kept: &Kept) {
+        let state = |table: &BTreeMap<Key, Bytes>| -> Vec<(Key, Bytes)> {
+            let state = table.iter().filter(|((class, _), _)| *class == Class::State);
+            state.map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        assert!(state(&self.synced) == state(&kept.0), "state was written since");
+        self.synced.clone_from(&kept.0);
+        self.table = self.synced.clone();
     }
 
     /// All data is gone, as after a restart of a node that keeps it in memory.

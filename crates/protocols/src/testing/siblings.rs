@@ -7,6 +7,7 @@ use crate::causal::map::Map;
 use bytes::Bytes;
 use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::time::Time;
 use std::borrow::ToOwned;
@@ -21,14 +22,25 @@ pub(crate) struct Move {
     pub gone: bool,
 }
 
-/// The map after these moves, as the catalog hands it to an engine.
+/// The map after these moves, as the catalog hands it to an engine, and who held what before.
 pub(crate) fn moved(first: Map, moves: &[Move]) -> Bytes {
     let next = |map: Map, one: &Move| match one.into == one.out {
         true => map.without(NodeId(one.out)),
         false => map.replaced(NodeId(one.out), NodeId(one.into), one.gone),
     };
-    let map = moves.iter().fold(first, next);
-    postcard::to_allocvec(&map).expect("plain data always serializes").into()
+    let mut tenures: Vec<Tenure> = Vec::new();
+    let map = moves.iter().fold(first, |map, one| {
+        let former = map.positions_of(NodeId(one.out)).filter_map(|at| {
+            let since = map.place(at)?.since;
+            Some(Tenure { position: u32::from(at.0), since, node: NodeId(one.out) })
+        });
+        tenures.extend(former);
+        tenures.retain(|tenure| !(one.gone && tenure.node == NodeId(one.out)));
+        next(map.clone(), one)
+    });
+    let mut bytes = postcard::to_allocvec(&map).expect("plain data always serializes");
+    bytes.extend(postcard::to_allocvec(&tenures).expect("plain data always serializes"));
+    bytes.into()
 }
 
 /// An operation of a script's words.
@@ -101,7 +113,13 @@ impl<P: Scripted> World<P> {
     /// A catalog gives a node the map after these replacements.
     pub fn place(&mut self, id: u64, moves: &[Move]) {
         let options: Vec<&str> = self.options.iter().map(|option| &option[..]).collect();
-        let control = Control::Place { map: P::map(&self.first_view, &options, moves) };
+        let map = P::map(&self.first_view, &options, moves);
+        self.place_bytes(id, map);
+    }
+
+    /// The same, with the bytes that the catalog hands over.
+    pub fn place_bytes(&mut self, id: u64, map: Bytes) {
+        let control = Control::Place { map };
         // It is answered like a request, by a number of its own.
         let ticket = Ticket(self.answers.len() as u64);
         let shown = Operation::Get { key: Bytes::from_static(b"(map)") };

@@ -2,7 +2,7 @@
 //! stays in flight until it is delivered or dropped, a timer fires when time is moved past it.
 
 use super::Scripted;
-use super::disk::Disk;
+use super::disk::{Disk, Kept};
 pub(crate) use super::setup::Setup;
 pub(crate) use super::shown::incarnation;
 use super::shown::{self, Row, show_note, show_operation, show_outcome};
@@ -148,6 +148,18 @@ impl<P: Scripted> World<P> {
         self.boot(id, if forgot { Recovery::Forgot } else { Recovery::Intact });
     }
 
+    /// What a node's disk holds now.
+    pub fn kept(&mut self, id: u64) -> Kept {
+        self.node(id).disk.kept()
+    }
+
+    /// Starts a node that crashed, with a `periodic` lane and a disk that lost power: it holds what
+    /// it held at an earlier moment.
+    pub fn restart_from(&mut self, id: u64, kept: &Kept) {
+        self.node(id).disk.fall_back(kept);
+        self.boot(id, Recovery::Forgot);
+    }
+
     /// A node stops; what it has not synced is gone.
     pub fn crash(&mut self, id: u64) {
         let node = self.node(id);
@@ -278,6 +290,11 @@ impl<P: Scripted> World<P> {
             due.map(|(place, (at, number, _))| (*at, *number, node.me.node.0, place))
         });
         timers.min().map(|(at, _, id, place)| (at, id, place))
+    }
+
+    /// Whether a node says that it is ready.
+    pub fn is_ready(&mut self, id: u64) -> bool {
+        self.node(id).process.as_ref().expect("the node is up").is_ready()
     }
 
     /// A field of a node's inspected state.
