@@ -4,12 +4,12 @@
 //! |---|---|---|---|---|
 //! | state | `map` | postcard of the newest [`Map`](super::map::Map) | its arrival | never |
 //! | state | `birth` | postcard of the highest birth used | a new replica | never |
-//! | state | `replica`, birth (4) | postcard of [`Record`](super::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
-//! | state | `garbage`, birth (4) | empty | a replica is given up | when nothing of it is left |
-//! | data | birth (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
-//! | data | birth (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica |
-//! | data | birth (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context | an update seen for the first time | when every replica of the key has seen it |
-//! | data | birth (4), `n`, hash (8), key | postcard of the object's context | a context that no entry `d` has | when the context is empty |
+//! | state | `replica`, part (4) | postcard of [`Record`](super::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
+//! | state | `garbage`, part (4) | empty | a replica is given up | when nothing of it is left |
+//! | data | part (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
+//! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica |
+//! | data | part (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context | an update seen for the first time | when every replica of the key has seen it |
+//! | data | part (4), `n`, hash (8), key | postcard of the object's context | a context that no entry `d` has | when the context is empty |
 //!
 //! Of an update two things are written: the object, and its dot with what the dot brings. From the
 //! dots the clock and the contexts are put together again; when a dot goes they are written first.
@@ -18,7 +18,8 @@
 //! (T4), so both are in one batch and are lost together. What must survive is that no dot is used
 //! twice: births are state, and so is the counter up to which a replica may issue dots. Each
 //! replica has its part of the store, named by its birth, so what an earlier one left behind is
-//! never taken for data of a later one. On the wire a key is its hash and the client's key.
+//! never taken for data of a later one. One that goes on with an earlier one's data after a loss of
+//! power keeps that one's part. On the wire a key is its hash and the client's key.
 
 use super::map::Map;
 use crate::dots::dot::Actor;

@@ -14,8 +14,8 @@
 //! # Roles
 //! A keyspace has a fixed number of **positions**; a **map** says which host holds each, and each
 //! key is at `replicas` of them for ever ([`map`]). A **replica** is a position's data on a host,
-//! with a clock of its own ([`replica`]); its **actor** names it, and names it never again once its
-//! data was lost. **Coordinator** of a get: any node; of a put: a replica, because only what has
+//! with a clock of its own ([`replica`]); its **actor** names it, and names it never again once some
+//! of its data was lost. **Coordinator** of a get: any node; of a put: a replica, because only what has
 //! the data may issue the dot (T12). **Joining**: a replica that began empty and copies from all
 //! its peers. **Leaving**: one whose position another host has now; it hands over what nobody else
 //! may have.
@@ -32,7 +32,7 @@
 //! sync  replica     ── SyncA(clock) ──▶ peer         every interval one peer, in shuffled rounds
 //!                   ◀── SyncB(objects, clock) ──     what the asker lacks
 //!                   ── SyncB(objects, clock) ──▶     what the peer lacks; pages follow each other
-//! join  replica     ── ScanA ─────────▶ each peer    page by page
+//! join  replica     ── ScanA ─────────▶ each peer    page by page; without peers the former holder
 //!                   ◀── ScanB(objects, clock) ──
 //! leave replica     ── Replicate ─────▶ a replica    each key that has entries in the dot-key map
 //!                   ── LeftA ─────────▶ peers' hosts it says nothing more
@@ -66,7 +66,9 @@
 //! - Exchanges go both ways, in shuffled rounds, and concern former actors too (T5). They leave out
 //!   what replication on write is still bringing ([`young`]).
 //! - An actor that is gone for good is closed when all its peers have told all ([`retire`]).
-//! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8).
+//! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8). Where
+//!   it has no peers it scans the former holder ([`former`]).
+//! - After a loss of power a replica goes on with what is on disk, as a new actor ([`recover`]).
 //!
 //! # Known limits
 //! A catalog must wait until a newcomer has joined before it gives away another position with the
