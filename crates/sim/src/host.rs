@@ -405,10 +405,14 @@ impl Host {
         false
     }
 
-    /// Whether the process runs and its lane can serve.
+    /// Whether the process runs and its lanes of keyspaces are ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.node.as_ref().is_some_and(|node| node.is_ready(LANE))
+        let Some(node) = &self.node else { return false };
+        match self.told.as_ref().filter(|told| !told.list.is_empty()) {
+            None => node.is_ready(LANE),
+            Some(told) => told.list.iter().all(|(keyspace, _)| node.is_ready(keyspace.lane)),
+        }
     }
 
     /// Shows a lane's state.

@@ -75,7 +75,7 @@ impl Machines {
         let (delay, rng) = (prepared.net.clone(), stream(NET).fork(0));
         let net = Net::new(&scenario.net, scenario.hosts, delay, &prepared.distance, rng);
         let (mut disks, mut clocks) = (stream(DISKS), stream(CLOCKS));
-        let interval = scenario.durability().every().map(|every| every.0);
+        let interval = scenario.data_durability().every().map(|every| every.0);
         let mut turn_delay = 0;
         if scenario.turn_us_max > 0 && clocks.chance_ppm(500_000) {
             turn_delay = clocks.between(1, scenario.turn_us_max) * 1000;

@@ -318,6 +318,13 @@ impl Scenario {
         self.durability.parse().expect("a scenario's durability was checked when it was read")
     }
 
+    /// How durable the data is that is least durable: in a cluster with both engines that of the
+    /// keyspace of siblings.
+    #[must_use]
+    pub fn data_durability(&self) -> Durability {
+        self.mixed.as_ref().map_or(self.durability(), |mixed| mixed.durability())
+    }
+
     /// How many hosts found the cluster.
     #[must_use]
     pub fn members(&self) -> usize {
@@ -350,7 +357,7 @@ impl Scenario {
             ((1..=64).contains(&self.tokens), "tokens must be 1 to 64"),
             (
                 self.mixed.is_none() || self.durability.parse() == Ok(Durability::Sync),
-                "with both engines the durability is `sync`",
+                "with both engines the durability of registers is `sync`",
             ),
             (workload.clients > 0, "clients must be above 0"),
             (workload.keys > 0, "keys must be above 0"),

@@ -17,8 +17,10 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "shrinking",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
+    "causal-single", "causal-five", "causal-power", "causal-memory-moves",
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",
     "both-calm", "both-faults", "both-churn", "both-moves", "both-joins",
+    "both-single", "both-memory", "both-power",
     "balance", "uneven", "shutdown",
 );
 

@@ -80,6 +80,8 @@ pub(crate) struct Clients {
     demanded: u32,
     unanswered: usize,
     pub submissions: Vec<Submission>,
+    /// What was acknowledged, and when.
+    acknowledged: Vec<(u64, WriteNumber)>,
     pub history: History,
     pub stage: Stage,
     pub counts: Counts,
@@ -118,6 +120,7 @@ impl Clients {
             demanded: prepared.scenario.liveness.operations,
             unanswered: 0,
             submissions: Vec::new(),
+            acknowledged: Vec::new(),
             history: History::default(),
             stage: Stage::Free,
             counts: Counts::default(),
@@ -247,14 +250,14 @@ impl Clients {
                     return;
                 }
                 trace.line(now, format_args!("c{}: {}", self.first + client, told(&outcome)));
-                self.conclude(client, Some(outcome));
+                self.conclude(client, Some(outcome), now);
                 self.go_on(client, now, queue);
             }
         }
     }
 
     /// An operation has ended, or nobody knows.
-    fn conclude(&mut self, index: usize, outcome: Option<Outcome>) {
+    fn conclude(&mut self, index: usize, outcome: Option<Outcome>, now: u64) {
         let client = &mut self.clients[index];
         let Some(open) = client.open.take() else { return };
         let is_done = matches!(outcome, Some(Outcome::Causal(_)));
@@ -280,6 +283,7 @@ impl Clients {
             }
             (Open::Write { key, number }, Some(Outcome::Causal(Told::Stored { context }))) => {
                 self.history.end(number, Ending::Stored);
+                self.acknowledged.push((now, number));
                 (key, Basis::Write(number), context)
             }
             (Open::Write { number, .. }, _) => {
@@ -313,12 +317,24 @@ impl Clients {
 
     /// Gives up what a client waits for, and lets it connect elsewhere.
     fn abandon(&mut self, index: usize, now: u64, queue: &mut Queue) {
-        self.conclude(index, None);
+        self.conclude(index, None, now);
         let client = &mut self.clients[index];
         client.host = None;
         client.connection += 1;
         let at = now + client.rng.between(RECONNECT_NS.0, RECONNECT_NS.1);
         queue.push(at, client_event(self.first, index, client.connection));
+    }
+
+    /// Power was lost where nothing is left of what came after this time. Whether what was
+    /// acknowledged since is there is unknown from now on, as if nobody had been told; all else
+    /// must be there.
+    pub fn doubt(&mut self, since: u64) {
+        while let Some((at, number)) = self.acknowledged.last().copied()
+            && at >= since
+        {
+            self.acknowledged.pop();
+            self.history.end(number, Ending::Unknown);
+        }
     }
 
     /// Looks whether a client has waited too long.

@@ -9,6 +9,7 @@ use crate::plan::{Faults, Plan};
 use crate::queue::{Event, HostIndex};
 use crate::turns::Turns;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::operation::Control;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
@@ -27,18 +28,19 @@ impl Faults for World<'_> {
     }
 
     /// It must take no copy that may be the last one: what was acknowledged on `w` hosts bears the
-    /// loss of one, and of the next when that was made up for.
+    /// loss of one, and of the next when that was made up for. A loss of power takes little from a
+    /// `periodic` host, which the judge knows.
     fn may_begin(&self, what: &What) -> bool {
         let is_up = |host: HostIndex| self.machines.hosts[host].running == Running::Up;
         let is_down = |host: HostIndex| self.machines.hosts[host].running == Running::Down;
         let durability = self.durability();
         match what {
             What::Kill { host } => {
-                !is_down(*host) && (durability != Durability::Memory || self.is_whole())
+                let is_borne = || self.is_whole() || self.has_left(*host);
+                !is_down(*host) && (durability != Durability::Memory || is_borne())
             }
             What::Power { hosts } => {
-                let is_sync = durability == Durability::Sync;
-                is_sync || (hosts.len() == 1 && self.is_whole())
+                durability != Durability::Memory || (hosts.len() == 1 && self.is_whole())
             }
             What::Wipe { .. } => self.is_whole(),
             What::Drain { host } => is_up(*host) && self.have_joined() && self.spare().is_some(),
@@ -53,6 +55,7 @@ impl Faults for World<'_> {
 
     fn on_begin(&mut self, what: &What) {
         match what {
+            What::Power { hosts } => self.doubt(hosts),
             What::Wipe { host } => self.wipe(*host),
             What::Drain { host } => self.hand_over(*host),
             _ => {}
@@ -63,15 +66,67 @@ impl Faults for World<'_> {
 }
 
 impl World<'_> {
-    /// Whether every host is up, and nobody copies, hands over, or has forgotten.
+    /// Whether every host is up and says that it is ready, and nobody copies for the first time or
+    /// hands over. Whether who has forgotten still copies is for the host to say.
     fn is_whole(&self) -> bool {
-        self.section.w > 1
-            && self.machines.hosts.iter().all(|host| {
-                host.running == Running::Up
-                    && !host.has_forgotten
-                    && count(host, LANE, "joining") + count(host, LANE, "leaving") == 0
-            })
+        let mut hosts = self.machines.hosts.iter();
+        self.is_any_borne()
+            && !self.is_moving
+            && hosts.all(|host| count(host, LANE, "leaving") == 0)
             && self.is_known()
+    }
+
+    /// Whether a host is lost without harm that every other one can make up for.
+    fn is_any_borne(&self) -> bool {
+        let is_ready = |host: &Host| host.running == Running::Up && !host.has_forgotten;
+        self.section.w > 1 && self.machines.hosts.iter().all(is_ready)
+    }
+
+    /// Whether a host has nothing any more but what it has still to hand over.
+    fn has_left(&self, host: HostIndex) -> bool {
+        let node = self.machines.hosts[host].node_id;
+        self.is_any_borne()
+            && self.map.positions_of(node).next().is_none()
+            && count(&self.machines.hosts[host], LANE, "leaving") > 0
+    }
+
+    /// Notes that all have copied what they were given, if so, and who has handed over all it had.
+    pub(super) fn note_moved(&mut self) {
+        self.is_moving &= !self.have_joined();
+        let version = self.map.version;
+        let hosts = &self.machines.hosts;
+        let is_over = |tenure: &Tenure| {
+            let mut its = hosts.iter().filter(|host| host.node_id == tenure.node);
+            its.any(|host| {
+                host.running == Running::Up
+                    && count(host, LANE, "map") == version
+                    && count(host, LANE, "leaving") == 0
+            })
+        };
+        let before = self.former.len();
+        self.former.retain(|tenure| !is_over(tenure));
+        if self.shape.replicas == 1 && self.former.len() < before {
+            // Who copies from former holders waits for this news; nobody else does.
+            self.map.version += 1;
+            for host in 0..self.machines.hosts.len() {
+                self.machines.after(NEWS_NS / 10, Event::Join(host));
+            }
+        }
+    }
+
+    /// Hosts have lost power, and so what they wrote after their last syncs. What was acknowledged
+    /// since may be gone, unless a copy is certain to be elsewhere. Anything else must be there.
+    fn doubt(&mut self, hosts: &[HostIndex]) {
+        let mut others = self.machines.hosts.iter().enumerate();
+        let has_copies = |host: &Host| host.running == Running::Up && !host.has_forgotten;
+        let is_elsewhere = hosts.len() < usize::from(self.section.w)
+            && !self.is_moving
+            && others.all(|(index, host)| hosts.contains(&index) || has_copies(host));
+        let lost = hosts.iter().map(|host| self.machines.hosts[*host].disk.survives_until());
+        let since = lost.min().filter(|_| self.durability().every().is_some() && !is_elsewhere);
+        if let Some(since) = since {
+            self.clients.doubt(since);
+        }
     }
 
     /// Whether every host that holds something holds it by the newest map.
@@ -121,6 +176,13 @@ impl World<'_> {
     }
 
     fn decree(&mut self, out: NodeId, into: NodeId, gone: bool, first: HostIndex) {
+        let held = self.map.positions_of(out).filter_map(|at| {
+            let since = self.map.place(at)?.since;
+            Some(Tenure { position: u32::from(at.0), since, node: out })
+        });
+        self.former.extend(held);
+        self.former.retain(|tenure| !(gone && tenure.node == out));
+        self.is_moving = true;
         self.map = self.map.replaced(out, into, gone);
         self.replaced += 1;
         let version = self.map.version;
@@ -135,7 +197,8 @@ impl World<'_> {
 
     /// The catalog tells a host the newest map.
     pub(super) fn place(&mut self, host: HostIndex) {
-        let map = postcard::to_allocvec(&self.map).expect("plain data always serializes");
+        let mut map = postcard::to_allocvec(&self.map).expect("plain data always serializes");
+        map.extend(postcard::to_allocvec(&self.former).expect("plain data always serializes"));
         let control = Control::Place { map: map.into() };
         let deadline = Time(u64::MAX);
         self.arrive(host, Input::Control { lane: LANE, ticket: NOBODY, control, deadline });
@@ -147,6 +210,7 @@ impl World<'_> {
             return;
         }
         self.machines.after(self.section.churn_ms * 1_000_000, Event::Watch);
+        self.note_moved();
         let hosts = self.machines.hosts.iter().enumerate();
         let holds = |host: &Host| self.map.positions_of(host.node_id).next().is_some();
         let holders: Vec<HostIndex> =

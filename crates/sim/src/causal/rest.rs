@@ -39,6 +39,7 @@ impl World<'_> {
     /// is asked for every key.
     pub(super) fn look(&mut self) {
         self.machines.event(95, 0);
+        self.note_moved();
         match self.clients.stage {
             Stage::Over => return self.conclude(),
             Stage::Final => {}

@@ -12,6 +12,7 @@ use crate::trace::Trace;
 use crate::turns::Turns;
 use quorate_check::siblings;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::rng::Rng;
 use quorate_protocols::causal::map::{Map, Shape};
 
@@ -30,6 +31,10 @@ pub struct World<'a> {
     pub(super) shape: Shape,
     /// What the catalog has decided.
     pub(super) map: Map,
+    /// Who held what before, and is not gone for good.
+    pub(super) former: Vec<Tenure>,
+    /// Whether some have not copied yet what they were given.
+    pub(super) is_moving: bool,
     /// What keeps the hosts from rest.
     pub(super) unsettled: String,
     /// How many hosts were replaced.
@@ -61,6 +66,8 @@ impl<'a> World<'a> {
             is_over: false,
             shape,
             map: Map::first(shape, &founders),
+            former: Vec::new(),
+            is_moving: false,
             unsettled: String::new(),
             replaced: 0,
         }
@@ -113,7 +120,10 @@ impl<'a> World<'a> {
                 self.machines.event(49, client as u64);
                 self.clients.on_patience(client, now, &mut self.machines.queue);
             }
-            Event::FaultBegins(index) => self.begin_fault(index),
+            Event::FaultBegins(index) => {
+                self.note_moved();
+                self.begin_fault(index);
+            }
             Event::FaultEnds(index) => self.end_fault(index),
             // The catalog's news reaches a host.
             Event::Join(host) => self.place(host),

@@ -4,6 +4,7 @@
 use super::World;
 use super::section::{REGISTERS, SIBLINGS};
 use super::world::Wraps;
+use crate::host::Host;
 use crate::machines::Machines;
 use crate::queue::HostIndex;
 use crate::turns::Turns;
@@ -14,6 +15,7 @@ use quorate_kernel::keyspace::Keyspace as Record;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
+use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_node::catalog::Keyspace;
 use quorate_node::factory::{ENGINES, Pace};
@@ -82,7 +84,7 @@ impl Turns for World<'_> {
             founding: ring.clone().map(|ring| Founding { ring, keyspaces }),
         };
         let pace = crate::host::pace(Span::millis(scenario.purge_ms), None);
-        let opener = opener(ring, pace, self.wraps);
+        let opener = opener(ring, pace, self.wraps, &hosts[host]);
         let (target, mut around) = self.machines.lend(host);
         target.launch(always(overlay, catalog), Some(opener), &mut around)
     }
@@ -101,12 +103,15 @@ impl Turns for World<'_> {
 }
 
 /// Makes the lanes of keyspaces.
-fn opener(ring: Option<Ring>, pace: Pace, wraps: Wraps) -> Opener {
+fn opener(ring: Option<Ring>, pace: Pace, wraps: Wraps, host: &Host) -> Opener {
+    let (recovery, start) = (host.recovery(), host.me().start.next());
     let tokens = Tokens::new(b"the simulated cluster's secret", ClusterId(1));
-    Box::new(move |record: &Record, _: Start| {
+    Box::new(move |record: &Record, since: Start| {
         let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
-        // Both keyspaces are `sync`, which a scenario's check sees to.
-        let spec = lane(&keyspace, pace, &tokens, Recovery::Intact);
+        // What it has heard of in this start it cannot have forgotten.
+        let is_intact = keyspace.durability == Durability::Sync || since == start;
+        let recovery = if is_intact { Recovery::Intact } else { recovery };
+        let spec = lane(&keyspace, pace, &tokens, recovery);
         let wrap = match spec.lane {
             REGISTERS => wraps.registers,
             _ => wraps.siblings,

@@ -149,7 +149,7 @@ impl World<'_> {
     fn ask_all(&mut self) {
         let keyspace = self.siblings_keyspace().expect("all that is looked at is there");
         let (section, scenario) = (self.section, &self.prepared.scenario);
-        let shape = Shape::new(section.positions, u16::from(scenario.replicas()));
+        let shape = Shape::new(section.positions, u16::from(section.replicas(scenario.replicas())));
         let map = Map::of(&keyspace);
         let hosts = &self.machines.hosts;
         self.siblings.ask_all(|key| holders(hosts, shape, &map, key));

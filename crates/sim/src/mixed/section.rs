@@ -3,6 +3,7 @@
 use crate::scenario::WorkloadSection;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{KeyspaceOrder, Settings};
+use quorate_kernel::storage::Durability;
 use quorate_node::factory::{causal, linearizable};
 use quorate_protocols::catalog::Founded;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,12 @@ pub struct MixedSection {
     pub positions: u16,
     /// How many of its replicas hold a write before it is acknowledged.
     pub w: u8,
+    /// How durable it is; `sync` if it does not say.
+    #[serde(default)]
+    pub durability: Option<String>,
+    /// How many hosts hold each of its keys, if not as many as of registers.
+    #[serde(default)]
+    pub replicas: Option<u8>,
     /// After how many milliseconds it is created; 0 if the cluster is born with it.
     #[serde(default)]
     pub created_ms: u64,
@@ -31,15 +38,30 @@ pub struct MixedSection {
 }
 
 impl MixedSection {
+    /// How durable the keyspace of siblings is.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        let level = self.durability.as_ref().map(|level| level.parse());
+        level.unwrap_or(Ok(Durability::Sync)).expect("a scenario's durability was checked")
+    }
+
+    /// How many hosts hold each of its keys, where so many hold each register.
+    #[must_use]
+    pub fn replicas(&self, of_registers: u8) -> u8 {
+        self.replicas.unwrap_or(of_registers)
+    }
+
     fn siblings(&self, replicas: u8) -> Settings {
         let pairs = [
-            ("replicas", u64::from(replicas)),
+            ("replicas", u64::from(self.replicas(replicas))),
             ("positions", u64::from(self.positions)),
             ("w", u64::from(self.w)),
             ("sync_interval_ms", 100),
             ("strip_interval_ms", 100),
         ];
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect()
+        let numbers = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+        let durability = ("durability".to_owned(), self.durability().to_string());
+        numbers.chain([durability]).collect()
     }
 
     /// What the cluster is born with.
@@ -69,8 +91,12 @@ impl MixedSection {
     /// What contradicts itself, if anything does.
     #[must_use]
     pub fn problem(&self, replicas: u8) -> Option<&'static str> {
+        let replicas = self.replicas(replicas);
         let is_round = self.positions > 0 && self.positions.is_multiple_of(u16::from(replicas));
-        if !is_round {
+        let level = self.durability.as_ref().map(|level| level.parse::<Durability>());
+        if level.is_some_and(|level| level.is_err()) {
+            Some("the durability of siblings is no level")
+        } else if !is_round {
             Some("positions must be a multiple of the replicas")
         } else if !(1..=replicas).contains(&self.w) {
             Some("w must be 1 to the number of replicas")
