@@ -89,7 +89,8 @@ impl Causal {
     fn successor(&mut self, record: Record) -> Record {
         self.durable.birth = self.durable.birth.checked_add(1).expect("fewer than 2^32 births");
         let actor = Actor { birth: self.durable.birth, ..record.actor };
-        let (reserved, is_joined, finished) = (0, false, BTreeMap::new());
+        let is_joined = mutant!("successor_has_joined");
+        let (reserved, finished) = (0, BTreeMap::new());
         Record { actor, reserved, is_joined, finished, ..record }
     }
 

@@ -27,6 +27,7 @@ mod net;
 mod peers;
 mod ports;
 mod ranges;
+mod refill;
 mod ring;
 mod routes;
 mod run;

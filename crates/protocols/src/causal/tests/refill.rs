@@ -139,6 +139,26 @@ fn the_only_replica_moves_on_before_its_new_holder_has_copied_it() {
 }
 
 #[test]
+fn a_position_that_comes_back_is_copied_from_what_is_still_leaving_here() {
+    let mut world = world(1, 1, false, &["replicas=1", "positions=3"]);
+    fill(&mut world, &[1], 60);
+    world.cut.insert(1);
+    place_all(&mut world, &[to(1, 2)]);
+    put(&mut world, 2, "k60", "v60", Bytes::new());
+    world.flights.clear();
+    place_all(&mut world, &[to(1, 2), to(2, 1)]);
+    assert_eq!((number(&mut world, 1, "leaving"), number(&mut world, 1, "joining")), (3, 3));
+    put(&mut world, 1, "k61", "v61", Bytes::new());
+    calm(&mut world, Span::secs(2));
+    world.cut.clear();
+    calm(&mut world, Span::secs(4));
+    for node in [1, 2] {
+        assert_eq!(lacking(&mut world, node, 62), Vec::<String>::new(), "at {node}");
+    }
+    rest(&mut world, &[1, 2]);
+}
+
+#[test]
 fn nobody_waits_for_an_only_replica_that_was_lost() {
     // A former holder that keeps nothing on disk restarts, or is gone for good.
     for gone in [false, true] {
