@@ -5,7 +5,7 @@
 //! that leaves keeps everything until then. It takes in nothing more, and both hold the same keys:
 //! of whatever the one has seen, the other has the objects, so its whole clock is taken over.
 //!
-//! Who held a position and has not handed it over is in the catalog's record. A holder that does not
+//! Who held a position and has not handed it over is in the catalog's record. Who does not
 //! know the record of its own decree waits for it. If there were several, the first comes first.
 
 use super::join::ask;

@@ -163,8 +163,8 @@ pub enum Message {
         #[serde(skip)]
         page: Bytes,
     },
-    /// A replica that joins, to each of its peers: list what we both hold, from this key on. Without
-    /// peers to the former holder of its position, which is then the one that it names.
+    /// A replica that joins, to each of its peers: list what we both hold, from this key on.
+    /// Without peers to the former holder of its position, which is then the one that it names.
     ScanA {
         /// Who asks whom.
         pair: Pair,
@@ -208,7 +208,7 @@ pub enum Message {
         /// Which actor.
         actor: Actor,
     },
-    /// It is noted, durably; by the new holder of a position without peers, that it has copied all.
+    /// It is noted, durably; by the new holder of a position without peers: all is copied.
     LeftB {
         /// Echoed.
         actor: Actor,

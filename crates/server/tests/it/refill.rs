@@ -5,7 +5,6 @@ use crate::client::Client;
 use crate::cluster::{Cluster, get, until};
 use crate::dev::Dev;
 use crate::elastic::{node_at, ring};
-use crate::run::quorate;
 use std::net::TcpStream;
 
 const KEYS: usize = 200;
@@ -31,7 +30,7 @@ fn assert_all(cart: &mut Cart) {
 }
 
 #[test]
-fn the_only_replica_of_each_key_moves_to_a_host_that_joins_and_back() {
+fn the_only_replica_of_each_key_moves_to_a_host_that_joins() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
     let dev = Dev::start(data, &["--port-base", "29300", "--hosts", "1"]);
@@ -57,10 +56,7 @@ fn the_only_replica_of_each_key_moves_to_a_host_that_joins_and_back() {
     let mut other = Cart::at("127.0.0.1:29323", "carts");
     assert_all(&mut other);
     let seen = other.put("more", b"", "written at two");
-    until("it is drained", || quorate(&["drain", &second, "--http", &http]).code == 0);
-    assert_eq!(held(&second).0, 0);
-    assert_all(&mut cart);
-    assert_eq!(cart.values("more"), ["written at two"]);
+    until("it has arrived", || cart.values("more") == ["written at two"]);
     cart.put("more", &seen, "replaced at one");
     assert_eq!(cart.values("more"), ["replaced at one"]);
     assert_eq!(dev.stop().0, Some(0));

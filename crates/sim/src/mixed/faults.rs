@@ -21,7 +21,7 @@ impl Faults for World<'_> {
     }
 
     /// A disk may be lost while all is whole and what a former one held was made up for; so may
-    /// what is in memory alone. A loss of power takes little from a `periodic` host, which the judge
+    /// what is in memory alone. A loss of power takes little from a `periodic` host, as the judge
     /// knows.
     fn may_begin(&self, what: &What) -> bool {
         let hosts = &self.machines.hosts;
