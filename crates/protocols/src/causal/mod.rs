@@ -16,7 +16,7 @@
 //! key is at `replicas` of them for ever ([`map`]). A **replica** is a position's data on a host,
 //! with a clock of its own ([`replica`]); its **actor** names it, and never again once some of
 //! its data was lost. **Coordinator** of a get: any node; of a put: a replica, because only what
-//! has the data may issue the dot (T12). **Joining**: a replica that began empty and copies from all
+//! has the data may issue the dot (T12). **Joining**: a replica that copies from all
 //! its peers. **Leaving**: one whose position another host has now; it hands over what nobody else
 //! may have.
 //!

@@ -1,6 +1,6 @@
 //! How the state comes back from the store.
 //!
-//! A lane that may have lost writes has nothing left (`memory`), or what it had at an earlier moment
+//! A lane that may have lost writes has nothing left (`memory`), or what it had at a time before
 //! (`periodic`, after a loss of power): batches are lost from the end, whole, and objects,
 //! clocks and dot-key entries are in one. So what is there fits together, and may be all there is.
 //! But dots may have been shown since that its clock does not know, and peers believe that it has

@@ -325,14 +325,9 @@ impl Clients {
         queue.push(at, client_event(self.first, index, client.connection));
     }
 
-    /// Power was lost where nothing is left of what came after this time. Whether what was
-    /// acknowledged since is there is unknown from now on, as if nobody had been told; all else
-    /// must be there.
+    /// Power was lost: whether what was acknowledged since this time is there is not known.
     pub fn doubt(&mut self, since: u64) {
-        while let Some((at, number)) = self.acknowledged.last().copied()
-            && at >= since
-        {
-            self.acknowledged.pop();
+        while let Some((_, number)) = self.acknowledged.pop_if(|(at, _)| *at >= since) {
             self.history.end(number, Ending::Unknown);
         }
     }
