@@ -27,6 +27,7 @@ impl Message {
             | Message::FetchA { page, .. }
             | Message::FetchB { page, .. }
             | Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
             | Message::DropA { page, .. } => [Some(page), None],
             _ => [None, None],
         }
@@ -61,9 +62,9 @@ impl Message {
             Message::FetchA { page, .. } | Message::FetchB { page, .. } => {
                 super::page::validate(page)
             }
-            Message::TombsB { page, .. } | Message::DropA { page, .. } => {
-                super::page::validate(page)
-            }
+            Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
+            | Message::DropA { page, .. } => super::page::validate(page),
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
             Message::Learn { view, generation } => {
                 generation.validate()?;
@@ -86,14 +87,15 @@ impl Message {
             Message::DecisionsB { changes, .. } => {
                 well_formed(changes.len() <= DECISIONS_IN_MESSAGE_MAX, "list")
             }
-            Message::FloorA { generation, .. } | Message::FloorB { generation, .. } => {
-                generation.validate()
-            }
+            Message::FloorA { generation, .. }
+            | Message::FloorB { generation, .. }
+            | Message::DropB { generation, .. } => generation.validate(),
             Message::PageA { .. }
             | Message::ListA { .. }
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
             | Message::TombsA { .. }
+            | Message::TombstonesA { .. }
             | Message::BareWriteB { .. } => Ok(()),
         }
     }
@@ -116,6 +118,7 @@ impl Wire for Message {
             | Message::FetchA { page, .. }
             | Message::FetchB { page, .. }
             | Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
             | Message::DropA { page, .. } => out.tail(0, page),
             _ => {}
         }

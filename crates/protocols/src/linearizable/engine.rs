@@ -122,13 +122,18 @@ impl Process for Linearizable {
             Message::FloorB { view, generation } => {
                 self.on_floor_reply(from, view, generation, cx);
             }
-            Message::TombsA { view, from: begin } => self.on_tombs(from, view, begin, cx),
-            Message::TombsB { view, from: begin, next, page } => {
-                self.on_tombs_reply(from, (view, begin, next), page, cx);
+            // Of a version that did not say in which generation it asks: it asks in vain.
+            Message::TombsA { .. } | Message::TombsB { .. } => {}
+            Message::TombstonesA { view, generation, from: begin } => {
+                self.on_tombstones(from, (view, generation), begin, cx);
+            }
+            Message::TombstonesB { view, generation, from: begin, next, page } => {
+                self.on_tombstones_reply(from, (view, generation), (begin, next), page, cx);
             }
             Message::DropA { view, generation, page } => {
-                self.on_drop((view, generation), page, cx);
+                self.on_drop(from, (view, generation), page, cx);
             }
+            Message::DropB { view, generation } => self.on_drop_reply(from, view, generation, cx),
             Message::BareReadA { op, want, key } => self.on_bare_read(from, (op, want), &key, cx),
             Message::BareReadB { op, ts, live, record } => {
                 self.on_bare_read_reply(from, op, Head { ts, live }, record, cx);

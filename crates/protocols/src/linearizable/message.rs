@@ -264,19 +264,19 @@ pub enum Message {
         /// The sender's generation.
         generation: Generation,
     },
-    /// The member that removes tombstones, to all members: list tombstones up to the floor.
+    /// Sent no more, and not answered: it does not say in which generation it asks, so that two
+    /// leaders could take each other's for their own. [`Message::TombstonesA`] does.
     TombsA {
         /// The installed view.
         view: ViewId,
         /// The position to begin at.
         from: u64,
     },
-    /// Member to the one that removes tombstones: its tombstones from `from` up to, not including,
-    /// `next`, that are not above the floor; all of them durable.
+    /// The answer to [`Message::TombsA`], sent no more.
     TombsB {
-        /// Echoed.
+        /// The view that was asked for.
         view: ViewId,
-        /// Echoed.
+        /// The position that was asked for.
         from: u64,
         /// Where the page ends; `None` at the end of the interval of the view's range.
         next: Option<u64>,
@@ -333,6 +333,39 @@ pub enum Message {
     BareWriteB {
         /// Echoed.
         op: u64,
+    },
+    /// The member that removes tombstones, to all members: list tombstones up to the floor that was
+    /// announced in this generation, if that is still the one the receiver is in.
+    TombstonesA {
+        /// The installed view.
+        view: ViewId,
+        /// The number of the announced generation.
+        generation: u64,
+        /// The position to begin at.
+        from: u64,
+    },
+    /// Member to the one that removes tombstones: its tombstones from `from` up to, not including,
+    /// `next`, that are not above the floor; all of them durable. It held them in the generation
+    /// that was asked for, so before it comes to the next one.
+    TombstonesB {
+        /// Echoed.
+        view: ViewId,
+        /// Echoed: the sender was in it.
+        generation: u64,
+        /// Echoed.
+        from: u64,
+        /// Where the page ends; `None` at the end of the interval of the view's range.
+        next: Option<u64>,
+        /// The entries.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// Member to the one that removes tombstones: what [`Message::DropA`] named is deleted.
+    DropB {
+        /// Echoed.
+        view: ViewId,
+        /// Echoed.
+        generation: Generation,
     },
 }
 

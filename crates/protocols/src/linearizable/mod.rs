@@ -118,6 +118,7 @@ pub(crate) mod tend;
 #[cfg(test)]
 mod tests;
 pub mod timer;
+pub(crate) mod tombstones;
 pub(crate) mod transfer;
 pub(crate) mod weigh;
 pub(crate) mod write;

@@ -14,6 +14,7 @@
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
+//! | [`fences`] | writes that were on their way when tombstones were removed |
 //! | [`transfers`] | moves of more data than fits one message |
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
@@ -26,6 +27,7 @@ mod bare;
 mod chaos;
 mod crashes;
 mod departures;
+mod fences;
 mod golden;
 mod members;
 mod pages;

@@ -254,5 +254,18 @@ fn of_purges() -> impl Strategy<Value = Message> {
             .prop_map(|(view, (from, next), page)| Message::TombsB { view, from, next, page }),
         (any_view_id(), any_generation(), any_page())
             .prop_map(|(view, generation, page)| Message::DropA { view, generation, page }),
+        any::<(u64, u64)>().prop_flat_map(|(generation, from)| any_view_id()
+            .prop_map(move |view| Message::TombstonesA { view, generation, from })),
+        (any_view_id(), any::<(u64, u64, Option<u64>)>(), any_page()).prop_map(
+            |(view, (generation, from, next), page)| Message::TombstonesB {
+                view,
+                generation,
+                from,
+                next,
+                page
+            }
+        ),
+        (any_view_id(), any_generation())
+            .prop_map(|(view, generation)| Message::DropB { view, generation }),
     ]
 }

@@ -57,12 +57,15 @@ impl Golden {
             Message::BareReadB { .. } => 24,
             Message::BareWriteA { .. } => 25,
             Message::BareWriteB { .. } => 26,
+            Message::TombstonesA { .. } => 27,
+            Message::TombstonesB { .. } => 28,
+            Message::DropB { .. } => 29,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 27;
+pub(super) const VARIANTS: u8 = 30;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -254,7 +257,13 @@ fn of_purges() -> Vec<(Message, Pieces)> {
             Message::TombsB { view, from: 300, next: None, page: page.clone() },
             ["150103ac0200", PAGE, ""],
         ),
-        (Message::DropA { view, generation, page }, ["16010304ac02", PAGE, ""]),
+        (Message::DropA { view, generation, page: page.clone() }, ["16010304ac02", PAGE, ""]),
+        (Message::TombstonesA { view, generation: 3, from: 300 }, ["1b010303ac02", "", ""]),
+        (
+            Message::TombstonesB { view, generation: 3, from: 300, next: Some(301), page },
+            ["1c010303ac0201ad02", PAGE, ""],
+        ),
+        (Message::DropB { view, generation }, ["1d010304ac02", "", ""]),
     ])
 }
 

@@ -81,6 +81,9 @@ impl Scripted for Linearizable {
             Message::BareReadB { .. } => "BareReadB",
             Message::BareWriteA { .. } => "BareWriteA",
             Message::BareWriteB { .. } => "BareWriteB",
+            Message::TombstonesA { .. } => "TombstonesA",
+            Message::TombstonesB { .. } => "TombstonesB",
+            Message::DropB { .. } => "DropB",
         }
     }
 
@@ -191,8 +194,16 @@ fn show_rare(message: &Message) -> String {
             let changes: Vec<String> = changes.iter().map(|change| show_change(*change)).collect();
             format!("after {}: {}", version(*view), changes.join(", "))
         }
-        Message::FloorA { view, generation } | Message::FloorB { view, generation } => {
+        Message::FloorA { view, generation }
+        | Message::FloorB { view, generation }
+        | Message::DropB { view, generation } => {
             format!("{} {}", version(*view), show_generation(*generation))
+        }
+        Message::TombstonesA { view, generation, from } => {
+            format!("{} generation {generation} from {from:x}", version(*view))
+        }
+        Message::TombstonesB { generation, from, next, page, .. } => {
+            format!("generation {generation} from {from:x} {}", show_page(page, *next))
         }
         Message::TombsA { view, from } => format!("{} from {from:x}", version(*view)),
         Message::Beats(list) => {
