@@ -134,6 +134,18 @@ impl Process for Linearizable {
                 self.on_drop(from, (view, generation), page, cx);
             }
             Message::DropB { view, generation } => self.on_drop_reply(from, view, generation, cx),
+            Message::CompareA { round, view, from: begin, parts } => {
+                self.on_question(from, Question::Compare { round, view, from: begin, parts }, cx);
+            }
+            Message::CompareB { round, view, page, upto } => {
+                self.on_compared(from, (round, view), (page, upto), cx);
+            }
+            Message::RecordsA { round, view, page } => {
+                self.on_question(from, Question::Records { round, view, page }, cx);
+            }
+            Message::RecordsB { round, view, generation, page } => {
+                self.on_records(from, (round, view, generation), page, cx);
+            }
             Message::BareReadA { op, want, key } => self.on_bare_read(from, (op, want), &key, cx),
             Message::BareReadB { op, ts, live, record } => {
                 self.on_bare_read_reply(from, op, Head { ts, live }, record, cx);
@@ -239,6 +251,7 @@ impl Process for Linearizable {
         into.field("moved_keys", &counters.moved_keys);
         into.field("moved_bytes", &counters.moved_bytes);
         into.field("tombstones_purged", &counters.purged);
+        into.field("records_restored", &counters.restored);
         // A group that was split goes on in its parts.
         for group in self.durable.groups.values().filter(|group| !is_split(group)) {
             self.inspect_group(group, into);

@@ -367,6 +367,57 @@ pub enum Message {
         /// Echoed.
         generation: Generation,
     },
+    /// Member to another member: compare this piece of the group's data with yours.
+    CompareA {
+        /// Names the question in its answer.
+        round: u64,
+        /// The installed view.
+        view: ViewId,
+        /// The cursor that the piece begins at.
+        #[serde(skip)]
+        from: Bytes,
+        /// The piece's parts, each with its digest at the asker ([`super::digest`]).
+        #[serde(skip)]
+        parts: Bytes,
+    },
+    /// Member to the one that compares: all keys that the sender has in the parts that differ; a
+    /// hint on what to ask for.
+    CompareB {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        view: ViewId,
+        /// The heads.
+        #[serde(skip)]
+        page: Bytes,
+        /// The cursor before which everything was compared; empty if that is all of the piece.
+        #[serde(skip)]
+        upto: Bytes,
+    },
+    /// Member that compares, to one that has newer records: send them.
+    RecordsA {
+        /// Names the question in its answer.
+        round: u64,
+        /// The installed view.
+        view: ViewId,
+        /// The keys, with the heads that were shown.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// Member to the one that compares: the records that were asked for, as many as fit, in their
+    /// order. The sender was in this generation when it read them, and they may be stored only
+    /// where what a get imposes from it may.
+    RecordsB {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        view: ViewId,
+        /// The number of the sender's generation.
+        generation: u64,
+        /// The records.
+        #[serde(skip)]
+        page: Bytes,
+    },
 }
 
 /// How many bytes of records a page holds before it is closed; the last record may exceed it.

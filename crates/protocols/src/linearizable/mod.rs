@@ -69,6 +69,7 @@
 //! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
 //!   that anybody uses has one.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
+//! - Members compare what they hold, and get what they missed (`compare`).
 //!
 //! # Known limits
 //! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
@@ -80,8 +81,10 @@ pub(crate) mod amnesia;
 pub(crate) mod bare;
 pub(crate) mod by_id;
 pub(crate) mod codec;
+pub(crate) mod compare;
 pub(crate) mod coordinator;
 pub(crate) mod courtesy;
+pub(crate) mod digest;
 pub(crate) mod drive;
 pub mod engine;
 pub(crate) mod explain;
@@ -155,6 +158,9 @@ pub struct Pace {
     /// Between two removals of tombstones, and how long one waits for operations to end; far longer
     /// than any operation may take.
     pub purge: Span,
+    /// Between the beginnings of two passes in which a node compares what it holds with its peers;
+    /// 0 is never.
+    pub compare: Span,
     /// Between two words to the overlay on how much there is to do.
     pub weigh: Span,
     /// Whether parts of the ring are weighed for the load balancer.
@@ -168,6 +174,7 @@ impl Default for Pace {
             beat: Span::secs(1),
             settle: Span::secs(2),
             purge: Span::secs(60),
+            compare: Span::secs(60),
             weigh: Span::secs(10),
             is_weighing: false,
         }

@@ -27,7 +27,7 @@
 //! leader finds a member that does not hold its own, and gives up.
 
 use super::group::Generation;
-use super::keys::segments;
+use super::keys::{position_of, segments};
 use super::message::Message;
 use super::page;
 use super::record::{Head, Record};
@@ -60,6 +60,8 @@ enum Stage {
         from: u64,
         pages: BTreeMap<NodeId, Listed>,
         found: BTreeMap<Bytes, Head>,
+        /// Whether somebody lists one that others do not, who get it from each other.
+        has_left: bool,
     },
     /// Waiting for every member to have deleted this page of tombstones.
     Dropping { goal: Generation, page: Bytes, reached: BTreeSet<NodeId> },
@@ -135,7 +137,8 @@ impl Linearizable {
                 group.purge.moved = cx.now;
                 let from = first_of(&group.view.range);
                 let (pages, found) = (BTreeMap::new(), BTreeMap::new());
-                group.purge.stage = Stage::Listing { goal, from, pages, found };
+                let has_left = false;
+                group.purge.stage = Stage::Listing { goal, from, pages, found, has_left };
                 self.ask_purge(view, cx);
             }
             Stage::Waiting { .. } => {}
@@ -271,7 +274,9 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
-        let Stage::Listing { goal, from, pages, found } = &mut group.purge.stage else { return };
+        let Stage::Listing { goal, from, pages, found, has_left } = &mut group.purge.stage else {
+            return;
+        };
         if group.view.id != view || generation != goal.number || begin != *from {
             return;
         }
@@ -286,11 +291,15 @@ impl Linearizable {
         let mut pages = core::mem::take(pages).into_values();
         let Some(first) = pages.next() else { return };
         let rest: Vec<Listed> = pages.collect();
-        let is_before = |key: &Bytes| end.is_none_or(|end| super::keys::position_of(key) < end);
+        let is_before = |key: &Bytes| end.is_none_or(|end| position_of(key) < end);
+        let count = |page: &Listed| page.entries.keys().filter(|key| is_before(key)).count();
+        let listed = rest.iter().map(count).fold(count(&first), usize::max);
+        let before = found.len();
         let is_everywhere = |(key, head): &(Bytes, Head)| {
             is_before(key) && rest.iter().all(|page| page.entries.get(key) == Some(head))
         };
         found.extend(first.entries.into_iter().filter(is_everywhere));
+        *has_left |= found.len() - before < listed;
         let after = end.or_else(|| next_interval(&group.view.range, begin));
         match after {
             Some(after) if found.len() < PURGE_KEYS_MAX => {
@@ -300,7 +309,9 @@ impl Linearizable {
             }
             _ => {
                 let (goal, found) = (*goal, core::mem::take(found));
-                self.enforce(view, goal, found, after.is_some(), cx);
+                // What is left is looked for again when members have compared what they hold.
+                let is_due = after.is_some() || *has_left;
+                self.enforce(view, goal, found, is_due, cx);
             }
         }
     }
@@ -310,11 +321,11 @@ impl Linearizable {
         view: ViewId,
         announced: Generation,
         found: BTreeMap<Bytes, Head>,
-        is_cut: bool,
+        is_due: bool,
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
-        group.purge.is_due |= is_cut;
+        group.purge.is_due |= is_due;
         let Generation { number, floor } = announced;
         if found.is_empty() {
             group.purge.stage = Stage::Idle;

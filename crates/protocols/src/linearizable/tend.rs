@@ -57,6 +57,7 @@ impl Linearizable {
             is_busy |= self.tend_group(view, cx);
         }
         self.propose_all(cx);
+        self.tend_comparison(cx);
         self.tell_load(cx);
         self.sweep_rest(cx);
         if is_busy || self.volatile.ring.is_some() {

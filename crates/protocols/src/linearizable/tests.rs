@@ -15,6 +15,7 @@
 //! | [`splits`] | groups that are cut in two |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
 //! | [`fences`] | writes that were on their way when tombstones were removed |
+//! | [`comparisons`] | members that compare what they hold |
 //! | [`transfers`] | moves of more data than fits one message |
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
@@ -25,6 +26,7 @@ mod answers;
 mod any;
 mod bare;
 mod chaos;
+mod comparisons;
 mod crashes;
 mod departures;
 mod fences;

@@ -40,6 +40,8 @@ impl Scripted for Linearizable {
                 "ordered" => settings.order = Order::Key,
                 "eventual" => settings.mode = Mode::Eventual,
                 "brisk" => settings.pace = brisk(),
+                "hasty" => settings.pace.purge = Span::millis(60),
+                "comparing" => settings.pace.compare = Span::millis(500),
                 "static" => settings.static_views = true,
                 "majority" => settings.ask_majority_first = true,
                 other => panic!("no option {other}"),
@@ -84,6 +86,10 @@ impl Scripted for Linearizable {
             Message::TombstonesA { .. } => "TombstonesA",
             Message::TombstonesB { .. } => "TombstonesB",
             Message::DropB { .. } => "DropB",
+            Message::CompareA { .. } => "CompareA",
+            Message::CompareB { .. } => "CompareB",
+            Message::RecordsA { .. } => "RecordsA",
+            Message::RecordsB { .. } => "RecordsB",
         }
     }
 
@@ -149,13 +155,15 @@ impl Scripted for Linearizable {
     }
 }
 
-/// Everything ten times as often, so that little time must pass in a test.
+/// Everything ten times as often, so that little time must pass in a test. Members compare what they
+/// hold only if a test says so.
 fn brisk() -> Pace {
     Pace {
         tend: Span::millis(20),
         beat: Span::millis(100),
         settle: Span::millis(200),
         purge: Span::millis(500),
+        compare: Span(0),
         ..Pace::default()
     }
 }
@@ -215,6 +223,17 @@ fn show_rare(message: &Message) -> String {
         }
         Message::DropA { generation, page, .. } => {
             format!("{}: {}", show_generation(*generation), show_page(page, None))
+        }
+        Message::CompareA { view, .. } => version(*view),
+        Message::CompareB { view, page, upto, .. } => {
+            let rest = if upto.is_empty() { "" } else { ", to be continued" };
+            format!("{} {}{rest}", version(*view), show_page(page, None))
+        }
+        Message::RecordsA { view, page, .. } => {
+            format!("{} {}", version(*view), show_page(page, None))
+        }
+        Message::RecordsB { view, generation, page, .. } => {
+            format!("{} generation {generation}: {}", version(*view), show_page(page, None))
         }
         other => unreachable!("{other:?} is shown above"),
     }
