@@ -16,7 +16,7 @@ pub const GROUP_MEMBERS_MAX: usize = 7;
 pub const INSTALLS_QUEUED_MAX: usize = 64;
 /// The most intervals of the ring whose views a lane remembers.
 pub const ROUTES_MAX: usize = 65_536;
-/// The most groups a node takes part in for one keyspace.
+/// The most groups a node takes part in for one keyspace; those that were split do not count.
 pub const GROUPS_MAX: usize = 4096;
 /// The most keys that a member looks through for one message of a transfer or of a removal of
 /// tombstones: clients wait meanwhile.

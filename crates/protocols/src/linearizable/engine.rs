@@ -231,6 +231,9 @@ impl Process for Linearizable {
         into.field("groups", &members().count());
         into.field("groups_lacking_data", &lacking);
         into.field("groups_kept_for_others", &(self.durable.groups.len() - members().count()));
+        let split = self.durable.groups.values().filter(|group| is_split(group)).count();
+        into.field("groups_split", &split);
+        into.field("groups_refused", &counters.groups_refused);
         into.field("transfers", &transfers.count());
         let wanted = self.durable.groups.values().filter(|group| group.wished.is_some());
         let awaited = members().filter(|group| !group.record.owed.is_empty());

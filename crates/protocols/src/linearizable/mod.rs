@@ -75,7 +75,9 @@
 //! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
 //! boundary, which tokens that come later take again where it is near. A member more than 64 views
 //! behind cannot follow them and begins anew; in a group of two it waits for a third member first
-//! (`outpaced`). A register has no compare-and-set, so counters and the like need another engine.
+//! (`outpaced`). Of a group that was split the record stays while any host of the ring is silent,
+//! who may ask for it (`parents`); of a group that was left, its name and one number stay for good.
+//! A register has no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
 pub(crate) mod bare;
@@ -100,6 +102,7 @@ pub(crate) mod locate;
 pub mod message;
 pub(crate) mod outpaced;
 pub(crate) mod page;
+pub(crate) mod parents;
 pub(crate) mod preference;
 pub(crate) mod propose;
 pub(crate) mod purge;

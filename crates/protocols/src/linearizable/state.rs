@@ -120,6 +120,8 @@ pub(super) struct Counters {
     pub moved_bytes: u64,
     /// Tombstones removed.
     pub purged: u64,
+    /// Times that this node was asked to learn a group and had too many.
+    pub groups_refused: u64,
     /// Records that were missing or older here, and that a comparison brought.
     pub restored: u64,
 }

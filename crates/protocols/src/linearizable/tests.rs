@@ -13,6 +13,7 @@
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
+//! | [`parents`] | groups that were split, and are forgotten |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
 //! | [`fences`] | writes that were on their way when tombstones were removed |
 //! | [`comparisons`] | members that compare what they hold |
@@ -33,6 +34,7 @@ mod fences;
 mod golden;
 mod members;
 mod pages;
+mod parents;
 mod random;
 mod rings;
 mod show;

@@ -168,6 +168,10 @@ impl Run {
         let ring = Ring::new(1, hosts.to_vec());
         let mut groups: BTreeMap<String, (u64, BTreeSet<u64>)> = BTreeMap::new();
         for node in 1..=NODES {
+            let parents = self.chaos.world.field(node, "groups_split");
+            if parents != "0" {
+                return Some(format!("node {node} keeps {parents} groups that were split"));
+            }
             for row in self.chaos.world.rows(node, "groups") {
                 let standing = row["status"].as_str();
                 if standing == "split" || standing == "learned" {
