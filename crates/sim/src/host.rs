@@ -36,7 +36,7 @@ pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
 /// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
 /// things are tried.
 #[must_use]
-pub fn pace(purge: Span, balance: Option<&BalanceSection>) -> Pace {
+pub fn pace(purge: Span, compare: Span, balance: Option<&BalanceSection>) -> Pace {
     let mut pace = Pace::default();
     if let Some(balance) = balance {
         pace.linearizable.is_weighing = true;
@@ -45,6 +45,7 @@ pub fn pace(purge: Span, balance: Option<&BalanceSection>) -> Pace {
     pace.linearizable.settle = Span::millis(500);
     pace.linearizable.beat = Span::millis(500);
     pace.linearizable.purge = purge;
+    pace.linearizable.compare = compare;
     pace
 }
 

@@ -48,6 +48,9 @@ pub struct Scenario {
     /// The time between two removals of tombstones.
     #[serde(default = "purge_ms")]
     pub purge_ms: u64,
+    /// The time between two passes in which members compare what they hold.
+    #[serde(default = "compare_ms")]
+    pub compare_ms: u64,
     /// The longest time between an arrival and the turn that handles it, drawn for each seed; 0
     /// makes every arrival a turn of its own.
     #[serde(default)]
@@ -260,6 +263,10 @@ fn one_token() -> usize {
 
 fn purge_ms() -> u64 {
     2500
+}
+
+fn compare_ms() -> u64 {
+    60_000
 }
 
 fn half() -> u32 {

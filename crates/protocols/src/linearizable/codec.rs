@@ -1,5 +1,6 @@
 //! The codec of the engine's messages, and what is checked before one is handled.
 
+use super::digest;
 use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Message, Stamp};
@@ -27,7 +28,12 @@ impl Message {
             | Message::FetchA { page, .. }
             | Message::FetchB { page, .. }
             | Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
+            | Message::RecordsA { page, .. }
+            | Message::RecordsB { page, .. }
             | Message::DropA { page, .. } => [Some(page), None],
+            Message::CompareA { from, parts, .. } => [Some(from), Some(parts)],
+            Message::CompareB { page, upto, .. } => [Some(page), Some(upto)],
             _ => [None, None],
         }
     }
@@ -61,8 +67,15 @@ impl Message {
             Message::FetchA { page, .. } | Message::FetchB { page, .. } => {
                 super::page::validate(page)
             }
-            Message::TombsB { page, .. } | Message::DropA { page, .. } => {
-                super::page::validate(page)
+            Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
+            | Message::RecordsA { page, .. }
+            | Message::RecordsB { page, .. }
+            | Message::DropA { page, .. } => super::page::validate(page),
+            Message::CompareA { from, parts, .. } => digest::validate(from, parts),
+            Message::CompareB { page, upto, .. } => {
+                super::page::validate(page)?;
+                if upto.is_empty() { Ok(()) } else { digest::is_cursor(upto) }
             }
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
             Message::Learn { view, generation } => {
@@ -86,14 +99,15 @@ impl Message {
             Message::DecisionsB { changes, .. } => {
                 well_formed(changes.len() <= DECISIONS_IN_MESSAGE_MAX, "list")
             }
-            Message::FloorA { generation, .. } | Message::FloorB { generation, .. } => {
-                generation.validate()
-            }
+            Message::FloorA { generation, .. }
+            | Message::FloorB { generation, .. }
+            | Message::DropB { generation, .. } => generation.validate(),
             Message::PageA { .. }
             | Message::ListA { .. }
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
             | Message::TombsA { .. }
+            | Message::TombstonesA { .. }
             | Message::BareWriteB { .. } => Ok(()),
         }
     }
@@ -116,7 +130,18 @@ impl Wire for Message {
             | Message::FetchA { page, .. }
             | Message::FetchB { page, .. }
             | Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
+            | Message::RecordsA { page, .. }
+            | Message::RecordsB { page, .. }
             | Message::DropA { page, .. } => out.tail(0, page),
+            Message::CompareA { from, parts, .. } => {
+                out.tail(0, from);
+                out.tail(1, parts);
+            }
+            Message::CompareB { page, upto, .. } => {
+                out.tail(0, page);
+                out.tail(1, upto);
+            }
             _ => {}
         }
     }

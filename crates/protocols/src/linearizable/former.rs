@@ -53,10 +53,15 @@ impl Linearizable {
 
     /// Gives the data of a membership up.
     fn give_slot_up(&mut self, slot: Slot, view: &View, cx: &mut Context<'_>) {
-        if self.durable.ended.remove(&(view.id.group, slot)).is_some() {
-            cx.fx.delete_state(kept_key(view.id.group, slot));
-        }
+        self.forget_ended(view.id.group, slot, cx);
         self.discard(slot, view, cx);
+    }
+
+    /// Forgets that the membership whose data is in this slot has ended.
+    pub(super) fn forget_ended(&mut self, group: GroupId, slot: Slot, cx: &mut Context<'_>) {
+        if self.durable.ended.remove(&(group, slot)).is_some() {
+            cx.fx.delete_state(kept_key(group, slot));
+        }
     }
 
     /// Where the data stands that this node holds for those who ask since a view, and whether it is
@@ -95,12 +100,6 @@ impl Linearizable {
             probe!("linearizable/kept_no_longer");
             self.give_slot_up(slot, view, cx);
         }
-    }
-
-    /// Gives up all data of a group, which this node has just forgotten.
-    pub(super) fn give_up_all(&mut self, record: &Record, cx: &mut Context<'_>) {
-        self.give_up_kept(&record.view, cx);
-        self.give_slot_up(record.slot, &record.view, cx);
     }
 
     /// Once every member of the present view holds everything, nobody needs what was before it.

@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -69,6 +70,7 @@ impl Linearizable {
         group.wished = None;
         group.heard.clear();
         (group.outpaced, group.unheard) = (None, None);
+        group.purge.interrupt();
         match &views[..] {
             [next] => self.enter_view(of, &old, next, change, cx),
             parts => self.split(of, parts, cx),
@@ -172,13 +174,15 @@ impl Linearizable {
                 }
                 other => other.clone(),
             };
+            let is_right = parts.last().is_some_and(|right| right.id == part.id);
+            let is_forgetful = is_right && mutant!("split_without_generation");
             let record = Record {
                 view: part.clone(),
                 status,
                 slot: before.slot,
                 acceptor: Acceptor::default(),
                 lost: before.lost.clone(),
-                generation: before.generation,
+                generation: if is_forgetful { Generation::default() } else { before.generation },
                 owed: Vec::new(),
             };
             self.take_up(record, cx);

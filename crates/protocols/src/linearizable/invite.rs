@@ -235,7 +235,13 @@ impl Linearizable {
         generation: Generation,
         cx: &mut Context<'_>,
     ) {
-        if view.index_of(cx.me.node).is_some() || self.durable.groups.len() >= GROUPS_MAX {
+        if view.index_of(cx.me.node).is_some() {
+            return;
+        }
+        if self.group(view.id).is_none() && self.group_count() >= GROUPS_MAX {
+            // Who asks goes on asking; what it waits for is shown here.
+            probe!("linearizable/learning_refused");
+            self.volatile.counters.groups_refused += 1;
             return;
         }
         if self.must_catch_up(from, &view, cx) {

@@ -2,7 +2,7 @@
 //!
 //! | class | key | value | written by | may be dropped |
 //! |---|---|---|---|---|
-//! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; when a split's parts are known to all |
+//! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; after a split when no host can ask for it any more ([`super::parents`]) |
 //! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
 //! | state | `left`, group (8) | postcard of the version in which this node was no member any more | leaving a group | never: an invitation may be late |
 //! | state | `kept`, group (8), slot (4) | postcard of the version with which the slot's membership ended | leaving a group | when every member holds everything |

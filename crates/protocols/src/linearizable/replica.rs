@@ -156,7 +156,7 @@ impl Linearizable {
 /// Whether what a write rests on is recent enough: no tombstone was removed since that it ought to
 /// have seen. A client's write is above every tombstone that was removed if it saw the floor that
 /// was announced before; what a get read must have been read after the removal began.
-fn may_rest_on(group: &Group, basis: Basis) -> bool {
+pub(super) fn may_rest_on(group: &Group, basis: Basis) -> bool {
     if mutant!("purge_without_fence") {
         return true;
     }

@@ -130,6 +130,9 @@ impl Linearizable {
             Question::Fetch { round, since, page } => {
                 self.answer_fetch(asker, (round, since), page, cx)
             }
+            Question::Compare { .. } | Question::Records { .. } => {
+                self.answer_comparison(asker, question, cx)
+            }
         }
     }
 

@@ -15,7 +15,10 @@
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
+//! | [`parents`] | groups that were split, and are forgotten |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
+//! | [`fences`] | writes that were on their way when tombstones were removed |
+//! | [`comparisons`] | members that compare what they hold |
 //! | [`transfers`] | moves of more data than fits one message |
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
@@ -26,13 +29,16 @@ mod answers;
 mod any;
 mod bare;
 mod chaos;
+mod comparisons;
 mod crashes;
 mod departures;
 mod gathers;
+mod fences;
 mod golden;
 mod members;
 mod owed;
 mod pages;
+mod parents;
 mod random;
 mod rings;
 mod show;

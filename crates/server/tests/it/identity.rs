@@ -65,7 +65,7 @@ fn cut_journal(data: &Path, hundredths: usize) {
 
 #[test]
 fn a_journal_that_lost_its_end_after_an_idle_second_is_missed() {
-    let mut cluster = Cluster::start(23_100, "sync");
+    let mut cluster = Cluster::start("sync");
     write(&cluster, "w");
     let data = cluster.data(3).to_owned();
     until("the mark is where the writes are", || marked(&data).0 == journaled(&data));
@@ -80,7 +80,7 @@ fn a_journal_that_lost_its_end_after_an_idle_second_is_missed() {
 /// The mark is as damaged as the journal, so nothing in the directory itself can tell.
 #[test]
 fn what_the_others_saw_of_a_host_is_compared_before_it_serves() {
-    let mut cluster = Cluster::start(23_150, "sync");
+    let mut cluster = Cluster::start("sync");
     let mark = cluster.data(3).join("mark");
     let before = fs::read(&mark).expect("a mark");
     write(&cluster, "w");
@@ -99,7 +99,7 @@ fn what_the_others_saw_of_a_host_is_compared_before_it_serves() {
 
 #[test]
 fn a_copy_of_a_running_host_that_is_put_back_is_refused() {
-    let mut cluster = Cluster::start(23_200, "sync");
+    let mut cluster = Cluster::start("sync");
     write(&cluster, "before");
     let data = cluster.data(3).to_owned();
     let (kept, lost) = (cluster.place().join("kept"), cluster.place().join("lost"));
@@ -139,7 +139,7 @@ fn a_copy_of_a_running_host_that_is_put_back_is_refused() {
 
 #[test]
 fn a_copy_beside_the_running_host_is_refused_and_that_one_goes_on() {
-    let mut cluster = Cluster::start(23_250, "sync");
+    let mut cluster = Cluster::start("sync");
     write(&cluster, "w");
     let twin = cluster.place().join("twin");
     copy(cluster.data(3), &twin);
@@ -163,7 +163,7 @@ fn a_copy_beside_the_running_host_is_refused_and_that_one_goes_on() {
 
 #[test]
 fn a_removed_host_that_is_started_again_says_so_and_ends() {
-    let mut cluster = Cluster::start(23_300, "sync");
+    let mut cluster = Cluster::start("sync");
     write(&cluster, "w");
     let http = cluster.http(1);
     let node = node_at(&ring(&http), &cluster.cluster(3)).expect("it is on the ring");

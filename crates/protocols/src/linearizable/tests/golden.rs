@@ -5,6 +5,7 @@ use super::super::keys::Order;
 use super::super::message::{Basis, Beat, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{Record, Ts};
+use super::wire::unhex;
 use crate::quorum::CrashVector;
 use crate::reconfigure::{self, Ballot};
 use crate::testing::Scripted;
@@ -57,12 +58,19 @@ impl Golden {
             Message::BareReadB { .. } => 24,
             Message::BareWriteA { .. } => 25,
             Message::BareWriteB { .. } => 26,
+            Message::TombstonesA { .. } => 27,
+            Message::TombstonesB { .. } => 28,
+            Message::DropB { .. } => 29,
+            Message::CompareA { .. } => 30,
+            Message::CompareB { .. } => 31,
+            Message::RecordsA { .. } => 32,
+            Message::RecordsB { .. } => 33,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 27;
+pub(super) const VARIANTS: u8 = 34;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -114,6 +122,8 @@ const RECORD: &str = "11000000000000012c0000000000000002000000040000000000000009
 const PAGE: &str = "090000001d000000a921e3704fda881d6b\
     10000000000000012c0000000000000002000000040000000000000009";
 
+const PARTS: &str = "080706050403020108000000ffffffffffffffff010000000000000000000000";
+
 /// One message of every variant, and of every shape of its fields.
 pub(super) fn golden() -> Vec<Golden> {
     let mut list = of_operations();
@@ -122,6 +132,7 @@ pub(super) fn golden() -> Vec<Golden> {
     list.extend(of_reconfigurations());
     list.extend(of_purges());
     list.extend(of_bare_operations());
+    list.extend(of_comparisons());
     list.into_iter().map(|(message, bytes)| Golden { message, bytes }).collect()
 }
 
@@ -254,7 +265,28 @@ fn of_purges() -> Vec<(Message, Pieces)> {
             Message::TombsB { view, from: 300, next: None, page: page.clone() },
             ["150103ac0200", PAGE, ""],
         ),
-        (Message::DropA { view, generation, page }, ["16010304ac02", PAGE, ""]),
+        (Message::DropA { view, generation, page: page.clone() }, ["16010304ac02", PAGE, ""]),
+        (Message::TombstonesA { view, generation: 3, from: 300 }, ["1b010303ac02", "", ""]),
+        (
+            Message::TombstonesB { view, generation: 3, from: 300, next: Some(301), page },
+            ["1c010303ac0201ad02", PAGE, ""],
+        ),
+        (Message::DropB { view, generation }, ["1d010304ac02", "", ""]),
+    ])
+}
+
+fn of_comparisons() -> Vec<(Message, Pieces)> {
+    let (view, page, key) = (view_id(), one_page(), Order::Hash.data_key(b"k"));
+    // One part before a cursor, and one to the end of the interval.
+    let parts = unhex(PARTS).into();
+    Vec::from([
+        (Message::CompareA { round: 2, view, from: key.clone(), parts }, ["1e020103", KEY, PARTS]),
+        (
+            Message::CompareB { round: 2, view, page: page.clone(), upto: key },
+            ["1f020103", PAGE, KEY],
+        ),
+        (Message::RecordsA { round: 2, view, page: page.clone() }, ["20020103", PAGE, ""]),
+        (Message::RecordsB { round: 2, view, generation: 3, page }, ["2102010303", PAGE, ""]),
     ])
 }
 

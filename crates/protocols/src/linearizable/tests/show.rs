@@ -40,6 +40,8 @@ impl Scripted for Linearizable {
                 "ordered" => settings.order = Order::Key,
                 "eventual" => settings.mode = Mode::Eventual,
                 "brisk" => settings.pace = brisk(),
+                "hasty" => settings.pace.purge = Span::millis(60),
+                "comparing" => settings.pace.compare = Span::millis(500),
                 "static" => settings.static_views = true,
                 "majority" => settings.ask_majority_first = true,
                 other => panic!("no option {other}"),
@@ -81,6 +83,13 @@ impl Scripted for Linearizable {
             Message::BareReadB { .. } => "BareReadB",
             Message::BareWriteA { .. } => "BareWriteA",
             Message::BareWriteB { .. } => "BareWriteB",
+            Message::TombstonesA { .. } => "TombstonesA",
+            Message::TombstonesB { .. } => "TombstonesB",
+            Message::DropB { .. } => "DropB",
+            Message::CompareA { .. } => "CompareA",
+            Message::CompareB { .. } => "CompareB",
+            Message::RecordsA { .. } => "RecordsA",
+            Message::RecordsB { .. } => "RecordsB",
         }
     }
 
@@ -147,13 +156,15 @@ impl Scripted for Linearizable {
     }
 }
 
-/// Everything ten times as often, so that little time must pass in a test.
+/// Everything ten times as often, so that little time must pass in a test. Members compare what they
+/// hold only if a test says so.
 fn brisk() -> Pace {
     Pace {
         tend: Span::millis(20),
         beat: Span::millis(100),
         settle: Span::millis(200),
         purge: Span::millis(500),
+        compare: Span(0),
         ..Pace::default()
     }
 }
@@ -192,8 +203,16 @@ fn show_rare(message: &Message) -> String {
             let changes: Vec<String> = changes.iter().map(|change| show_change(*change)).collect();
             format!("after {}: {}", version(*view), changes.join(", "))
         }
-        Message::FloorA { view, generation } | Message::FloorB { view, generation } => {
+        Message::FloorA { view, generation }
+        | Message::FloorB { view, generation }
+        | Message::DropB { view, generation } => {
             format!("{} {}", version(*view), show_generation(*generation))
+        }
+        Message::TombstonesA { view, generation, from } => {
+            format!("{} generation {generation} from {from:x}", version(*view))
+        }
+        Message::TombstonesB { generation, from, next, page, .. } => {
+            format!("generation {generation} from {from:x} {}", show_page(page, *next))
         }
         Message::TombsA { view, from } => format!("{} from {from:x}", version(*view)),
         Message::Beats(list) => {
@@ -205,6 +224,17 @@ fn show_rare(message: &Message) -> String {
         }
         Message::DropA { generation, page, .. } => {
             format!("{}: {}", show_generation(*generation), show_page(page, None))
+        }
+        Message::CompareA { view, .. } => version(*view),
+        Message::CompareB { view, page, upto, .. } => {
+            let rest = if upto.is_empty() { "" } else { ", to be continued" };
+            format!("{} {}{rest}", version(*view), show_page(page, None))
+        }
+        Message::RecordsA { view, page, .. } => {
+            format!("{} {}", version(*view), show_page(page, None))
+        }
+        Message::RecordsB { view, generation, page, .. } => {
+            format!("{} generation {generation}: {}", version(*view), show_page(page, None))
         }
         other => unreachable!("{other:?} is shown above"),
     }
