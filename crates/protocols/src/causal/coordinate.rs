@@ -246,11 +246,7 @@ impl Causal {
         let Ok(object) = Object::from_bytes(object) else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it is local");
         let is_over = actor.is_some_and(|actor| replica.is_finished(map, actor));
-        let is_late = |dot: &Dot| {
-            let entry = replica.clock.get(dot.actor);
-            entry.is_some_and(|entry| entry.closed && !entry.contains(dot.counter))
-        };
-        if is_over || dots.iter().chain(object.versions.keys()).any(is_late) {
+        if is_over || replica.is_late(dots.iter().chain(object.versions.keys())) {
             probe!("causal/late_replicate");
             self.volatile.counters.late += 1;
             return;

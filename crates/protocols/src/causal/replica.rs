@@ -235,9 +235,14 @@ impl Replica {
             }
         }
         // Whoever a context names must be known, or could never be closed.
-        for (actor, _) in object.context.iter() {
-            if self.clock.get(actor).is_none() {
-                self.touch(actor);
+        for (actor, counter) in object.context.iter() {
+            match self.clock.get(actor) {
+                None => drop(self.touch(actor)),
+                // It goes from the context, so filling must put it back.
+                Some(entry) if entry.closed && counter > entry.filled() => {
+                    self.touch(actor).close(counter);
+                }
+                Some(_) => {}
             }
         }
         object.context.strip(&self.clock);

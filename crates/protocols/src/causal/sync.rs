@@ -150,6 +150,14 @@ impl Causal {
             cx.fx.send(from, answer);
         }
         let Ok(entries) = page::read(page) else { return };
+        if replica.is_late(entries.iter().flat_map(page::Entry::told)) {
+            // As with late replication: a part of it, without the rest, would say that the rest was
+            // replaced. What it has for this replica its sender will be asked again.
+            probe!("causal/late_answer");
+            self.volatile.counters.late += 1;
+            replica.rounds.chains.forget(peer.position);
+            return replica.flush(cx);
+        }
         self.volatile.counters.told += entries.len() as u64;
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));

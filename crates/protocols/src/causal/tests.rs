@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
+//! | [`closing`] | what must hold of actors that are closed |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
@@ -12,6 +13,7 @@
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod backlog;
+mod closing;
 mod golden;
 mod maps;
 mod marks;

@@ -127,6 +127,11 @@ impl Chains {
         self.0.contains_key(&peer)
     }
 
+    /// An answer of a peer was not taken in.
+    pub fn forget(&mut self, peer: Position) {
+        self.0.remove(&peer);
+    }
+
     /// Whoever holds a position anew has told nothing.
     pub fn clear(&mut self) {
         self.0.clear();

@@ -182,10 +182,14 @@ proptest! {
 
     #[test]
     fn what_is_stripped_is_filled_again(
-        past in any_past(), seen in any_seen(), dots in any_dots()
+        past in any_past(), seen in any_seen(), dots in any_dots(), closed: [bool; 3]
     ) {
         let object = past.seen(seen);
-        let clock = clock_of(&dots);
+        let mut clock = clock_of(&dots);
+        for (birth, _) in (0..3).zip(closed).filter(|(_, is_closed)| *is_closed) {
+            let named = object.context.iter().find(|(named, _)| *named == actor(birth));
+            clock.entry(actor(birth)).close(named.map_or(0, |(_, counter)| counter));
+        }
         let mut filled = object.clone();
         filled.fill(&clock, |_| true);
         let mut again = filled.clone();
@@ -200,7 +204,7 @@ proptest! {
         stripped.context.strip(&clock);
         for (actor, counter) in object.context.iter() {
             let is_left = stripped.context.iter().any(|(left, _)| left == actor);
-            prop_assert_eq!(is_left, counter > base_of(&dots, actor.birth));
+            prop_assert_eq!(is_left, counter > clock.base(actor));
         }
     }
 
@@ -243,7 +247,9 @@ fn a_closed_entry_misses_nothing_below_its_highest() {
     let mut entry = Entry::upto(3);
     entry.insert(9);
     assert_eq!((entry.filled(), entry.implies(9)), (3, false));
-    entry.closed = true;
-    assert_eq!((entry.filled(), entry.implies(99)), (9, true));
-    assert!(!entry.contains(5), "what it saw is not changed by that");
+    entry.close(0);
+    assert_eq!((entry.filled(), entry.implies(9), entry.implies(10)), (9, true, false));
+    assert!(entry.contains(5) && !entry.is_late(5) && entry.is_late(10));
+    entry.close(12);
+    assert_eq!((entry.filled(), entry.implies(12), entry.is_late(12)), (12, true, false));
 }
