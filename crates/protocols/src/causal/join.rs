@@ -61,6 +61,8 @@ impl Replica {
         if !self.record.is_joined && peers.all(|at| self.is_done_with(map, at)) {
             probe!("causal/joined");
             self.record.is_joined = true;
+            // What was replaced before its peers knew of it may have been dropped with its name.
+            self.names.begin(cx.now);
             self.record.finished.clear();
             self.persist(cx);
         }

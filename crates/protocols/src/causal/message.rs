@@ -231,6 +231,26 @@ pub enum Message {
         #[serde(skip)]
         keys: Bytes,
     },
+    /// As `WriteA`, of a put that its client has sent before, to this host or to another: it is not
+    /// done if it may have been done.
+    WriteAgainA {
+        /// How long ago the client sent it first, in milliseconds.
+        age_ms: u32,
+        /// The asker's operation.
+        op: u64,
+        /// Names the write.
+        id: WriteId,
+        /// What it replaces.
+        context: TellContext,
+        /// How long the coordinator may try, in milliseconds.
+        within_ms: u32,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+        /// The value.
+        #[serde(skip)]
+        value: Bytes,
+    },
 }
 
 impl Message {

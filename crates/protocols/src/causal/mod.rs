@@ -49,7 +49,8 @@
 //!   object has it as a version or covers it (D2; T3, T4, T8, T20).
 //! - An entry of the dot-key map goes only when every replica of the key has seen the dot (D3).
 //! - A dot never carries two values (D4, asserted in `merge`).
-//! - A version goes only if a context covers it that a client got with it (D5).
+//! - A version goes only if a context covers it that a client got with it, or with another dot of the
+//!   same write (D5).
 //! - What is shown, sent or acknowledged is durable first. Contexts are counters that may rest on
 //!   other keys' unsynced updates; counters above `reserved` are never shown, so that is safe.
 //! - Object and dot-key entry are in one batch and of one class (T4); from the latter the clock and
@@ -73,8 +74,8 @@
 //! same keys. Closed actors stay in clocks, and in the contexts of their
 //! positions (some 20 bytes each). The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
-//! repeated write is done once by one coordinator; a client that repeats it at another one, without
-//! a write id, makes a sibling (T13).
+//! write that a client repeats without a name makes a sibling (T13); with one it is the same write
+//! ([`twins`], [`names`]).
 
 pub(crate) mod codec;
 pub(crate) mod coordinate;
@@ -87,6 +88,7 @@ pub(crate) mod leave;
 pub mod map;
 pub mod message;
 pub(crate) mod moves;
+pub mod names;
 pub(crate) mod operations;
 pub(crate) mod page;
 pub(crate) mod plain;
@@ -103,6 +105,7 @@ pub(crate) mod sync;
 mod tests;
 pub mod timer;
 pub mod token;
+pub(crate) mod twins;
 pub mod unstripped;
 pub(crate) mod watch;
 mod window;

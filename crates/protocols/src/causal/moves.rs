@@ -141,15 +141,19 @@ impl Causal {
             self.durable.birth = self.durable.birth.checked_add(1).expect("fewer than 2^32 births");
             let actor = Actor { position: at, since, birth: self.durable.birth, node: cx.me.node };
             let has_peers = shape.peers(at).next().is_some();
+            let is_first = is_newborn && since == self.settings.born;
             let record = Record {
                 actor,
                 reserved: 0,
-                is_joined: (is_newborn && since == self.settings.born) || !has_peers,
+                is_joined: is_first || !has_peers,
                 finished: BTreeMap::new(),
                 witnesses: BTreeMap::new(),
                 is_leaving: false,
             };
             let mut replica = Replica::new(record, shape);
+            if !is_first {
+                replica.names.begin(cx.now);
+            }
             replica.persist(cx);
             replica.touch(actor);
             replica.flush(cx);

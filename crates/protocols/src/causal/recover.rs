@@ -87,8 +87,8 @@ fn load(record: Record, shape: Shape, cx: &mut Context<'_>) -> Replica {
     each_of(cx.table, birth, Kind::DotKey, &[], &mut |key, value| {
         let (actor, counter) = actor_of(key);
         let counter = counter.first_chunk().expect("the store returns whole keys");
-        let (key, context) = dot_value_of(value);
-        replica.see(Dot { actor, counter: u64::from_be_bytes(*counter) }, &key);
+        let (key, context, name) = dot_value_of(value);
+        replica.see(Dot { actor, counter: u64::from_be_bytes(*counter) }, &key, name);
         if !context.is_empty() {
             probe!("causal/context_from_a_dot");
             replica.unstripped.entry(key).or_default().context.merge(&context);
@@ -101,6 +101,7 @@ fn load(record: Record, shape: Shape, cx: &mut Context<'_>) -> Replica {
         beside.is_marked = true;
         true
     });
+    replica.names.begin(cx.now);
     // Above all that may have been shown before a batch was lost.
     let (own, reserved) = (replica.actor(), replica.record.reserved);
     if reserved > 0 && !mutant!("clock_reused") {

@@ -59,26 +59,29 @@ impl Replica {
         self.close(map, shape);
     }
 
+    /// Whether an actor holds its position no more, or has said its last.
+    fn is_former(&self, map: &Map, actor: Actor) -> bool {
+        let place = map.place(actor.position);
+        let is_placed =
+            place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));
+        actor != self.actor() && (!is_placed || is_over(&self.clock, actor))
+    }
+
+    /// Whether a former actor may still hand something over.
+    pub fn awaits_former(&self, map: &Map) -> bool {
+        let former = self.clock.iter().filter(|(actor, _)| self.is_former(map, *actor));
+        let mut actors = former.map(|(actor, _)| actor);
+        actors.any(|actor| !self.is_finished(map, actor))
+    }
+
     /// Former actors that are finished and not yet closed; none as long as any former actor is not
     /// finished: it may hand over updates of others, too, that nobody else has.
     fn closable(&self, map: &Map) -> Vec<Actor> {
-        let is_former = |actor: Actor| {
-            let place = map.place(actor.position);
-            let is_placed =
-                place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));
-            actor != self.actor() && (!is_placed || is_over(&self.clock, actor))
-        };
-        let entries = self.clock.iter().filter(|(actor, _)| is_former(*actor));
-        let mut open = Vec::new();
-        for (actor, entry) in entries {
-            if !self.is_finished(map, actor) {
-                return Vec::new();
-            }
-            if !entry.closed {
-                open.push(actor);
-            }
+        if self.awaits_former(map) {
+            return Vec::new();
         }
-        open
+        let open = self.clock.iter().filter(|(_, entry)| !entry.closed);
+        open.map(|(actor, _)| actor).filter(|actor| self.is_former(map, *actor)).collect()
     }
 
     /// The highest counter of an actor that contexts and witnesses name.

@@ -55,7 +55,7 @@ impl Causal {
                     end = known.clone();
                     break;
                 }
-                listed.insert(known.clone(), Bytes::new());
+                listed.insert(known.clone(), replica.told(known, None, 0));
             }
         }
         let mut page = BytesMut::new();

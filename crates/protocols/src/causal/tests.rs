@@ -8,6 +8,7 @@
 //! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
 //! | [`plain`] | operations without a context, and what the catalog says |
+//! | [`retries`] | one write, sent to several hosts |
 //! | [`show`] | messages and writes in readable form |
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
@@ -18,6 +19,7 @@ mod golden;
 mod maps;
 mod marks;
 mod plain;
+mod retries;
 mod show;
 mod traps;
 mod wire;

@@ -7,7 +7,7 @@ use crate::dots::dot::Actor;
 use crate::testing::siblings::context_of;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, ContextError, Told, WriteId};
+use quorate_kernel::causal::{Ask, ContextError, Told, WriteId, WriteName};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
 use std::format;
@@ -182,7 +182,7 @@ fn a_repeated_write_with_a_name_is_one_sibling() {
     let mut world = world(3, &[]);
     for node in [1, 1, 2] {
         let (key, value) = (bytes("k"), bytes("a"));
-        let id = Some(WriteId(7));
+        let id = Some(WriteName { id: WriteId(7), age: Span(0) });
         ask(&mut world, node, Ask::Put { key, value, context: Bytes::new(), id });
     }
     calm(&mut world, Span::secs(2));
