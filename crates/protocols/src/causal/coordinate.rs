@@ -2,7 +2,7 @@
 
 use super::get::refuse;
 use super::keys::client_key;
-use super::message::{Ending, Message, tell};
+use super::message::{Ending, Message, tell_fitting};
 use super::operations::{Asker, Manner, Origin, Work};
 use super::singles::Single;
 use super::twins::Known;
@@ -169,7 +169,8 @@ impl Causal {
                 }
             }
             Origin::Peer(from, op) => {
-                let ending = Ending::Stored(tell(told));
+                // Told none, the client reads before it writes the next time.
+                let ending = Ending::Stored(tell_fitting(told).unwrap_or_default());
                 self.volatile.remembered.conclude((from, op), ending.clone());
                 let reply = Message::WriteB { op, ending };
                 match stored {

@@ -7,7 +7,8 @@
 //! is followed by another.
 
 use super::coordinate::{Update, siblings_too_large};
-use super::message::{Ending, Message, TellContext, tell};
+use super::get::refuse;
+use super::message::{Ending, Message, TOLD_BYTES_MAX, TellContext, tell_fitting};
 use super::operations::{Asker, Origin, Work};
 use super::{Causal, Context};
 use alloc::collections::BTreeSet;
@@ -43,7 +44,15 @@ impl Causal {
             | u128::from(cx.me.start.0) << 32
             | u128::from(op & u64::from(u32::MAX));
         let WriteName { id, age } = name.unwrap_or(WriteName { id: WriteId(own), age: Span(0) });
-        let context = tell(&context);
+        let context = match tell_fitting(&context) {
+            Ok(context) => context,
+            Err(length) => {
+                probe!("causal/context_too_large");
+                let limit = TOLD_BYTES_MAX;
+                let refusal = Refusal::TooLarge { what: "context", length, limit };
+                return refuse(asker.ticket, refusal, cx);
+            }
+        };
         let message = match value {
             Some(value) if age > Span(0) => {
                 let (age_ms, key) = (millis(age), key.clone());

@@ -10,7 +10,7 @@ use crate::dots::dot::{Actor, Counter, Dot, Position};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::WriteId;
-use quorate_kernel::limits::PAGE_BYTES_MAX;
+use quorate_kernel::limits::{HEADER_BYTES_MAX, PAGE_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 
 /// A clock on the wire.
@@ -268,7 +268,26 @@ impl Message {
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.
 pub(crate) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 
+/// How many bytes a context may have in the head of a message: what is left beside the other fields.
+pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_MAX - 256;
+
+/// How many bytes one entry of a context has at most: position, since, birth, node, counter.
+const ENTRY_BYTES_MAX: usize = 3 + 10 + 5 + 10 + 10;
+
 /// A context as it is told.
 pub(crate) fn tell(context: &CausalContext) -> TellContext {
     context.iter().collect()
+}
+
+/// A context as it is told, if it fits a message.
+///
+/// # Errors
+/// It would have so many bytes.
+pub(super) fn tell_fitting(context: &CausalContext) -> Result<TellContext, usize> {
+    let told = tell(context);
+    if told.len() * ENTRY_BYTES_MAX < TOLD_BYTES_MAX {
+        return Ok(told);
+    }
+    let bytes = postcard::to_allocvec(&told).expect("plain data always serializes").len();
+    if bytes <= TOLD_BYTES_MAX { Ok(told) } else { Err(bytes) }
 }
