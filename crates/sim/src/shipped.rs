@@ -15,6 +15,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
+    "causal-retries", "causal-pages",
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",
     "both-calm", "both-faults", "both-churn", "both-moves", "both-joins",
     "balance", "uneven", "shutdown",

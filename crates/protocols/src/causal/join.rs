@@ -27,6 +27,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 
@@ -147,6 +148,12 @@ impl Causal {
         let Ok(entries) = page::read(page) else { return replica.flush(cx) };
         scan.actor = Some(peer);
         scan.silent = 0;
+        if scan.clock.as_ref().is_some_and(|begun| begun.base(peer) < clock.base(peer)) {
+            probe!("causal/issued_during_scan");
+        }
+        if mutant!("scan_ends_its_clock") {
+            scan.clock = None;
+        }
         let begun = scan.clock.get_or_insert_with(|| clock.clone()).clone();
         let begin = core::mem::replace(&mut scan.from, next.clone());
         replica.know(shape, clock);

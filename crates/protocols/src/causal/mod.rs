@@ -115,6 +115,7 @@ use alloc::boxed::Box;
 use map::{Map, Shape};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::lane::{Hosted, Lane};
+use quorate_kernel::limits::{CLOCK_RANGES_MAX, LIST_KEYS_MAX, WRITE_NAMES_MAX};
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
 use token::Tokens;
@@ -150,6 +151,33 @@ pub struct Settings {
     pub value_bytes_max: usize,
     /// Makes and reads the contexts that clients carry.
     pub tokens: Tokens,
+    /// How much one message tells, and how much is remembered.
+    pub limits: Limits,
+}
+
+/// How much one message tells, and how much is remembered. A small simulated world reaches the ends
+/// of pages with small ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many bytes of objects a page of an exchange or of a scan holds before it is closed.
+    pub page_bytes: usize,
+    /// The most keys of a page of a scan.
+    pub scan_keys: usize,
+    /// The most ranges of isolated counters of one actor that a clock tells in one message.
+    pub clock_ranges: usize,
+    /// The most names of writes that all replicas of a host remember.
+    pub names: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            page_bytes: message::PAGE_BYTES,
+            scan_keys: LIST_KEYS_MAX,
+            clock_ranges: CLOCK_RANGES_MAX,
+            names: WRITE_NAMES_MAX,
+        }
+    }
 }
 
 impl Settings {
@@ -170,6 +198,7 @@ impl Settings {
             plain: Plain::Error,
             value_bytes_max: quorate_kernel::limits::VALUE_BYTES_DEFAULT,
             tokens,
+            limits: Limits::default(),
         }
     }
 

@@ -150,7 +150,7 @@ impl Causal {
                 witnesses: BTreeMap::new(),
                 is_leaving: false,
             };
-            let mut replica = Replica::new(record, shape);
+            let mut replica = Replica::new(record, shape, self.settings.limits);
             if !is_first {
                 replica.names.begin(cx.now);
             }

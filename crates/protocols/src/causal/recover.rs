@@ -8,11 +8,10 @@ use super::keys::{
     BIRTH, Kind, actor_of, each_named, each_of, state_bytes, state_value, stored_map,
 };
 use super::leave::Leaving;
-use super::map::Shape;
 use super::replica::{Record, Replica};
 use super::timer::Timer;
 use super::unstripped::{context_of, dot_value_of};
-use super::{Causal, Context};
+use super::{Causal, Context, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::dot::{Actor, Dot};
 use alloc::vec::Vec;
@@ -39,7 +38,7 @@ impl Causal {
         self.durable.garbage =
             each_named(cx.table, b"garbage").into_iter().map(|(birth, _)| birth).collect();
         let records = each_named(cx.table, b"replica");
-        let (mut former, shape) = (Vec::new(), self.settings.shape);
+        let mut former = Vec::new();
         for (birth, record) in records {
             let record: Record = state_value(&record);
             let is_lost = recovery == Recovery::Forgot && !mutant!("clock_reused");
@@ -48,9 +47,9 @@ impl Causal {
                 former.push(record.actor);
                 self.discard(birth, cx);
             } else if record.is_leaving {
-                self.durable.leaving.push(Leaving::new(load(record, shape, cx)));
+                self.durable.leaving.push(Leaving::new(load(record, &self.settings, cx)));
             } else {
-                let replica = load(record, shape, cx);
+                let replica = load(record, &self.settings, cx);
                 self.durable.replicas.insert(replica.position(), replica);
             }
         }
@@ -75,9 +74,9 @@ impl Causal {
 }
 
 /// A replica as it was stored.
-fn load(record: Record, shape: Shape, cx: &mut Context<'_>) -> Replica {
+fn load(record: Record, settings: &Settings, cx: &mut Context<'_>) -> Replica {
     let birth = record.actor.birth;
-    let mut replica = Replica::new(record, shape);
+    let mut replica = Replica::new(record, settings.shape, settings.limits);
     let mut entries: Vec<(Actor, Entry)> = Vec::new();
     each_of(cx.table, birth, Kind::Clock, &[], &mut |key, value| {
         entries.push((actor_of(key).0, state_value(value)));

@@ -5,7 +5,7 @@
 //! with what of the clock and of contexts that entry does not say. [`Replica::flush`] is called
 //! before anything is sent.
 
-use super::Context;
+use super::{Context, Limits};
 
 use super::keys::{Kind, actor_key, hash_of, replica_key, state_bytes, stored};
 use super::map::{Map, Shape};
@@ -24,7 +24,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::WriteId;
-use quorate_kernel::limits::{INDEX_KEYS_MAX, WRITE_NAMES_MAX};
+use quorate_kernel::limits::INDEX_KEYS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ pub struct Replica {
 
 impl Replica {
     /// A replica with an empty clock.
-    pub fn new(record: Record, shape: Shape) -> Replica {
+    pub fn new(record: Record, shape: Shape, limits: Limits) -> Replica {
         let of_share =
             |most: usize| most * usize::from(shape.replicas) / usize::from(shape.positions);
         let mut replica = Replica {
@@ -96,7 +97,7 @@ impl Replica {
             watermark: Watermark::default(),
             rounds: Rounds::default(),
             pulled: BTreeMap::new(),
-            names: Names::new(of_share(WRITE_NAMES_MAX)),
+            names: Names::new(of_share(limits.names)),
             fresh: BTreeMap::new(),
             singles: Singles::new(of_share(INDEX_KEYS_MAX)),
             dirty: BTreeSet::new(),
@@ -204,7 +205,12 @@ impl Replica {
         for (_, witness) in self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0))
         {
             for (actor, counter) in witness.iter().filter(|(actor, _)| is_meant(*actor)) {
-                object.context.raise(*actor, *counter);
+                if !object.context.covers(Dot { actor: *actor, counter: *counter }) {
+                    probe!("causal/witness_fills");
+                }
+                if !mutant!("witness_left_out") {
+                    object.context.raise(*actor, *counter);
+                }
             }
         }
         object

@@ -4,13 +4,13 @@
 //! some replica may not have seen, the newcomer must be able to tell it, too.
 
 use super::keys::{Kind, each_of, hash_of};
-use super::message::{Message, PAGE_BYTES, Pair, TellClock};
+use super::message::{Message, Pair, TellClock};
 use super::page;
 use super::{Causal, Context};
 use alloc::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::limits::LIST_KEYS_MAX;
+use quorate_kernel::probe;
 
 impl Causal {
     /// A replica that joins asks for the keys from one on.
@@ -23,7 +23,7 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         let Some(at) = self.greet(from, pair, cx) else { return };
-        let shape = self.settings.shape;
+        let (shape, limits) = (self.settings.shape, self.settings.limits);
         let Some(map) = &self.durable.map else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
         // From here on this replica waits for the newcomer before it drops a dot.
@@ -36,7 +36,7 @@ impl Causal {
             if !is_inside(key) {
                 return false;
             }
-            if listed.len() >= LIST_KEYS_MAX || size >= PAGE_BYTES {
+            if listed.len() >= limits.scan_keys || size >= limits.page_bytes {
                 end = Bytes::copy_from_slice(key);
                 return false;
             }
@@ -51,12 +51,15 @@ impl Causal {
             }
             if !listed.contains_key(known) {
                 unlisted += 1;
-                if unlisted > LIST_KEYS_MAX {
+                if unlisted > limits.scan_keys {
                     end = known.clone();
                     break;
                 }
                 listed.insert(known.clone(), replica.told(known, None, 0));
             }
+        }
+        if !end.is_empty() {
+            probe!("causal/scan_of_pages");
         }
         let mut page = BytesMut::new();
         for (key, object) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {
