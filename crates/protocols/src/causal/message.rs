@@ -268,7 +268,7 @@ impl Message {
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.
 pub(crate) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 
-/// How many bytes a context may have in the head of a message: what is left beside the other fields.
+/// How many bytes a context may have in the head of a message, beside the other fields.
 pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_MAX - 256;
 
 /// How many bytes one entry of a context has at most: position, since, birth, node, counter.

@@ -49,8 +49,8 @@
 //!   object has it as a version or covers it (D2; T3, T4, T8, T20).
 //! - An entry of the dot-key map goes only when every replica of the key has seen the dot (D3).
 //! - A dot never carries two values (D4, asserted in `merge`).
-//! - A version goes only if a context covers it that a client got with it, or with another dot of the
-//!   same write (D5).
+//! - A version goes only if a context covers it that a client got with it, or with another dot of
+//!   the same write (D5).
 //! - What is shown, sent or acknowledged is durable first. Contexts are counters that may rest on
 //!   other keys' unsynced updates; counters above `reserved` are never shown, so that is safe.
 //! - Object and dot-key entry are in one batch and of one class (T4); from the latter the clock and
