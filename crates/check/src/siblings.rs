@@ -8,7 +8,8 @@
 //!
 //! Nothing here knows how contexts are made. A write names the answer whose context it carried;
 //! from that the judge derives what its writer had seen: the values of that answer, and all that
-//! their writers had seen. Each put has a value of its own. Unknown outcomes stay open: such a
+//! their writers had seen. Each put has a value of its own; one that was sent again, to any host, is
+//! one write. Unknown outcomes stay open: such a
 //! write explains that older values are gone if its own value is there, or was replaced in turn,
 //! or if it was a delete.
 
@@ -55,6 +56,8 @@ struct Write {
     value: Option<Bytes>,
     basis: Basis,
     ending: Ending,
+    /// Whether it was sent more than once, under one name.
+    is_repeated: bool,
     begun: usize,
 }
 
@@ -98,13 +101,23 @@ impl History {
     /// A client begins a put, or a delete if there is no value. Its end is unknown until told.
     pub fn write(&mut self, key: &Bytes, value: Option<Bytes>, basis: Basis) -> WriteNumber {
         let (key, begun) = (key.clone(), self.tick());
-        self.writes.push(Write { key, value, basis, ending: Ending::Unknown, begun });
+        let (ending, is_repeated) = (Ending::Unknown, false);
+        self.writes.push(Write { key, value, basis, ending, is_repeated, begun });
         WriteNumber(self.writes.len() - 1)
     }
 
-    /// A client was told how a write ended.
+    /// A client has heard nothing of a write, and sends it again under the same name, to any host:
+    /// it is one write all the same.
+    pub fn repeat(&mut self, write: WriteNumber) {
+        self.writes[write.0].is_repeated = true;
+    }
+
+    /// A client was told how a write ended. Where one host says that it did nothing, an earlier one
+    /// may have done it.
     pub fn end(&mut self, write: WriteNumber, ending: Ending) {
-        self.writes[write.0].ending = ending;
+        let write = &mut self.writes[write.0];
+        let is_open = write.is_repeated && ending == Ending::Refused;
+        write.ending = if is_open { Ending::Unknown } else { ending };
     }
 
     /// A client was told the values of a key.

@@ -1,5 +1,6 @@
 //! What clients ask of a keyspace that keeps concurrent values, and what they are told.
 
+use crate::time::Span;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,16 @@ use thiserror::Error;
 /// Names one write of one client, so that a repeated one is known for the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WriteId(pub u128);
+
+/// The name of a write, as it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteName {
+    /// Whichever host it is sent to, the same.
+    pub id: WriteId,
+    /// How long ago it was sent first; zero if it is sent for the first time. A host that cannot
+    /// tell what became of it since then does not do it again.
+    pub age: Span,
+}
 
 /// One operation on a keyspace that keeps siblings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +41,7 @@ pub enum Ask {
         /// nothing.
         context: Bytes,
         /// The client's name for this write, if it has one.
-        id: Option<WriteId>,
+        id: Option<WriteName>,
     },
     /// Removes everything that the context covers. Answered with [`Told::Stored`].
     Delete {

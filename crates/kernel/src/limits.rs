@@ -129,6 +129,9 @@ pub const CLOCK_RANGES_MAX: usize = 256;
 pub const STRIP_KEYS_MAX: usize = 1024;
 /// The most finished writes by name that a replica remembers, to know a repeated one.
 pub const WRITES_REMEMBERED_MAX: usize = 4096;
+/// The most names of writes that the replicas of a keyspace on one node remember together, beside
+/// those that are stored.
+pub const WRITE_NAMES_MAX: usize = 65_536;
 /// The longest reply of one command in bytes.
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 

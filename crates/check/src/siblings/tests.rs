@@ -59,6 +59,28 @@ fn siblings_and_replacements_hold() {
 }
 
 #[test]
+fn a_write_that_is_sent_again_is_one_write() {
+    let sent_twice = |second: Ending| {
+        let mut story = Story::default();
+        let write = story.put("a", Basis::Blind, Unknown);
+        story.0.repeat(write);
+        story.0.end(write, second);
+        story
+    };
+    let mut story = sent_twice(Refused);
+    assert_eq!(story.rest(&["a"]).verdict(), "holds", "the first may have done it");
+    let mut story = sent_twice(Stored);
+    assert!(story.rest(&[]).verdict().contains("is lost"));
+    let mut story = sent_twice(Stored);
+    story.get(&["a", "a"]);
+    assert!(story.verdict().contains("twice"));
+    let mut story = sent_twice(Stored);
+    let basis = story.get(&["a"]);
+    story.delete(basis, Stored);
+    assert!(story.rest(&["a"]).verdict().contains("had replaced it"));
+}
+
+#[test]
 fn a_lost_value_is_noticed() {
     let mut story = Story::default();
     story.put("a", Basis::Blind, Stored);

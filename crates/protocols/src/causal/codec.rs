@@ -19,6 +19,7 @@ impl Message {
             Message::ReadB { object, .. } => *object = first,
             Message::ListB { keys, .. } => *keys = first,
             Message::WriteA { key, value: other, .. }
+            | Message::WriteAgainA { key, value: other, .. }
             | Message::Replicate { key, object: other, .. } => (*key, *other) = (first, second),
             Message::SyncA { clock, .. } => *clock = TellClock::from_bytes(&first)?,
             Message::SyncB { clock, page, .. } | Message::ScanB { clock, page, .. } => {
@@ -34,7 +35,7 @@ impl Message {
         match self {
             Message::ReadA { key, .. } => is_data_key(key),
             Message::ReadB { object, .. } => Object::from_bytes(object).map(drop),
-            Message::WriteA { key, context, .. } => {
+            Message::WriteA { key, context, .. } | Message::WriteAgainA { key, context, .. } => {
                 are_counters(context)?;
                 is_data_key(key)
             }
@@ -89,6 +90,7 @@ impl Wire for Message {
             Message::ReadB { object, .. } => out.tail(0, object),
             Message::ListB { keys, .. } => out.tail(0, keys),
             Message::WriteA { key, value: second, .. }
+            | Message::WriteAgainA { key, value: second, .. }
             | Message::Replicate { key, object: second, .. } => {
                 out.tail(0, key);
                 out.tail(1, second);

@@ -2,9 +2,10 @@
 
 use super::get::refuse;
 use super::keys::client_key;
-use super::message::{Ending, Message, tell};
+use super::message::{Ending, Message, tell_fitting};
 use super::operations::{Asker, Manner, Origin, Work};
 use super::singles::Single;
+use super::twins::Known;
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Position};
@@ -12,7 +13,7 @@ use crate::dots::object::{Object, Version};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::{Told, WriteId};
+use quorate_kernel::causal::{Told, WriteId, WriteName};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::SIBLING_BYTES_MAX;
 use quorate_kernel::mutant;
@@ -27,7 +28,7 @@ pub(super) struct Update {
     pub value: Option<Bytes>,
     /// What it replaces.
     pub context: CausalContext,
-    pub id: Option<WriteId>,
+    pub name: Option<WriteName>,
 }
 
 impl Causal {
@@ -37,7 +38,7 @@ impl Causal {
         asker: Asker,
         key: Bytes,
         value: Option<Bytes>,
-        (token, id): (&[u8], Option<WriteId>),
+        (token, name): (&[u8], Option<WriteName>),
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
@@ -48,7 +49,7 @@ impl Causal {
                 return refuse(asker.ticket, Refusal::Context(error), cx);
             }
         };
-        self.write(asker, Update { key, value, context, id }, deadline, cx);
+        self.write(asker, Update { key, value, context, name }, deadline, cx);
     }
 
     /// Does a write here if a replica of the key is here, and otherwise has one do it.
@@ -78,7 +79,9 @@ impl Causal {
         let goes = |single: Single| single.is_none_or(|dot| update.context.covers(dot));
         let object = match replica.single(&update.key, cx) {
             // Nothing of what is there is left, nor is a write known there by its name.
-            Some(single) if goes(single) && update.id.is_none() => replica.bare(shape, &update.key),
+            Some(single) if goes(single) && update.name.is_none() => {
+                replica.bare(shape, &update.key)
+            }
             _ => replica.fetch(shape, &update.key, cx),
         };
         self.coordinate_on(at, object, origin, update, deadline, cx);
@@ -96,16 +99,19 @@ impl Causal {
     ) {
         let shape = self.settings.shape;
         let replica = self.durable.replicas.get_mut(&at).expect("the caller found it");
-        let Update { key, value, context, id } = update;
-        let repeated = |version: &Version| id.is_some() && version.id == id;
+        let Update { key, value, context, name } = update;
+        let known = name.map_or(Known::New, |name| replica.known(&key, &object, name, cx.now));
         let mut dots = Vec::new();
-        if object.versions.values().any(repeated) {
+        if known == Known::Forgotten {
+            probe!("causal/forgotten_write");
+            return self.end_unknown(origin, cx);
+        } else if known == Known::Done {
             probe!("causal/repeated_write");
         } else if let Some(bytes) = too_large(&object, value.as_ref(), &context) {
             probe!("causal/siblings_too_large");
             return self.end_refused(origin, bytes, cx);
         } else {
-            let dot = replica.issue(cx);
+            let (dot, id) = (replica.issue(cx), name.map(|name| name.id));
             object = put(object, dot, value.map(|value| Version { id, value }), &context);
             dots.push(dot);
             replica.store(shape, &key, object.clone(), &dots, cx);
@@ -163,7 +169,8 @@ impl Causal {
                 }
             }
             Origin::Peer(from, op) => {
-                let ending = Ending::Stored(tell(told));
+                // Told none, the client reads before it writes the next time.
+                let ending = Ending::Stored(tell_fitting(told).unwrap_or_default());
                 self.volatile.remembered.conclude((from, op), ending.clone());
                 let reply = Message::WriteB { op, ending };
                 match stored {
@@ -211,6 +218,7 @@ impl Causal {
         match origin {
             Origin::Client(asker) => refuse(asker.ticket, Refusal::OutcomeUnknown, cx),
             Origin::Peer(from, op) => {
+                self.volatile.remembered.conclude((from, op), Ending::Unknown);
                 // It promises nothing.
                 cx.fx.send_early(from, Message::WriteB { op, ending: Ending::Unknown });
             }
@@ -246,11 +254,7 @@ impl Causal {
         let Ok(object) = Object::from_bytes(object) else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it is local");
         let is_over = actor.is_some_and(|actor| replica.is_finished(map, actor));
-        let is_late = |dot: &Dot| {
-            let entry = replica.clock.get(dot.actor);
-            entry.is_some_and(|entry| entry.closed && !entry.contains(dot.counter))
-        };
-        if is_over || dots.iter().chain(object.versions.keys()).any(is_late) {
+        if is_over || replica.is_late(dots.iter().chain(object.versions.keys())) {
             probe!("causal/late_replicate");
             self.volatile.counters.late += 1;
             return;
@@ -294,7 +298,11 @@ fn put(mut object: Object, dot: Dot, version: Option<Version>, context: &CausalC
         new.merge(object);
         return new;
     }
-    object.versions.retain(|seen, _| !context.covers(*seen));
+    let covered = object.versions.iter().filter(|(seen, _)| context.covers(**seen));
+    let names: BTreeSet<WriteId> = covered.filter_map(|(_, version)| version.id).collect();
+    let is_twin = |version: &Version| version.id.is_some_and(|id| names.contains(&id));
+    let goes = |seen: &Dot, version: &Version| context.covers(*seen) || is_twin(version);
+    object.versions.retain(|seen, version| !goes(seen, version));
     object.context.merge(context);
     object.context.raise(dot.actor, dot.counter);
     object.versions.extend(version.map(|version| (dot, version)));

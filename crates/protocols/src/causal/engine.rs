@@ -6,11 +6,12 @@ use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Causal, Context, Settings};
 use alloc::sync::Arc;
+use quorate_kernel::causal::WriteName;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
-use quorate_kernel::time::Time;
+use quorate_kernel::time::{Span, Time};
 
 impl Causal {
     /// The engine before its start.
@@ -42,7 +43,13 @@ impl Process for Causal {
             }
             Message::WriteA { op, id, context, is_delete, within_ms, key, value } => {
                 let value = (!is_delete).then_some(value);
-                self.on_forwarded(from, (op, id), context, (&key, value), within_ms, cx);
+                let name = WriteName { id, age: Span(0) };
+                self.on_forwarded(from, (op, name), context, (&key, value), within_ms, cx);
+            }
+            Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value } => {
+                // One that was sent before is never taken for one that was not.
+                let name = WriteName { id, age: Span::millis(u64::from(age_ms).max(1)) };
+                self.on_forwarded(from, (op, name), context, (&key, Some(value)), within_ms, cx);
             }
             Message::WriteB { op, ending } => self.on_forward_reply(from, op, ending, cx),
             Message::Replicate { op, from: actor, dots, key, object } => {

@@ -102,7 +102,7 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         self.compare_maps(from, pair.map, cx);
-        let (shape, at) = (self.settings.shape, pair.to);
+        let (shape, limits, at) = (self.settings.shape, self.settings.limits, pair.to);
         let Some(map) = &self.durable.map else { return };
         let its = |replica: &&Replica| {
             replica.position() == at && replica.actor().since < pair.from.since
@@ -111,7 +111,7 @@ impl Causal {
         let first = leaving.min_by_key(|replica| replica.actor().since);
         let Some(replica) = first.filter(|_| pair.from.node == from.node) else { return };
         probe!("causal/former_scanned");
-        let (page, end) = list(replica, &shape.hashes(&shape.homes(at)), key, cx);
+        let (page, end) = list(replica, &shape.hashes(&shape.homes(at)), limits, key, cx);
         let message = Message::ScanB {
             pair: Pair { from: replica.actor(), to: at, map: map.version },
             to: pair.from,

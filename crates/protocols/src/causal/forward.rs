@@ -7,12 +7,13 @@
 //! is followed by another.
 
 use super::coordinate::{Update, siblings_too_large};
-use super::message::{Ending, Message, TellContext, tell};
+use super::get::refuse;
+use super::message::{Ending, Message, TOLD_BYTES_MAX, TellContext, tell_fitting};
 use super::operations::{Asker, Origin, Work};
 use super::{Causal, Context};
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
-use quorate_kernel::causal::WriteId;
+use quorate_kernel::causal::{WriteId, WriteName};
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
@@ -21,6 +22,11 @@ use quorate_kernel::time::{Span, Time};
 
 /// How long a replica that has answered counts as one that can be reached.
 const FRESH: Span = Span::secs(1);
+
+/// A span in whole milliseconds, however long.
+fn millis(span: Span) -> u32 {
+    u32::try_from(span.0 / 1_000_000).unwrap_or(u32::MAX)
+}
 
 impl Causal {
     /// Gives a write to a replica of its key.
@@ -32,23 +38,35 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         let op = self.volatile.operations.number();
-        let Update { key, value, context, id } = update;
-        let within_ms = u32::try_from((deadline - cx.now).0 / 1_000_000).unwrap_or(u32::MAX);
-        let name = u128::from(cx.me.node.0) << 64
+        let Update { key, value, context, name } = update;
+        let within_ms = millis(deadline - cx.now);
+        let own = u128::from(cx.me.node.0) << 64
             | u128::from(cx.me.start.0) << 32
             | u128::from(op & u64::from(u32::MAX));
-        let message = Message::WriteA {
-            op,
-            id: id.unwrap_or(WriteId(name)),
-            context: tell(&context),
-            is_delete: value.is_none(),
-            within_ms,
-            key: key.clone(),
-            value: value.unwrap_or_default(),
+        let WriteName { id, age } = name.unwrap_or(WriteName { id: WriteId(own), age: Span(0) });
+        let context = match tell_fitting(&context) {
+            Ok(context) => context,
+            Err(length) => {
+                probe!("causal/context_too_large");
+                let limit = TOLD_BYTES_MAX;
+                let refusal = Refusal::TooLarge { what: "context", length, limit };
+                return refuse(asker.ticket, refusal, cx);
+            }
+        };
+        let message = match value {
+            Some(value) if age > Span(0) => {
+                let (age_ms, key) = (millis(age), key.clone());
+                Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value }
+            }
+            value => {
+                let (is_delete, value) = (value.is_none(), value.unwrap_or_default());
+                let key = key.clone();
+                Message::WriteA { op, id, context, is_delete, within_ms, key, value }
+            }
         };
         let refused = BTreeSet::new();
         let target = self.nearest(&key, &refused, cx.now);
-        let work = Work::Forward { asker, target, refused, message };
+        let work = Work::Forward { asker, target, refused, begun: cx.now, message };
         self.volatile.operations.insert(op, key, deadline, work, cx);
         self.forward_on(op, cx);
     }
@@ -58,9 +76,17 @@ impl Causal {
     pub(super) fn forward_on(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let key = operation.key.clone();
-        let Work::Forward { target, refused, message, .. } = &operation.work else { return };
+        let Work::Forward { target, refused, begun, message, .. } = &operation.work else {
+            return;
+        };
         match target {
-            Some(target) => cx.fx.send_early(*target, message.clone()),
+            Some(target) => {
+                let mut message = message.clone();
+                if let Message::WriteAgainA { age_ms, .. } = &mut message {
+                    *age_ms = age_ms.saturating_add(millis(cx.now - *begun));
+                }
+                cx.fx.send_early(*target, message);
+            }
             None => {
                 let refused = refused.clone();
                 for (_, host) in self.replicas_of(&key) {
@@ -112,7 +138,7 @@ impl Causal {
     pub(super) fn on_forwarded(
         &mut self,
         from: Incarnation,
-        (op, id): (u64, WriteId),
+        (op, name): (u64, WriteName),
         context: TellContext,
         (key, value): (&Bytes, Option<Bytes>),
         within_ms: u32,
@@ -132,7 +158,7 @@ impl Causal {
                 Some(_) if self.volatile.operations.len() >= OPERATIONS_MAX => Ending::Overloaded,
                 Some(at) => {
                     let context = context.into_iter().collect();
-                    let update = Update { key: key.clone(), value, context, id: Some(id) };
+                    let update = Update { key: key.clone(), value, context, name: Some(name) };
                     let deadline = cx.now + Span::millis(u64::from(within_ms));
                     let origin = Origin::Peer(from, op);
                     return self.coordinate(at, origin, update, deadline, cx);

@@ -144,7 +144,7 @@ impl Causal {
             return cx.fx.answer_after_key(ticket, outcome, replica.stored_key(&key));
         }
         let (asker, value) = write_of(ticket, aim);
-        let update = Update { key, value, context: object.context.clone(), id: None };
+        let update = Update { key, value, context: object.context.clone(), name: None };
         self.coordinate_on(at, object, Origin::Client(asker), update, deadline, cx);
     }
 
@@ -236,7 +236,7 @@ impl Causal {
             Aim::Removal if merged.versions.is_empty() => Outcome::Deleted { existed: false },
             Aim::Removal | Aim::Replacement(_) => {
                 let (asker, value) = write_of(ticket, aim);
-                let update = Update { key, value, context: merged.context, id: None };
+                let update = Update { key, value, context: merged.context, name: None };
                 return self.write(asker, update, deadline, cx);
             }
         };

@@ -102,6 +102,8 @@ impl Causal {
         if is_done && !replica.record.is_joined {
             probe!("causal/joined");
             replica.record.is_joined = true;
+            // What was replaced before its peers knew of it may have been dropped with its name.
+            replica.names.begin(cx.now);
             replica.record.finished.clear();
             replica.persist(cx);
             self.note_refilled();
@@ -148,6 +150,12 @@ impl Causal {
         let Ok(entries) = page::read(page) else { return replica.flush(cx) };
         scan.actor = Some(peer);
         scan.silent = 0;
+        if scan.clock.as_ref().is_some_and(|begun| begun.base(peer) < clock.base(peer)) {
+            probe!("causal/issued_during_scan");
+        }
+        if mutant!("scan_ends_its_clock") {
+            scan.clock = None;
+        }
         let begun = scan.clock.get_or_insert_with(|| clock.clone()).clone();
         let begin = core::mem::replace(&mut scan.from, next.clone());
         replica.know(shape, clock);

@@ -8,7 +8,7 @@
 //! | state | `garbage`, part (4) | empty | a replica is given up | when nothing of it is left |
 //! | data | part (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
 //! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica |
-//! | data | part (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context | an update seen for the first time | when every replica of the key has seen it |
+//! | data | part (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context; then the write's name if it has one | an update seen for the first time | when every replica of the key has seen it |
 //! | data | part (4), `n`, hash (8), key | postcard of the object's context | a context that no entry `d` has | when the context is empty |
 //!
 //! Of an update two things are written: the object, and its dot with what the dot brings. From the
@@ -155,9 +155,14 @@ pub(crate) fn state_bytes<T: Serialize>(value: &T) -> Bytes {
 
 /// A state value from its bytes.
 pub(crate) fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    state_value_and_rest(bytes).0
+}
+
+/// A state value that something may follow, and that.
+pub(crate) fn state_value_and_rest<T: DeserializeOwned>(bytes: &[u8]) -> (T, &[u8]) {
     let (version, rest) = bytes.split_first().expect("a state value has a version");
     assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
-    postcard::from_bytes(rest).expect("the store returns the state that was put into it")
+    postcard::take_from_bytes(rest).expect("the store returns the state that was put into it")
 }
 
 /// Where the map stands.

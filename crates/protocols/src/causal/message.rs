@@ -10,7 +10,7 @@ use crate::dots::dot::{Actor, Counter, Dot, Position};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::WriteId;
-use quorate_kernel::limits::PAGE_BYTES_MAX;
+use quorate_kernel::limits::{HEADER_BYTES_MAX, PAGE_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 
 /// A clock on the wire.
@@ -232,6 +232,26 @@ pub enum Message {
         #[serde(skip)]
         keys: Bytes,
     },
+    /// As `WriteA`, of a put that its client has sent before, to this host or to another: it is not
+    /// done if it may have been done.
+    WriteAgainA {
+        /// How long ago the client sent it first, in milliseconds.
+        age_ms: u32,
+        /// The asker's operation.
+        op: u64,
+        /// Names the write.
+        id: WriteId,
+        /// What it replaces.
+        context: TellContext,
+        /// How long the coordinator may try, in milliseconds.
+        within_ms: u32,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+        /// The value.
+        #[serde(skip)]
+        value: Bytes,
+    },
 }
 
 impl Message {
@@ -249,7 +269,26 @@ impl Message {
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.
 pub(crate) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 
+/// How many bytes a context may have in the head of a message, beside the other fields.
+pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_MAX - 256;
+
+/// How many bytes one entry of a context has at most: position, since, birth, node, counter.
+const ENTRY_BYTES_MAX: usize = 3 + 10 + 5 + 10 + 10;
+
 /// A context as it is told.
 pub(crate) fn tell(context: &CausalContext) -> TellContext {
     context.iter().collect()
+}
+
+/// A context as it is told, if it fits a message.
+///
+/// # Errors
+/// It would have so many bytes.
+pub(super) fn tell_fitting(context: &CausalContext) -> Result<TellContext, usize> {
+    let told = tell(context);
+    if told.len() * ENTRY_BYTES_MAX < TOLD_BYTES_MAX {
+        return Ok(told);
+    }
+    let bytes = postcard::to_allocvec(&told).expect("plain data always serializes").len();
+    if bytes <= TOLD_BYTES_MAX { Ok(told) } else { Err(bytes) }
 }

@@ -49,7 +49,8 @@
 //!   object has it as a version or covers it (D2; T3, T4, T8, T20).
 //! - An entry of the dot-key map goes only when every replica of the key has seen the dot (D3).
 //! - A dot never carries two values (D4, asserted in `merge`).
-//! - A version goes only if a context covers it that a client got with it (D5).
+//! - A version goes only if a context covers it that a client got with it, or with another dot of
+//!   the same write (D5).
 //! - What is shown, sent or acknowledged is durable first. Contexts are counters that may rest on
 //!   other keys' unsynced updates; counters above `reserved` are never shown, so that is safe.
 //! - Object and dot-key entry are in one batch and of one class (T4); from the latter the clock and
@@ -75,8 +76,8 @@
 //! same keys. Closed actors stay in clocks, and in the contexts of their
 //! positions (some 20 bytes each). The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
-//! repeated write is done once by one coordinator; a client that repeats it at another one, without
-//! a write id, makes a sibling (T13).
+//! write that a client repeats without a name makes a sibling (T13); with one it is the same write
+//! ([`twins`], [`names`]).
 
 pub(crate) mod codec;
 pub(crate) mod coordinate;
@@ -90,6 +91,7 @@ pub(crate) mod leave;
 pub mod map;
 pub mod message;
 pub(crate) mod moves;
+pub mod names;
 pub(crate) mod operations;
 pub(crate) mod page;
 pub(crate) mod plain;
@@ -106,6 +108,7 @@ pub(crate) mod sync;
 mod tests;
 pub mod timer;
 pub mod token;
+pub(crate) mod twins;
 pub mod unstripped;
 pub(crate) mod watch;
 mod window;
@@ -115,6 +118,7 @@ use alloc::boxed::Box;
 use map::{Map, Shape};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::lane::{Hosted, Lane};
+use quorate_kernel::limits::{CLOCK_RANGES_MAX, LIST_KEYS_MAX, WRITE_NAMES_MAX};
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
 use token::Tokens;
@@ -150,6 +154,33 @@ pub struct Settings {
     pub value_bytes_max: usize,
     /// Makes and reads the contexts that clients carry.
     pub tokens: Tokens,
+    /// How much one message tells, and how much is remembered.
+    pub limits: Limits,
+}
+
+/// How much one message tells, and how much is remembered. A small simulated world reaches the ends
+/// of pages with small ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many bytes of objects a page of an exchange or of a scan holds before it is closed.
+    pub page_bytes: usize,
+    /// The most keys of a page of a scan.
+    pub scan_keys: usize,
+    /// The most ranges of isolated counters of one actor that a clock tells in one message.
+    pub clock_ranges: usize,
+    /// The most names of writes that all replicas of a host remember.
+    pub names: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            page_bytes: message::PAGE_BYTES,
+            scan_keys: LIST_KEYS_MAX,
+            clock_ranges: CLOCK_RANGES_MAX,
+            names: WRITE_NAMES_MAX,
+        }
+    }
 }
 
 impl Settings {
@@ -170,6 +201,7 @@ impl Settings {
             plain: Plain::Error,
             value_bytes_max: quorate_kernel::limits::VALUE_BYTES_DEFAULT,
             tokens,
+            limits: Limits::default(),
         }
     }
 

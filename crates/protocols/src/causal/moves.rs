@@ -159,15 +159,19 @@ impl Causal {
             // Without peers there is only a former holder to copy from, if anybody.
             let is_alone = shape.peers(at).next().is_none();
             let has_nobody = is_alone && self.next_former(at, since, 0) == Former::Nobody;
+            let is_first = is_newborn && since == self.settings.born;
             let record = Record {
                 actor,
                 reserved: 0,
-                is_joined: (is_newborn && since == self.settings.born) || has_nobody,
+                is_joined: is_first || has_nobody,
                 finished: BTreeMap::new(),
                 witnesses: BTreeMap::new(),
                 is_leaving: false,
             };
-            let mut replica = Replica::new(actor.birth, record, shape);
+            let mut replica = Replica::new(actor.birth, record, &self.settings);
+            if !is_first {
+                replica.names.begin(cx.now);
+            }
             replica.persist(cx);
             replica.touch(actor);
             replica.flush(cx);

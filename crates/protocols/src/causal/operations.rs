@@ -89,6 +89,8 @@ pub(super) enum Work {
         target: Option<Incarnation>,
         /// Who said that it cannot.
         refused: BTreeSet<NodeId>,
+        /// Since when.
+        begun: Time,
         /// What was sent.
         message: Message,
     },

@@ -18,7 +18,7 @@ use super::map::Shape;
 use super::replica::{Record, Replica};
 use super::timer::Timer;
 use super::unstripped::{context_of, dot_value_of};
-use super::{Causal, Context};
+use super::{Causal, Context, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::dot::{Actor, Dot};
 use alloc::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Causal {
                 Left::Nothing if record.is_leaving => {
                     // It has nothing more to hand over, and says so.
                     probe!("causal/leaves_with_nothing");
-                    Replica::new(part, record, shape)
+                    Replica::new(part, record, &self.settings)
                 }
                 Left::Nothing => {
                     probe!("causal/forgot");
@@ -64,11 +64,11 @@ impl Causal {
                 }
                 Left::Earlier if !record.is_leaving => {
                     probe!("causal/fell_back");
-                    let replica = load(part, self.successor(record), Left::All, shape, cx);
+                    let replica = load(part, self.successor(record), Left::All, &self.settings, cx);
                     replica.persist(cx);
                     replica
                 }
-                Left::Earlier | Left::All => load(part, record, left, shape, cx),
+                Left::Earlier | Left::All => load(part, record, left, &self.settings, cx),
             };
             match replica.record.is_leaving {
                 true => self.durable.leaving.push(Leaving::new(replica)),
@@ -132,8 +132,14 @@ fn left_of(part: u32, record: &Record, recovery: Recovery, shape: Shape, cx: &Co
 }
 
 /// A replica as it was stored.
-fn load(part: u32, record: Record, left: Left, shape: Shape, cx: &mut Context<'_>) -> Replica {
-    let mut replica = Replica::new(part, record, shape);
+fn load(
+    part: u32,
+    record: Record,
+    left: Left,
+    settings: &Settings,
+    cx: &mut Context<'_>,
+) -> Replica {
+    let mut replica = Replica::new(part, record, settings);
     let mut entries: Vec<(Actor, Entry)> = Vec::new();
     each_of(cx.table, part, Kind::Clock, &[], &mut |key, value| {
         entries.push((actor_of(key).0, state_value(value)));
@@ -143,8 +149,8 @@ fn load(part: u32, record: Record, left: Left, shape: Shape, cx: &mut Context<'_
     each_of(cx.table, part, Kind::DotKey, &[], &mut |key, value| {
         let (actor, counter) = actor_of(key);
         let counter = counter.first_chunk().expect("the store returns whole keys");
-        let (key, context) = dot_value_of(value);
-        replica.see(Dot { actor, counter: u64::from_be_bytes(*counter) }, &key);
+        let (key, context, name) = dot_value_of(value);
+        replica.see(Dot { actor, counter: u64::from_be_bytes(*counter) }, &key, name);
         if !context.is_empty() {
             probe!("causal/context_from_a_dot");
             replica.unstripped.entry(key).or_default().context.merge(&context);
@@ -157,6 +163,7 @@ fn load(part: u32, record: Record, left: Left, shape: Shape, cx: &mut Context<'_
         beside.is_marked = true;
         true
     });
+    replica.names.begin(cx.now);
     // Above all that was issued and not shown. Who has lost updates issues no more, and must not
     // take them for seen.
     let (own, reserved) = (replica.actor(), replica.record.reserved);

@@ -5,10 +5,11 @@
 //! with what of the clock and of contexts that entry does not say. [`Replica::flush`] is called
 //! before anything is sent.
 
-use super::Context;
+use super::{Context, Settings};
 
 use super::keys::{Kind, actor_key, hash_of, replica_key, state_bytes, stored};
 use super::map::{Map, Shape};
+use super::names::Names;
 use super::singles::{Single, Singles};
 use super::unstripped::Unstripped;
 use super::watch::Rounds;
@@ -22,7 +23,9 @@ use crate::dots::watermark::Watermark;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::causal::WriteId;
 use quorate_kernel::limits::INDEX_KEYS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use serde::{Deserialize, Serialize};
@@ -72,6 +75,8 @@ pub struct Replica {
     /// For each actor that is gone for good: the positions that have told all they knew of it
     /// ([`super::retire`]).
     pub pulled: BTreeMap<Actor, BTreeSet<Position>>,
+    /// The names of the writes that it has seen lately.
+    pub names: Names,
     /// The objects written by this input, which the table does not show yet.
     fresh: BTreeMap<Bytes, Option<Bytes>>,
     /// What an update of lately used keys replaces.
@@ -84,8 +89,11 @@ pub struct Replica {
 
 impl Replica {
     /// A replica with an empty clock.
-    pub fn new(part: u32, record: Record, shape: Shape) -> Replica {
+    pub fn new(part: u32, record: Record, settings: &Settings) -> Replica {
         assert!(part <= record.actor.birth, "it goes on with data of an earlier one");
+        let Settings { shape, limits, .. } = settings;
+        let of_share =
+            |most: usize| most * usize::from(shape.replicas) / usize::from(shape.positions);
         let mut replica = Replica {
             part,
             clock: Clock::default(),
@@ -95,10 +103,9 @@ impl Replica {
             watermark: Watermark::default(),
             rounds: Rounds::default(),
             pulled: BTreeMap::new(),
+            names: Names::new(of_share(limits.names)),
             fresh: BTreeMap::new(),
-            singles: Singles::new(
-                INDEX_KEYS_MAX * usize::from(shape.replicas) / usize::from(shape.positions),
-            ),
+            singles: Singles::new(of_share(INDEX_KEYS_MAX)),
             dirty: BTreeSet::new(),
             unsaved: BTreeSet::new(),
             record,
@@ -135,8 +142,8 @@ impl Replica {
     }
 
     /// A dot is seen whose entry of the dot-key map is stored: after a restart, it says so.
-    pub fn see(&mut self, dot: Dot, key: &Bytes) {
-        self.dot_keys.insert(dot, key);
+    pub fn see(&mut self, dot: Dot, key: &Bytes, name: Option<WriteId>) {
+        self.dot_keys.insert(dot, key, name);
         self.clock.insert(dot);
         if !self.dirty.contains(&dot.actor) {
             self.unsaved.insert(dot.actor);
@@ -200,7 +207,12 @@ impl Replica {
         for (_, witness) in self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0))
         {
             for (actor, counter) in witness.iter().filter(|(actor, _)| is_meant(*actor)) {
-                object.context.raise(*actor, *counter);
+                if !object.context.covers(Dot { actor: *actor, counter: *counter }) {
+                    probe!("causal/witness_fills");
+                }
+                if !mutant!("witness_left_out") {
+                    object.context.raise(*actor, *counter);
+                }
             }
         }
         object
@@ -219,14 +231,20 @@ impl Replica {
         cx: &mut Context<'_>,
     ) {
         let mut new: Vec<Dot> = Vec::new();
+        let replaced = core::mem::take(&mut object.replaced);
         for dot in object.versions.keys().chain(dots).copied() {
+            let version = object.versions.get(&dot);
+            let name = version.map_or(replaced.get(&dot).copied(), |version| version.id);
+            if let Some(name) = name {
+                self.names.note(name, cx.now);
+            }
             let seen = self.clock.get(dot.actor);
             if seen.is_some_and(|seen| seen.contains(dot.counter)) {
                 continue;
             }
             if shape.replicas > 1 {
                 self.young.note(dot.actor, seen.map_or(0, Entry::highest), cx.now);
-                self.see(dot, key);
+                self.see(dot, key, name);
                 new.push(dot);
             } else if dot.actor == self.actor() {
                 // Nobody needs to be told, and what is reserved says that it was seen.
@@ -236,15 +254,19 @@ impl Replica {
             }
         }
         // Whoever a context names must be known, or could never be closed.
-        for (actor, _) in object.context.iter() {
-            if self.clock.get(actor).is_none() {
-                self.touch(actor);
+        for (actor, counter) in object.context.iter() {
+            match self.clock.get(actor) {
+                None => drop(self.touch(actor)),
+                // It goes from the context, so filling must put it back.
+                Some(entry) if entry.closed && counter > entry.filled() => {
+                    self.touch(actor).close(counter);
+                }
+                Some(_) => {}
             }
         }
         object.context.strip(&self.clock);
-        object.fold(&self.clock);
         self.singles.set(key, &object);
-        let is_plain = !object.versions.is_empty() && !object.has_twins();
+        let is_plain = !object.versions.is_empty();
         let context = core::mem::take(&mut object.context);
         let is_kept = !object.is_empty() || !context.is_empty();
         self.put_beside(key, (context, is_plain), &new, cx);
@@ -274,9 +296,10 @@ impl Replica {
         dots: &[Dot],
         cx: &mut Context<'_>,
     ) {
-        let mut known = self.fetch_beside(shape, key, &object, cx);
-        known.merge(object);
-        self.store(shape, key, known, dots, cx);
+        let known = self.fetch_beside(shape, key, &object, cx);
+        let (mut dots, replaced) = (dots.to_vec(), object.replaced.clone());
+        let united = self.unite(key, known, object, &mut dots, cx);
+        self.store(shape, key, Object { replaced, ..united }, &dots, cx);
     }
 
     /// The only version of a key, if it is known without reading.

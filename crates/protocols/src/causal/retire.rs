@@ -4,7 +4,9 @@
 //! for good nobody can do that, so objects could never be stripped of it (T5). But once it is
 //! certain that it says nothing more, and every peer has told all it knows of it, this replica has
 //! seen every update of it that still exists, of the keys that it holds: the actor is **closed**
-//! here. Contexts need not name it any more; objects are filled with its highest counter seen.
+//! here. Contexts need not name it any more: its entry is raised to the highest counter that any
+//! of them names, and objects are filled with that. A replica may know of an update by a context
+//! alone, since that was replaced before it arrived.
 //!
 //! An actor is **finished** when its host is gone for good by the map, when its host has handed
 //! everything over and said so, or when its host has begun a later replica in its place (the data
@@ -19,7 +21,7 @@
 use super::map::{Map, Shape};
 use super::replica::Replica;
 use crate::dots::clock::Clock;
-use crate::dots::dot::{Actor, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Position};
 use alloc::vec::Vec;
 use quorate_kernel::probe;
 
@@ -57,26 +59,43 @@ impl Replica {
         self.close(map, shape);
     }
 
+    /// Whether an actor holds its position no more, or has said its last.
+    fn is_former(&self, map: &Map, actor: Actor) -> bool {
+        let place = map.place(actor.position);
+        let is_placed =
+            place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));
+        actor != self.actor() && (!is_placed || is_over(&self.clock, actor))
+    }
+
+    /// Whether a former actor may still hand something over.
+    pub fn awaits_former(&self, map: &Map) -> bool {
+        let former = self.clock.iter().filter(|(actor, _)| self.is_former(map, *actor));
+        let mut actors = former.map(|(actor, _)| actor);
+        actors.any(|actor| !self.is_finished(map, actor))
+    }
+
     /// Former actors that are finished and not yet closed; none as long as any former actor is not
     /// finished: it may hand over updates of others, too, that nobody else has.
     fn closable(&self, map: &Map) -> Vec<Actor> {
-        let is_former = |actor: Actor| {
-            let place = map.place(actor.position);
-            let is_placed =
-                place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));
-            actor != self.actor() && (!is_placed || is_over(&self.clock, actor))
-        };
-        let entries = self.clock.iter().filter(|(actor, _)| is_former(*actor));
-        let mut open = Vec::new();
-        for (actor, entry) in entries {
-            if !self.is_finished(map, actor) {
-                return Vec::new();
-            }
-            if !entry.closed {
-                open.push(actor);
-            }
+        if self.awaits_former(map) {
+            return Vec::new();
         }
-        open
+        let open = self.clock.iter().filter(|(_, entry)| !entry.closed);
+        open.map(|(actor, _)| actor).filter(|actor| self.is_former(map, *actor)).collect()
+    }
+
+    /// The highest counter of an actor that contexts and witnesses name.
+    fn named(&self, actor: Actor) -> Counter {
+        let contexts = self.unstripped.values().flat_map(|beside| beside.context.iter());
+        let witnesses = self.record.witnesses.values().flatten().copied();
+        let of_it = contexts.chain(witnesses).filter(|(named, _)| *named == actor);
+        of_it.map(|(_, counter)| counter).max().unwrap_or(0)
+    }
+
+    /// Whether one of these dots is of an actor that is closed here, and was never seen: it may be
+    /// older than all that its peers told since.
+    pub fn is_late<'a>(&self, mut dots: impl Iterator<Item = &'a Dot>) -> bool {
+        dots.any(|dot| self.clock.get(dot.actor).is_some_and(|entry| entry.is_late(dot.counter)))
     }
 
     /// Closes every actor of which all has been told.
@@ -89,7 +108,8 @@ impl Replica {
             let has_told = |at: &Position| pulled.is_some_and(|pulled| pulled.contains(at));
             if self.tellers(shape, actor).iter().all(has_told) {
                 probe!("causal/closed");
-                self.touch(actor).closed = true;
+                let upto = self.named(actor);
+                self.touch(actor).close(upto);
                 self.pulled.remove(&actor);
             }
         }

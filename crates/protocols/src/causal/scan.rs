@@ -4,15 +4,15 @@
 //! some replica may not have seen, the newcomer must be able to tell it, too.
 
 use super::keys::{Kind, each_of, hash_of};
-use super::message::{Message, PAGE_BYTES, Pair, TellClock};
+use super::message::{Message, Pair, TellClock};
 use super::page;
 use super::replica::Replica;
-use super::{Causal, Context};
+use super::{Causal, Context, Limits};
 use alloc::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use core::ops::RangeInclusive;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::limits::LIST_KEYS_MAX;
+use quorate_kernel::probe;
 
 impl Causal {
     /// A replica that joins asks for the keys from one on.
@@ -28,13 +28,13 @@ impl Causal {
             return self.on_scan_of_former(from, (pair, step), key, cx);
         }
         let Some(at) = self.greet(from, pair, cx) else { return };
-        let shape = self.settings.shape;
+        let (shape, limits) = (self.settings.shape, self.settings.limits);
         let Some(map) = &self.durable.map else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
         // From here on this replica waits for the newcomer before it drops a dot.
         replica.flush(cx);
         let hashes = shape.hashes(&shape.shared(at, pair.from.position));
-        let (page, end) = list(replica, &hashes, key, cx);
+        let (page, end) = list(replica, &hashes, limits, key, cx);
         let message = Message::ScanB {
             pair: Pair { from: replica.actor(), to: pair.from.position, map: map.version },
             to: pair.from,
@@ -52,6 +52,7 @@ impl Causal {
 pub(super) fn list(
     replica: &Replica,
     hashes: &RangeInclusive<u64>,
+    limits: Limits,
     key: &Bytes,
     cx: &Context<'_>,
 ) -> (Bytes, Bytes) {
@@ -62,7 +63,7 @@ pub(super) fn list(
         if !is_inside(key) {
             return false;
         }
-        if listed.len() >= LIST_KEYS_MAX || size >= PAGE_BYTES {
+        if listed.len() >= limits.scan_keys || size >= limits.page_bytes {
             end = Bytes::copy_from_slice(key);
             return false;
         }
@@ -77,12 +78,15 @@ pub(super) fn list(
         }
         if !listed.contains_key(known) {
             unlisted += 1;
-            if unlisted > LIST_KEYS_MAX {
+            if unlisted > limits.scan_keys {
                 end = known.clone();
                 break;
             }
-            listed.insert(known.clone(), Bytes::new());
+            listed.insert(known.clone(), replica.told(known, None, 0));
         }
+    }
+    if !end.is_empty() {
+        probe!("causal/scan_of_pages");
     }
     let mut page = BytesMut::new();
     for (key, object) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {

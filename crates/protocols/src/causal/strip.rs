@@ -153,6 +153,7 @@ fn collect(replica: &mut Replica, map: &Map, shape: Shape, page: usize, cx: &mut
     for at in shape.peers(replica.position()) {
         heads.insert(at, replica.head(map, at));
     }
+    let awaits_former = replica.awaits_former(map);
     let mut gone: Vec<Dot> = Vec::new();
     for actor in replica.dot_keys.actors() {
         let seen_at = |at: Position| -> Counter {
@@ -175,8 +176,11 @@ fn collect(replica: &mut Replica, map: &Map, shape: Shape, page: usize, cx: &mut
             if counter > most || gone.len() == page {
                 break;
             }
-            if counter <= seen_by_all[&shape.home(hash_of(key))] {
-                gone.push(Dot { actor, counter });
+            let dot = Dot { actor, counter };
+            // Who still leaves may bring another dot of the same write.
+            let is_kept = awaits_former && replica.dot_keys.name(dot).is_some();
+            if !is_kept && counter <= seen_by_all[&shape.home(hash_of(key))] {
+                gone.push(dot);
             }
         }
     }

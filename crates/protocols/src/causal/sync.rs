@@ -20,8 +20,8 @@
 //! others (T5); an actor is closed only after a whole chain of windows.
 
 use super::keys::hash_of;
-use super::map::{Map, Shape};
-use super::message::{Message, PAGE_BYTES, Pair, TellClock, Window};
+use super::map::Map;
+use super::message::{Message, Pair, TellClock, Window};
 use super::page;
 use super::replica::Replica;
 use super::timer::Timer;
@@ -66,7 +66,7 @@ impl Causal {
     }
 
     fn begin_sync(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
-        let shape = self.settings.shape;
+        let (shape, limits) = (self.settings.shape, self.settings.limits);
         let Some(replica) = self.durable.replicas.get_mut(&at) else { return };
         let Some(peer) = replica.rounds.next(shape.peers(at), cx.now, cx.rng) else { return };
         if !replica.has_copied(map, peer) {
@@ -74,7 +74,7 @@ impl Causal {
             return;
         }
         let pair = Pair { from: replica.actor(), to: peer, map: map.version };
-        let (clock, window) = TellClock::behind(None, &replica.clock);
+        let (clock, window) = TellClock::behind(None, &replica.clock, limits.clock_ranges);
         let host = map.place(peer).expect("peers are positions").host;
         cx.fx.send(host, Message::SyncA { pair, clock, window });
     }
@@ -145,6 +145,14 @@ impl Causal {
             cx.fx.send(from, answer);
         }
         let Ok(entries) = page::read(page) else { return };
+        if replica.is_late(entries.iter().flat_map(page::Entry::told)) {
+            // As with late replication: a part of it, without the rest, would say that the rest was
+            // replaced. What it has for this replica its sender will be asked again.
+            probe!("causal/late_answer");
+            self.volatile.counters.late += 1;
+            replica.rounds.chains.forget(peer.position);
+            return replica.flush(cx);
+        }
         self.volatile.counters.told += entries.len() as u64;
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));
@@ -170,7 +178,8 @@ impl Causal {
             probe!("causal/incomplete_sync");
             replica.rounds.ask(peer.position, cx.now);
             let pair = Pair { from: replica.actor(), to: peer.position, map: map.version };
-            let (clock, window) = TellClock::behind(covers.until, &replica.clock);
+            let ranges = self.settings.limits.clock_ranges;
+            let (clock, window) = TellClock::behind(covers.until, &replica.clock, ranges);
             replica.flush(cx);
             cx.fx.send(from, Message::SyncA { pair, clock, window });
         } else {
@@ -208,8 +217,8 @@ fn answer(
         true => replica.young.ceiling(actor, cx.now).unwrap_or(Counter::MAX),
         false => Counter::MAX,
     };
-    let (page, until) = fill_page(replica, settings.shape, asked, &young, cx);
-    let (mut told, own) = TellClock::behind(None, &replica.clock);
+    let (page, until) = fill_page(replica, settings, asked, &young, cx);
+    let (mut told, own) = TellClock::behind(None, &replica.clock, settings.limits.clock_ranges);
     if !mutant!("young_taken_over") {
         told.lower(replica.actor(), young(replica.actor()));
     }
@@ -228,11 +237,12 @@ fn answer(
 /// always finds room, so a page that ends comes further than where it began.
 fn fill_page(
     replica: &Replica,
-    shape: Shape,
+    settings: &Settings,
     (peer, clock, window): (Actor, &Clock, Window),
     young: &impl Fn(Actor) -> Counter,
     cx: &Context<'_>,
 ) -> (Bytes, Option<Dot>) {
+    let (shape, page_bytes) = (settings.shape, settings.limits.page_bytes);
     let shared = shape.shared(replica.position(), peer.position);
     // A peer has seen what it issued, also where the clock that it tells says less of that.
     let is_missing = |dot: &Dot| {
@@ -253,8 +263,14 @@ fn fill_page(
         let ceiling = young(actor);
         for (counter, key) in replica.dot_keys.above(actor, floor.max(clock.base(actor))) {
             let dot = Dot { actor, counter };
-            if window.until.is_some_and(|until| until < dot) {
+            let is_last = window.until == Some(dot);
+            if window.until.is_some_and(|until| until < dot)
+                || (is_last && mutant!("window_without_last"))
+            {
                 return (page.freeze(), window.until);
+            }
+            if is_last {
+                probe!("causal/last_of_window");
             }
             if counter > ceiling {
                 probe!("causal/young");
@@ -262,7 +278,7 @@ fn fill_page(
             }
             let is_due = is_missing(&dot) && shared.contains(&shape.home(hash_of(key)));
             if is_due && !pushed.contains(key) {
-                if page.len() >= PAGE_BYTES {
+                if page.len() >= page_bytes {
                     return (page.freeze(), last);
                 }
                 let mut dots = replica.dot_keys.of(key);

@@ -3,21 +3,25 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
+//! | [`closing`] | what must hold of actors that are closed |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`maps`] | which position holds what |
 //! | [`plain`] | operations without a context, and what the catalog says |
 //! | [`refill`] | data that was lost, or goes elsewhere, comes back |
+//! | [`retries`] | one write, sent to several hosts |
 //! | [`show`] | messages and writes in readable form |
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod backlog;
+mod closing;
 mod golden;
 mod maps;
 mod marks;
 mod plain;
 mod refill;
+mod retries;
 mod show;
 mod traps;
 mod wire;

@@ -1,6 +1,6 @@
 //! Contexts of stored objects stand beside them, so that no value is written again when they go.
 
-use super::keys::{Kind, data_key, state_bytes, state_value, stored};
+use super::keys::{Kind, data_key, state_bytes, state_value, state_value_and_rest, stored};
 use super::map::Shape;
 use super::replica::Replica;
 use super::{Causal, Context};
@@ -9,6 +9,7 @@ use crate::dots::dot::{Actor, Counter, Dot, Position};
 use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::causal::WriteId;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
@@ -17,8 +18,7 @@ use quorate_kernel::probe;
 pub struct Unstripped {
     /// The context.
     pub context: CausalContext,
-    /// Whether the object stays as it is when the context goes: it has versions, and no two of them
-    /// are one write.
+    /// Whether the object stays as it is when the context goes: it has versions.
     pub is_plain: bool,
     /// Whether it is stored in an entry of its own; otherwise entries of the dot-key map have it.
     pub is_marked: bool,
@@ -36,16 +36,25 @@ pub(super) fn context_of(bytes: &[u8]) -> CausalContext {
     context.into_iter().collect()
 }
 
-/// What is stored under a dot: the key that it updated, and the context that the object had then.
-fn dot_value(key: &Bytes, context: &CausalContext) -> Bytes {
+/// What is stored under a dot: the key that it updated, the context that the object had then, and
+/// the write's name if it has one.
+fn dot_value(key: &Bytes, context: &CausalContext, name: Option<WriteId>) -> Bytes {
     let context: Vec<(Actor, Counter)> = context.iter().collect();
-    state_bytes(&(&key[..], context))
+    match name {
+        Some(name) => state_bytes(&(&key[..], context, name)),
+        None => state_bytes(&(&key[..], context)),
+    }
 }
 
-/// The key and the context that are stored under a dot.
-pub(super) fn dot_value_of(bytes: &[u8]) -> (Bytes, CausalContext) {
-    let (key, context): (Vec<u8>, Vec<(Actor, Counter)>) = state_value(bytes);
-    (key.into(), context.into_iter().collect())
+/// The key, the context and the write's name that are stored under a dot. Without a name nothing
+/// follows the context.
+pub(super) fn dot_value_of(bytes: &[u8]) -> (Bytes, CausalContext, Option<WriteId>) {
+    type Stored = (Vec<u8>, Vec<(Actor, Counter)>);
+    let ((key, context), rest): (Stored, &[u8]) = state_value_and_rest(bytes);
+    let name = (!rest.is_empty()).then(|| {
+        postcard::from_bytes(rest).expect("the store returns the names that were put into it")
+    });
+    (key.into(), context.into_iter().collect(), name)
 }
 
 impl Causal {
@@ -71,12 +80,20 @@ impl Replica {
     /// What a peer is told of a key, from its stored bytes. If `own` is not 0, the clock beside it
     /// says of this replica itself less than it has issued: then the object says that.
     pub fn told(&self, key: &[u8], bytes: Option<&Bytes>, own: Counter) -> Bytes {
-        if own == 0 && !self.unstripped.contains_key(key) {
+        let has_names = self.dot_keys.names(key).next().is_some();
+        if own == 0 && !self.unstripped.contains_key(key) && !has_names {
             return bytes.cloned().unwrap_or_default();
         }
-        let mut object = bytes.map_or_else(Object::default, |bytes| self.whole(key, bytes));
+        let mut object = match bytes {
+            Some(bytes) => self.whole(key, bytes),
+            None => Object::default(),
+        };
+        object.replaced = self.replaced(key, &object);
         object.context.raise(self.actor(), own);
-        object.to_bytes()
+        match object.is_empty() {
+            true => Bytes::new(),
+            false => object.to_bytes(),
+        }
     }
 
     /// Keeps the context that is left of an object, beside it. It is stored with the first of these
@@ -91,7 +108,8 @@ impl Replica {
         let nothing = CausalContext::default();
         for (index, dot) in dots.iter().enumerate() {
             let carried = if index == 0 { &context } else { &nothing };
-            cx.fx.put(self.dot_key(*dot), dot_value(key, carried));
+            let name = self.dot_keys.name(*dot);
+            cx.fx.put(self.dot_key(*dot), dot_value(key, carried, name));
         }
         let known = self.unstripped.get(key);
         let mut is_marked = known.is_some_and(|known| known.is_marked);

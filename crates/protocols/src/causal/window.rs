@@ -58,15 +58,15 @@ impl Window {
     }
 }
 
-/// How many ranges of isolated counters one message tells in all.
-const RANGES_IN_MESSAGE_MAX: usize = 2048;
+/// Of how many actors one message tells as many ranges of isolated counters as of one.
+const ACTORS_IN_FULL: usize = 8;
 
 impl TellClock {
     /// A clock as it is told: of a closed actor its highest counter, and of very many isolated
     /// counters the lower ones. Less than is known is safe to tell.
     #[must_use]
     pub fn of(clock: &Clock) -> TellClock {
-        TellClock::behind(None, clock).0
+        TellClock::behind(None, clock, CLOCK_RANGES_MAX).0
     }
 
     /// Says of an actor nothing above a counter.
@@ -75,11 +75,11 @@ impl TellClock {
         entries.for_each(|(_, entry)| entry.lower(most));
     }
 
-    /// A clock as it is told to ask for what lies behind a dot, and the window in which it tells
-    /// everything. Outside of that it tells bases.
+    /// A clock as it is told to ask for what lies behind a dot, with at most so many ranges of an
+    /// actor, and the window in which it tells everything. Outside of that it tells bases.
     #[must_use]
-    pub fn behind(after: Option<Dot>, clock: &Clock) -> (TellClock, Window) {
-        let mut room = RANGES_IN_MESSAGE_MAX;
+    pub fn behind(after: Option<Dot>, clock: &Clock, ranges_max: usize) -> (TellClock, Window) {
+        let mut room = ACTORS_IN_FULL * ranges_max;
         let mut window = Window { after, until: None };
         let mut tell = |(actor, entry): (Actor, &Entry)| {
             let mut told = entry.clone();
@@ -90,7 +90,7 @@ impl TellClock {
                 Some(floor) if window.until.is_none() => told.forget_upto(floor),
                 _ => told.shorten(0),
             }
-            let most = room.min(CLOCK_RANGES_MAX);
+            let most = room.min(ranges_max);
             if told.above().len() > most {
                 // The range that finds no room begins behind the window.
                 let next = told.above()[most].0;
@@ -125,6 +125,11 @@ impl Chains {
     /// Whether the answers of a peer have not come to an end.
     pub fn is_open(&self, peer: Position) -> bool {
         self.0.contains_key(&peer)
+    }
+
+    /// An answer of a peer was not taken in.
+    pub fn forget(&mut self, peer: Position) {
+        self.0.remove(&peer);
     }
 
     /// Whoever holds a position anew has told nothing.
@@ -178,9 +183,9 @@ mod tests {
         }
         let (mut after, mut count) = (None, 0);
         loop {
-            let (told, window) = TellClock::behind(after, &clock);
+            let (told, window) = TellClock::behind(after, &clock, CLOCK_RANGES_MAX);
             let ranges: usize = told.0.iter().map(|(_, entry)| entry.above().len()).sum();
-            assert!(window.after == after && window.is_sound() && ranges <= RANGES_IN_MESSAGE_MAX);
+            assert!(window.after == after && window.is_sound() && ranges <= 8 * CLOCK_RANGES_MAX);
             let told = told.clock();
             for (actor, counter) in (1..=4).flat_map(|at| (1..6100).map(move |c| (actor(at), c))) {
                 let dot = Dot { actor, counter };

@@ -54,7 +54,28 @@ impl Entry {
         if mutant!("strip_before_base") {
             return counter <= self.highest();
         }
-        self.closed || counter <= self.base
+        if mutant!("close_without_raising") {
+            return self.closed || counter <= self.base;
+        }
+        // Not more than filling puts back, of a closed actor either: what a context alone says of
+        // it must be raised into the entry first.
+        counter <= self.filled()
+    }
+
+    /// Closes the entry. `upto` is the highest counter that anything beside the clock names, so
+    /// that filling covers all that was stripped. It has no gaps from now on.
+    pub fn close(&mut self, upto: Counter) {
+        self.closed = true;
+        if mutant!("close_without_raising") {
+            return;
+        }
+        self.insert_range(1, upto.max(self.highest()));
+    }
+
+    /// Whether a dot with this counter is said too late: all that existed of the actor was told.
+    #[must_use]
+    pub fn is_late(&self, counter: Counter) -> bool {
+        self.closed && !self.contains(counter)
     }
 
     /// The ranges above the base.

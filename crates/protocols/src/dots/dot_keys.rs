@@ -6,17 +6,23 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Bound;
+use quorate_kernel::causal::WriteId;
 
 /// The map. Keys are in their wire form: hash, then the client's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DotKeys {
     keys: BTreeMap<Actor, BTreeMap<Counter, Bytes>>,
     dots: BTreeMap<Bytes, BTreeSet<Dot>>,
+    /// The names of those that have one.
+    names: BTreeMap<Dot, WriteId>,
 }
 
 impl DotKeys {
-    /// Adds an entry.
-    pub fn insert(&mut self, dot: Dot, key: &Bytes) {
+    /// Adds an entry, with the name of the write if it has one.
+    pub fn insert(&mut self, dot: Dot, key: &Bytes, name: Option<WriteId>) {
+        if let Some(name) = name {
+            self.names.insert(dot, name);
+        }
         self.keys.entry(dot.actor).or_default().insert(dot.counter, key.clone());
         self.dots.entry(key.clone()).or_default().insert(dot);
     }
@@ -25,6 +31,7 @@ impl DotKeys {
     pub fn remove(&mut self, dot: Dot) -> Option<Bytes> {
         let counters = self.keys.get_mut(&dot.actor)?;
         let key = counters.remove(&dot.counter)?;
+        self.names.remove(&dot);
         if counters.is_empty() {
             self.keys.remove(&dot.actor);
         }
@@ -53,6 +60,18 @@ impl DotKeys {
     #[must_use]
     pub fn of(&self, key: &[u8]) -> Vec<Dot> {
         self.dots.get(key).into_iter().flatten().copied().collect()
+    }
+
+    /// The name of the write that an entry is of.
+    #[must_use]
+    pub fn name(&self, dot: Dot) -> Option<WriteId> {
+        self.names.get(&dot).copied()
+    }
+
+    /// The dots of a key whose writes have names.
+    pub fn names(&self, key: &[u8]) -> impl Iterator<Item = (Dot, WriteId)> {
+        let dots = self.dots.get(key).into_iter().flatten();
+        dots.filter_map(|dot| self.name(*dot).map(|name| (*dot, name)))
     }
 
     /// The keys that have entries, from one on, ascending.
@@ -91,8 +110,9 @@ mod tests {
                 let dot = Dot { actor, counter };
                 // A dot is of one key for ever.
                 let key = Bytes::from(Vec::from([(counter % 3) as u8]));
+                let name = counter.is_multiple_of(2).then_some(WriteId(counter.into()));
                 if is_added {
-                    map.insert(dot, &key);
+                    map.insert(dot, &key, name);
                     model.insert(dot, key);
                 } else {
                     prop_assert_eq!(map.remove(dot), model.remove(&dot));
@@ -101,6 +121,9 @@ mod tests {
                 for key in [0u8, 1, 2] {
                     let of: Vec<Dot> =
                         model.iter().filter(|(_, at)| at[0] == key).map(|(dot, _)| *dot).collect();
+                    let named: Vec<Dot> = map.names(&[key]).map(|(dot, _)| dot).collect();
+                    let is_named = |dot: &&Dot| dot.counter.is_multiple_of(2);
+                    prop_assert_eq!(named, of.iter().filter(is_named).copied().collect::<Vec<_>>());
                     prop_assert_eq!(map.of(&[key]), of);
                 }
                 for (dot, key) in &model {

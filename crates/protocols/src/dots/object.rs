@@ -26,9 +26,13 @@ pub struct Object {
     pub versions: BTreeMap<Dot, Version>,
     /// What is in the past.
     pub context: CausalContext,
+    /// The names of updates of which no version is left, as they are told with their dots: other
+    /// dots of the same writes must go, too. Not stored with the object.
+    pub replaced: BTreeMap<Dot, WriteId>,
 }
 
-/// Everything of an object but its values.
+/// Everything of an object but its values, and but for [`Object::replaced`], which follows if there
+/// is any.
 #[derive(Serialize, Deserialize)]
 struct Head {
     context: Vec<(Actor, Counter)>,
@@ -39,12 +43,12 @@ impl Object {
     /// Whether nothing is left that would have to be stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.versions.is_empty() && self.context.is_empty()
+        self.versions.is_empty() && self.context.is_empty() && self.replaced.is_empty()
     }
 
     /// Takes in another state of the same key: what either has replaced is gone, all else stays.
     pub fn merge(&mut self, other: Object) {
-        let Object { versions, context } = other;
+        let Object { versions, context, .. } = other;
         self.versions.retain(|dot, version| match versions.get(dot) {
             Some(same) => {
                 assert!(same == version, "a dot never carries two values (D4)");
@@ -67,26 +71,6 @@ impl Object {
         for (actor, entry) in clock.iter().filter(|(actor, _)| is_meant(*actor)) {
             self.context.raise(actor, entry.filled());
         }
-    }
-
-    /// Lets one of several versions stand for all that are the same write. A version may go only
-    /// if the clock says that its dot was seen, as it then stands in every filled context.
-    pub fn fold(&mut self, clock: &Clock) {
-        let mut seen = BTreeSet::new();
-        self.versions.retain(|dot, version| match version.id {
-            Some(id) if !seen.insert(id) => {
-                clock.get(dot.actor).is_none_or(|entry| dot.counter > entry.base())
-            }
-            _ => true,
-        });
-    }
-
-    /// Whether two versions are the same write.
-    #[must_use]
-    pub fn has_twins(&self) -> bool {
-        let mut seen = BTreeSet::new();
-        self.versions.len() > 1
-            && self.versions.values().filter_map(|one| one.id).any(|id| !seen.insert(id))
     }
 
     /// The values to show, in the order of dots; several versions of one write are one value.
@@ -119,7 +103,11 @@ impl Object {
                 .map(|(dot, version)| (*dot, version.id, version.value.len() as u32))
                 .collect(),
         };
-        let head = postcard::to_allocvec(&head).expect("plain data always serializes");
+        let mut head = postcard::to_allocvec(&head).expect("plain data always serializes");
+        if !self.replaced.is_empty() {
+            let replaced: Vec<(Dot, WriteId)> = self.replaced.clone().into_iter().collect();
+            head.extend(postcard::to_allocvec(&replaced).expect("plain data always serializes"));
+        }
         let mut bytes = BytesMut::with_capacity(4 + head.len() + self.value_bytes());
         bytes.put_u32(head.len() as u32);
         bytes.put_slice(&head);
@@ -136,10 +124,10 @@ impl Object {
         let Some(length) = bytes.first_chunk::<4>() else { return Err(malformed) };
         let length = u32::from_be_bytes(*length) as usize;
         let Some(head) = bytes.get(4..4 + length) else { return Err(malformed) };
-        let Ok(Head { context, versions }) = postcard::from_bytes(head) else {
+        let Ok((Head { context, versions }, rest)) = postcard::take_from_bytes(head) else {
             return Err(malformed);
         };
-        let mut object = Object::default();
+        let mut object = Object { replaced: read_replaced(rest)?, ..Object::default() };
         let mut at = 4 + length;
         for (dot, id, length) in versions {
             let end = at + length as usize;
@@ -155,8 +143,24 @@ impl Object {
         if at != bytes.len() || !context.iter().all(|(_, counter)| is_counter(*counter)) {
             return Err(malformed);
         }
+        if object.replaced.keys().any(|dot| object.versions.contains_key(dot)) {
+            return Err(malformed);
+        }
         object.context = context.into_iter().collect();
         Ok(object)
+    }
+}
+
+/// What follows the head.
+fn read_replaced(bytes: &[u8]) -> Result<BTreeMap<Dot, WriteId>, WireError> {
+    if bytes.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    match postcard::take_from_bytes::<Vec<(Dot, WriteId)>>(bytes) {
+        Ok((replaced, [])) if replaced.iter().all(|(dot, _)| is_counter(dot.counter)) => {
+            Ok(replaced.into_iter().collect())
+        }
+        _ => Err(WireError::Malformed { what: "names of replaced versions" }),
     }
 }
 

@@ -146,7 +146,8 @@ impl Past {
         }
         let live = self.writes.iter().filter(|(dot, _)| is_seen(dot) && !replaced.contains(dot));
         let version = |dot: &Dot| Version { id: None, value: Bytes::from(std::format!("{dot}")) };
-        Object { versions: live.map(|(dot, _)| (*dot, version(dot))).collect(), context }
+        let versions = live.map(|(dot, _)| (*dot, version(dot))).collect();
+        Object { versions, context, ..Object::default() }
     }
 }
 
@@ -182,10 +183,14 @@ proptest! {
 
     #[test]
     fn what_is_stripped_is_filled_again(
-        past in any_past(), seen in any_seen(), dots in any_dots()
+        past in any_past(), seen in any_seen(), dots in any_dots(), closed: [bool; 3]
     ) {
         let object = past.seen(seen);
-        let clock = clock_of(&dots);
+        let mut clock = clock_of(&dots);
+        for (birth, _) in (0..3).zip(closed).filter(|(_, is_closed)| *is_closed) {
+            let named = object.context.iter().find(|(named, _)| *named == actor(birth));
+            clock.entry(actor(birth)).close(named.map_or(0, |(_, counter)| counter));
+        }
         let mut filled = object.clone();
         filled.fill(&clock, |_| true);
         let mut again = filled.clone();
@@ -200,15 +205,18 @@ proptest! {
         stripped.context.strip(&clock);
         for (actor, counter) in object.context.iter() {
             let is_left = stripped.context.iter().any(|(left, _)| left == actor);
-            prop_assert_eq!(is_left, counter > base_of(&dots, actor.birth));
+            prop_assert_eq!(is_left, counter > clock.base(actor));
         }
     }
 
     #[test]
     fn an_object_is_read_back_and_any_bytes_are_survived(
-        past in any_past(), seen in any_seen(), id: Option<u128>, bytes: Vec<u8>, cut: u8
+        past in any_past(), seen in any_seen(), id: Option<u128>, bytes: Vec<u8>, cut: u8,
+        replaced in btree_set(1u64..9, 0..3)
     ) {
         let mut object = past.seen(seen);
+        object.replaced =
+            replaced.into_iter().map(|n| (dot((9, n)), WriteId(u128::from(n)))).collect();
         object.versions.values_mut().for_each(|version| version.id = id.map(WriteId));
         let encoded = object.to_bytes();
         prop_assert_eq!(Object::from_bytes(&encoded), Ok(object));
@@ -228,14 +236,7 @@ fn one_write_under_two_dots_is_one_value() {
     object.versions.insert(dot((1, 4)), version("v", id));
     object.versions.insert(dot((2, 1)), version("w", None));
     assert_eq!(object.values(), [&b"v"[..], b"w"]);
-    let mut clock = clock_of(&BTreeSet::from([(0, 1), (1, 4), (2, 1)]));
-    object.fold(&clock);
-    assert_eq!(object.versions.len(), 3, "the dot of a version that goes must be below the base");
-    (1..4).for_each(|counter| {
-        clock.insert(dot((1, counter)));
-    });
-    object.fold(&clock);
-    assert_eq!(object.versions.keys().copied().collect::<Vec<_>>(), [dot((0, 1)), dot((2, 1))]);
+    assert_eq!(object.versions.len(), 3, "each stands for it where the other is not known");
 }
 
 #[test]
@@ -243,7 +244,9 @@ fn a_closed_entry_misses_nothing_below_its_highest() {
     let mut entry = Entry::upto(3);
     entry.insert(9);
     assert_eq!((entry.filled(), entry.implies(9)), (3, false));
-    entry.closed = true;
-    assert_eq!((entry.filled(), entry.implies(99)), (9, true));
-    assert!(!entry.contains(5), "what it saw is not changed by that");
+    entry.close(0);
+    assert_eq!((entry.filled(), entry.implies(9), entry.implies(10)), (9, true, false));
+    assert!(entry.contains(5) && !entry.is_late(5) && entry.is_late(10));
+    entry.close(12);
+    assert_eq!((entry.filled(), entry.implies(12), entry.is_late(12)), (12, true, false));
 }

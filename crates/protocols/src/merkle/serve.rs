@@ -77,6 +77,7 @@ impl Merkle {
                 self.begin_get(ticket, key, needed, deadline, cx);
             }
             Ask::Put { value, context, id, .. } => {
+                let id = id.map(|name| name.id);
                 self.begin_write(ticket, key, Some(value), (&context, id), deadline, cx);
             }
             Ask::Delete { context, .. } => {

@@ -8,10 +8,11 @@ use super::problem::{self, Problem};
 use crate::host::{Named, Told};
 use bytes::Bytes;
 use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
-use quorate_kernel::causal::{Ask, Told as Answered, WriteId};
+use quorate_kernel::causal::{Ask, Told as Answered, WriteId, WriteName};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::time::Span;
 use quorate_node::catalog::Engine;
 use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -54,10 +55,17 @@ pub fn put(
         Engine::Causal => {
             // The id stays with the version: one that is written twice is one all the same.
             let id = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]).ok();
-            let id = id.map(|id| WriteId(u128::from_be_bytes(id)));
+            let age = options.repeat.map_or(0, |repeat| repeat.age_ms.max(1));
+            let name = |id| WriteName { id: WriteId(u128::from_be_bytes(id)), age: millis(age) };
+            let id = id.map(name);
             Operation::Causal(Ask::Put { key, value, context, id })
         }
     })
+}
+
+/// A span that a client has named, however long.
+fn millis(count: u64) -> Span {
+    Span(count.saturating_mul(1_000_000))
 }
 
 /// A delete of a key: without a context of what the coordinator has of it.
@@ -278,7 +286,8 @@ mod tests {
         assert_eq!(get(keyspace, bytes(1), 4).expect_err("four of three").field, "replicas");
         let options = WriteOptions { request_id: bytes(16), ..WriteOptions::default() };
         let write = put(keyspace, bytes(1), bytes(2), bytes(3), &options).expect("all is right");
-        let id = Some(WriteId(u128::from_be_bytes([b'x'; 16])));
+        let id = WriteId(u128::from_be_bytes([b'x'; 16]));
+        let id = Some(WriteName { id, age: Span(0) });
         let (key, value, context) = (bytes(1), bytes(2), bytes(3));
         assert_eq!(write, Operation::Causal(Ask::Put { key, value, context, id }));
         let first = Coordinator { node: 7, start: 2 };

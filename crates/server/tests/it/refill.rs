@@ -33,7 +33,7 @@ fn assert_all(cart: &mut Cart) {
 fn the_only_replica_of_each_key_moves_to_a_host_that_joins() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = Dev::start(data, &["--port-base", "29300", "--hosts", "1"]);
+    let dev = Dev::start(data, &["--hosts", "1"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     // As `dev` makes its own, with fewer positions to move.
     let create = ["create", "carts", "--engine", "causal", "replicas=1", "positions=6"];
@@ -65,7 +65,7 @@ fn the_only_replica_of_each_key_moves_to_a_host_that_joins() {
 #[test]
 fn hosts_in_memory_that_restart_one_after_the_other_when_ready_keep_everything() {
     let keyspaces = ["--keyspace", "default=linearizable", "--keyspace", "carts=causal"];
-    let mut cluster = Cluster::create_with(29_400, "memory", &keyspaces);
+    let mut cluster = Cluster::create_with("memory", &keyspaces);
     cluster.start_all();
     let mut cart = Cart::at(&cluster.resp(1), "carts");
     fill(&mut cart);
@@ -93,8 +93,7 @@ fn hosts_in_memory_that_restart_one_after_the_other_when_ready_keep_everything()
 
 #[test]
 fn who_cannot_ask_a_host_that_may_have_more_serves_and_is_not_ready() {
-    let mut cluster =
-        Cluster::create_with(29_450, "memory", &["--keyspace", "carts=causal,positions=9"]);
+    let mut cluster = Cluster::create_with("memory", &["--keyspace", "carts=causal,positions=9"]);
     cluster.start_all();
     let mut cart = Cart::at(&cluster.resp(1), "carts");
     fill(&mut cart);

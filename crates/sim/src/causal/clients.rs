@@ -12,10 +12,11 @@ use crate::trace::Trace;
 use crate::workload::{Counts, Submission};
 use bytes::Bytes;
 use quorate_check::siblings::{Basis, Ending, History, WriteNumber};
-use quorate_kernel::causal::{Ask, Told};
+use quorate_kernel::causal::{Ask, Told, WriteId, WriteName};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
+use quorate_kernel::time::Span;
 use std::collections::BTreeMap;
 
 const RECONNECT_NS: (u64, u64) = (1_000_000, 20_000_000);
@@ -26,6 +27,9 @@ const BLIND_PPM: u32 = 250_000;
 const STALE_PPM: u32 = 150_000;
 /// How many of a million operations are followed by a change of the host.
 const MOVE_PPM: u32 = 150_000;
+
+/// How often a write is sent again.
+const TRIES_MAX: u32 = 4;
 
 /// What clients do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +55,15 @@ enum Pending {
 #[derive(Clone, Debug)]
 enum Open {
     Read { key: Bytes },
-    Write { key: Bytes, number: WriteNumber },
+    Write { key: Bytes, number: WriteNumber, named: Option<Named> },
+}
+
+/// A put with a name, which is sent again if its outcome is unknown.
+#[derive(Clone, Debug)]
+struct Named {
+    ask: Ask,
+    first_sent: u64,
+    tries: u32,
 }
 
 #[derive(Debug)]
@@ -65,6 +77,8 @@ struct Client {
     left: u32,
     written: u64,
     contexts: BTreeMap<Bytes, Vec<(Basis, Bytes)>>,
+    /// What it sends again as soon as it has a host.
+    again: Option<(WriteNumber, Named)>,
 }
 
 /// All clients.
@@ -72,6 +86,7 @@ pub(crate) struct Clients {
     /// The number of the first one: lower ones are somebody else's.
     first: usize,
     section: WorkloadSection,
+    named_ppm: u32,
     think: Delay,
     keys: Vec<Bytes>,
     clients: Vec<Client>,
@@ -109,9 +124,11 @@ impl Clients {
             left: share,
             written: 0,
             contexts: BTreeMap::new(),
+            again: None,
         };
         Clients {
             first,
+            named_ppm: prepared.scenario.causal.as_ref().map_or(0, |causal| causal.named_ppm),
             think: Delay::new(&section.think),
             keys: (0..keys).map(|key| Bytes::from(format!("k{key}"))).collect(),
             clients: (0..section.clients).map(client).collect(),
@@ -182,12 +199,18 @@ impl Clients {
             }
             client.host = Some(open[client.rng.below(open.len() as u64) as usize]);
         }
-        client.left -= 1;
-        let ask = self.draw(index);
+        let ask = match client.again.take() {
+            Some((number, named)) => self.repeat(index, number, named, now),
+            None => {
+                client.left -= 1;
+                self.draw(index, now)
+            }
+        };
         let client = &mut self.clients[index];
         let host = client.host.expect("it was just connected");
         trace.line(now, format_args!("c{number} -> n{} {}", host + 1, shown(&ask)));
-        client.is_strict = self.stage != Stage::Free;
+        // Of a write that is sent again a host may not know any more what became of it.
+        client.is_strict = self.stage != Stage::Free && !is_again(client);
         client.since = now;
         self.counts.begun += 1;
         self.counts.begun_freely += u64::from(!client.is_strict);
@@ -198,8 +221,21 @@ impl Clients {
         queue.push(patience, Event::Patience { client: self.first + index });
     }
 
+    /// Sends a write again, under its name.
+    fn repeat(&mut self, index: usize, number: WriteNumber, mut named: Named, now: u64) -> Ask {
+        self.history.repeat(number);
+        named.tries += 1;
+        let mut ask = named.ask.clone();
+        if let Ask::Put { id: Some(name), .. } = &mut ask {
+            name.age = Span(now - named.first_sent);
+        }
+        let key = ask.key().clone();
+        self.clients[index].open = Some(Open::Write { key, number, named: Some(named) });
+        ask
+    }
+
     /// Draws what a client asks, and notes it.
-    fn draw(&mut self, index: usize) -> Ask {
+    fn draw(&mut self, index: usize, now: u64) -> Ask {
         let client = &mut self.clients[index];
         let key = self.keys[client.rng.below(self.keys.len() as u64) as usize].clone();
         let (get, put) = (u64::from(self.section.get), u64::from(self.section.put));
@@ -225,11 +261,18 @@ impl Clients {
             Bytes::from(format!("c{index}v{}", client.written))
         });
         let number = self.history.write(&key, value.clone(), basis);
-        client.open = Some(Open::Write { key: key.clone(), number });
-        match value {
-            Some(value) => Ask::Put { key, value, context, id: None },
-            None => Ask::Delete { key, context },
-        }
+        // Nothing is drawn where no write has a name.
+        let is_named =
+            value.is_some() && self.named_ppm > 0 && client.rng.chance_ppm(self.named_ppm);
+        let id = WriteId((self.first + index) as u128 + 1 << 64 | u128::from(client.written));
+        let id = is_named.then_some(WriteName { id, age: Span(0) });
+        let ask = match value {
+            Some(value) => Ask::Put { key: key.clone(), value, context, id },
+            None => Ask::Delete { key: key.clone(), context },
+        };
+        let named = id.map(|_| Named { ask: ask.clone(), first_sent: now, tries: 1 });
+        client.open = Some(Open::Write { key, number, named });
+        ask
     }
 
     /// A host answered.
@@ -281,10 +324,18 @@ impl Clients {
                 let basis = Basis::Read(self.history.read(&key, values));
                 (key, basis, context)
             }
-            (Open::Write { key, number }, Some(Outcome::Causal(Told::Stored { context }))) => {
+            (Open::Write { key, number, .. }, Some(Outcome::Causal(Told::Stored { context }))) => {
                 self.history.end(number, Ending::Stored);
                 self.acknowledged.push((now, number));
                 (key, Basis::Write(number), context)
+            }
+            (Open::Write { number, named: Some(named), .. }, _)
+                if is_unknown && named.tries < TRIES_MAX =>
+            {
+                let client = &mut self.clients[index];
+                client.again = Some((number, named));
+                client.host = None;
+                return;
             }
             (Open::Write { number, .. }, _) => {
                 let ending = if is_unknown { Ending::Unknown } else { Ending::Refused };
@@ -393,6 +444,11 @@ impl Clients {
         let count = self.clients.iter().filter(|client| waits(client)).count();
         format!("{count} clients have not finished")
     }
+}
+
+/// Whether a client waits for a write that it has sent before.
+fn is_again(client: &Client) -> bool {
+    matches!(&client.open, Some(Open::Write { named: Some(named), .. }) if named.tries > 1)
 }
 
 fn client_event(first: usize, index: usize, connection: u32) -> Event {

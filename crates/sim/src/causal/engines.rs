@@ -27,7 +27,9 @@ impl World<'_> {
 
     fn settings(&self) -> Settings {
         Settings {
+            r: self.section.r,
             w: self.section.w,
+            limits: self.section.limits.limits(),
             replicate_on_write: self.section.replicate_on_write,
             read_repair: self.section.read_repair,
             sync_interval: Span::millis(self.section.sync_ms),

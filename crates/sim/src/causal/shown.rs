@@ -3,13 +3,16 @@
 use bytes::Bytes;
 use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::operation::Outcome;
+use quorate_kernel::time::Span;
 
 pub(super) fn shown(ask: &Ask) -> String {
     let basis = |context: &Bytes| if context.is_empty() { " blind" } else { "" };
     match ask {
         Ask::Get { key, .. } => format!("get {}", key.escape_ascii()),
-        Ask::Put { key, value, context, .. } => {
-            format!("put {}={}{}", key.escape_ascii(), value.escape_ascii(), basis(context))
+        Ask::Put { key, value, context, id } => {
+            let again = id.filter(|name| name.age > Span(0)).map_or("", |_| " again");
+            let (key, value) = (key.escape_ascii(), value.escape_ascii());
+            format!("put {key}={value}{}{again}", basis(context))
         }
         Ask::Delete { key, .. } => format!("delete {}", key.escape_ascii()),
     }

@@ -26,7 +26,15 @@ fn object() -> Bytes {
     let version = Version { id: Some(WriteId(5)), value: Bytes::from_static(b"v") };
     let dot = Dot { actor: actor(1, 2), counter: 7 };
     let context = [(actor(0, 1), 300)].into_iter().collect();
-    Object { versions: [(dot, version)].into_iter().collect(), context }.to_bytes()
+    let versions = [(dot, version)].into_iter().collect();
+    Object { versions, context, ..Object::default() }.to_bytes()
+}
+
+/// What tells, beside its dots, the name of a write of which no version is left.
+fn replaced() -> Bytes {
+    let dot = Dot { actor: actor(1, 2), counter: 7 };
+    let replaced = [(dot, WriteId(5))].into_iter().collect();
+    Object { replaced, ..Object::default() }.to_bytes()
 }
 
 fn clock() -> TellClock {
@@ -100,6 +108,16 @@ fn messages() -> Vec<Message> {
         Message::ListA { op: 1, from: 1 << 63, limit: 100 },
         Message::ListB { op: 1, next: Some(300), keys: keys.clone() },
         Message::ListB { op: 1, next: None, keys },
+        Message::WriteAgainA {
+            age_ms: 1500,
+            op: 1,
+            id: WriteId(5),
+            context: Vec::from([(actor(0, 1), 300)]),
+            within_ms: 2000,
+            key: key.clone(),
+            value: Bytes::from_static(b"v"),
+        },
+        Message::Replicate { op: 0, from: None, dots, key, object: replaced() },
     ])
 }
 

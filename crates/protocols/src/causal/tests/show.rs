@@ -74,6 +74,7 @@ impl Scripted for Causal {
             Message::ReadA { .. } => "ReadA",
             Message::ReadB { .. } => "ReadB",
             Message::WriteA { .. } => "WriteA",
+            Message::WriteAgainA { .. } => "WriteAgainA",
             Message::WriteB { .. } => "WriteB",
             Message::Replicate { .. } => "Replicate",
             Message::Replicated { .. } => "Replicated",
@@ -100,6 +101,10 @@ impl Scripted for Causal {
             Message::WriteA { op, context, is_delete, key, value, .. } => {
                 let what = if *is_delete { "delete".to_string() } else { word(value) };
                 format!("#{op} {} {what} {}", word(client_key(key)), context_word(context))
+            }
+            Message::WriteAgainA { age_ms, op, context, key, value, .. } => {
+                let (key, context) = (word(client_key(key)), context_word(context));
+                format!("#{op} {key} {} {context} {age_ms} ms old", word(value))
             }
             Message::WriteB { op, ending } => match ending {
                 Ending::Stored(told) => format!("#{op} stored {}", context_word(told)),

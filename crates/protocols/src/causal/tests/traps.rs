@@ -2,12 +2,15 @@
 
 use super::super::Causal;
 use super::super::message::TellClock;
+use super::super::token::Tokens;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::Actor;
 use crate::testing::siblings::context_of;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, ContextError, Told, WriteId};
+use quorate_kernel::causal::{Ask, ContextError, Told, WriteId, WriteName};
+use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use quorate_kernel::limits::CONTEXT_BYTES_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
 use std::format;
@@ -182,7 +185,7 @@ fn a_repeated_write_with_a_name_is_one_sibling() {
     let mut world = world(3, &[]);
     for node in [1, 1, 2] {
         let (key, value) = (bytes("k"), bytes("a"));
-        let id = Some(WriteId(7));
+        let id = Some(WriteName { id: WriteId(7), age: Span(0) });
         ask(&mut world, node, Ask::Put { key, value, context: Bytes::new(), id });
     }
     calm(&mut world, Span::secs(2));
@@ -224,4 +227,25 @@ fn a_late_reply_of_an_ended_start_gets_no_write() {
     let reply = world.flights.iter().position(|flight| flight.to.0 == 4).expect("on its way");
     world.deliver(reply);
     assert!(matches!(put(&mut world, 4, "k", "v", Bytes::new()), Outcome::Causal(_)));
+}
+
+/// Who takes no part in a key gives writes on in the head of a message.
+#[test]
+fn a_context_that_fits_no_message_is_refused_where_it_must_be_forwarded() {
+    let mut world = world(4, &["replicas=1", "positions=1"]);
+    let tokens = Tokens::new(b"secret", ClusterId(1));
+    let actor = |birth| Actor { since: 1, birth, node: NodeId(u64::MAX), ..Actor::default() };
+    let context = |count| {
+        let context = (1..=count).map(|birth| (actor(birth), 1)).collect();
+        tokens.seal(LaneId(1), b"k", &context)
+    };
+    assert!(context(5000).len() <= CONTEXT_BYTES_MAX, "no door refuses it");
+    let outcome = put(&mut world, 4, "k", "v", context(5000));
+    let Outcome::Refused(Refusal::TooLarge { what: "context", length, limit }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(length > limit);
+    assert_eq!(get(&mut world, 1, "k").0, [] as [Bytes; 0], "nothing was changed");
+    assert!(matches!(put(&mut world, 4, "k", "v", context(4000)), Outcome::Causal(_)));
+    assert_eq!(get(&mut world, 1, "k").0, [bytes("v")]);
 }

@@ -69,7 +69,8 @@ fn any_object() -> impl Strategy<Value = Bytes> {
             (dot, Version { id: id.map(WriteId), value: value.into() })
         };
         let versions = versions.into_iter().map(version).collect();
-        Object { versions, context: context.into_iter().collect() }.to_bytes()
+        let context = context.into_iter().collect();
+        Object { versions, context, ..Object::default() }.to_bytes()
     })
 }
 
@@ -111,6 +112,12 @@ fn of_clients() -> impl Strategy<Value = Message> {
             |((op, id, is_delete, within_ms, value), context, key)| {
                 let (id, value) = (WriteId(id), value.into());
                 Message::WriteA { op, id, context, is_delete, within_ms, key, value }
+            }
+        ),
+        (any::<(u32, u64, u128, u32, Vec<u8>)>(), any_context(), any_key()).prop_map(
+            |((age_ms, op, id, within_ms, value), context, key)| {
+                let (id, value) = (WriteId(id), value.into());
+                Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value }
             }
         ),
         (any::<u64>(), ending).prop_map(|(op, ending)| Message::WriteB { op, ending }),
@@ -196,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(head: Vec<u8>, first: Vec<u8>, second: Vec<u8>, tag in 0u8..15) {
+    fn any_bytes_are_survived(head: Vec<u8>, first: Vec<u8>, second: Vec<u8>, tag in 0u8..18) {
         let mut tagged = head.clone();
         tagged.insert(0, tag);
         let _ = survive([tagged, first.clone(), second.clone()]);

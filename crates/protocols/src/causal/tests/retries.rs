@@ -1,0 +1,187 @@
+//! A client that hears nothing sends its write again, to another host. It is one write all the
+//! same, whenever its dots meet.
+
+use super::closing::run;
+use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
+use crate::testing::siblings::{Move, context_of};
+use crate::testing::world::{Setup, World};
+use bytes::Bytes;
+use quorate_kernel::causal::{Ask, Told, WriteId, WriteName};
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::time::Span;
+use std::vec::Vec;
+
+/// Writes `x` under the one name of these tests, which was first sent so long ago.
+fn send(world: &mut CausalWorld, node: u64, age: Span) -> Outcome {
+    let id = Some(WriteName { id: WriteId(7), age });
+    let (key, value, context) = (bytes("k"), bytes("x"), Bytes::new());
+    ask(world, node, Ask::Put { key, value, context, id })
+}
+
+fn is_stored(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Causal(Told::Stored { .. }))
+}
+
+/// The first has the write and dies before anybody hears of it; the second is sent it again.
+fn sent_twice(members: u64) -> CausalWorld {
+    let mut world = world(members, &[]);
+    calm(&mut world, Span::secs(2));
+    assert!(is_stored(&send(&mut world, 1, Span(0))));
+    world.flights.clear();
+    world.crash(1);
+    assert!(is_stored(&send(&mut world, 2, Span::millis(300))));
+    world
+}
+
+fn expect(world: &mut CausalWorld, nodes: &[u64], values: &[&str]) {
+    let values: Vec<Bytes> = values.iter().map(|value| bytes(value)).collect();
+    for node in nodes {
+        assert_eq!(get(world, *node, "k").0, values, "node {node}");
+    }
+}
+
+#[test]
+fn what_was_deleted_does_not_come_back_with_the_dot_of_a_retry() {
+    let mut world = sent_twice(3);
+    let (_, context) = get(&mut world, 2, "k");
+    assert!(is_stored(&ask(&mut world, 2, Ask::Delete { key: bytes("k"), context })));
+    calm(&mut world, Span::secs(3));
+    world.restart(1, false);
+    calm(&mut world, Span::secs(3));
+    expect(&mut world, &[1, 2, 3], &[]);
+    for node in 1..=3 {
+        assert_eq!(world.field(node, "dot_keys"), "0", "nothing is kept at node {node}");
+    }
+}
+
+#[test]
+fn what_was_replaced_does_not_come_back_although_all_have_restarted() {
+    let mut world = sent_twice(3);
+    deliver_all(&mut world);
+    let (_, context) = get(&mut world, 3, "k");
+    assert!(is_stored(&put(&mut world, 3, "k", "y", context)));
+    calm(&mut world, Span::secs(3));
+    for node in [2, 3] {
+        world.crash(node);
+        world.restart(node, false);
+    }
+    world.restart(1, false);
+    calm(&mut world, Span::secs(3));
+    expect(&mut world, &[1, 2, 3], &["y"]);
+}
+
+/// Both dots are there as siblings; a client that has seen one of them alone replaces it.
+#[test]
+fn who_has_seen_one_dot_replaces_both() {
+    let mut world = sent_twice(3);
+    let (values, context) = get(&mut world, 2, "k");
+    assert_eq!(values, [bytes("x")]);
+    world.restart(1, false);
+    calm(&mut world, Span::secs(3));
+    expect(&mut world, &[1, 2, 3], &["x"]);
+    assert!(is_stored(&put(&mut world, 3, "k", "y", context)));
+    calm(&mut world, Span::secs(3));
+    expect(&mut world, &[1, 2, 3], &["y"]);
+}
+
+/// The one with the first dot takes a write that replaces the second, which it never saw.
+#[test]
+fn who_has_not_seen_the_dot_that_it_replaces_hears_of_it_later() {
+    let mut world = sent_twice(3);
+    let (_, context) = get(&mut world, 2, "k");
+    world.flights.clear();
+    world.restart(1, false);
+    assert!(is_stored(&put(&mut world, 1, "k", "y", context)));
+    calm(&mut world, Span::secs(3));
+    expect(&mut world, &[1, 2, 3], &["y"]);
+}
+
+#[test]
+fn a_retry_after_the_value_was_replaced_does_nothing_anywhere() {
+    let mut world = world(3, &[]);
+    assert!(is_stored(&send(&mut world, 1, Span(0))));
+    calm(&mut world, Span::secs(2));
+    let (_, context) = get(&mut world, 2, "k");
+    put(&mut world, 2, "k", "y", context);
+    calm(&mut world, Span::secs(3));
+    assert_eq!(world.field(1, "dot_keys"), "0", "the version's name is not known by its dot");
+    for node in 1..=3 {
+        assert!(is_stored(&send(&mut world, node, Span::secs(5))), "it was done");
+        calm(&mut world, Span::secs(1));
+        expect(&mut world, &[1, 2, 3], &["y"]);
+    }
+}
+
+#[test]
+fn of_a_retry_that_may_have_been_done_and_forgotten_the_outcome_is_unknown() {
+    // The fourth and fifth are no replicas.
+    let mut world = world(5, &["positions=5", "replicas=1"]);
+    calm(&mut world, Span::secs(1));
+    let holder = (1..=5).find(|node| !get_here(&mut world, *node)).expect("one holds the key");
+    let other = 1 + holder % 5;
+    assert!(is_stored(&send(&mut world, holder, Span(0))));
+    let (_, context) = get(&mut world, holder, "k");
+    put(&mut world, holder, "k", "y", context);
+    calm(&mut world, Span::secs(3));
+    world.crash(holder);
+    world.restart(holder, false);
+    let unknown = Outcome::Refused(Refusal::OutcomeUnknown);
+    for node in [holder, other] {
+        assert_eq!(send(&mut world, node, Span::secs(4)), unknown, "node {node}");
+    }
+    expect(&mut world, &[holder, other], &["y"]);
+    // One that is younger than what is remembered, or is sent for the first time, is done.
+    calm(&mut world, Span::secs(3));
+    assert!(is_stored(&send(&mut world, other, Span::millis(500))));
+    expect(&mut world, &[holder], &["y", "x"]);
+}
+
+/// Whether a node must ask another for the key.
+fn get_here(world: &mut CausalWorld, node: u64) -> bool {
+    let operation =
+        quorate_kernel::operation::Operation::Causal(Ask::Get { key: bytes("k"), replies: None });
+    let number = world.request(node, operation, Span::secs(1));
+    let must_ask = world.answers[number].1.is_none();
+    deliver_all(world);
+    must_ask
+}
+
+/// A host that was cut off comes back when its position has been given away, and hands over the
+/// first dot. All others have restarted since, so they know of the write by what they have stored.
+#[test]
+fn a_dot_that_is_handed_over_late_is_the_same_write() {
+    let setup = Setup { members: 3, spares: 1, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    calm(&mut world, Span::secs(2));
+    assert!(is_stored(&send(&mut world, 1, Span(0))));
+    world.flights.clear();
+    world.crash(1);
+    assert!(is_stored(&send(&mut world, 2, Span::millis(300))));
+    deliver_all(&mut world);
+    let (_, context) = get(&mut world, 2, "k");
+    ask(&mut world, 2, Ask::Delete { key: bytes("k"), context });
+    let moves = [Move { out: 1, into: 4, gone: false }];
+    for node in [2, 3, 4] {
+        world.place(node, &moves);
+    }
+    run(&mut world, Span::secs(4), |_, _, _| false);
+    for node in [2, 3, 4] {
+        assert_eq!(world.field(node, "joining"), "0");
+        world.crash(node);
+        world.restart(node, false);
+    }
+    world.restart(1, false);
+    calm(&mut world, Span::secs(5));
+    assert_eq!(world.field(1, "leaving"), "0");
+    expect(&mut world, &[2, 3, 4], &[]);
+    for node in 2..=4 {
+        assert_eq!(world.field(node, "dot_keys"), "0", "nothing is kept at node {node}");
+    }
+}
+
+#[test]
+fn the_answer_to_a_retry_covers_nothing() {
+    let mut world = sent_twice(3);
+    let Outcome::Causal(told) = send(&mut world, 2, Span::millis(500)) else { panic!("done") };
+    assert!(context_of(&told).is_empty(), "it may have been replaced since");
+}

@@ -1,0 +1,113 @@
+//! Writes that were done under more than one dot.
+//!
+//! A client that hears nothing of a write sends it again under the same name, at another replica if
+//! need be. If the first had done it, there are two dots, **twins**, which meet later. They are one
+//! write: both stay while both are there, shown as one value, and when one was replaced the other
+//! goes too. To replace is to have seen, and who has seen one has seen what both stand for.
+//!
+//! So the name must outlive the version. It stands in the dot-key map's entry of the dot, and is
+//! told with the dot ([`Object::replaced`]), until every replica of the key has seen it. Each that
+//! has a twin by then, or is brought one later, removes it, as a delete with a dot of its own: the
+//! removal reaches whoever has the twin, whatever they remember. A replica that leaves may still
+//! bring one, so nothing is dropped that has a name while one leaves.
+
+use super::Context;
+use super::replica::Replica;
+use crate::dots::dot::Dot;
+use crate::dots::object::Object;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::causal::{WriteId, WriteName};
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+use quorate_kernel::time::{Span, Time};
+
+/// How long a repeated write may be on its way from its client: by so much it may be older than
+/// it says.
+const ON_ITS_WAY: Span = Span::secs(1);
+
+/// What is known of a write that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It was not done, as far as this replica knows, and it may be done here.
+    New,
+    /// It was done.
+    Done,
+    /// It may have been done, and replaced since: it must not be done again.
+    Forgotten,
+}
+
+impl Replica {
+    /// The names of updates of a key that some replica may not have seen, and of which no version
+    /// is left.
+    pub fn replaced(&self, key: &[u8], object: &Object) -> BTreeMap<Dot, WriteId> {
+        let named = self.dot_keys.names(key);
+        named.filter(|(dot, _)| !object.versions.contains_key(dot)).collect()
+    }
+
+    /// What is known of a write that is asked for.
+    pub(super) fn known(&self, key: &Bytes, object: &Object, name: WriteName, now: Time) -> Known {
+        let WriteName { id, age } = name;
+        let is_there = object.versions.values().any(|version| version.id == Some(id));
+        if mutant!("retry_twice") {
+            return if is_there { Known::Done } else { Known::New };
+        }
+        let is_named = self.dot_keys.names(key).any(|(_, named)| named == id);
+        if is_there || is_named || self.names.has(id) {
+            return Known::Done;
+        }
+        let first_sent = now.0.checked_sub(age.0.saturating_add(ON_ITS_WAY.0)).map(Time);
+        let is_first = age == Span(0);
+        let would_know = self.record.is_joined && self.names.is_complete_since(first_sent);
+        if is_first || would_know { Known::New } else { Known::Forgotten }
+    }
+
+    /// The names of writes that were replaced, by what is known here and by what is told.
+    fn dead(&self, key: &Bytes, known: &Object, told: &Object) -> BTreeSet<WriteId> {
+        let is_live = |id: WriteId| known.versions.values().any(|version| version.id == Some(id));
+        let mut dead: BTreeSet<WriteId> = self.replaced(key, known).into_values().collect();
+        dead.extend(told.replaced.values());
+        // A name that was seen, of which no version is there.
+        let names = told.versions.values().filter_map(|version| version.id);
+        dead.extend(names.filter(|id| self.names.has(*id) && !is_live(*id)));
+        dead.extend(covered(known, told));
+        dead.extend(covered(told, known));
+        dead
+    }
+
+    /// Merges what is told of a key with what is known. A twin of what was replaced goes too, by a
+    /// dot of this replica, which is added to these.
+    pub(super) fn unite(
+        &mut self,
+        key: &Bytes,
+        mut known: Object,
+        told: Object,
+        dots: &mut Vec<Dot>,
+        cx: &mut Context<'_>,
+    ) -> Object {
+        let dead = self.dead(key, &known, &told);
+        known.merge(told);
+        let Object { versions, context, .. } = &mut known;
+        let before = versions.len();
+        // What the context does not cover cannot be said to be in the past.
+        versions.retain(|dot, version| {
+            !(version.id.is_some_and(|id| dead.contains(&id)) && context.covers(*dot))
+                || mutant!("retry_twice")
+        });
+        if known.versions.len() < before {
+            probe!("causal/twin_of_replaced");
+            let dot = self.issue(cx);
+            known.context.raise(dot.actor, dot.counter);
+            dots.push(dot);
+        }
+        known
+    }
+}
+
+/// The names of an object's versions that another state of it has replaced.
+fn covered(object: &Object, other: &Object) -> BTreeSet<WriteId> {
+    let is_covered = |dot: &Dot| other.context.covers(*dot) && !other.versions.contains_key(dot);
+    let covered = object.versions.iter().filter(|(dot, _)| is_covered(dot));
+    covered.filter_map(|(_, version)| version.id).collect()
+}
