@@ -126,6 +126,9 @@ impl Causal {
             return self.end_write(origin, &key, &told, cx);
         }
         let op = if needed > 1 { self.volatile.operations.number() } else { 0 };
+        // Who has another dot of a write that this one replaces must not show both.
+        let replica = &self.durable.replicas[&at];
+        object.replaced = replica.replaced(&key, &object);
         let object = object.to_bytes();
         let message = Message::Replicate { op, from, dots, key: key.clone(), object };
         for (_, host) in self.replicas_of(&key) {

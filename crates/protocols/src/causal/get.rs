@@ -109,7 +109,7 @@ impl Causal {
             if needed == 1 && !matches!(aim, Aim::Value | Aim::Siblings) {
                 return self.replace(at, (ticket, aim), key, deadline, cx);
             }
-            let object = self.durable.replicas[&at].fetch(self.settings.shape, &key, cx);
+            let object = self.durable.replicas[&at].fetch_named(self.settings.shape, &key, cx);
             replies.insert(at, object);
         }
         if replies.len() >= needed {
@@ -177,7 +177,7 @@ impl Causal {
         let Some(position) = self.local(key) else { return self.tell_map(from, cx) };
         let is_serving = self.is_serving(position, cx.now);
         let replica = &self.durable.replicas[&position];
-        let object = replica.fetch(self.settings.shape, key, cx).to_bytes();
+        let object = replica.fetch_named(self.settings.shape, key, cx).to_bytes();
         let stored = replica.stored_key(key);
         let reply = Message::ReadB { op, position, is_serving, object };
         cx.fx.send_after_key(from, reply, stored);
@@ -326,7 +326,9 @@ fn write_of(ticket: Ticket, aim: Aim) -> (Asker, Option<Bytes>) {
 
 fn merge_all(mut objects: impl Iterator<Item = Object>) -> Object {
     let mut merged = objects.next().unwrap_or_default();
-    objects.for_each(|object| merged.merge(object));
+    objects.for_each(|object| {
+        merged.unite(object);
+    });
     merged
 }
 

@@ -101,9 +101,7 @@ impl Causal {
             let Some((_, host)) = replicas.get(cx.rng.below(replicas.len() as u64) as usize) else {
                 continue;
             };
-            let mut object = one.replica.fetch(self.settings.shape, &key, cx);
-            object.replaced = one.replica.replaced(&key, &object);
-            let object = object.to_bytes();
+            let object = one.replica.fetch_named(self.settings.shape, &key, cx).to_bytes();
             let mut dots = one.replica.dot_keys.of(&key);
             // The rest follows when these are acknowledged.
             dots.truncate(DOTS_MAX);

@@ -384,21 +384,6 @@ impl Replica {
         }
     }
 
-    /// What every peer's clock has witnessed is dropped once the own clock says it too.
-    pub fn drop_witnesses(&mut self, cx: &mut Context<'_>) {
-        let mut record = self.record.clone();
-        for witness in record.witnesses.values_mut() {
-            let implies =
-                |actor, counter| self.clock.get(actor).is_some_and(|entry| entry.implies(counter));
-            witness.retain(|(actor, counter)| !implies(*actor, *counter));
-        }
-        record.witnesses.retain(|_, witness| !witness.is_empty());
-        if record != self.record {
-            self.record = record;
-            self.persist(cx);
-        }
-    }
-
     /// What must hold between two inputs.
     pub fn check(&self) {
         let own = self.clock.get(self.actor()).expect("a replica knows itself");

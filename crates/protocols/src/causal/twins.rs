@@ -12,10 +12,11 @@
 //! bring one, so nothing is dropped that has a name while one leaves.
 
 use super::Context;
+use super::map::Shape;
 use super::replica::Replica;
 use crate::dots::dot::Dot;
-use crate::dots::object::Object;
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::dots::object::{Object, Version};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{WriteId, WriteName};
@@ -46,6 +47,13 @@ impl Replica {
         named.filter(|(dot, _)| !object.versions.contains_key(dot)).collect()
     }
 
+    /// The object of a key with its whole past, and with the names of what was replaced.
+    pub fn fetch_named(&self, shape: Shape, key: &Bytes, cx: &Context<'_>) -> Object {
+        let mut object = self.fetch(shape, key, cx);
+        object.replaced = self.replaced(key, &object);
+        object
+    }
+
     /// What is known of a write that is asked for.
     pub(super) fn known(&self, key: &Bytes, object: &Object, name: WriteName, now: Time) -> Known {
         let WriteName { id, age } = name;
@@ -63,39 +71,29 @@ impl Replica {
         if is_first || would_know { Known::New } else { Known::Forgotten }
     }
 
-    /// The names of writes that were replaced, by what is known here and by what is told.
-    fn dead(&self, key: &Bytes, known: &Object, told: &Object) -> BTreeSet<WriteId> {
-        let is_live = |id: WriteId| known.versions.values().any(|version| version.id == Some(id));
-        let mut dead: BTreeSet<WriteId> = self.replaced(key, known).into_values().collect();
-        dead.extend(told.replaced.values());
-        // A name that was seen, of which no version is there.
-        let names = told.versions.values().filter_map(|version| version.id);
-        dead.extend(names.filter(|id| self.names.has(*id) && !is_live(*id)));
-        dead.extend(covered(known, told));
-        dead.extend(covered(told, known));
-        dead
-    }
-
     /// Merges what is told of a key with what is known. A twin of what was replaced goes too, by a
     /// dot of this replica, which is added to these.
     pub(super) fn unite(
         &mut self,
         key: &Bytes,
         mut known: Object,
-        told: Object,
+        mut told: Object,
         dots: &mut Vec<Dot>,
         cx: &mut Context<'_>,
     ) -> Object {
-        let dead = self.dead(key, &known, &told);
-        known.merge(told);
-        let Object { versions, context, .. } = &mut known;
-        let before = versions.len();
-        // What the context does not cover cannot be said to be in the past.
-        versions.retain(|dot, version| {
-            !(version.id.is_some_and(|id| dead.contains(&id)) && context.covers(*dot))
-                || mutant!("retry_twice")
-        });
-        if known.versions.len() < before {
+        if mutant!("retry_twice") {
+            known.merge(told);
+            return known;
+        }
+        known.replaced = self.replaced(key, &known);
+        let is_live = |id: WriteId| known.versions.values().any(|version| version.id == Some(id));
+        // A name that was seen, of which no version is there.
+        let is_gone =
+            |version: &Version| version.id.filter(|id| self.names.has(*id) && !is_live(*id));
+        let gone = told.versions.iter().filter_map(|(dot, one)| Some((*dot, is_gone(one)?)));
+        let gone: Vec<(Dot, WriteId)> = gone.collect();
+        told.replaced.extend(gone);
+        if known.unite(told) {
             probe!("causal/twin_of_replaced");
             let dot = self.issue(cx);
             known.context.raise(dot.actor, dot.counter);
@@ -103,11 +101,4 @@ impl Replica {
         }
         known
     }
-}
-
-/// The names of an object's versions that another state of it has replaced.
-fn covered(object: &Object, other: &Object) -> BTreeSet<WriteId> {
-    let is_covered = |dot: &Dot| other.context.covers(*dot) && !other.versions.contains_key(dot);
-    let covered = object.versions.iter().filter(|(dot, _)| is_covered(dot));
-    covered.filter_map(|(_, version)| version.id).collect()
 }

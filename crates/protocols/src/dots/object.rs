@@ -64,6 +64,30 @@ impl Object {
         self.context.merge(&context);
     }
 
+    /// Merges as [`Object::merge`] does, and takes away whatever is the same write as a version
+    /// that either has replaced; returns whether there was any. What the context does not cover stays:
+    /// nobody could say that it is in the past.
+    pub fn unite(&mut self, other: Object) -> bool {
+        let mut names: BTreeSet<WriteId> = self.replaced.values().copied().collect();
+        names.extend(other.replaced.values());
+        names.extend(self.covered_by(&other));
+        names.extend(other.covered_by(self));
+        self.replaced.extend(other.replaced.clone());
+        self.merge(other);
+        let before = self.versions.len();
+        let Object { versions, context, .. } = self;
+        let is_replaced = |version: &Version| version.id.is_some_and(|id| names.contains(&id));
+        versions.retain(|dot, version| !(is_replaced(version) && context.covers(*dot)));
+        versions.len() < before
+    }
+
+    /// The names of versions that another state of the object has replaced.
+    fn covered_by(&self, other: &Object) -> BTreeSet<WriteId> {
+        let goes = |dot: &Dot| other.context.covers(*dot) && !other.versions.contains_key(dot);
+        let covered = self.versions.iter().filter(|(dot, _)| goes(dot));
+        covered.filter_map(|(_, version)| version.id).collect()
+    }
+
     /// Adds to the context what a clock knows of these actors: an object at rest leaves that to
     /// the clock. `is_meant` must hold for every actor that is, or ever was, a replica of the key:
     /// with the present ones alone what was stripped for a former one would come back (T2).

@@ -1,8 +1,10 @@
 //! A node's bytes, and what of them a crash takes away.
 
+use super::Scripted;
+use super::world::World;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
-use quorate_kernel::process::Table;
+use quorate_kernel::process::{Recovery, Table};
 use quorate_kernel::storage::Class;
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -145,4 +147,18 @@ fn a_crash_takes_what_was_not_synced() {
     disk.crash();
     assert_eq!(disk.get(Class::Data, &key("a")), Some(one));
     assert_eq!(disk.get(Class::Data, &key("b")), None);
+}
+
+impl<P: Scripted> World<P> {
+    /// What a node's disk holds now.
+    pub fn kept(&mut self, id: u64) -> Kept {
+        self.node(id).disk.kept()
+    }
+
+    /// Starts a node that crashed, with a `periodic` lane and a disk that lost power: it holds what
+    /// it held at an earlier moment.
+    pub fn restart_from(&mut self, id: u64, kept: &Kept) {
+        self.node(id).disk.fall_back(kept);
+        self.boot(id, Recovery::Forgot);
+    }
 }

@@ -2,7 +2,7 @@
 //! stays in flight until it is delivered or dropped, a timer fires when time is moved past it.
 
 use super::Scripted;
-use super::disk::{Disk, Kept};
+use super::disk::Disk;
 pub(crate) use super::setup::Setup;
 pub(crate) use super::shown::incarnation;
 use super::shown::{self, Row, show_note, show_operation, show_outcome};
@@ -127,7 +127,7 @@ impl<P: Scripted> World<P> {
         self.node(id).process.is_some()
     }
 
-    fn boot(&mut self, id: u64, recovery: Recovery) {
+    pub(super) fn boot(&mut self, id: u64, recovery: Recovery) {
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
         let process = P::born(&self.first_view, &options);
         let node = self.node(id);
@@ -146,18 +146,6 @@ impl<P: Scripted> World<P> {
             node.disk.forget();
         }
         self.boot(id, if forgot { Recovery::Forgot } else { Recovery::Intact });
-    }
-
-    /// What a node's disk holds now.
-    pub fn kept(&mut self, id: u64) -> Kept {
-        self.node(id).disk.kept()
-    }
-
-    /// Starts a node that crashed, with a `periodic` lane and a disk that lost power: it holds what
-    /// it held at an earlier moment.
-    pub fn restart_from(&mut self, id: u64, kept: &Kept) {
-        self.node(id).disk.fall_back(kept);
-        self.boot(id, Recovery::Forgot);
     }
 
     /// A node stops; what it has not synced is gone.

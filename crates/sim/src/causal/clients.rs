@@ -3,6 +3,8 @@
 //! A put or delete carries the newest context that its client has of the key, now and then an older
 //! one, or none at all. So writes overlap in every way that contexts allow.
 
+mod draw;
+
 use super::shown::{shown, told, word};
 use crate::delay::Delay;
 use crate::prepared::Prepared;
@@ -12,22 +14,17 @@ use crate::trace::Trace;
 use crate::workload::{Counts, Submission};
 use bytes::Bytes;
 use quorate_check::siblings::{Basis, Ending, History, WriteNumber};
-use quorate_kernel::causal::{Ask, Told, WriteId, WriteName};
+use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
-use quorate_kernel::time::Span;
 use std::collections::BTreeMap;
 
 const RECONNECT_NS: (u64, u64) = (1_000_000, 20_000_000);
 /// How many contexts of one key a client keeps.
 const CONTEXTS_MAX: usize = 3;
-/// How many of a million writes carry no context, and an older one.
-const BLIND_PPM: u32 = 250_000;
-const STALE_PPM: u32 = 150_000;
 /// How many of a million operations are followed by a change of the host.
 const MOVE_PPM: u32 = 150_000;
-
 /// How often a write is sent again.
 const TRIES_MAX: u32 = 4;
 
@@ -219,60 +216,6 @@ impl Clients {
         self.submissions.push(Submission { host, ticket, operation: Operation::Causal(ask) });
         let patience = now + self.section.patience_ms * 1_000_000;
         queue.push(patience, Event::Patience { client: self.first + index });
-    }
-
-    /// Sends a write again, under its name.
-    fn repeat(&mut self, index: usize, number: WriteNumber, mut named: Named, now: u64) -> Ask {
-        self.history.repeat(number);
-        named.tries += 1;
-        let mut ask = named.ask.clone();
-        if let Ask::Put { id: Some(name), .. } = &mut ask {
-            name.age = Span(now - named.first_sent);
-        }
-        let key = ask.key().clone();
-        self.clients[index].open = Some(Open::Write { key, number, named: Some(named) });
-        ask
-    }
-
-    /// Draws what a client asks, and notes it.
-    fn draw(&mut self, index: usize, now: u64) -> Ask {
-        let client = &mut self.clients[index];
-        let key = self.keys[client.rng.below(self.keys.len() as u64) as usize].clone();
-        let (get, put) = (u64::from(self.section.get), u64::from(self.section.put));
-        let drawn = client.rng.below(get + put + u64::from(self.section.delete));
-        let known = client.contexts.get(&key).filter(|known| !known.is_empty());
-        let is_blind = known.is_none() || client.rng.chance_ppm(BLIND_PPM);
-        let (basis, context) = match known {
-            Some(known) if !is_blind => {
-                let place = match client.rng.chance_ppm(STALE_PPM) {
-                    true => client.rng.below(known.len() as u64) as usize,
-                    false => known.len() - 1,
-                };
-                known[place].clone()
-            }
-            _ => (Basis::Blind, Bytes::new()),
-        };
-        if drawn < get || (drawn >= get + put && is_blind) {
-            client.open = Some(Open::Read { key: key.clone() });
-            return Ask::Get { key, replies: None };
-        }
-        let value = (drawn < get + put).then(|| {
-            client.written += 1;
-            Bytes::from(format!("c{index}v{}", client.written))
-        });
-        let number = self.history.write(&key, value.clone(), basis);
-        // Nothing is drawn where no write has a name.
-        let is_named =
-            value.is_some() && self.named_ppm > 0 && client.rng.chance_ppm(self.named_ppm);
-        let id = WriteId((self.first + index) as u128 + 1 << 64 | u128::from(client.written));
-        let id = is_named.then_some(WriteName { id, age: Span(0) });
-        let ask = match value {
-            Some(value) => Ask::Put { key: key.clone(), value, context, id },
-            None => Ask::Delete { key: key.clone(), context },
-        };
-        let named = id.map(|_| Named { ask: ask.clone(), first_sent: now, tries: 1 });
-        client.open = Some(Open::Write { key, number, named });
-        ask
     }
 
     /// A host answered.

@@ -76,7 +76,7 @@ fn messages() -> Vec<Message> {
     let hosts: Vec<NodeId> = (1..=3).map(NodeId).collect();
     let map = Map::first(Shape::new(3, 3), &hosts).replaced(NodeId(2), NodeId(9), true);
     let keys = plain::pack(&[Bytes::from_static(b"k"), Bytes::new()]);
-    Vec::from([
+    let mut all = Vec::from([
         Message::ReadA { op: 1, key: key.clone() },
         Message::ReadB { op: 1, position: Position(2), is_serving: true, object: object.clone() },
         write(false),
@@ -108,6 +108,14 @@ fn messages() -> Vec<Message> {
         Message::ListA { op: 1, from: 1 << 63, limit: 100 },
         Message::ListB { op: 1, next: Some(300), keys: keys.clone() },
         Message::ListB { op: 1, next: None, keys },
+    ]);
+    all.extend(of_names(dots, key));
+    all
+}
+
+/// Messages about writes that have names.
+fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 2] {
+    [
         Message::WriteAgainA {
             age_ms: 1500,
             op: 1,
@@ -118,7 +126,7 @@ fn messages() -> Vec<Message> {
             value: Bytes::from_static(b"v"),
         },
         Message::Replicate { op: 0, from: None, dots, key, object: replaced() },
-    ])
+    ]
 }
 
 #[test]

@@ -84,6 +84,26 @@ fn who_has_seen_one_dot_replaces_both() {
     expect(&mut world, &[1, 2, 3], &["y"]);
 }
 
+/// No get shows a value beside what replaced it, though the one with the first dot has heard
+/// nothing but the write that replaced the second.
+#[test]
+fn a_twin_is_never_shown_beside_what_replaced_it() {
+    let mut world = sent_twice(3);
+    let (_, context) = get(&mut world, 2, "k");
+    deliver_all(&mut world);
+    world.restart(1, false);
+    world.flights.clear();
+    assert!(is_stored(&put(&mut world, 2, "k", "y", context)));
+    for node in [1, 3] {
+        let both = Ask::Get { key: bytes("k"), replies: Some(3) };
+        match ask(&mut world, node, both) {
+            Outcome::Causal(Told::Siblings { values, .. }) => assert_eq!(values, [bytes("y")]),
+            other => panic!("{other:?}"),
+        }
+        expect(&mut world, &[1, 2, 3], &["y"]);
+    }
+}
+
 /// The one with the first dot takes a write that replaces the second, which it never saw.
 #[test]
 fn who_has_not_seen_the_dot_that_it_replaces_hears_of_it_later() {
