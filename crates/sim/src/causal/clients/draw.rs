@@ -60,7 +60,7 @@ impl Clients {
         // Nothing is drawn where no write has a name.
         let is_named =
             value.is_some() && self.named_ppm > 0 && client.rng.chance_ppm(self.named_ppm);
-        let id = WriteId((self.first + index) as u128 + 1 << 64 | u128::from(client.written));
+        let id = WriteId(((self.first + index) as u128 + 1) << 64 | u128::from(client.written));
         let id = is_named.then_some(WriteName { id, age: Span(0) });
         let ask = match value {
             Some(value) => Ask::Put { key: key.clone(), value, context, id },
