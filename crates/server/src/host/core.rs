@@ -10,8 +10,9 @@ use super::disk::{self, Disk, SyncEvery};
 use super::handshake::Hello;
 use super::io::{listen, wake};
 use super::keyspaces::Table;
-use super::links::Links;
+use super::links::{Links, Proofs};
 use super::out::Out;
+use super::refused::Refused;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
 use crate::metrics::{DoorAddresses, Shared, Stage};
@@ -64,6 +65,7 @@ pub(super) struct Core {
     epoch: Instant,
     clock: Clock,
     tended: Instant,
+    refused: Refused,
     stopping_since: Option<Instant>,
     shared: Arc<Shared>,
     shutdown: Arc<Shutdown>,
@@ -107,7 +109,8 @@ impl Core {
         let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
         let bounds = (clients_max, Budget::of(options.clients_bytes_max));
         let clients = Clients::new(door.into(), Arc::clone(&shared), bounds, timeout, seed);
-        let links = Links::new(hello, &options.hosts, &numbers, Arc::clone(&shared));
+        let proofs = Proofs::new(options.secrets, options.encrypt);
+        let links = Links::new(hello, &options.hosts, &numbers, proofs, Arc::clone(&shared));
         let desk = Desk::new(
             options.questions,
             Ring::new(0, options.hosts.clone()),
@@ -138,6 +141,7 @@ impl Core {
             epoch: Instant::now(),
             clock: Clock { now: Time(0), wall: wall() },
             tended: Instant::now(),
+            refused: Refused::default(),
             stopping_since: None,
             shared,
             shutdown,
@@ -322,6 +326,7 @@ impl Core {
         self.shared.beat();
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
         self.links.tend(now);
+        self.refused.tell(self.node.dropped(), &self.shared);
         self.clients.tend(self.clock.now);
         self.callers.tick();
         let mut all_ready = self.shared.knows_keyspaces();

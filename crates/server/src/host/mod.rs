@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `core`, `out` | the loop, and what a turn lets out |
 //! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
-//! | `links`, `handshake` | connections to other hosts, and their first bytes |
+//! | `links`, `link` | connections to other hosts: all of them; one, from its proof to its frames |
+//! | `handshake` | what two hosts say of themselves first |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
 //! | `questions`, `desk`, `show` | what operators ask, and what lanes show |
+//! | `refused` | what the node refused of its peers |
 //! | `sent` | how much each lane sent |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
@@ -34,11 +36,13 @@ mod io;
 mod keyspaces;
 mod lanes;
 mod launch;
+mod link;
 mod links;
 mod names;
 mod out;
 mod peers;
 mod questions;
+mod refused;
 mod remembered;
 mod sent;
 mod show;
@@ -49,7 +53,9 @@ pub use faults::Fault;
 pub use keyspaces::Served;
 pub use questions::{Inbox, Question, Questions, Reply, Silence, questions};
 
+use crate::config::values::Encrypt;
 use crate::metrics::Shared;
+use crate::proof::Secrets;
 use crate::shutdown::Shutdown;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ring::RingHost;
@@ -70,6 +76,10 @@ pub struct Options {
     /// The hosts that the directory names, this one included, each where the configuration or else
     /// the directory says it is.
     pub hosts: Vec<RingHost>,
+    /// The secrets that other hosts may show to know.
+    pub secrets: Arc<Secrets>,
+    /// Which connections to other hosts are encrypted.
+    pub encrypt: Encrypt,
     /// What operators ask.
     pub questions: Inbox,
     /// What the doors on other threads ask.
