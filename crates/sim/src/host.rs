@@ -323,6 +323,8 @@ impl Host {
         self.inbox = inbox;
         if self.is_checked {
             node.check();
+            let why = node.dropped().why;
+            assert_eq!(why, None, "correct peers say nothing that is refused");
         }
         self.node = Some(node);
         result?;

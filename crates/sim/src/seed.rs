@@ -183,8 +183,15 @@ impl Runner {
     }
 
     /// Runs a seed of a cluster with both engines, where every so manieth frame is followed by one
-    /// that no correct peer sends. Nothing is judged but whether a host ends by it.
-    pub fn forge(&mut self, prepared: &Prepared, seed: u64, one_in: u64, events: u64) -> Report {
+    /// that no correct peer sends. Nothing is judged but whether a host ends by it. Answers how many
+    /// were sent, too.
+    pub fn forge(
+        &mut self,
+        prepared: &Prepared,
+        seed: u64,
+        one_in: u64,
+        events: u64,
+    ) -> (Report, u64) {
         catch_panics();
         let (plan, trace) = (plan(prepared, seed), Trace::new(None));
         let recorder = Recorder::default();
@@ -192,7 +199,8 @@ impl Runner {
         world.forge(Forger::new(seed, one_in), events);
         let panicked = simulate(|| world.run());
         // The world's own clients are astonished at what hosts answer; that is none of a host's.
-        world.report(seed, panicked.filter(|message| !message.contains(" at crates/sim/")))
+        let panicked = panicked.filter(|message| !message.contains(" at crates/sim/"));
+        (world.report(seed, panicked), world.forged())
     }
 
     /// Adds what the judges say of a history; the first violation counts.

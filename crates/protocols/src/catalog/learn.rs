@@ -113,11 +113,11 @@ impl CatalogLane {
         let is_other = |(number, entry): (u64, &Entry)| {
             stored.entries.iter().any(|(known, own)| *known == number && own != entry)
         };
-        if (follows.saturating_add(1)..).zip(entries).any(is_other) {
+        if (follows.saturating_add(1)..u64::MAX).zip(entries).any(is_other) {
             cx.fx.refuse("two decrees have one number");
             return origins;
         }
-        for (number, entry) in (follows.saturating_add(1)..).zip(entries) {
+        for (number, entry) in (follows.saturating_add(1)..u64::MAX).zip(entries) {
             let Some(catalog) = &stored.catalog else { break };
             if number <= catalog.version() {
                 continue;

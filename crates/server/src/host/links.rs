@@ -277,7 +277,10 @@ impl Links {
     fn read_one(&mut self, key: usize, inputs: &mut Vec<Input>) -> Result<(), Loss> {
         for _ in 0..READS_MAX {
             let Some(link) = self.links.get_mut(key) else { return Ok(()) };
-            let progress = link.read()?;
+            let progress = link.read().map_err(|loss| match loss {
+                Loss::Closed => link.last_words(),
+                other => other,
+            })?;
             self.cut(key, inputs)?;
             match progress {
                 Progress::More => {}

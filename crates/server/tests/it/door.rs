@@ -6,7 +6,9 @@ use crate::intruder::{HELLO_BYTES, Intruder, PREFACE, must_close, secret_of, sen
 use crate::load::Load;
 use crate::peers::by_node;
 use crate::run::{command, quorate};
-use quorate_kernel::wire::{frame_length, frame_source};
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start};
+use quorate_kernel::wire::{frame_length, frame_of, frame_source};
 use quorate_server::proof::{self, MESSAGE_BYTES, Purpose};
 use quorate_store::Secret;
 use std::fs;
@@ -16,6 +18,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 const HANDSHAKES: &str = "quorate_rejected_total{reason=\"handshake\"}";
+const FRAMES: &str = "quorate_rejected_total{reason=\"frame\"}";
 /// The secret of nobody.
 const FOREIGN: Secret = Secret([3; 32]);
 /// How long a large value may take.
@@ -281,7 +284,7 @@ fn the_secret_is_changed_while_the_cluster_runs() {
     cluster.kill(&[2]);
     cluster.restart(2);
     load.more(SOME);
-    let mut joins = |secret: &str| {
+    let joins = |secret: &str| {
         let (data, seed) = (cluster.place().join("joiner"), cluster.http(1));
         let (data, me) = (data.display().to_string(), std::process::id().to_string());
         let mut args = vec!["server", "--data", &data, "--join", &seed, "--secret-file", secret];
@@ -300,4 +303,48 @@ fn the_secret_is_changed_while_the_cluster_runs() {
     joined.kill().expect("it runs");
     joined.wait().expect("it ends");
     load.finish(&[1, 2, 3]).must_hold(2 * SOME);
+}
+
+/// A host speaks for itself alone, whatever it proved to know.
+#[test]
+fn a_frame_in_another_hosts_name_is_dropped() {
+    let mut cluster = Cluster::start(26_550, "sync");
+    let secret = secret(&cluster);
+    let order = by_node(&cluster);
+    let (host, other, away) = (order[0], order[1], order[2]);
+    let start = cluster.status(away)["start"].as_u64().expect("a number");
+    let start = u32::try_from(start).expect("few starts") + 1;
+    cluster.kill(&[away]);
+    let listener = TcpListener::bind(cluster.cluster(away)).expect("its host is away");
+    let mut false_host = loop {
+        let mut one = Intruder::dialled(&listener, &secret);
+        let (theirs, _) = one.greeted().expect("it says hello");
+        let hello = forged(&cluster, host, host, 0);
+        if theirs[21..29] == hello[21..29] {
+            let mut answer = theirs;
+            answer[21..29].copy_from_slice(&theirs[33..41]);
+            answer[29..33].copy_from_slice(&start.to_le_bytes());
+            answer[33..41].copy_from_slice(&theirs[21..29]);
+            one.greet(&answer, false);
+            break one;
+        }
+    };
+    until("it is taken for the host that is away", || is_up(&cluster, host, away));
+    let before = cluster.metric(host, FRAMES);
+    let node = |host: usize| {
+        let text = cluster.status(host)["node"].as_str().map(str::to_owned);
+        NodeId(u64::from_str_radix(&text.expect("an id"), 16).expect("hexadecimal"))
+    };
+    let source = Incarnation { node: node(other), start: Start(1_000_000) };
+    let target = Incarnation { node: node(host), start: Start(0) };
+    let frame = frame_of(LaneId::CATALOG, source, target, Bytes::new(), Default::default());
+    for _ in 0..5 {
+        false_host.stream.write_all(&frame).expect("the host reads");
+    }
+    until("each is counted", || cluster.metric(host, FRAMES) >= before + 5);
+    assert!(is_up(&cluster, host, away) && is_up(&cluster, host, other), "and no more");
+    // The other one's next start is far below the one that was claimed for it.
+    cluster.kill(&[other]);
+    cluster.restart(other);
+    until("it is not shut out", || is_up(&cluster, host, other));
 }

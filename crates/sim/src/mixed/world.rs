@@ -113,6 +113,12 @@ impl<'a> World<'a> {
         self.machines.forge(forger, events_max);
     }
 
+    /// How many frames were added so.
+    #[must_use]
+    pub fn forged(&self) -> u64 {
+        self.machines.forger.as_ref().map_or(0, |(forger, _)| forger.forged)
+    }
+
     /// Runs until all is quiet and was looked at, or something is wrong; then the judge of siblings
     /// has its say.
     pub fn run(&mut self) {
