@@ -274,6 +274,9 @@ impl Replica {
         cx: &mut Context<'_>,
     ) {
         let mut known = self.fetch_beside(shape, key, &object, cx);
+        if !known.agrees(&object) {
+            return cx.fx.refuse("one dot carries two values");
+        }
         known.merge(object);
         self.store(shape, key, known, dots, cx);
     }

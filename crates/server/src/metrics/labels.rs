@@ -76,9 +76,10 @@ labels! {
         Clients = "clients",
         /// Bytes on a client's connection that are no command.
         Protocol = "protocol",
-        /// A frame of a peer that could not be decoded.
+        /// A frame of a peer that could not be decoded, or that no correct peer sends.
         Frame = "frame",
-        /// A peer of another cluster, or in an older start than was seen.
+        /// A connection to the cluster door without the secret, of another cluster, or of a host in
+        /// an older start than was seen.
         Handshake = "handshake",
         /// A client that did not read its replies.
         SlowClient = "slow_client",
