@@ -9,6 +9,7 @@
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
+//! | [`losses`] | groups in which nobody is left to ask |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
@@ -27,6 +28,7 @@ mod chaos;
 mod crashes;
 mod departures;
 mod golden;
+mod losses;
 mod members;
 mod pages;
 mod random;
