@@ -20,7 +20,8 @@
 //! the members holds anything, and for each write that is complete in spite of an acknowledgement
 //! from before the loss they meet another member that acknowledged it. In either case each of those
 //! heard knows from then on that the asker forgot. Who is complete again tells the others which
-//! incarnations it concerned: they could not find it out any more.
+//! incarnations it concerned: they could not find it out any more. A newcomer that none of them had
+//! waited for goes on too, if each that it waits for is complete or one of those, and hears all.
 //!
 //! As long as one of the set is complete, a `memory` keyspace waits: what the others alone had
 //! acknowledged, however long ago, would be lost unseen.
@@ -102,6 +103,17 @@ impl Transfer {
         self.sources.iter().all(has_said) && !self.quorums.iter().all(is_met)
     }
 
+    /// Whether everybody is complete, or of the incarnations that lacked data when this node was not
+    /// waited for.
+    fn waits_for_lost(&self) -> bool {
+        let is_lost = |source: &Source| {
+            let who = source.lacks.map(|start| Incarnation { node: source.node, start });
+            who.is_some_and(|who| self.told.contains(&who))
+        };
+        !self.told.is_empty()
+            && self.sources.iter().all(|source| source.is_whole || is_lost(source))
+    }
+
     /// Those that lacked data at the moment before the confirming round, if all have confirmed it.
     fn last_left(&self) -> Option<Vec<Incarnation>> {
         let lacking = self.sources.iter().filter(|source| !source.is_whole);
@@ -131,11 +143,20 @@ impl Linearizable {
         lost: Vec<Incarnation>,
         cx: &mut Context<'_>,
     ) {
-        let Some(group) = self.group(view).filter(|group| group.lacks_data()) else { return };
-        let is_lasting = group.transfer.as_ref().is_some_and(|transfer| transfer.lasting);
-        if !is_lasting && lost.contains(&cx.me) && !group.knows_loss(&lost) {
+        let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
+        let is_known = group.knows_loss(&lost);
+        let Some(transfer) = group.transfer.as_mut().filter(|transfer| !transfer.lasting) else {
+            return;
+        };
+        if is_known {
+            return;
+        }
+        if lost.contains(&cx.me) {
             probe!("linearizable/told_of_loss");
             self.note_loss(view, lost, cx);
+        } else if lost.iter().all(|who| who.node != cx.me.node) {
+            transfer.told = lost;
+            self.compare_words(view, cx);
         }
     }
 
@@ -162,10 +183,16 @@ impl Linearizable {
     /// Looks whether what sources have said of themselves leaves nobody to wait for.
     pub(super) fn compare_words(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
-        let Some(transfer) = group.transfer.as_mut().filter(|transfer| transfer.is_stranded())
-        else {
+        let Some(transfer) = &mut group.transfer else { return };
+        if transfer.waits_for_lost() {
+            probe!("linearizable/came_after_loss");
+            let mut lost = core::mem::take(&mut transfer.told);
+            lost.push(cx.me);
+            return self.note_loss(view, lost, cx);
+        }
+        if !transfer.is_stranded() {
             return;
-        };
+        }
         if transfer.confirming.is_none() {
             transfer.round += 1;
             transfer.confirming = Some(transfer.round);

@@ -7,7 +7,6 @@ use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::mutant;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::view::ViewId;
 
@@ -76,7 +75,7 @@ impl Linearizable {
 fn forget(record: &mut Record) {
     match &mut record.status {
         Status::Ready | Status::Gathering => record.status = Status::Forgot,
-        Status::Busy { forgot, .. } => *forgot = !mutant!("newcomer_remembers"),
+        Status::Busy { forgot, .. } => *forgot = true,
         Status::Retired { was_ready, forgot, lacking, parts } => {
             // After a split the parts get the data back.
             *forgot |= (*was_ready || lacking.is_some()) && parts.is_empty();

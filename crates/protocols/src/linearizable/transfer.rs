@@ -20,7 +20,7 @@ use super::record::Head;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{
     FETCHED_AHEAD_BYTES_MAX, GROUP_MEMBERS_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX,
 };
@@ -101,6 +101,8 @@ pub(super) struct Transfer {
     pub is_member_refill: bool,
     /// Whether nobody else is left, so that to hear all is enough too, those that lack data as well.
     pub hears_all: bool,
+    /// The incarnations of a loss that this node was told of and had no part in.
+    pub told: Vec<Incarnation>,
     /// The first round that began after every source had said how it stands.
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
@@ -139,6 +141,7 @@ impl Transfer {
             lasting: false,
             is_member_refill: false,
             hears_all: false,
+            told: Vec::new(),
             confirming: None,
             sources: nodes.into_iter().map(|node| Source::new(node, Some(0))).collect(),
             quorums,

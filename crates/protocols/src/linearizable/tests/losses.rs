@@ -86,6 +86,46 @@ fn a_full_outage_while_two_newcomers_are_busy_leaves_an_empty_group() {
     );
 }
 
+/// One member is complete again after everything was lost when a change is installed, and a newcomer
+/// comes that had no part in it. It waits for members that nobody will ever make complete without it.
+#[test]
+fn a_newcomer_that_comes_after_everything_was_lost_goes_on() {
+    for forgot in ["", "crash 4\nrestart 4 forgot"] {
+        schedule(&format!(
+            "nodes 3 spare 1 memory first 100 brisk
+             crash 1
+             crash 2
+             crash 3
+             restart 1 forgot
+             restart 2 forgot
+             restart 3 forgot
+             drop ListA 2->
+             drop ListA 3->
+             deliver ListA
+             deliver Lacks
+             deliver ListA
+             deliver Lacks
+             deliver ListA
+             drop Lacks
+             deliver ListB
+             show 1 ready
+             # last 1: ready true
+             view 1 2 1 2 4
+             view 2 2 1 2 4
+             view 3 2 1 2 4
+             deliver Invite
+             {forgot}
+             run 3s
+             show 4 ready
+             # last 4: ready true
+             show 2 ready
+             # last 2: ready true
+             given put 4 k a
+             # told put k a: written"
+        ));
+    }
+}
+
 /// While who has left still has its data, nothing is given up: the members and the newcomer wait.
 #[test]
 fn who_has_left_and_kept_its_data_is_waited_for() {
