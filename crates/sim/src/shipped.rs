@@ -11,7 +11,8 @@ macro_rules! shipped {
 /// Every scenario: name and text.
 const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "calm", "loss", "partition", "crash", "skew", "churn", "power", "slow-disk", "pause", "wiped",
-    "memory", "blackout", "amnesia", "flicker", "periodic", "five", "views", "moves",
+    "memory", "blackout", "amnesia", "flicker", "periodic", "outage", "uprooted",
+    "five", "views", "moves",
     "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
