@@ -95,9 +95,9 @@ impl Process for Linearizable {
             Message::ListA { round, since, forgot, from: begin } => {
                 self.on_list(from, (round, since, forgot), begin, cx);
             }
-            Message::ListB { since, stamp, is_source, from: begin, next, lost, page, .. } => {
+            Message::ListB { round, since, stamp, is_source, from: begin, next, lost, page } => {
                 let said = (is_source, lost);
-                self.on_list_reply(from, (since, &stamp), said, (begin, next, page), cx);
+                self.on_list_reply(from, (round, since, &stamp), said, (begin, next, page), cx);
             }
             Message::Lacks { round, since, awaits } => {
                 self.on_source_lacks(from, (round, since), &awaits, cx);

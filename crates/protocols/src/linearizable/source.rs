@@ -188,7 +188,7 @@ impl Linearizable {
     pub(super) fn on_list_reply(
         &mut self,
         from: Incarnation,
-        (since, stamp): (ViewId, &Stamp),
+        (round, since, stamp): (u64, ViewId, &Stamp),
         (is_source, lost): (bool, Vec<Incarnation>),
         (begin, next, entries): (u64, Option<u64>, Bytes),
         cx: &mut Context<'_>,
@@ -202,6 +202,14 @@ impl Linearizable {
         let Some(group) = self.group_mut(view) else { return };
         let is_last_left =
             [cx.me, from].iter().all(|concerned| group.record.lost.contains(concerned));
+        if stamp.view == ViewId::default() && group.view.index_of(from.node).is_none() {
+            // It was chosen and never came, or it was let go: it has nothing and gets nothing.
+            if is_last_left && let Some(transfer) = &mut group.transfer {
+                transfer.list(from.node, begin, None, Bytes::new());
+                self.go_on(view, cx);
+            }
+            return self.on_source_lacks(from, (round, since), &[], cx);
+        }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
         if has_left && let Some(transfer) = &mut group.transfer {
             let is_news = is_source && transfer.note_whole(from);

@@ -126,6 +126,39 @@ fn a_newcomer_that_comes_after_everything_was_lost_goes_on() {
     }
 }
 
+/// A newcomer was replaced before it came, and everybody forgot. It is among those that its successor
+/// waits for, and knows nothing of the group.
+#[test]
+fn who_was_chosen_and_never_came_is_not_waited_for() {
+    schedule(
+        "nodes 3 spare 2 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         drop Invite
+         view 1 3 1 2 5
+         view 2 3 1 2 5
+         deliver Invite
+         drop ListA
+         crash 1
+         crash 2
+         crash 3
+         crash 5
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         restart 5 forgot
+         run 3s
+         show 5 ready
+         # last 5: ready true
+         show 1 ready
+         # last 1: ready true
+         given put 5 k b
+         # told put k b: written",
+    );
+}
+
 /// While who has left still has its data, nothing is given up: the members and the newcomer wait.
 #[test]
 fn who_has_left_and_kept_its_data_is_waited_for() {
