@@ -95,6 +95,8 @@ impl Linearizable {
         let view = Arc::clone(&group.view);
         self.note_left(view.id.group, view.id.version, cx);
         self.learn(&view, cx);
+        // What it forgot it gets back from the members of this view.
+        self.begin_transfer(view.id, cx);
         self.tell_now(cx);
     }
 
