@@ -136,7 +136,8 @@ pub(crate) trait Turns {
     /// Ends a host's process, see [`crate::host::Host::stop`].
     fn stop_host(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
         let machines = self.machines();
-        machines.hosts[host].stop(crash, is_lossy);
+        let now = machines.now;
+        machines.hosts[host].stop(crash, is_lossy, now);
         machines.line(format_args!("n{} is gone", host + 1));
         self.on_host_stopped(host);
     }

@@ -5,6 +5,7 @@ use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Message, Stamp};
 use super::record::{COUNTER_MAX, Record};
+use super::transfer::SOURCES_MAX;
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
@@ -102,6 +103,7 @@ impl Message {
             Message::FloorA { generation, .. }
             | Message::FloorB { generation, .. }
             | Message::DropB { generation, .. } => generation.validate(),
+            Message::Lacks { awaits, .. } => well_formed(awaits.len() <= SOURCES_MAX, "list"),
             Message::PageA { .. }
             | Message::ListA { .. }
             | Message::LocateA { .. }

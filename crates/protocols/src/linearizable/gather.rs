@@ -96,6 +96,8 @@ mod tests {
         let quorums = vec![(nodes(&[2, 4, 5]), 2)];
         let transfer = Transfer::new(1, ViewId::default(), &Range::ALL, quorums, true);
         let mut transfer = transfer.or_whole(nodes(&[2, 4, 5, 3]), 3);
+        // None of them lacks data.
+        transfer.sources.iter_mut().for_each(|source| source.is_whole = true);
         let mut list = |from, is_whole, begin, next| {
             assert!(transfer.list((NodeId(from), is_whole), begin, next, Bytes::new()));
             transfer.reach()

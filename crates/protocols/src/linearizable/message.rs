@@ -7,7 +7,7 @@ use crate::reconfigure;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::PAGE_BYTES_MAX;
 use quorate_kernel::view::{Change, View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ pub enum Message {
     /// A node that lacks data, to a source: list keys and timestamps from this position on. If the
     /// asker forgot, the source remembers so, durably and before it answers.
     ListA {
-        /// The asker's round; a later round asks anew whether the others forgot too.
+        /// The asker's round; a later round asks anew whether the others lack data too.
         round: u64,
         /// What the source must have installed before what it says counts.
         since: ViewId,
@@ -171,7 +171,7 @@ pub enum Message {
         from: u64,
         /// Where the page ends; `None` at the end of the interval of the view's range.
         next: Option<u64>,
-        /// If the sender found that every member had forgot at one moment: in which incarnations.
+        /// If the sender found that everybody lacked data at one moment: in which incarnations.
         lost: Vec<Incarnation>,
         /// The entries.
         #[serde(skip)]
@@ -417,6 +417,16 @@ pub enum Message {
         /// The records.
         #[serde(skip)]
         page: Bytes,
+    },
+    /// To a node that lacks data, beside a [`Message::ListB`]: the sender, asked for what it holds,
+    /// lacks data itself, in its present start ([`super::amnesia`]).
+    Lacks {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        since: ViewId,
+        /// Whom it hears from until its data is complete.
+        awaits: Vec<NodeId>,
     },
 }
 

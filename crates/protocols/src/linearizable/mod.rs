@@ -139,6 +139,7 @@ pub use keys::Order;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
+use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::View;
 
@@ -199,6 +200,8 @@ pub struct Settings {
     pub order: Order,
     /// What is promised of each key.
     pub mode: Mode,
+    /// What a member that forgot may still hold ([`amnesia`]).
+    pub durability: Durability,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
     /// Whether a get asks the other members for timestamps alone and takes the value from the

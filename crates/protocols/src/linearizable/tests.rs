@@ -9,6 +9,7 @@
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
+//! | [`losses`] | groups in which nobody is left to ask |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`gathers`] | members that forget while their group becomes smaller |
 //! | [`owed`] | what members owe each other while their group changes |
@@ -35,6 +36,7 @@ mod departures;
 mod fences;
 mod gathers;
 mod golden;
+mod losses;
 mod members;
 mod owed;
 mod pages;

@@ -20,8 +20,10 @@ use super::record::Head;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::{NodeId, Start};
-use quorate_kernel::limits::{FETCHED_AHEAD_BYTES_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::{
+    FETCHED_AHEAD_BYTES_MAX, GROUP_MEMBERS_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX,
+};
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Range, ViewId};
 
@@ -29,6 +31,8 @@ use quorate_kernel::view::{Range, ViewId};
 pub(super) const REPEAT: Span = Span::millis(200);
 /// After so many repetitions without progress the window is begun anew.
 const STALLS_MAX: u32 = 4;
+/// How many nodes one transfer asks at the most.
+pub(super) const SOURCES_MAX: usize = 4 * GROUP_MEMBERS_MAX;
 /// The least and the most keys that may be asked for in one fetch.
 const FETCH_KEYS_MIN: usize = 16;
 const FETCH_KEYS_MAX: usize = 512;
@@ -50,15 +54,35 @@ pub(super) struct Source {
     pub fetching: bool,
     /// How many bytes it has sent since a question last waited until all of them were durable.
     sent_bytes: usize,
-    /// The start in which it said that it forgot too.
-    pub forgot: Option<Start>,
+    /// Whether its data is complete, as it said last.
+    pub is_whole: bool,
+    /// The start in which it said that it lacks data too.
+    pub lacks: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
     pub confirmed: bool,
     /// Whether it has left the view, and is asked only for what was complete before it.
     pub has_left: bool,
     /// The position from which on it has listed as one that holds all that was complete before the
     /// view; `None` if its last list was not of such a one.
-    whole_from: Option<u64>,
+    pub whole_from: Option<u64>,
+}
+
+impl Source {
+    fn new(node: NodeId, next: Option<u64>) -> Source {
+        Source {
+            node,
+            listed: VecDeque::new(),
+            next,
+            asked: None,
+            fetching: false,
+            sent_bytes: 0,
+            is_whole: false,
+            lacks: None,
+            confirmed: false,
+            has_left: false,
+            whole_from: None,
+        }
+    }
 }
 
 /// A record to be fetched.
@@ -78,10 +102,18 @@ pub(super) struct Transfer {
     pub since: ViewId,
     /// Whether the asker forgot.
     pub forgot: bool,
-    /// The first round that began after every source had said that it forgot.
+    /// Whether what forgetful members hold is compared even while others are complete.
+    pub lasting: bool,
+    /// Whether a quorum is enough also of those that lack data, when nobody else is left.
+    pub is_member_refill: bool,
+    /// Whether nobody else is left, so that to hear all is enough too, those that lack data as well.
+    pub hears_all: bool,
+    /// The incarnations of a loss that this node was told of and had no part in.
+    pub told: Vec<Incarnation>,
+    /// The first round that began after every source had said how it stands.
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
-    quorums: Quorums,
+    pub quorums: Quorums,
     /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
     or_whole: Option<(Vec<NodeId>, usize)>,
     /// The intervals of the range that are not begun.
@@ -101,23 +133,6 @@ pub(super) struct Transfer {
     stalls: u32,
 }
 
-impl Source {
-    fn new(node: NodeId) -> Source {
-        Source {
-            node,
-            listed: VecDeque::new(),
-            next: Some(0),
-            asked: None,
-            fetching: false,
-            sent_bytes: 0,
-            forgot: None,
-            confirmed: false,
-            has_left: false,
-            whole_from: None,
-        }
-    }
-}
-
 impl Transfer {
     pub fn new(
         round: u64,
@@ -132,8 +147,12 @@ impl Transfer {
             round,
             since,
             forgot,
+            lasting: false,
+            is_member_refill: false,
+            hears_all: false,
+            told: Vec::new(),
             confirming: None,
-            sources: nodes.into_iter().map(Source::new).collect(),
+            sources: nodes.into_iter().map(|node| Source::new(node, Some(0))).collect(),
             quorums,
             or_whole: None,
             intervals: segments(range).collect(),
@@ -153,12 +172,22 @@ impl Transfer {
     pub fn or_whole(mut self, nodes: Vec<NodeId>, needed: usize) -> Transfer {
         for node in &nodes {
             if self.sources.iter().all(|source| source.node != *node) {
-                self.sources.push(Source { has_left: true, ..Source::new(*node) });
+                self.sources.push(Source { has_left: true, ..Source::new(*node, Some(0)) });
             }
         }
         self.or_whole = Some((nodes, needed));
         self.interval.into_iter().for_each(|(first, _)| self.begin_window(first));
         self
+    }
+
+    /// One more that is asked. Returns whether it is new here, and there was room for it.
+    pub fn add_source(&mut self, node: NodeId) -> bool {
+        let is_known = self.sources.iter().any(|source| source.node == node);
+        let is_added = !is_known && self.sources.len() < SOURCES_MAX;
+        if is_added {
+            self.sources.push(Source::new(node, self.gathered));
+        }
+        is_added
     }
 
     pub fn next_interval(&mut self) {
@@ -207,9 +236,11 @@ impl Transfer {
     pub fn reach(&self) -> Option<Option<u64>> {
         let gathered = self.gathered.filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
         // The end of the interval counts as above every position.
+        let listed = |source: &Source| source.next.map_or(u128::MAX, u128::from);
+        let counts = |source: &&Source| source.is_whole || self.is_member_refill && !self.hears_all;
         let upto = |node: &NodeId| {
             let source = self.sources.iter().find(|source| source.node == *node);
-            source.map_or(u128::from(gathered), |s| s.next.map_or(u128::MAX, u128::from))
+            source.filter(counts).map_or(u128::from(gathered), listed)
         };
         let reach = |(nodes, needed): &(Vec<NodeId>, usize)| {
             let mut reached: Vec<u128> = nodes.iter().map(upto).collect();
@@ -218,6 +249,8 @@ impl Transfer {
         };
         let or_whole = self.or_whole.iter().map(|quorum| reach(quorum).max(self.whole(gathered)));
         let reach = self.quorums.iter().map(reach).chain(or_whole).min().unwrap_or(u128::MAX);
+        let all = self.staying().map(listed).min().filter(|_| self.hears_all);
+        let reach = all.map_or(reach, |all| reach.max(all));
         // No more at a time than what one list may hold: clients wait meanwhile.
         let ends = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(k, _)| position_of(k));
         let ends = self.sources.iter().filter_map(ends).filter(|end| *end > gathered);

@@ -2,7 +2,7 @@
 //!
 //! | command | what happens |
 //! |---|---|
-//! | `nodes N [spare M] [memory] [first POSITION] [option…]` | N members and M others start, with one group from this position on; always the first command |
+//! | `nodes N [spare M] [memory] [periodic] [first POSITION] [option…]` | N members and M others start, with one group from this position on; always the first command |
 //! | `put NODE KEY VALUE [within SPAN]`, `get`, `delete NODE KEY`, `scan NODE FROM LIMIT` | a client asks; `x*100` is a word of 100 letters |
 //! | `given put …` and so on | the same, everything is delivered at once, and only the answer is shown |
 //! | `flood NODE COUNT` | so many gets begin there, unseen, and all their messages are lost |
@@ -226,6 +226,10 @@ fn setup(members: &str, options: &[&str]) -> Done<Setup> {
         match *word {
             "spare" => setup.spares = number(words.next().ok_or("spare how many?")?)?,
             "memory" => setup.is_memory = true,
+            "periodic" => {
+                setup.is_periodic = true;
+                setup.options.push("periodic".to_owned());
+            }
             "first" => setup.first = Some(position(words.next().ok_or("first of what?")?)?),
             other => setup.options.push(other.to_owned()),
         }

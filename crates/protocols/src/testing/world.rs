@@ -86,7 +86,7 @@ impl<P: Scripted> World<P> {
         let node = |id| Node {
             me: Incarnation { node: NodeId(id), start: Start(0) },
             process: None,
-            disk: Disk::new(setup.is_memory),
+            disk: Disk::new(setup.is_memory, setup.is_periodic),
             held: VecDeque::new(),
             timers: Vec::new(),
             peers: BTreeMap::new(),

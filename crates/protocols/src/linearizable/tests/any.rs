@@ -214,6 +214,8 @@ fn of_transfers() -> impl Strategy<Value = Message> {
                 page
             }
         ),
+        (asked(), proptest::collection::vec(any::<u64>().prop_map(NodeId), 0..9))
+            .prop_map(|((round, since), awaits)| Message::Lacks { round, since, awaits }),
         (asked(), any_page()).prop_map(|((round, since), page)| Message::FetchA {
             round,
             since,

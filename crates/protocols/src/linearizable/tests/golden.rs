@@ -65,12 +65,13 @@ impl Golden {
             Message::CompareB { .. } => 31,
             Message::RecordsA { .. } => 32,
             Message::RecordsB { .. } => 33,
+            Message::Lacks { .. } => 34,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 34;
+pub(super) const VARIANTS: u8 = 35;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -201,10 +202,12 @@ fn of_transfers() -> Vec<(Message, Pieces)> {
         page: page.clone(),
     };
     let lost = Vec::from([who(1, 2), who(2, 2)]);
+    let awaits = Vec::from([NodeId(1), NodeId(2)]);
     Vec::from([
         (Message::ListA { round: 2, since, forgot: true, from: 0 }, ["060201030100", "", ""]),
         (list(true, Some(128), Vec::new()), ["0702010301030000000000010001800100", PAGE, ""]),
         (list(false, None, lost), ["07020103010300000000000000000201020202", PAGE, ""]),
+        (Message::Lacks { round: 2, since, awaits }, ["22020103020102", "", ""]),
         (Message::FetchA { round: 2, since, page: page.clone() }, ["08020103", PAGE, ""]),
         (Message::FetchB { round: 2, since, page }, ["09020103", PAGE, ""]),
     ])

@@ -12,7 +12,7 @@ use crate::testing::world::incarnation;
 use crate::testing::{Scripted, word};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::storage::Class;
+use quorate_kernel::storage::{Class, Durability};
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
 use std::borrow::ToOwned;
@@ -27,6 +27,7 @@ impl Scripted for Linearizable {
             replicas: first_view.members().len(),
             order: Order::Hash,
             mode: Mode::Atomic,
+            durability: Durability::Memory,
             value_bytes_max: 1000,
             digest_reads: false,
             ask_majority_first: false,
@@ -38,6 +39,7 @@ impl Scripted for Linearizable {
             match *option {
                 "digests" => settings.digest_reads = true,
                 "ordered" => settings.order = Order::Key,
+                "periodic" => settings.durability = Durability::Periodic { every_ms: 50 },
                 "eventual" => settings.mode = Mode::Eventual,
                 "brisk" => settings.pace = brisk(),
                 "hasty" => settings.pace.purge = Span::millis(60),
@@ -64,6 +66,7 @@ impl Scripted for Linearizable {
             Message::PageB { .. } => "PageB",
             Message::ListA { .. } => "ListA",
             Message::ListB { .. } => "ListB",
+            Message::Lacks { .. } => "Lacks",
             Message::FetchA { .. } => "FetchA",
             Message::FetchB { .. } => "FetchB",
             Message::LocateA { .. } => "LocateA",
@@ -187,6 +190,9 @@ fn show_rare(message: &Message) -> String {
             let (stamp, page) = (show_stamp(stamp), show_page(page, *next));
             let (lost, source) = (show_lost(lost), if *is_source { "" } else { " no source" });
             format!("round {round} {stamp}{source}{lost}: from {from:x} {page}")
+        }
+        Message::Lacks { round, awaits, .. } => {
+            format!("round {round} awaits {}", members(awaits))
         }
         Message::FetchA { page, .. } | Message::FetchB { page, .. } => show_page(page, None),
         Message::Reconfigure(list) => {
