@@ -10,7 +10,7 @@ use super::message::{Basis, Stamp, Want};
 use super::question::question;
 use super::read::Reading;
 use super::record::Record;
-use super::scan::Paging;
+use super::scan::{Paging, Settling};
 use super::state::Volatile;
 use super::timer::Timer;
 use super::{Context, Linearizable};
@@ -38,6 +38,15 @@ pub(super) enum Ask {
     Scan { from: u64, limit: u32 },
 }
 
+/// Who is told how an operation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A client, or an operator.
+    Client(Ticket),
+    /// A scan of this node, by its number: it wants to know whether the key has a value.
+    Scan(u64),
+}
+
 /// Where an operation stands.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // Every operation begins in the largest one.
@@ -48,12 +57,14 @@ pub(super) enum Phase {
     Write { record: Record, basis: Basis, acks: Replies<()> },
     /// Collecting pages of a scan.
     Page(Paging),
+    /// Reading those keys of a page on which its members disagree.
+    Settle(Settling),
 }
 
 /// One operation.
 #[derive(Debug)]
 pub(super) struct Operation {
-    pub ticket: Ticket,
+    pub asker: Asker,
     pub ask: Ask,
     /// The stored form of the key; empty for a scan.
     pub key: Bytes,
@@ -180,7 +191,20 @@ impl Linearizable {
             Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
             Asked::Causal(_) => unreachable!("it was refused"),
         };
-        let phase = self.first_phase(&ask, &view, cx);
+        self.launch(Asker::Client(ticket), (ask, key), view, request.deadline, trail, cx);
+    }
+
+    /// Begins an operation in a view.
+    pub(super) fn launch(
+        &mut self,
+        asker: Asker,
+        (ask, key): (Ask, Bytes),
+        view: Arc<View>,
+        deadline: Time,
+        trail: Option<Box<Trail>>,
+        cx: &mut Context<'_>,
+    ) {
+        let phase = self.first_phase(asker, &ask, &view, cx);
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
@@ -189,12 +213,12 @@ impl Linearizable {
         operations.last_id += 1;
         let id = operations.last_id;
         let operation = Operation {
-            ticket,
+            asker,
             ask,
             key,
             phase,
             view,
-            deadline: request.deadline,
+            deadline,
             since: cx.now,
             retry,
             alarm: cx.now,
@@ -203,13 +227,21 @@ impl Linearizable {
             trail,
         };
         operations.by_id.insert(id, operation);
-        operations.set_alarm(id, (cx.now + first_alarm).min(request.deadline), cx);
+        operations.set_alarm(id, (cx.now + first_alarm).min(deadline), cx);
         self.ask_all(id, cx);
     }
 
-    fn first_phase(&mut self, ask: &Ask, view: &Arc<View>, cx: &Context<'_>) -> Phase {
+    fn first_phase(
+        &mut self,
+        asker: Asker,
+        ask: &Ask,
+        view: &Arc<View>,
+        cx: &Context<'_>,
+    ) -> Phase {
         match ask {
             Ask::Scan { .. } => Phase::Page(Paging::default()),
+            // Values are moved only if they must be imposed.
+            Ask::Get if matches!(asker, Asker::Scan(_)) => Phase::Read(Reading::new(Want::Digest)),
             Ask::Get => Phase::Read(self.first_reading(self.first_want(view), view, cx)),
             Ask::Put(_) | Ask::Delete => {
                 if let Some(phase) = self.eventual_write(ask, cx) {
@@ -268,7 +300,7 @@ impl Linearizable {
         if let Some(operation) = self.volatile.operations.get_mut(id) {
             let first = match &operation.phase {
                 Phase::Read(reading) => reading.asked(),
-                Phase::Write { .. } | Phase::Page(_) => None,
+                Phase::Write { .. } | Phase::Page(_) | Phase::Settle(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
             cx.fx.send_early(to, question(id, operation, self.settings.static_views));
@@ -285,6 +317,7 @@ impl Linearizable {
                 Phase::Read(reading) => reading.has_answer_of(view, crashes, node),
                 Phase::Write { acks, .. } => acks.of(view, crashes, node).is_some(),
                 Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
+                Phase::Settle(_) => true,
             };
             if !is_answered {
                 cx.fx.send_early(node, question(id, operation, self.settings.static_views));
@@ -315,7 +348,8 @@ impl Linearizable {
     /// only when what it shows was durable there.
     pub(super) fn finish(&mut self, id: u64, outcome: Outcome, cx: &mut Context<'_>) {
         if let Some(operation) = self.volatile.operations.by_id.remove(&id) {
-            if !operation.is_repeated {
+            let is_settled = matches!(operation.phase, Phase::Settle(_));
+            if !operation.is_repeated && !is_settled {
                 self.volatile.rtt.observe(cx.now - operation.since);
                 self.volatile.serving.courtesy.observe(cx.now - operation.since, cx.now);
             }
@@ -324,7 +358,10 @@ impl Linearizable {
                 Some(trail) => trail.explain(&operation.view, position, outcome, cx),
                 None => outcome,
             };
-            cx.fx.answer_early(operation.ticket, outcome);
+            match operation.asker {
+                Asker::Client(ticket) => cx.fx.answer_early(ticket, outcome),
+                Asker::Scan(scan) => self.on_settled(scan, operation.key, outcome, cx),
+            }
         }
     }
 
@@ -334,6 +371,10 @@ impl Linearizable {
     pub(super) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
         let Volatile { operations, routes, .. } = &mut self.volatile;
         let Some(operation) = operations.get_mut(id) else { return false };
+        if matches!(operation.phase, Phase::Settle(_)) {
+            // Its pages are complete; the reads that remain move by themselves.
+            return false;
+        }
         let Some(route) = routes.find(operation.position()) else { return false };
         if operation.view.id.version >= route.id.version {
             return false;
@@ -351,6 +392,7 @@ impl Linearizable {
             }
             Phase::Write { acks, .. } => *acks = Replies::default(),
             Phase::Page(paging) => *paging = Paging::default(),
+            Phase::Settle(_) => unreachable!("it aims at no view"),
         }
         self.volatile.counters.retargets += 1;
         probe!("linearizable/retarget");

@@ -68,6 +68,7 @@
 //!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
 //! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
 //!   that anybody uses has one.
+//! - A page of a scan reads each of its keys like a get (`scan`); the paper has no scans.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
 //!
 //! # Known limits

@@ -18,5 +18,6 @@ pub(super) fn question(id: u64, operation: &Operation, is_bare: bool) -> Message
             Message::PageA { op: id, view, from: *from, limit: *limit }
         }
         (Phase::Page(_), _) => unreachable!("only a scan collects pages"),
+        (Phase::Settle(_), _) => unreachable!("the reads of its keys ask"),
     }
 }
