@@ -16,7 +16,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 
 /// Judges one history.
 #[must_use]
@@ -36,7 +36,7 @@ pub(crate) struct Chain {
     /// When its first page was asked for.
     pub began: u32,
     /// From where its next page must be.
-    next: u64,
+    next: Cursor,
     pub pages: Vec<u32>,
     /// Whether it goes from the first position to the end.
     pub is_whole: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Chain {
 
 impl Chain {
     fn new(began: u32) -> Chain {
-        Chain { began, next: 0, pages: Vec::new(), is_whole: false }
+        Chain { began, next: Cursor::default(), pages: Vec::new(), is_whole: false }
     }
 
     /// The keys of one of its pages.
@@ -68,19 +68,19 @@ pub(crate) fn chains(history: &History) -> Vec<Chain> {
     let mut chains = Vec::new();
     let mut open: BTreeMap<ClientId, Chain> = BTreeMap::new();
     for (index, entry) in (0u32..).zip(history.entries()) {
-        let Operation::Scan { from, .. } = *entry.operation() else { continue };
+        let Operation::Scan { from, .. } = entry.operation() else { continue };
         let Completion::Page { next, .. } = entry.completion() else { continue };
         let client = entry.client();
-        if from == 0 {
+        if *from == Cursor::default() {
             chains.extend(open.insert(client, Chain::new(entry.began)));
         }
-        let Some(chain) = open.get_mut(&client).filter(|chain| chain.next == from) else {
+        let Some(chain) = open.get_mut(&client).filter(|chain| chain.next == *from) else {
             chains.push(Chain { pages: [index].into(), ..Chain::new(entry.began) });
             continue;
         };
         chain.pages.push(index);
         match next {
-            Some(next) => chain.next = *next,
+            Some(next) => chain.next = next.clone(),
             None => {
                 chain.is_whole = true;
                 chains.extend(open.remove(&client));

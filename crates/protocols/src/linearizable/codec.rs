@@ -1,5 +1,6 @@
 //! The codec of the engine's messages, and what is checked before one is handled.
 
+use super::cursor;
 use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Message, Stamp};
@@ -29,6 +30,33 @@ impl Message {
             | Message::TombsB { page, .. }
             | Message::DropA { page, .. } => [Some(page), None],
             _ => [None, None],
+        }
+    }
+
+    /// The keys of the message's cursors, as they are sent.
+    fn cursors(&self) -> Bytes {
+        match self {
+            Message::PageA { from, .. }
+            | Message::ListA { from, .. }
+            | Message::TombsA { from, .. } => cursor::pack(from, None),
+            Message::PageB { next: Some(next), .. } => cursor::pack(next, None),
+            Message::ListB { bounds, .. } => cursor::pack(&bounds.from, bounds.next.as_ref()),
+            Message::TombsB { from, next, .. } => cursor::pack(from, next.as_ref()),
+            _ => Bytes::new(),
+        }
+    }
+
+    fn set_cursors(&mut self, keys: Bytes) -> Result<(), WireError> {
+        match self {
+            Message::PageA { from, .. }
+            | Message::ListA { from, .. }
+            | Message::TombsA { from, .. } => cursor::unpack(keys, from, None),
+            Message::PageB { next: Some(next), .. } => cursor::unpack(keys, next, None),
+            Message::ListB { bounds, .. } => {
+                cursor::unpack(keys, &mut bounds.from, bounds.next.as_mut())
+            }
+            Message::TombsB { from, next, .. } => cursor::unpack(keys, from, next.as_mut()),
+            _ => Ok(()),
         }
     }
 
@@ -102,6 +130,7 @@ impl Message {
 impl Wire for Message {
     fn encode(&self, out: &mut Encoder<'_>) {
         out.head(self);
+        out.tail(1, &self.cursors());
         match self {
             Message::ReadA { key, .. } | Message::BareReadA { key, .. } => out.tail(0, key),
             Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
@@ -128,6 +157,7 @@ impl Wire for Message {
                 *tail = input.tail(index);
             }
         }
+        message.set_cursors(input.tail(1))?;
         message.validate()?;
         Ok(message)
     }

@@ -23,7 +23,7 @@ use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::mutant;
-use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
@@ -35,7 +35,7 @@ pub(super) enum Ask {
     Get,
     Put(Bytes),
     Delete,
-    Scan { from: u64, limit: u32 },
+    Scan { from: Cursor, limit: u32 },
 }
 
 /// Who is told how an operation ends.
@@ -90,7 +90,7 @@ impl Operation {
     /// The position that the operation is about.
     pub fn position(&self) -> u64 {
         match self.ask {
-            Ask::Scan { from, .. } => from,
+            Ask::Scan { ref from, .. } => from.position,
             _ => super::keys::position_of(&self.key),
         }
     }
@@ -177,7 +177,7 @@ impl Linearizable {
             Asked::Get { key } | Asked::Put { key, .. } | Asked::Delete { key } => {
                 self.settings.order.position(key)
             }
-            Asked::Scan { from, .. } => *from,
+            Asked::Scan { from, .. } => from.position,
             Asked::Causal(_) => unreachable!("it was refused"),
         };
         let Some(view) = self.volatile.routes.find(position).cloned() else {

@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::keyspace::Keyspace;
-use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Control, Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
@@ -87,7 +87,7 @@ impl Process for Linearizable {
                 self.on_write_reply(from, op, view, ok, &stamp, cx);
             }
             Message::PageA { op, view, from: begin, limit } => {
-                self.on_page(from, (op, view), begin, limit, cx);
+                self.on_page(from, (op, view), &begin, limit, cx);
             }
             Message::PageB { op, stamp, next, page } => {
                 self.on_page_reply(from, op, &stamp, next, page, cx);
@@ -95,9 +95,9 @@ impl Process for Linearizable {
             Message::ListA { round, since, forgot, from: begin } => {
                 self.on_list(from, (round, since, forgot), begin, cx);
             }
-            Message::ListB { round, since, stamp, is_source, from: begin, next, lost, page } => {
+            Message::ListB { round, since, stamp, is_source, bounds, lost, page } => {
                 let said = (is_source, lost);
-                self.on_list_reply(from, (round, since, &stamp), said, (begin, next, page), cx);
+                self.on_list_reply(from, (round, since, &stamp), said, (*bounds, page), cx);
             }
             Message::FetchA { round, since, page } => {
                 self.on_question(from, Question::Fetch { round, since, page }, cx);
@@ -122,7 +122,7 @@ impl Process for Linearizable {
             Message::FloorB { view, generation } => {
                 self.on_floor_reply(from, view, generation, cx);
             }
-            Message::TombsA { view, from: begin } => self.on_tombs(from, view, begin, cx),
+            Message::TombsA { view, from: begin } => self.on_tombs(from, view, &begin, cx),
             Message::TombsB { view, from: begin, next, page } => {
                 self.on_tombs_reply(from, (view, begin, next), page, cx);
             }
@@ -156,7 +156,7 @@ impl Process for Linearizable {
                 self.explain(ticket, Operation::Get { key }, deadline, cx);
             }
             Control::Examine { position } => {
-                let question = Operation::Scan { from: position, limit: 1 };
+                let question = Operation::Scan { from: Cursor::at(position), limit: 1 };
                 self.explain(ticket, question, deadline, cx);
             }
             Control::Drain { .. }

@@ -13,7 +13,7 @@
 //! Integers are big-endian. Each state value begins with a version byte. Each membership of a node
 //! in a group has a **slot** of its own, so what an earlier membership left behind is never taken
 //! for data of a later one. Within a slot data stands in ring order, so scans, transfers and
-//! cursors (64-bit positions) all follow it. On the wire a key is its position and the client's
+//! cursors (a 64-bit position, and a key among those that share it) all follow it. On the wire a key is its position and the client's
 //! key, without a slot.
 
 use crate::quorum::CrashVector;
@@ -22,6 +22,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::Range;
@@ -93,6 +94,28 @@ impl Slot {
     /// The wire form of a stored key, if it is of this slot.
     pub fn data_key(self, stored: &[u8]) -> Option<&[u8]> {
         stored.strip_prefix(&self.0.to_be_bytes()[..])
+    }
+}
+
+/// The first wire key that is not before a cursor.
+pub(super) fn first_of(cursor: &Cursor) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(POSITION_BYTES + cursor.key.len());
+    bytes.put_u64(cursor.position);
+    bytes.put_slice(&cursor.key);
+    bytes.freeze()
+}
+
+/// The cursor of a wire key.
+pub(super) fn cursor_of(key: &[u8]) -> Cursor {
+    Cursor { position: position_of(key), key: Bytes::copy_from_slice(&key[POSITION_BYTES..]) }
+}
+
+/// Where a page is cut before a wire key, if the key before it has this position: between two
+/// positions if they differ.
+pub(super) fn cut_before(key: &[u8], last: u64) -> Cursor {
+    match position_of(key) {
+        position if position == last => cursor_of(key),
+        position => Cursor::at(position),
     }
 }
 

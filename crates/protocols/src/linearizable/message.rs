@@ -1,5 +1,6 @@
 //! What nodes of a group say to each other. New variants are only appended.
 
+use super::cursor;
 use super::group::{Generation, Standing};
 use super::record::Ts;
 use crate::quorum::CrashVector;
@@ -9,6 +10,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::PAGE_BYTES_MAX;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, View, ViewId};
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +64,19 @@ pub struct Beat {
     pub asks: bool,
 }
 
+/// What a page of a list covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Where it begins, as it was asked for.
+    #[serde(with = "cursor")]
+    pub from: Cursor,
+    /// Where it ends, not included; `None` at the end of the interval of the view's range.
+    #[serde(with = "cursor::optional")]
+    pub next: Option<Cursor>,
+}
+
 /// One message. `op` names the asker's operation and is echoed; keys begin with their position.
+/// Of a cursor the head has the position; its key, if it has one, stands in the second raw part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Coordinator to members, phase 1 of every operation on a key.
@@ -126,12 +140,13 @@ pub enum Message {
         op: u64,
         /// The view the asker aims at.
         view: ViewId,
-        /// The position to begin at; it lies in the view's range.
-        from: u64,
+        /// Where to begin; it lies in the view's range.
+        #[serde(with = "cursor")]
+        from: Cursor,
         /// About how many entries.
         limit: u32,
     },
-    /// Member to coordinator: every key from the asked position up to, not including, `next`, each
+    /// Member to coordinator: every key from the asked cursor up to, not including, `next`, each
     /// with its record's head; all of it durable.
     PageB {
         /// Echoed.
@@ -139,12 +154,13 @@ pub enum Message {
         /// The sender's stamp.
         stamp: Stamp,
         /// Where the page ends; `None` at the end of the interval of the view's range.
-        next: Option<u64>,
+        #[serde(with = "cursor::optional")]
+        next: Option<Cursor>,
         /// The entries.
         #[serde(skip)]
         page: Bytes,
     },
-    /// A node that lacks data, to a source: list keys and timestamps from this position on. If the
+    /// A node that lacks data, to a source: list keys and timestamps from this cursor on. If the
     /// asker forgot, the source remembers so, durably and before it answers.
     ListA {
         /// The asker's round; a later round asks anew whether the others forgot too.
@@ -153,11 +169,12 @@ pub enum Message {
         since: ViewId,
         /// Whether the asker forgot in its present start; otherwise it is new in the group.
         forgot: bool,
-        /// The position to begin at.
-        from: u64,
+        /// Where to begin.
+        #[serde(with = "cursor")]
+        from: Cursor,
     },
-    /// Source to a node that lacks data: every key from `from` up to, not including, `next`, with
-    /// its record's head. It says something about the data only if `is_source`.
+    /// Source to a node that lacks data: every key within the bounds, with its record's head. It
+    /// says something about the data only if `is_source`.
     ListB {
         /// Echoed.
         round: u64,
@@ -167,10 +184,8 @@ pub enum Message {
         stamp: Stamp,
         /// Whether the sender's data is complete.
         is_source: bool,
-        /// Echoed.
-        from: u64,
-        /// Where the page ends; `None` at the end of the interval of the view's range.
-        next: Option<u64>,
+        /// What the page covers.
+        bounds: Box<Bounds>,
         /// If the sender found that every member had forgot at one moment: in which incarnations.
         lost: Vec<Incarnation>,
         /// The entries.
@@ -268,8 +283,9 @@ pub enum Message {
     TombsA {
         /// The installed view.
         view: ViewId,
-        /// The position to begin at.
-        from: u64,
+        /// Where to begin.
+        #[serde(with = "cursor")]
+        from: Cursor,
     },
     /// Member to the one that removes tombstones: its tombstones from `from` up to, not including,
     /// `next`, that are not above the floor; all of them durable.
@@ -277,9 +293,11 @@ pub enum Message {
         /// Echoed.
         view: ViewId,
         /// Echoed.
-        from: u64,
+        #[serde(with = "cursor")]
+        from: Cursor,
         /// Where the page ends; `None` at the end of the interval of the view's range.
-        next: Option<u64>,
+        #[serde(with = "cursor::optional")]
+        next: Option<Cursor>,
         /// The entries.
         #[serde(skip)]
         page: Bytes,

@@ -83,6 +83,7 @@ pub(crate) mod by_id;
 pub(crate) mod codec;
 pub(crate) mod coordinator;
 pub(crate) mod courtesy;
+pub(crate) mod cursor;
 pub(crate) mod drive;
 pub mod engine;
 pub(crate) mod explain;

@@ -22,8 +22,8 @@
 //! view, or a member that does not answer, ends the attempt; the next begins with another announce.
 
 use super::group::Generation;
-use super::keys::segments;
-use super::message::Message;
+use super::keys::{first_of, segments};
+use super::message::{Message, PAGE_BYTES};
 use super::page;
 use super::record::{Head, Record};
 use super::replica::heads;
@@ -34,6 +34,7 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{LIST_KEYS_MAX, PURGE_KEYS_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Range, ViewId};
@@ -44,7 +45,7 @@ enum Stage {
     #[default]
     Idle,
     /// Looking for the highest counter of a tombstone here, a piece at a time.
-    Surveying { from: u64, highest: u64 },
+    Surveying { from: Cursor, highest: u64 },
     /// Waiting for every member to be in this generation.
     Raising { goal: Generation, reached: BTreeSet<NodeId>, found: BTreeMap<Bytes, Head> },
     /// Waiting for operations from before the announcement to end.
@@ -52,7 +53,7 @@ enum Stage {
     /// Collecting one page of each member.
     Listing {
         goal: Generation,
-        from: u64,
+        from: Cursor,
         pages: BTreeMap<NodeId, Listed>,
         found: BTreeMap<Bytes, Head>,
     },
@@ -60,7 +61,7 @@ enum Stage {
 
 #[derive(Debug)]
 struct Listed {
-    next: Option<u64>,
+    next: Option<Cursor>,
     entries: BTreeMap<Bytes, Head>,
 }
 
@@ -114,7 +115,7 @@ impl Linearizable {
                     group.purge.began = Some(cx.now);
                     group.purge.moved = cx.now;
                     group.purge.is_due = false;
-                    let from = first_of(&group.view.range);
+                    let from = start_of(&group.view.range);
                     group.purge.stage = Stage::Surveying { from, highest: 0 };
                 }
             }
@@ -122,7 +123,7 @@ impl Linearizable {
             Stage::Waiting { goal, until } if cx.now >= *until => {
                 let goal = *goal;
                 group.purge.moved = cx.now;
-                let from = first_of(&group.view.range);
+                let from = start_of(&group.view.range);
                 let (pages, found) = (BTreeMap::new(), BTreeMap::new());
                 group.purge.stage = Stage::Listing { goal, from, pages, found };
                 self.ask_purge(view, cx);
@@ -145,11 +146,12 @@ impl Linearizable {
     /// begins.
     fn survey(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view) else { return };
-        let Stage::Surveying { from, highest } = group.purge.stage else { return };
+        let Stage::Surveying { from, highest } = &group.purge.stage else { return };
+        let (position, highest) = (from.position, *highest);
         let (page, next) = heads(group, from, LIST_KEYS_MAX, |head| !head.live, cx);
         let counters = page::entries(page).map(|(_, record)| record.head().ts.n);
         let highest = counters.fold(highest, u64::max);
-        match next.or_else(|| next_interval(&group.view.range, from)) {
+        match next.or_else(|| next_interval(&group.view.range, position)) {
             Some(from) => group.purge.stage = Stage::Surveying { from, highest },
             None => {
                 group.purge.stage = Stage::Idle;
@@ -199,7 +201,7 @@ impl Linearizable {
         let Some(group) = self.group(view) else { return };
         let message = match &group.purge.stage {
             Stage::Raising { goal, .. } => Message::FloorA { view, generation: *goal },
-            Stage::Listing { from, .. } => Message::TombsA { view, from: *from },
+            Stage::Listing { from, .. } => Message::TombsA { view, from: from.clone() },
             Stage::Idle | Stage::Surveying { .. } | Stage::Waiting { .. } => return,
         };
         // Questions promise nothing.
@@ -270,25 +272,25 @@ impl Linearizable {
         &mut self,
         asker: Incarnation,
         view: ViewId,
-        from: u64,
+        from: &Cursor,
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group(view) else { return };
         let is_open = group.view.id == view && group.is_whole();
-        if !is_open || !group.view.range.contains(from) {
+        if !is_open || !group.view.range.contains(from.position) {
             return;
         }
         let floor = group.record.generation.floor;
         let is_meant = |head: Head| !head.live && head.ts.n <= floor;
         let (page, next) = heads(group, from, LIST_KEYS_MAX, is_meant, cx);
-        cx.fx.send(asker, Message::TombsB { view, from, next, page });
+        cx.fx.send(asker, Message::TombsB { view, from: from.clone(), next, page });
     }
 
     /// A member listed tombstones.
     pub(super) fn on_tombs_reply(
         &mut self,
         member: Incarnation,
-        (view, begin, next): (ViewId, u64, Option<u64>),
+        (view, begin, next): (ViewId, Cursor, Option<Cursor>),
         entries: Bytes,
         cx: &mut Context<'_>,
     ) {
@@ -304,16 +306,17 @@ impl Linearizable {
             return;
         }
         // What all of them list, up to where the shortest page ends.
-        let end = pages.values().filter_map(|page| page.next).min();
+        let end = pages.values().filter_map(|page| page.next.as_ref()).min().cloned();
         let mut pages = core::mem::take(pages).into_values();
         let Some(first) = pages.next() else { return };
         let rest: Vec<Listed> = pages.collect();
-        let is_before = |key: &Bytes| end.is_none_or(|end| super::keys::position_of(key) < end);
+        let before = end.as_ref().map(first_of);
+        let is_before = |key: &Bytes| before.as_ref().is_none_or(|before| key < before);
         let is_everywhere = |(key, head): &(Bytes, Head)| {
             is_before(key) && rest.iter().all(|page| page.entries.get(key) == Some(head))
         };
         found.extend(first.entries.into_iter().filter(is_everywhere));
-        let after = end.or_else(|| next_interval(&group.view.range, begin));
+        let after = end.or_else(|| next_interval(&group.view.range, begin.position));
         match after {
             Some(after) if found.len() < PURGE_KEYS_MAX => {
                 // The next page is asked for when the group is tended again: clients go first.
@@ -354,13 +357,21 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group(view) else { return };
+        // Every member was in the generation before this was said, and it can be said again.
+        let mut tell = |page: BytesMut| {
+            let message = Message::DropA { view, generation, page: page.freeze() };
+            cx.fx.send_early(group.view.group(), message);
+        };
         let mut page = BytesMut::new();
         for (key, head) in found {
             page::push(&mut page, key, Record::of_head(*head).bytes());
+            if page.len() >= PAGE_BYTES {
+                tell(core::mem::take(&mut page));
+            }
         }
-        // Every member was in the generation before this was said, and it can be said again.
-        let message = Message::DropA { view, generation, page: page.freeze() };
-        cx.fx.send_early(group.view.group(), message);
+        if !page.is_empty() {
+            tell(page);
+        }
     }
 
     /// Every member held these tombstones before it came to this generation.
@@ -387,14 +398,14 @@ impl Linearizable {
     }
 }
 
-/// The first position of a range.
-fn first_of(range: &Range) -> u64 {
-    segments(range).next().map_or(0, |(first, _)| first)
+/// Where a range starts.
+fn start_of(range: &Range) -> Cursor {
+    Cursor::at(segments(range).next().map_or(0, |(first, _)| first))
 }
 
 /// Where the interval of a group's range begins that follows the one of a position.
-fn next_interval(range: &Range, position: u64) -> Option<u64> {
+fn next_interval(range: &Range, position: u64) -> Option<Cursor> {
     let mut intervals = segments(range);
     intervals.find(|(first, last)| (*first..=*last).contains(&position));
-    intervals.next().map(|(first, _)| first)
+    intervals.next().map(|(first, _)| Cursor::at(first))
 }

@@ -7,12 +7,14 @@
 //! own, which imposes what it returns (CATS §4.2). So a page costs one round trip but for the keys
 //! that are being written, or that a member has missed.
 //!
+//! A page with very many keys in doubt ends before the rest of them, so that none takes too long.
+//!
 //! A page ends where its group's range ends; the next page goes to the next group. So a scan of the
 //! whole ring is no snapshot: different keys are shown as they were at different moments.
 
 use super::coordinator::{Ask, Asker, Phase};
 use super::group::Standing;
-use super::keys::{client_key, position_of, segments};
+use super::keys::{client_key, cursor_of, first_of, position_of, segments};
 use super::message::{PAGE_BYTES, Stamp};
 use super::page;
 use super::record::{Head, Ts};
@@ -23,9 +25,9 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::limits::PAGE_READS_MAX;
+use quorate_kernel::limits::{PAGE_DOUBTS_MAX, PAGE_READS_MAX};
 use quorate_kernel::mutant;
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Cursor, Outcome};
 use quorate_kernel::probe;
 use quorate_kernel::view::View;
 
@@ -52,7 +54,7 @@ enum Patience {
 /// One member's page.
 #[derive(Debug)]
 pub(super) struct Page {
-    next: Option<u64>,
+    next: Option<Cursor>,
     entries: Bytes,
 }
 
@@ -67,7 +69,7 @@ pub(super) struct Settling {
     reading: usize,
     /// How many may be: few while values are long.
     reads_max: usize,
-    next: Option<u64>,
+    next: Option<Cursor>,
 }
 
 impl Paging {
@@ -81,19 +83,19 @@ impl Paging {
     }
 
     /// The merged page, once a quorum has answered: it ends where the shortest page ends.
-    fn merge(&self, view: &View, crashes: &CrashVector, begin: u64) -> Option<Settling> {
+    fn merge(&self, view: &View, crashes: &CrashVector, begin: &Cursor) -> Option<Settling> {
         let counted = || self.replies.counted(view, crashes);
         if counted().count() < view.majority() {
             return None;
         }
-        let next = counted().filter_map(|(_, page)| page.next).min();
-        let is_covered =
-            |position: u64| position >= begin && next.is_none_or(|next| position < next);
+        let next = counted().filter_map(|(_, page)| page.next.as_ref()).min().cloned();
+        let (first, end) = (first_of(begin), next.as_ref().map(first_of));
+        let is_covered = |key: &Bytes| *key >= first && end.as_ref().is_none_or(|end| key < end);
         // The newest head that a key is shown with, and how many show it.
         let mut newest: BTreeMap<Bytes, (Head, usize)> = BTreeMap::new();
         for (_, page) in counted() {
             for (key, record) in page::entries(page.entries.clone()) {
-                if !is_covered(position_of(&key)) {
+                if !is_covered(&key) {
                     continue;
                 }
                 let (head, holders) = newest.entry(key).or_default();
@@ -106,6 +108,11 @@ impl Paging {
         let mut settling = Settling { next, reads_max: 1, ..Settling::default() };
         for (key, (head, holders)) in newest {
             assert!(head.ts > Ts::ZERO, "a record has a timestamp above that of no record");
+            if settling.waiting.len() == PAGE_DOUBTS_MAX {
+                probe!("linearizable/scan_cut_by_doubts");
+                settling.next = Some(cursor_of(&key));
+                break;
+            }
             if head.live {
                 settling.shown.insert(key.clone());
             }
@@ -136,7 +143,7 @@ impl Linearizable {
         from: Incarnation,
         op: u64,
         stamp: &Stamp,
-        next: Option<u64>,
+        next: Option<Cursor>,
         entries: Bytes,
         cx: &mut Context<'_>,
     ) {
@@ -158,8 +165,8 @@ impl Linearizable {
             return;
         };
         let (view, crashes) = (&operation.view, &self.volatile.crashes);
-        let Some(mut settling) = paging.merge(view, crashes, *begin) else { return };
-        settling.next = settling.next.or_else(|| interval_after(view, *begin));
+        let Some(mut settling) = paging.merge(view, crashes, begin) else { return };
+        settling.next = settling.next.or_else(|| interval_after(view, begin.position));
         if self.settings.mode == Mode::Eventual || mutant!("scan_without_imposing") {
             // One phase: whoever answered first decides, and nothing is imposed (CATS §6.4).
             settling.waiting.clear();
@@ -205,7 +212,7 @@ impl Linearizable {
             }
             assert!(settling.waiting.is_empty(), "a page ends when none of its keys is in doubt");
             let keys = settling.shown.iter().map(client_key).collect();
-            let next = settling.next;
+            let next = settling.next.take();
             self.volatile.counters.pages += 1;
             return self.finish(op, Outcome::Page { keys, next }, cx);
         }
@@ -233,8 +240,8 @@ impl Linearizable {
 }
 
 /// Where the next group's interval begins, after the one of this view that holds the position.
-fn interval_after(view: &View, position: u64) -> Option<u64> {
+fn interval_after(view: &View, position: u64) -> Option<Cursor> {
     let mut intervals = segments(&view.range);
     let (_, last) = intervals.find(|(first, last)| (*first..=*last).contains(&position))?;
-    last.checked_add(1)
+    last.checked_add(1).map(Cursor::at)
 }

@@ -12,6 +12,7 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::{SERVING_MAX, TURN_BYTES_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::ViewId;
@@ -19,14 +20,14 @@ use quorate_kernel::view::ViewId;
 /// What a node that lacks data asks.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    /// What is there from a position on?
+    /// What is there from a cursor on?
     List {
         /// Echoed.
         round: u64,
         /// Echoed.
         since: ViewId,
-        /// The position.
-        from: u64,
+        /// From where on.
+        from: Cursor,
     },
     /// The records of these keys.
     Fetch {

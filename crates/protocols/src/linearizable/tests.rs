@@ -18,6 +18,7 @@
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
+//! | [`piles`] | many keys at one position |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod answers;
@@ -29,6 +30,7 @@ mod departures;
 mod golden;
 mod members;
 mod pages;
+mod piles;
 mod random;
 mod rings;
 mod show;

@@ -14,7 +14,8 @@
 //! the window: it is bounded, and what was stored is not fetched again after a restart. A source
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
-use super::keys::{position_of, segments};
+use super::keys::{cursor_of, first_of, position_of, segments};
+use super::message::{Bounds, PAGE_BYTES};
 use super::page;
 use super::record::Head;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,6 +23,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Start};
 use quorate_kernel::limits::{FETCHED_AHEAD_BYTES_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Range, ViewId};
 
@@ -42,10 +44,10 @@ pub(super) struct Source {
     pub node: NodeId,
     /// What it listed from the window on, not used yet.
     pub listed: VecDeque<(Bytes, Head)>,
-    /// The position to list next; `None` when the interval is listed.
-    pub next: Option<u64>,
-    /// The position that it was last asked to list from.
-    pub asked: Option<u64>,
+    /// Where to list next; `None` when the interval is listed.
+    pub next: Option<Cursor>,
+    /// Where it was last asked to list from.
+    pub asked: Option<Cursor>,
     /// Whether a fetch is under way at it.
     pub fetching: bool,
     /// How many bytes it has sent since a question last waited until all of them were durable.
@@ -65,6 +67,22 @@ pub(super) struct Pull {
     asked: Option<NodeId>,
 }
 
+/// How far sources have listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach<'a> {
+    Nothing,
+    /// Everything before this cursor.
+    Upto(&'a Cursor),
+    /// To the end of the interval.
+    Everything,
+}
+
+impl<'a> Reach<'a> {
+    fn of(next: Option<&'a Cursor>) -> Reach<'a> {
+        next.map_or(Reach::Everything, Reach::Upto)
+    }
+}
+
 /// A transfer under way.
 #[derive(Debug)]
 pub(super) struct Transfer {
@@ -81,9 +99,9 @@ pub(super) struct Transfer {
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
     pub interval: Option<(u64, u64)>,
-    /// A quorum has listed everything of the interval before this position, and what was missing
+    /// A quorum has listed everything of the interval before this cursor, and what was missing
     /// here is among the pulls or has arrived; `None` at the interval's end.
-    pub gathered: Option<u64>,
+    pub gathered: Option<Cursor>,
     /// What is missing, in ring order.
     pub pulls: BTreeMap<Bytes, Pull>,
     /// How many keys are asked for in one fetch: about as many as fit the answer.
@@ -107,7 +125,7 @@ impl Transfer {
         let source = |node| Source {
             node,
             listed: VecDeque::new(),
-            next: Some(0),
+            next: Some(Cursor::at(0)),
             asked: None,
             fetching: false,
             sent_bytes: 0,
@@ -123,7 +141,7 @@ impl Transfer {
             quorums,
             intervals: segments(range).collect(),
             interval: None,
-            gathered: Some(0),
+            gathered: Some(Cursor::at(0)),
             pulls: BTreeMap::new(),
             fetch_keys: FETCH_KEYS_MIN,
             has_progressed: true,
@@ -137,22 +155,23 @@ impl Transfer {
     pub fn next_interval(&mut self) {
         self.interval = self.intervals.pop_front();
         if let Some((first, _)) = self.interval {
-            self.begin_window(first);
+            self.begin_window(&Cursor::at(first));
         }
     }
 
-    /// Everything of the interval before this position is here; `None` if all of it is.
-    pub fn window(&self) -> Option<u64> {
-        self.pulls.first_key_value().map_or(self.gathered, |(key, _)| Some(position_of(key)))
+    /// Everything of the interval before this cursor is here; `None` if all of it is.
+    pub fn window(&self) -> Option<Cursor> {
+        let first = self.pulls.first_key_value().map(|(key, _)| cursor_of(key));
+        first.or_else(|| self.gathered.clone())
     }
 
-    /// Lists anew from a position on.
-    pub fn begin_window(&mut self, from: u64) {
-        self.gathered = Some(from);
+    /// Lists anew from a cursor on.
+    pub fn begin_window(&mut self, from: &Cursor) {
+        self.gathered = Some(from.clone());
         self.pulls.clear();
         for source in &mut self.sources {
             source.listed.clear();
-            source.next = Some(from);
+            source.next = Some(from.clone());
             source.asked = None;
             source.fetching = false;
         }
@@ -169,47 +188,49 @@ impl Transfer {
         let width = |(first, last): (u64, u64)| u128::from(last - first) + 1;
         let all: u128 = segments(range).map(width).sum();
         let waiting: u128 = self.intervals.iter().copied().map(width).sum();
-        let left = |(_, last)| self.window().map_or(0, |window| width((window.min(last), last)));
+        let left =
+            |(_, last)| self.window().map_or(0, |window| width((window.position.min(last), last)));
         let left = self.interval.map_or(0, left);
         u64::try_from((all - (waiting + left).min(all)) * 100 / all).unwrap_or(100)
     }
 
     /// How far a quorum has listed: `Some(None)` is to the end of the interval, `None` not beyond
     /// what was gathered, or enough is being fetched.
-    pub fn reach(&self) -> Option<Option<u64>> {
-        let gathered = self.gathered.filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
-        // The end of the interval counts as above every position.
+    pub fn reach(&self) -> Option<Option<Cursor>> {
+        let gathered = self.gathered.as_ref().filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
         let upto = |node: &NodeId| {
             let source = self.sources.iter().find(|source| source.node == *node);
-            source.map_or(u128::from(gathered), |s| s.next.map_or(u128::MAX, u128::from))
+            source.map_or(Reach::Upto(gathered), |source| Reach::of(source.next.as_ref()))
         };
         let reach = |(nodes, needed): &(Vec<NodeId>, usize)| {
-            let mut reached: Vec<u128> = nodes.iter().map(upto).collect();
+            let mut reached: Vec<Reach<'_>> = nodes.iter().map(upto).collect();
             reached.sort_unstable_by(|a, b| b.cmp(a));
-            needed.checked_sub(1).map_or(u128::MAX, |nth| reached.get(nth).copied().unwrap_or(0))
+            let nth = |nth: usize| reached.get(nth).copied().unwrap_or(Reach::Nothing);
+            needed.checked_sub(1).map_or(Reach::Everything, nth)
         };
-        let reach = self.quorums.iter().map(reach).min().unwrap_or(u128::MAX);
+        let reach = self.quorums.iter().map(reach).min().unwrap_or(Reach::Everything);
         // No more at a time than what one list may hold: clients wait meanwhile.
-        let ends = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(k, _)| position_of(k));
-        let ends = self.sources.iter().filter_map(ends).filter(|end| *end > gathered);
-        let reach = ends.map(u128::from).min().map_or(reach, |end| reach.min(end));
-        match u64::try_from(reach) {
-            Err(_) => Some(None),
-            Ok(reach) => (reach > gathered).then_some(Some(reach)),
+        let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
+        let ends: Vec<Cursor> = self.sources.iter().filter_map(end).collect();
+        let ends = ends.iter().filter(|end| *end > gathered);
+        match ends.map(Reach::Upto).min().map_or(reach, |end| reach.min(end)) {
+            Reach::Nothing => None,
+            Reach::Upto(reach) => (reach > gathered).then(|| Some(reach.clone())),
+            Reach::Everything => Some(None),
         }
     }
 
     /// Takes in what a source listed; returns whether that was what it was asked for.
-    pub fn list(&mut self, from: NodeId, begin: u64, next: Option<u64>, entries: Bytes) -> bool {
+    pub fn list(&mut self, from: NodeId, bounds: Bounds, entries: Bytes) -> bool {
         let Some((_, last)) = self.interval else { return false };
         let Some(source) = self.sources.iter_mut().find(|source| source.node == from) else {
             return false;
         };
-        if source.next != Some(begin) {
+        if source.next.as_ref() != Some(&bounds.from) {
             return false;
         }
         // Its range may be wider than the one that is moved.
-        source.next = next.filter(|next| *next <= last);
+        source.next = bounds.next.filter(|next| next.position <= last);
         let entries = page::entries(entries).map(|(key, record)| (key, record.head()));
         source.listed.extend(entries.filter(|(key, _)| position_of(key) <= last));
         self.has_progressed = true;
@@ -217,11 +238,12 @@ impl Transfer {
     }
 
     /// What was listed up to there asks for: each key's newest head, and who holds it.
-    pub fn gather(&mut self, reach: Option<u64>) -> BTreeMap<Bytes, Pull> {
+    pub fn gather(&mut self, reach: Option<&Cursor>) -> BTreeMap<Bytes, Pull> {
+        let reach = reach.map(first_of);
         let mut newest: BTreeMap<Bytes, Pull> = BTreeMap::new();
         for source in &mut self.sources {
             let is_inside =
-                |(key, _): &(Bytes, Head)| reach.is_none_or(|reach| position_of(key) < reach);
+                |(key, _): &(Bytes, Head)| reach.as_ref().is_none_or(|reach| key < reach);
             while source.listed.front().is_some_and(is_inside) {
                 let Some((key, head)) = source.listed.pop_front() else { break };
                 let pull = newest.entry(key).or_insert_with(|| Pull {
@@ -263,11 +285,14 @@ impl Transfer {
         let idle = self.sources.iter().filter(is_idle);
         let mut asked: BTreeMap<NodeId, Vec<(Bytes, Head)>> =
             idle.map(|source| (source.node, Vec::new())).collect();
+        let mut bytes: BTreeMap<NodeId, usize> = BTreeMap::new();
         for (key, pull) in self.pulls.iter_mut().filter(|(_, pull)| pull.asked.is_none()) {
             let count = |node: &&NodeId| asked.get(*node).map_or(usize::MAX, Vec::len);
             let Some(&best) = pull.holders.iter().min_by_key(count) else { continue };
+            let bytes = bytes.entry(best).or_default();
             match asked.get_mut(&best) {
-                Some(keys) if keys.len() < self.fetch_keys => {
+                Some(keys) if keys.len() < self.fetch_keys && *bytes < PAGE_BYTES => {
+                    *bytes += key.len();
                     keys.push((key.clone(), pull.head));
                     pull.asked = Some(best);
                 }

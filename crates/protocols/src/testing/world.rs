@@ -37,6 +37,13 @@ pub(crate) struct Flight {
     body: Body,
 }
 
+impl Flight {
+    /// How many bytes its frame has.
+    pub fn frame_bytes(&self) -> usize {
+        self.body.frame_bytes()
+    }
+}
+
 /// What a node may not let out before a sync.
 enum Held {
     Send(Vec<Flight>, String),

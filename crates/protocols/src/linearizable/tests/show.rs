@@ -8,10 +8,12 @@ use super::super::record::{Record, Ts};
 use super::super::{Linearizable, Mode, Order, Pace, Settings};
 use crate::quorum::CrashVector;
 use crate::reconfigure::{self, Ballot};
+use crate::testing::shown::show_cursor;
 use crate::testing::world::incarnation;
 use crate::testing::{Scripted, word};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -111,10 +113,10 @@ impl Scripted for Linearizable {
                 format!("op {op} {} {verdict}, {}", version(*view), show_stamp(stamp))
             }
             Message::PageA { op, view, from, limit } => {
-                format!("op {op} {} from {from:x} limit {limit}", version(*view))
+                format!("op {op} {} from {} limit {limit}", version(*view), show_cursor(from))
             }
             Message::PageB { op, stamp, next, page } => {
-                format!("op {op} {}: {}", show_stamp(stamp), show_page(page, *next))
+                format!("op {op} {}: {}", show_stamp(stamp), show_page(page, next.as_ref()))
             }
             other => show_rare(other),
         }
@@ -169,12 +171,13 @@ fn show_rare(message: &Message) -> String {
         Message::BareWriteB { op } => format!("op {op} ok"),
         Message::ListA { round, since, forgot, from } => {
             let reason = if *forgot { "forgot" } else { "new" };
-            format!("round {round} since {} {reason} from {from:x}", version(*since))
+            format!("round {round} since {} {reason} from {}", version(*since), show_cursor(from))
         }
-        Message::ListB { round, stamp, is_source, from, next, lost, page, .. } => {
-            let (stamp, page) = (show_stamp(stamp), show_page(page, *next));
+        Message::ListB { round, stamp, is_source, bounds, lost, page, .. } => {
+            let (stamp, page) = (show_stamp(stamp), show_page(page, bounds.next.as_ref()));
             let (lost, source) = (show_lost(lost), if *is_source { "" } else { " no source" });
-            format!("round {round} {stamp}{source}{lost}: from {from:x} {page}")
+            let from = show_cursor(&bounds.from);
+            format!("round {round} {stamp}{source}{lost}: from {from} {page}")
         }
         Message::FetchA { page, .. } | Message::FetchB { page, .. } => show_page(page, None),
         Message::Reconfigure(list) => {
@@ -194,13 +197,15 @@ fn show_rare(message: &Message) -> String {
         Message::FloorA { view, generation } | Message::FloorB { view, generation } => {
             format!("{} {}", version(*view), show_generation(*generation))
         }
-        Message::TombsA { view, from } => format!("{} from {from:x}", version(*view)),
+        Message::TombsA { view, from } => {
+            format!("{} from {}", version(*view), show_cursor(from))
+        }
         Message::Beats(list) => {
             let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
             list.iter().map(beat).collect::<Vec<_>>().join(", ")
         }
         Message::TombsB { from, next, page, .. } => {
-            format!("from {from:x} {}", show_page(page, *next))
+            format!("from {} {}", show_cursor(from), show_page(page, next.as_ref()))
         }
         Message::DropA { generation, page, .. } => {
             format!("{}: {}", show_generation(*generation), show_page(page, None))
@@ -343,10 +348,13 @@ fn show_lost(lost: &[Incarnation]) -> String {
     if lost.is_empty() { String::new() } else { format!(" lost({})", lost.join(" ")) }
 }
 
-fn show_page(page: &Bytes, next: Option<u64>) -> String {
+fn show_page(page: &Bytes, next: Option<&Cursor>) -> String {
     let entry = |(key, record): (Bytes, Record)| {
         format!("{} = {}, ", data_key(&key), show_record(record.bytes()))
     };
     let entries: String = page::entries(page.clone()).map(entry).collect();
-    format!("{entries}{}", next.map_or("end".to_owned(), |next| format!("next {next:x}")))
+    format!(
+        "{entries}{}",
+        next.map_or("end".to_owned(), |next| format!("next {}", show_cursor(next)))
+    )
 }
