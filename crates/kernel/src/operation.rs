@@ -152,7 +152,8 @@ pub enum Outcome {
     Written,
     /// The delete has taken effect; whether its read phase saw a value.
     Deleted {
-        /// Whether the read phase saw a value.
+        /// Whether the read phase saw a value. Another write may have come between: to tell what a
+        /// write replaced takes more than a register.
         existed: bool,
     },
     /// A page of a scan: keys in the order of positions, and where to continue; `None` at the end.
