@@ -358,15 +358,6 @@ fn introspection() {
 }
 
 #[test]
-fn what_the_answer_of_a_delete_does_not_say_stands_in_its_documentation() {
-    let mut world = World::default();
-    for name in ["del", "unlink"] {
-        let told = world.ask(&format!("COMMAND DOCS {name}"));
-        assert!(told.contains("not linearizable beside other writes of the same key"), "{told}");
-    }
-}
-
-#[test]
 fn limits_are_errors_of_one_command() {
     let mut world = World::default();
     let key = "k".repeat(KEY_BYTES_MAX + 1);

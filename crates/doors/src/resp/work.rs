@@ -244,6 +244,38 @@ impl Pages {
         }
     }
 
+    /// The same of `SCAN`: all keys of the position where it began come in one reply.
+    fn on_scanned(&mut self, keys: Vec<Bytes>, next: Option<Cursor>) -> Option<Answer> {
+        let List::Scan { begin, pattern, is_empty, found, held } = &mut self.list else {
+            return None;
+        };
+        let is_meant = |key: &Bytes| {
+            !*is_empty && pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, key))
+        };
+        for key in keys.into_iter().filter(is_meant) {
+            *held += key.len();
+            found.push(key);
+        }
+        if *held > REPLY_BYTES_MAX {
+            return Some(Answer::Error(pile(*begin)));
+        }
+        match next {
+            // Within the position where it began no number says where to go on.
+            Some(next) if !next.is_position() && next.position == *begin => {
+                self.from = next;
+                None
+            }
+            next => {
+                if let Some(next) = next.as_ref().filter(|next| !next.is_position()) {
+                    // All of that position come with the next page.
+                    found.retain(|key| !shares_head(key, &next.key));
+                }
+                let next = next.map_or(0, |next| next.position);
+                Some(Answer::Page(next, core::mem::take(found)))
+            }
+        }
+    }
+
     /// A page has arrived; the reply, or `None` if another page is needed.
     pub(crate) fn on_outcome(&mut self, outcome: Outcome) -> Option<Answer> {
         let (keys, next) = match outcome {
@@ -269,33 +301,7 @@ impl Pages {
                 }
                 Some(Answer::Keys(core::mem::take(found)))
             }
-            List::Scan { begin, pattern, is_empty, found, held } => {
-                let is_meant = |key: &Bytes| {
-                    !*is_empty && pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, key))
-                };
-                for key in keys.into_iter().filter(is_meant) {
-                    *held += key.len();
-                    found.push(key);
-                }
-                if *held > REPLY_BYTES_MAX {
-                    return Some(Answer::Error(pile(*begin)));
-                }
-                match next {
-                    // Within the position where it began no number says where to go on.
-                    Some(next) if !next.is_position() && next.position == *begin => {
-                        self.from = next;
-                        None
-                    }
-                    next => {
-                        if let Some(next) = next.as_ref().filter(|next| !next.is_position()) {
-                            // All of that position come with the next page.
-                            found.retain(|key| !shares_head(key, &next.key));
-                        }
-                        let next = next.map_or(0, |next| next.position);
-                        Some(Answer::Page(next, core::mem::take(found)))
-                    }
-                }
-            }
+            List::Scan { .. } => self.on_scanned(keys, next),
             List::Size { counted } => {
                 *counted += keys.len();
                 match next {

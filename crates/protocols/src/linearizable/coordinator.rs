@@ -3,7 +3,6 @@
 //! Coordinator state is kept per operation, never per key: two operations on one key at one
 //! coordinator know nothing of each other (CATS, Algorithm 4 keys it by key and so mixes them).
 
-use super::by_id::ById;
 use super::explain::Trail;
 use super::group::Standing;
 use super::message::{Basis, Stamp, Want};
@@ -12,14 +11,11 @@ use super::read::Reading;
 use super::record::Record;
 use super::scan::{Paging, Settling};
 use super::state::Volatile;
-use super::timer::Timer;
 use super::{Context, Linearizable};
 use crate::quorum::Replies;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use bytes::Bytes;
-use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::mutant;
@@ -96,70 +92,6 @@ impl Operation {
     }
 }
 
-/// All operations in hand.
-#[derive(Debug, Default)]
-pub(super) struct Operations {
-    pub by_id: HashMap<u64, Operation, ById>,
-    alarms: BTreeSet<(Time, u64)>,
-    armed: Option<Time>,
-    last_id: u64,
-}
-
-impl Operations {
-    pub fn get_mut(&mut self, id: u64) -> Option<&mut Operation> {
-        self.by_id.get_mut(&id)
-    }
-
-    pub fn len(&self) -> usize {
-        self.by_id.len()
-    }
-
-    /// The number that the next operation will have.
-    pub fn next_id(&self) -> u64 {
-        self.last_id + 1
-    }
-
-    pub fn check(&self) {
-        assert!(self.alarms.len() >= self.by_id.len(), "every operation has an alarm");
-        if let Some((first, _)) = self.alarms.first() {
-            let is_armed = self.armed.is_some_and(|armed| armed <= *first);
-            assert!(is_armed, "the timer fires before any alarm is due");
-        }
-    }
-
-    fn set_alarm(&mut self, id: u64, at: Time, cx: &mut Context<'_>) {
-        let Some(operation) = self.by_id.get_mut(&id) else { return };
-        operation.alarm = at;
-        self.alarms.insert((at, id));
-        self.arm(cx);
-    }
-
-    /// The timer fired: takes the next operation whose alarm is due, and arms the timer again when
-    /// none is left.
-    pub fn next_due(&mut self, cx: &mut Context<'_>) -> Option<u64> {
-        while let Some(&(at, id)) = self.alarms.first()
-            && at <= cx.now
-        {
-            self.alarms.pop_first();
-            // A later alarm has taken its place, or the operation has ended.
-            if self.by_id.get(&id).is_some_and(|operation| operation.alarm == at) {
-                return Some(id);
-            }
-        }
-        self.armed = None;
-        self.arm(cx);
-        None
-    }
-
-    fn arm(&mut self, cx: &mut Context<'_>) {
-        let Some((first, _)) = self.alarms.first() else { return };
-        if self.armed.is_none_or(|armed| *first < armed) {
-            self.armed = Some(*first);
-            cx.fx.arm(Timer::Operations, *first);
-        }
-    }
-}
-
 impl Linearizable {
     /// A client asks.
     pub(super) fn begin(
@@ -210,8 +142,7 @@ impl Linearizable {
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
         let first_alarm = self.first_wait(&view, first_alarm);
         let operations = &mut self.volatile.operations;
-        operations.last_id += 1;
-        let id = operations.last_id;
+        let id = operations.number();
         let operation = Operation {
             asker,
             ask,

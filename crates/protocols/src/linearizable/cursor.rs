@@ -95,7 +95,8 @@ mod tests {
             let [first, second] = keys.map(|key| cursor_of(&Order::Key.data_key(&key)));
             let second = (!is_alone).then_some(second);
             let packed = pack(&first, second.as_ref());
-            let mut read = (Cursor::at(first.position), second.as_ref().map(|c| Cursor::at(c.position)));
+            let place = |cursor: &Cursor| Cursor::at(cursor.position);
+            let mut read = (place(&first), second.as_ref().map(place));
             prop_assert_eq!(unpack(packed, &mut read.0, read.1.as_mut()), Ok(()));
             prop_assert_eq!(read, (first, second));
         }

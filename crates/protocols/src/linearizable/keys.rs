@@ -13,8 +13,8 @@
 //! Integers are big-endian. Each state value begins with a version byte. Each membership of a node
 //! in a group has a **slot** of its own, so what an earlier membership left behind is never taken
 //! for data of a later one. Within a slot data stands in ring order, so scans, transfers and
-//! cursors (a 64-bit position, and a key among those that share it) all follow it. On the wire a key is its position and the client's
-//! key, without a slot.
+//! cursors (a 64-bit position, and a key among those that share it) all follow it. On the wire a
+//! key is its position and the client's key, without a slot.
 
 use crate::quorum::CrashVector;
 use alloc::vec::Vec;
@@ -157,6 +157,18 @@ pub(super) fn segments(range: &Range) -> impl Iterator<Item = (u64, u64)> + use<
     let is_all = low == high;
     let (first, second) = if is_all { (Some((0, u64::MAX)), None) } else { (first, second) };
     first.into_iter().chain(second)
+}
+
+/// Where a range starts.
+pub(super) fn start_of(range: &Range) -> Cursor {
+    Cursor::at(segments(range).next().map_or(0, |(first, _)| first))
+}
+
+/// Where the interval of a range begins that follows the one of a position.
+pub(super) fn next_interval(range: &Range, position: u64) -> Option<Cursor> {
+    let mut intervals = segments(range);
+    intervals.find(|(first, last)| (*first..=*last).contains(&position));
+    intervals.next().map(|(first, _)| Cursor::at(first))
 }
 
 /// Where a state value stands.

@@ -97,6 +97,7 @@ pub mod keys;
 pub(crate) mod load;
 pub(crate) mod locate;
 pub mod message;
+pub(crate) mod operations;
 pub(crate) mod outpaced;
 pub(crate) mod page;
 pub(crate) mod preference;

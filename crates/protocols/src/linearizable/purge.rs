@@ -22,7 +22,7 @@
 //! view, or a member that does not answer, ends the attempt; the next begins with another announce.
 
 use super::group::Generation;
-use super::keys::{first_of, segments};
+use super::keys::{first_of, next_interval, start_of};
 use super::message::{Message, PAGE_BYTES};
 use super::page;
 use super::record::{Head, Record};
@@ -37,7 +37,7 @@ use quorate_kernel::limits::{LIST_KEYS_MAX, PURGE_KEYS_MAX};
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
-use quorate_kernel::view::{Range, ViewId};
+use quorate_kernel::view::ViewId;
 
 /// Where an attempt stands.
 #[derive(Debug, Default)]
@@ -396,16 +396,4 @@ impl Linearizable {
             }
         }
     }
-}
-
-/// Where a range starts.
-fn start_of(range: &Range) -> Cursor {
-    Cursor::at(segments(range).next().map_or(0, |(first, _)| first))
-}
-
-/// Where the interval of a group's range begins that follows the one of a position.
-fn next_interval(range: &Range, position: u64) -> Option<Cursor> {
-    let mut intervals = segments(range);
-    intervals.find(|(first, last)| (*first..=*last).contains(&position));
-    intervals.next().map(|(first, _)| Cursor::at(first))
 }

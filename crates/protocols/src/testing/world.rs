@@ -34,14 +34,7 @@ pub(crate) struct Flight {
     /// The only start of the target that takes it; 0 means any.
     start: Start,
     pub name: &'static str,
-    body: Body,
-}
-
-impl Flight {
-    /// How many bytes its frame has.
-    pub fn frame_bytes(&self) -> usize {
-        self.body.frame_bytes()
-    }
+    pub body: Body,
 }
 
 /// What a node may not let out before a sync.

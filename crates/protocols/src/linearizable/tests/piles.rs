@@ -65,7 +65,7 @@ impl Pile {
 
     fn deliver(&mut self) {
         while let Some(flight) = self.world.flights.first() {
-            self.longest = self.longest.max(flight.frame_bytes());
+            self.longest = self.longest.max(flight.body.frame_bytes());
             self.world.deliver(0);
         }
         self.world.log.clear();
