@@ -50,6 +50,8 @@ impl LaneId {
     pub const CATALOG: LaneId = LaneId(1);
     /// The first lane of a keyspace; those below are kept for what every node has.
     pub const KEYSPACES: LaneId = LaneId(16);
+    /// No lane: frames of it are between the two ends of a connection.
+    pub const LINK: LaneId = LaneId(u32::MAX);
 }
 
 impl Start {

@@ -14,6 +14,7 @@
 //! | [`ring`] | what a node believes of the hosts and their tokens |
 //! | [`storage`] | what may be read and written, and when it is durable |
 //! | [`wire`] | frames and the codec of messages |
+//! | [`sighting`] | what nodes have seen of each other's starts |
 //! | [`rope`] | output bytes without copying large values |
 //! | [`limits`] | every bound |
 //! | [`invariant`] | `invariant!` and the coverage marks `probe!` |
@@ -42,6 +43,7 @@ pub mod ring;
 pub mod rng;
 pub mod rope;
 pub mod rules;
+pub mod sighting;
 pub mod storage;
 pub mod time;
 pub mod view;

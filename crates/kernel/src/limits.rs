@@ -16,7 +16,7 @@ pub const GROUP_MEMBERS_MAX: usize = 7;
 pub const INSTALLS_QUEUED_MAX: usize = 64;
 /// The most intervals of the ring whose views a lane remembers.
 pub const ROUTES_MAX: usize = 65_536;
-/// The most groups a node takes part in for one keyspace.
+/// The most groups a node takes part in for one keyspace; those that were split do not count.
 pub const GROUPS_MAX: usize = 4096;
 /// The most keys that a member looks through for one message of a transfer or of a removal of
 /// tombstones: clients wait meanwhile.
@@ -36,6 +36,8 @@ pub const TRANSFER_LISTED_MAX: usize = 4 * LIST_KEYS_MAX;
 pub const TRANSFER_PULLS_MAX: usize = 2 * LIST_KEYS_MAX;
 /// The most keys of a slot that was given up that are deleted in one turn.
 pub const SWEEP_KEYS_MAX: usize = 256;
+/// The most parts of a piece of data that one member compares with another.
+pub const COMPARED_PARTS_MAX: usize = 64;
 /// The most tombstones that are removed from a group at a time.
 pub const PURGE_KEYS_MAX: usize = 4096;
 /// The most groups that one message between nodes speaks of.

@@ -26,6 +26,7 @@ pub mod logging;
 pub mod metrics;
 pub mod native;
 pub mod provision;
+mod repeats;
 pub mod ring;
 pub mod shutdown;
 pub mod web;

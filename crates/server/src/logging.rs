@@ -1,20 +1,23 @@
 //! Log lines: one event per line on standard error, as text for people or JSON for machines.
 //!
 //! Every line has `ts` (UTC, microseconds), `level`, `target`, `node` and `msg`; a notable one has
-//! a stable `event`, and its own fields follow. Keys and values of clients are never logged.
+//! a stable `event`, and its own fields follow. Keys and values of clients are never logged. A line
+//! that repeats is written a few times a minute; the next one says how many were left out.
 
 use crate::config::values::{LogFormat, LogLevel};
+use crate::repeats::Repeats;
 use serde_json::{Map, Value};
 use std::fmt::{self, Debug, Write};
 use std::io::IsTerminal;
-use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::{Event, Subscriber};
+use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
+use xxhash_rust::xxh3::xxh3_64;
 
 static NODE: OnceLock<String> = OnceLock::new();
 
@@ -35,7 +38,7 @@ pub fn start(level: LogLevel, format: LogFormat) {
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(filter)
         .with_writer(std::io::stderr)
-        .event_format(Line { is_json })
+        .event_format(Line { is_json, repeats: Mutex::default() })
         .finish();
     // A second call, which only a test could make, keeps the first.
     let _ = tracing::subscriber::set_global_default(subscriber);
@@ -48,6 +51,17 @@ pub fn set_node(node: &str) {
 
 struct Line {
     is_json: bool,
+    repeats: Mutex<Repeats>,
+}
+
+impl Line {
+    /// Whether a line is to be written, and how many like it were left out.
+    fn admit(&self, meta: &Metadata<'_>, fields: &Fields) -> Option<u64> {
+        let text = plain("", meta.level().as_str(), meta.target(), fields);
+        let place = format!("{}:{:?}", meta.target(), meta.line());
+        let mut repeats = self.repeats.lock().unwrap_or_else(PoisonError::into_inner);
+        repeats.admit(xxh3_64(place.as_bytes()), xxh3_64(text.as_bytes()), Instant::now())
+    }
 }
 
 impl<S, N> FormatEvent<S, N> for Line
@@ -64,6 +78,10 @@ where
         let mut fields = Fields::default();
         event.record(&mut fields);
         let meta = event.metadata();
+        let Some(left_out) = self.admit(meta, &fields) else { return Ok(()) };
+        if left_out > 0 {
+            fields.others.insert(String::from("left_out"), Value::from(left_out));
+        }
         let timestamp = timestamp(SystemTime::now());
         let text = if self.is_json {
             json(&timestamp, meta.level().as_str(), meta.target(), &fields)

@@ -104,6 +104,11 @@ impl Disk {
         self.store.wipe();
     }
 
+    /// Puts a store in the place of the one there is.
+    pub fn put_back(&mut self, store: MemoryStore) {
+        self.store = store;
+    }
+
     /// Makes everything take this many times as long.
     pub fn slow_down(&mut self, factor: u64) {
         self.slowness = factor.max(1);

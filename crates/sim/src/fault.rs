@@ -111,6 +111,12 @@ pub enum What {
         /// The host that is asked.
         host: HostIndex,
     },
+    /// An operator copies the directory of a running host. After the duration its disk is lost, and
+    /// the copy is put back. If the others know more of the node, the host comes back as another.
+    Restore {
+        /// Which host.
+        host: HostIndex,
+    },
 }
 
 impl What {
@@ -126,6 +132,7 @@ impl What {
             | What::Drain { host }
             | What::Remove { host }
             | What::Shutdown { host }
+            | What::Restore { host }
             | What::Wipe { host } => *host < hosts,
             What::Power { hosts: list } | What::Partition { side: list } => {
                 list.iter().all(|host| *host < hosts)
@@ -190,6 +197,8 @@ pub enum Kind {
     Remove,
     /// [`What::Shutdown`].
     Shutdown,
+    /// [`What::Restore`].
+    Restore,
 }
 
 fn names(hosts: &[HostIndex]) -> String {
@@ -215,6 +224,7 @@ impl fmt::Display for What {
             What::Remove { host } => write!(f, "n{} removes the wiped nodes", host + 1),
             What::Drain { host } => write!(f, "drain n{}", host + 1),
             What::Shutdown { host } => write!(f, "n{} shuts the cluster down", host + 1),
+            What::Restore { host } => write!(f, "put back a copy of n{}", host + 1),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::fault::What;
 use crate::host::{Host, Running};
 use crate::machines::Machines;
+use crate::memory;
 use crate::operators::Operators;
 use crate::plan::{Faults, Plan};
 use crate::queue::HostIndex;
@@ -10,6 +11,8 @@ use crate::turns::Turns;
 use crate::world::World;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::probe;
+use quorate_kernel::sighting::Disowned;
 use quorate_kernel::storage::Durability;
 use quorate_store::memory::Crash;
 
@@ -48,6 +51,7 @@ impl Faults for World<'_> {
                 is_first && self.may_lose(*host)
             }
             What::Pause { host } | What::Shutdown { host } => !is_down(*host),
+            What::Restore { host } => !is_down(*host) && self.durability() == Durability::Sync,
             What::Remove { host } => {
                 let is_any_lost = hosts.iter().any(|host| !host.lost.is_empty());
                 hosts[*host].running == Running::Up && is_any_lost
@@ -80,6 +84,7 @@ impl Faults for World<'_> {
             What::FailSync { host } => self.end_failing_sync(*host),
             What::Drain { host } => self.drain(*host, true),
             What::Shutdown { .. } => self.start_again(),
+            What::Restore { host } => self.put_back(*host),
             _ => {}
         }
     }
@@ -95,6 +100,7 @@ impl World<'_> {
             | What::Drain { host }
             | What::Remove { host }
             | What::Shutdown { host }
+            | What::Restore { host }
             | What::Wipe { host } => vec![*host],
             What::Power { hosts } => hosts.clone(),
             _ => Vec::new(),
@@ -124,6 +130,37 @@ impl World<'_> {
         let count = self.machines.hosts.iter().enumerate().filter(forgets).count();
         let replicas = usize::from(self.prepared.scenario.replicas());
         count <= replicas - (replicas / 2 + 1)
+    }
+
+    /// A host loses its disk and is given the copy that was made of it. The others say what they
+    /// have seen of its node, and if that is more than the copy has, it comes back as another.
+    fn put_back(&mut self, host: HostIndex) {
+        let is_up = self.machines.hosts[host].running == Running::Up;
+        if !is_up || !self.may_begin(&What::Wipe { host }) {
+            return;
+        }
+        self.take_down(host, Crash::ProcessKill, false);
+        if self.machines.hosts[host].put_back() {
+            if let Err(disowned) = self.judge_copy(host) {
+                probe!("restored/disowned");
+                self.machines.line(format_args!("n{} is refused: {disowned}", host + 1));
+                let node = NodeId(self.rng.next());
+                self.come_back_as(host, node);
+            } else {
+                probe!("restored/accepted");
+            }
+        }
+        self.release(host);
+    }
+
+    /// Whether a directory that was put back has all that the others have seen of its node.
+    fn judge_copy(&self, host: HostIndex) -> Result<(), Disowned> {
+        let target = &self.machines.hosts[host];
+        let others = self.machines.hosts.iter();
+        let seen = others.filter_map(|other| other.memory.seen(target.node_id).copied());
+        let under_way = memory::under_way(&self.machines.queue, target.node_id);
+        let (next, store) = (target.me().start.next(), target.disk.store());
+        seen.chain(under_way).try_for_each(|seen| target.memory.judge(next, store, &seen))
     }
 
     /// A host's disk failed: if a fault asked for it the host stops, as it must.

@@ -4,8 +4,9 @@ use crate::balance::BalanceSection;
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::groups::Groups;
+use crate::memory::{Memory, sighting};
 use crate::net::Net;
-use crate::queue::{Event, HostIndex, Queue};
+use crate::queue::{Event, HostIndex, Queue, Said};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::keyspace::Keyspaces;
@@ -35,7 +36,7 @@ pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
 /// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
 /// things are tried.
 #[must_use]
-pub fn pace(purge: Span, balance: Option<&BalanceSection>) -> Pace {
+pub fn pace(purge: Span, compare: Span, balance: Option<&BalanceSection>) -> Pace {
     let mut pace = Pace::default();
     if let Some(balance) = balance {
         pace.linearizable.is_weighing = true;
@@ -44,6 +45,7 @@ pub fn pace(purge: Span, balance: Option<&BalanceSection>) -> Pace {
     pace.linearizable.settle = Span::millis(500);
     pace.linearizable.beat = Span::millis(500);
     pace.linearizable.purge = purge;
+    pace.linearizable.compare = compare;
     pace
 }
 
@@ -155,6 +157,8 @@ pub struct Host {
     pub is_stopped_by_disk: bool,
     /// Whether it takes part: a founder, or a spare that has joined.
     pub has_joined: bool,
+    /// What its directory knows of itself and of others.
+    pub memory: Memory,
     /// How many faults keep it down.
     pub downs: u32,
     /// How many faults keep it paused.
@@ -191,6 +195,7 @@ impl Host {
             is_sync_failing: false,
             is_stopped_by_disk: false,
             has_joined: true,
+            memory: Memory::default(),
             downs: 0,
             pauses: 0,
             rng,
@@ -248,6 +253,7 @@ impl Host {
         self.clock = self.clock.restarted(around.now);
         let recovered = self.disk.open(self.life, around.now);
         let me = self.me();
+        self.memory.speak(me.start, self.run(), recovered.synced);
         let reader = Box::new(self.disk.store().clone());
         let mut node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);
         if let Some(opener) = opener {
@@ -289,6 +295,35 @@ impl Host {
         self.has_forgotten = false;
         self.is_wiped = true;
         self.said = Groups::default();
+        self.memory = Memory::default();
+    }
+
+    /// A number that no other process of the host has.
+    fn run(&self) -> u64 {
+        u64::from(self.life)
+    }
+
+    /// Keeps a copy of the directory as it is now, while the process goes on.
+    pub fn keep_copy(&mut self) {
+        if self.running != Running::Down {
+            self.memory.keep_copy(self.start, self.disk.store());
+        }
+    }
+
+    /// Puts the copy in the place of the directory, if there is one of the present start. Returns
+    /// whether there was.
+    pub fn put_back(&mut self) -> bool {
+        assert_eq!(self.running, Running::Down, "a directory is put back while nobody uses it");
+        let Some(store) = self.memory.put_back(self.start) else { return false };
+        self.disk.put_back(store);
+        true
+    }
+
+    /// Keeps what the connection of a frame has said of its sender.
+    pub fn see(&mut self, frame: &[u8], said: Said) {
+        if self.running != Running::Down && said.run > 0 {
+            self.memory.see(sighting(frame, said));
+        }
     }
 
     /// Continues a stopped process. Its timers may have come due meanwhile.
@@ -324,6 +359,8 @@ impl Host {
     }
 
     fn outlet<'a>(&'a mut self, around: &'a mut Surroundings<'_>) -> Outlet<'a> {
+        let said = Said { run: self.run(), synced: self.disk.synced() };
+        around.net.say(self.index, said);
         Outlet {
             from: self.index,
             now: around.now,

@@ -48,6 +48,7 @@ pub mod host;
 mod machines;
 pub mod marks;
 pub mod membership;
+pub mod memory;
 pub mod mixed;
 pub mod nemesis;
 pub mod net;

@@ -54,12 +54,14 @@ impl Founders {
     pub fn catalog(&self, scenario: &Scenario, node: NodeId) -> Catalog {
         let (engine, durability) = (Engine::Linearizable, scenario.durability());
         // A spare that never joins the ring knows the first views too: it only coordinates.
+        let before = scenario.replicas_before.unwrap_or(self.replicas);
         let keyspace = if self.ring.host(node).is_some() || scenario.keeps_view {
-            Keyspace::founded("default", LANE, engine, durability, self.replicas, &self.ring)
+            Keyspace::founded("default", LANE, engine, durability, before, &self.ring)
         } else {
             Keyspace::joined("default", LANE, engine, durability, self.replicas)
         };
-        let keyspace = keyspace.expect("a scenario's replicas were checked");
+        let mut keyspace = keyspace.expect("a scenario's replicas were checked");
+        keyspace.replicas = self.replicas;
         let keyspace = match &scenario.balance {
             Some(balance) => balance.ordered(keyspace),
             None => keyspace,

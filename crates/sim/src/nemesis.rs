@@ -112,6 +112,7 @@ fn draw_what(kind: Kind, scenario: &Scenario, rng: &mut Rng) -> What {
         Kind::Drain => What::Drain { host },
         Kind::Remove => What::Remove { host },
         Kind::Shutdown => What::Shutdown { host },
+        Kind::Restore => What::Restore { host },
     }
 }
 

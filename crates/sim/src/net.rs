@@ -4,7 +4,7 @@
 //! a connection, and no protocol may mind.
 
 use crate::delay::Delay;
-use crate::queue::{Event, HostIndex, Queue};
+use crate::queue::{Event, HostIndex, Queue, Said};
 use crate::scenario::NetSection;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::wire::Frame;
@@ -42,6 +42,8 @@ pub struct Net {
     loss_ppm: u32,
     duplicate_ppm: u32,
     rng: Rng,
+    /// What the connections of each host say of it.
+    said: Vec<Said>,
     /// What happened to frames.
     pub counts: Counts,
 }
@@ -74,8 +76,14 @@ impl Net {
             loss_ppm: section.loss_ppm,
             duplicate_ppm: section.duplicate_ppm,
             rng,
+            said: vec![Said::default(); hosts],
             counts: Counts::default(),
         }
+    }
+
+    /// What the connections of a host say of it from now on.
+    pub fn say(&mut self, from: HostIndex, said: Said) {
+        self.said[from] = said;
     }
 
     /// Takes a frame from one host to another.
@@ -97,14 +105,14 @@ impl Net {
             self.counts.lost += 1;
             return;
         }
-        let bytes = frame.to_bytes();
+        let (bytes, said) = (frame.to_bytes(), self.said[from]);
         if self.duplicate_ppm > 0 && self.rng.chance_ppm(self.duplicate_ppm) {
             self.counts.doubled += 1;
             let at = self.arrival(link, now);
-            queue.push(at, Event::Frame { host: to, bytes: bytes.clone() });
+            queue.push(at, Event::Frame { host: to, bytes: bytes.clone(), said });
         }
         let at = self.arrival(link, now);
-        queue.push(at, Event::Frame { host: to, bytes });
+        queue.push(at, Event::Frame { host: to, bytes, said });
     }
 
     fn arrival(&mut self, link: usize, now: u64) -> u64 {

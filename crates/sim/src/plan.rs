@@ -120,6 +120,7 @@ pub(crate) trait Faults: Turns {
                 machines.hosts[*host].running = Running::Paused;
             }
             What::SlowDisk { host, factor } => machines.hosts[*host].disk.slow_down(*factor),
+            What::Restore { host } => machines.hosts[*host].keep_copy(),
             What::ClockJump { host, by_ms } => machines.hosts[*host].clock.jump(*by_ms),
             What::Delay { from, to } => machines.net.hold_next(*from, *to, for_us * 1000),
             What::Loss { ppm } => machines.net.change_loss(i64::from(*ppm)),
@@ -170,6 +171,7 @@ pub(crate) trait Faults: Turns {
             | What::FailSync { .. }
             | What::Drain { .. }
             | What::Remove { .. }
+            | What::Restore { .. }
             | What::Shutdown { .. } => {}
         }
         self.on_end(&what);
@@ -193,6 +195,11 @@ pub(crate) trait Faults: Turns {
     /// A host loses its disk with everything on it. It comes back as another node.
     fn lose_disk(&mut self, host: HostIndex, node: NodeId) {
         self.take_down(host, Crash::PowerLoss, true);
+        self.come_back_as(host, node);
+    }
+
+    /// A host that is down comes back as another node, with an empty disk.
+    fn come_back_as(&mut self, host: HostIndex, node: NodeId) {
         let machines = self.machines();
         machines.hosts[host].wipe(node);
         machines.directory.push((node, host));

@@ -1,11 +1,21 @@
 //! The one event queue: events leave in the order of (time, insertion).
 
 use bytes::Bytes;
+use quorate_kernel::ids::Lsn;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Which host, counted from 0. Traces and plans name host 0 `n1`.
 pub type HostIndex = usize;
+
+/// What a connection says of the process at its other end before the frames that rest on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Which process of the start it is.
+    pub run: u64,
+    /// How far its log had synced.
+    pub synced: Lsn,
+}
 
 /// Something that will happen. `life` counts the starts and stops of a host: an event of an earlier
 /// life is void.
@@ -17,6 +27,8 @@ pub enum Event {
         host: HostIndex,
         /// The frame.
         bytes: Bytes,
+        /// What the connection that carried it had said of its sender.
+        said: Said,
     },
     /// A host handles what has arrived.
     Turn {
@@ -122,6 +134,11 @@ impl Queue {
         Some(((entry >> 64) as u64, event))
     }
 
+    /// Everything that will happen, in no order.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.slab.iter().flatten()
+    }
+
     /// Takes out every frame that is under way.
     pub fn lose_frames(&mut self) {
         let (slab, free) = (&mut self.slab, &mut self.free);
@@ -171,7 +188,8 @@ mod tests {
         let mut queue = Queue::default();
         for number in 0..100 {
             queue.push(100 - number, Event::FaultEnds(number as usize));
-            queue.push(number, Event::Frame { host: 0, bytes: Bytes::new() });
+            queue
+                .push(number, Event::Frame { host: 0, bytes: Bytes::new(), said: Said::default() });
         }
         queue.lose_frames();
         for number in (0..100).rev() {

@@ -37,6 +37,9 @@ pub struct Scenario {
     /// How many hosts hold each key; all founders if it is not given.
     #[serde(default)]
     pub replicas: Option<u8>,
+    /// How many hosts hold each key at first, if an operator has asked for another number since.
+    #[serde(default)]
+    pub replicas_before: Option<u8>,
     /// How many tokens each host has.
     #[serde(default = "one_token")]
     pub tokens: usize,
@@ -45,6 +48,9 @@ pub struct Scenario {
     /// The time between two removals of tombstones.
     #[serde(default = "purge_ms")]
     pub purge_ms: u64,
+    /// The time between two passes in which members compare what they hold.
+    #[serde(default = "compare_ms")]
+    pub compare_ms: u64,
     /// The longest time between an arrival and the turn that handles it, drawn for each seed; 0
     /// makes every arrival a turn of its own.
     #[serde(default)]
@@ -259,6 +265,10 @@ fn purge_ms() -> u64 {
     2500
 }
 
+fn compare_ms() -> u64 {
+    60_000
+}
+
 fn half() -> u32 {
     500_000
 }
@@ -340,6 +350,10 @@ impl Scenario {
             ((1..=HOSTS_MAX).contains(&self.hosts), "hosts must be 1 to 64"),
             (self.spares < self.hosts, "there must be more hosts than spares"),
             (matches!(self.replicas(), 1 | 3 | 5 | 7), "replicas must be 1, 3, 5 or 7"),
+            (
+                matches!(self.replicas_before, None | Some(1 | 3 | 5 | 7)),
+                "replicas_before must be 1, 3, 5 or 7",
+            ),
             ((1..=64).contains(&self.tokens), "tokens must be 1 to 64"),
             (
                 self.mixed.is_none() || self.durability.parse() == Ok(Durability::Sync),

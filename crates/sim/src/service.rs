@@ -30,7 +30,7 @@ const REPLICAS: u8 = 3;
 pub const CLIENTS_MAX: usize = 1 << 16;
 /// The most simulated time hosts may take until they can serve.
 const READY_NS: u64 = 10_000_000_000;
-/// How often hosts look for tombstones; there are none.
+/// How often hosts look for tombstones, and compare what they hold; there is nothing to find.
 const PURGE: Span = Span::secs(60);
 const MILLION: u64 = 1_000_000;
 
@@ -178,7 +178,7 @@ impl<'a> Cluster<'a> {
             let catalog = self.founders.catalog(&self.scenario, node);
             let overlay = self.founders.overlay(&self.scenario, &self.machines.hosts, index);
             let (host, mut around) = self.machines.lend(index);
-            host.start(overlay, &catalog, pace(PURGE, None), None, &mut around)?;
+            host.start(overlay, &catalog, pace(PURGE, PURGE, None), None, &mut around)?;
         }
         while !self.machines.hosts.iter().all(Host::is_ready) {
             self.step()?;
@@ -211,7 +211,7 @@ impl<'a> Cluster<'a> {
     fn step(&mut self) -> Result<(), Fatal> {
         let event = self.machines.advance().expect("hosts always have a timer");
         match event {
-            Event::Frame { host, bytes } => self.arrive(host, Input::Frame(bytes)),
+            Event::Frame { host, bytes, .. } => self.arrive(host, Input::Frame(bytes)),
             Event::Client { client, .. } => {
                 let request = self.draw();
                 let ticket = Ticket(client as u64);

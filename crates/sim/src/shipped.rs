@@ -11,8 +11,10 @@ macro_rules! shipped {
 /// Every scenario: name and text.
 const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "calm", "loss", "partition", "crash", "skew", "churn", "power", "slow-disk", "pause", "wiped",
+    "restored",
     "memory", "blackout", "amnesia", "flicker", "periodic", "five", "views", "moves",
-    "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
+    "ring", "elastic", "split", "churning", "paper", "tombs", "purges", "lagging", "swarm60",
+    "shrinking",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",

@@ -43,8 +43,9 @@ pub(crate) trait Turns {
     /// Something happens at a host.
     fn at_host(&mut self, event: Event) {
         match event {
-            Event::Frame { host, bytes } => {
+            Event::Frame { host, bytes, said } => {
                 self.machines().trace_frame(host, &bytes);
+                self.machines().hosts[host].see(&bytes, said);
                 self.arrive(host, Input::Frame(bytes));
             }
             Event::Turn { host, life } => {

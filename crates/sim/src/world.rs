@@ -236,7 +236,9 @@ impl Turns for World<'_> {
         let node = hosts[host].node_id;
         let catalog = self.founders.catalog(scenario, node);
         let overlay = self.founders.overlay(scenario, hosts, host);
-        let pace = crate::host::pace(Span::millis(scenario.purge_ms), scenario.balance.as_ref());
+        let (purge, compare) = (scenario.purge_ms, scenario.compare_ms);
+        let (purge, compare) = (Span::millis(purge), Span::millis(compare));
+        let pace = crate::host::pace(purge, compare, scenario.balance.as_ref());
         let (target, mut around) = self.machines.lend(host);
         target.start(overlay, &catalog, pace, wrap, &mut around)
     }

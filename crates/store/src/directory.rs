@@ -6,28 +6,32 @@
 //! | `format` | the version of this layout |
 //! | `identity.toml` | [`Identity`], sealed with a checksum |
 //! | `start.toml` | the start counter and how the last start ended, sealed with a checksum |
-//! | `mark` | the highest batch known to be synced |
+//! | `mark` | the highest batch known to be synced, and what peers were seen to have synced |
 //! | `db/` | the database |
 //! | `cut/` | copies of torn tails that were cut off the database's journal |
 //!
 //! `init` writes the identity last, so a directory without one was never in use unless something
 //! else in it says so.
 
+use crate::access::{self, FILE_MODE};
 use crate::error::DirectoryError;
 use crate::files::{sync_directory, write_atomically};
 use crate::identity::Identity;
 use crate::mark::Mark;
 use crate::start::{START, StartText, boot, raise, read_start, start_text};
-use quorate_kernel::ids::{ClusterId, Incarnation, Start};
+use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, Start};
+use quorate_kernel::sighting::Past;
 use quorate_kernel::storage::Durability;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The layout this build writes, and the only one it reads. Format 1 had one fixed group for each
 /// keyspace and no places on a ring. Format 2 had no catalog: a build of then would serve keyspaces
 /// that were dropped since. Format 3 kept the contexts of causal keyspaces within their objects.
-pub const FORMAT_VERSION: u32 = 4;
+/// Format 4 remembered nothing of what others had seen of it, nor it of others.
+pub const FORMAT_VERSION: u32 = 5;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";
@@ -86,6 +90,8 @@ pub struct Directory {
     path: PathBuf,
     identity: Identity,
     start: StartText,
+    past: Past,
+    opened_to_others: u64,
     _lock: File,
 }
 
@@ -97,6 +103,26 @@ impl Directory {
     /// A [`DirectoryError`] that says what to do. Nothing but the lock file was changed, unless
     /// writing the start counter itself failed.
     pub fn open(path: &Path, expected: Option<ClusterId>) -> Result<Directory, DirectoryError> {
+        Directory::open_at(path, expected, false)
+    }
+
+    /// The same for a directory that was moved or copied after its host was killed. Nobody can tell
+    /// from it alone whether its host ran on elsewhere; what was not synced counts as lost.
+    ///
+    /// # Errors
+    /// As [`Directory::open`], but for [`DirectoryError::Copied`].
+    pub fn open_moved(
+        path: &Path,
+        expected: Option<ClusterId>,
+    ) -> Result<Directory, DirectoryError> {
+        Directory::open_at(path, expected, true)
+    }
+
+    fn open_at(
+        path: &Path,
+        expected: Option<ClusterId>,
+        is_moved: bool,
+    ) -> Result<Directory, DirectoryError> {
         check_format(path)?;
         let lock = lock(path)?;
         let identity = read_identity(path)?;
@@ -109,8 +135,18 @@ impl Directory {
                 return Err(DirectoryError::Wiped { path: path.to_path_buf(), missing });
             }
         }
-        let start = raise(&read_start(path)?, &boot());
-        let mut directory = Directory { path: path.to_path_buf(), identity, start, _lock: lock };
+        let (last, place) = (read_start(path)?, place(path)?);
+        if last.is_copy(&place) && !is_moved {
+            return Err(DirectoryError::Copied { path: path.to_path_buf(), start: last.starts });
+        }
+        let damaged = || DirectoryError::damaged(&path.join(START), "its past makes no sense");
+        let past = last.past().ok_or_else(damaged)?;
+        let start = raise(&last, &boot(), &place);
+        let opened_to_others =
+            close_to_others(path).map_err(DirectoryError::io("closing to others", path))?;
+        let path = path.to_path_buf();
+        let mut directory =
+            Directory { path, identity, start, past, opened_to_others, _lock: lock };
         directory.write_start()?;
         Ok(directory)
     }
@@ -155,6 +191,41 @@ impl Directory {
             Durability::Periodic { .. } => self.unsynced_survived(),
             Durability::Memory => self.start.starts == 1,
         }
+    }
+
+    /// How many of its files and directories others could read or enter until it was opened.
+    #[must_use]
+    pub fn opened_to_others(&self) -> u64 {
+        self.opened_to_others
+    }
+
+    /// The starts in which the node spoke to others.
+    #[must_use]
+    pub fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// Notes how far the store came when it was opened: that is what is left of earlier starts. To
+    /// be called before anything is written to it.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Io`]; the note may be there or not, and nothing may be written.
+    pub fn recovered(&mut self, recovered: Lsn) -> Result<(), DirectoryError> {
+        if self.past.end(recovered) {
+            self.start.set_past(&self.past);
+            self.write_start()?;
+        }
+        Ok(())
+    }
+
+    /// Notes that the node is about to speak to others in this start, as this run of it.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Io`]; the note may be there or not, and the node may not speak.
+    pub fn speak(&mut self, run: u64) -> Result<(), DirectoryError> {
+        self.past.begin(self.start(), run);
+        self.start.set_past(&self.past);
+        self.write_start()
     }
 
     /// Notes that every periodic lane was refilled and synced, so that the next start need not do
@@ -239,9 +310,17 @@ fn was_in_use(path: &Path) -> Result<bool, DirectoryError> {
 }
 
 fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
-    fs::create_dir_all(path.join(DATABASE))?;
-    fs::write(path.join(FORMAT), format!("{FORMAT_TEXT}{FORMAT_VERSION}\n"))?;
-    File::open(path.join(FORMAT))?.sync_all()?;
+    access::create_directory(&path.join(DATABASE))?;
+    // The directory may have been there before.
+    access::close_directory(path)?;
+    let mut format = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(FILE_MODE)
+        .open(path.join(FORMAT))?;
+    writeln!(format, "{FORMAT_TEXT}{FORMAT_VERSION}")?;
+    format.sync_all()?;
     Mark::create(&path.join(MARK))?;
     write_atomically(&path.join(START), start_text(&StartText::first()).as_bytes())?;
     write_atomically(&path.join(IDENTITY), identity.to_text().as_bytes())?;
@@ -313,6 +392,7 @@ fn lock(path: &Path) -> Result<File, DirectoryError> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(FILE_MODE)
         .open(&name)
         .map_err(failed())?;
     match file.try_lock() {
@@ -329,6 +409,26 @@ fn lock(path: &Path) -> Result<File, DirectoryError> {
     let pid = std::process::id();
     file.set_len(0).and_then(|()| writeln!(file, "{pid}")).map_err(failed())?;
     Ok(file)
+}
+
+/// Takes what hosts have written, and the directory itself, away from everybody but its owner. What
+/// the operator has put there is the operator's.
+fn close_to_others(path: &Path) -> io::Result<u64> {
+    let mut count = access::close_directory(path)?;
+    for name in [LOCK, FORMAT, IDENTITY, START, MARK, DATABASE, CUT] {
+        count += access::close(&path.join(name))?;
+    }
+    Ok(count)
+}
+
+/// The inodes of the files that are written once and never replaced.
+fn place(path: &Path) -> Result<String, DirectoryError> {
+    let inode = |name: &str| {
+        let file = path.join(name);
+        let found = fs::metadata(&file).map_err(DirectoryError::io("reading", &file))?;
+        Ok::<u64, DirectoryError>(found.ino())
+    };
+    Ok(format!("{:x} {:x}", inode(IDENTITY)?, inode(MARK)?))
 }
 
 fn exists(path: &Path) -> Result<bool, DirectoryError> {

@@ -83,6 +83,21 @@ pub enum DirectoryError {
         /// What is gone.
         missing: &'static str,
     },
+    /// The directory lies elsewhere than when its host ran, and was not closed.
+    #[error(
+        "{path} is a copy that was made while its host ran, or was moved to another file system \
+         after its host was killed: it lies elsewhere than in start {start}, which was not closed. \
+         It may lack what its node acknowledged since. Nothing was changed. Start the original if \
+         there is one; else `quorate rejoin` gives this host a new node id, to join again by state \
+         transfer. If the original is gone, and was not started since, `quorate server --moved` \
+         takes it as it is, once every other host agrees"
+    )]
+    Copied {
+        /// The directory.
+        path: PathBuf,
+        /// The start in which it was copied.
+        start: u32,
+    },
     /// A file does not hold what was written to it.
     #[error(
         "{path} is damaged: {what}. Nothing was changed; keep the directory and restore the file \

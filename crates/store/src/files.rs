@@ -1,5 +1,6 @@
 //! Small files that are either wholly the old one or wholly the new one after a crash.
 
+use crate::access::FILE_MODE;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,7 +20,7 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&new, path)?;

@@ -21,6 +21,7 @@ use fjall::{
 };
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
+use quorate_kernel::sighting::Sighting;
 use quorate_kernel::storage::{Batch, Log, Reader};
 use std::fs;
 use std::io;
@@ -80,6 +81,8 @@ pub struct Opened {
     pub recovered: Lsn,
     /// A torn tail that was cut off: batches that were never synced.
     pub cut: Option<Cut>,
+    /// What peers were seen to have synced, about a second before the last start ended.
+    pub seen: Vec<Sighting>,
 }
 
 /// Opens the store of a data directory; creates it at the first start. Everything recovered is
@@ -107,15 +110,35 @@ pub fn open(
     let recovered = number.last;
     confirm(&places, &prepared, recovered)?;
     let reader = FjallReader { database: database.clone(), keyspace: keyspace.clone() };
+    let seen = mark.seen().to_vec();
     let engine = FjallEngine { database, keyspace };
     let log = FjallLog(DiskLog::new(engine, recovered, mark, clock, options.sync_delay));
-    Ok(Opened { log, reader, recovered, cut: prepared.cut })
+    Ok(Opened { log, reader, recovered, cut: prepared.cut, seen })
 }
 
 /// The write path over fjall.
 pub struct FjallLog(DiskLog<FjallEngine>);
 
 impl FjallLog {
+    /// Takes what peers were seen to have synced, to be kept with the mark.
+    pub fn note(&mut self, seen: Vec<Sighting>) {
+        self.0.note(seen);
+    }
+
+    /// How long the mark may still lag what is synced, before [`FjallLog::tend`] must be called;
+    /// nothing when it does not lag.
+    pub fn mark_due(&mut self) -> Option<Duration> {
+        self.0.mark_due()
+    }
+
+    /// Brings the mark up to date if it has lagged for its interval.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the mark cannot be written, or an earlier step failed.
+    pub fn tend(&mut self) -> Result<(), Fatal> {
+        self.0.tend()
+    }
+
     /// Syncs, brings the mark up to date and closes the write path. The files are closed when the
     /// last reader is dropped.
     ///

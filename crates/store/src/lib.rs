@@ -3,8 +3,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`directory`] | a data directory: lock, format, identity, start counter |
+//! | `access` | who may read it: its owner alone |
 //! | [`identity`] | who a directory is |
-//! | `mark` | the highest batch known to be synced, in a file of its own |
+//! | `mark` | the highest batch known to be synced, and what peers were seen to have synced |
 //! | `journal` | reading the database's journals before the database does |
 //! | `recovery` | what may be opened, what is cut off first, what is refused |
 //! | [`log`] | group commit, the mark and the rule that a failed log stays failed |
@@ -17,7 +18,7 @@
 //! journals, cuts a torn tail, opens the database and compares what it recovered with what was
 //! surely synced. A replica that forgets an acknowledged write breaks every quorum, so an open that
 //! would have to forget one is refused. The limit of that promise is the last second: the mark is
-//! rewritten once a second, and within that second only batches that a later whole batch names as
+//! rewritten once a second, also when nothing follows, and within that second only batches that a later whole batch names as
 //! synced are known to have been.
 //!
 //! # The log is a seam
@@ -28,6 +29,7 @@
 //! feeds the database, whose journal is then switched off, behind it. Its own recovery replaces
 //! `journal` and `recovery`; the damage table in the tests judges it.
 
+mod access;
 pub mod directory;
 pub mod error;
 mod files;

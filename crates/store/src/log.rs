@@ -6,6 +6,7 @@
 use crate::mark::Mark;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
+use quorate_kernel::sighting::Sighting;
 use quorate_kernel::storage::{Batch, Log};
 use quorate_kernel::time::{Span, Time};
 use std::time::Duration;
@@ -40,6 +41,9 @@ pub(crate) struct DiskLog<E> {
     synced: Lsn,
     mark: Mark,
     marked_at: Option<Time>,
+    /// What peers were seen to have synced.
+    seen: Vec<Sighting>,
+    has_seen_more: bool,
     clock: Clock,
     sync_delay: Duration,
     failure: Option<Fatal>,
@@ -54,8 +58,24 @@ impl<E: Engine> DiskLog<E> {
         clock: Clock,
         sync_delay: Duration,
     ) -> DiskLog<E> {
-        let (written, synced) = (recovered, recovered);
-        DiskLog { engine, written, synced, mark, marked_at: None, clock, sync_delay, failure: None }
+        DiskLog {
+            engine,
+            written: recovered,
+            synced: recovered,
+            seen: mark.seen().to_vec(),
+            has_seen_more: false,
+            mark,
+            marked_at: None,
+            clock,
+            sync_delay,
+            failure: None,
+        }
+    }
+
+    /// Takes what peers were seen to have synced, to be kept with the mark.
+    pub(crate) fn note(&mut self, seen: Vec<Sighting>) {
+        self.has_seen_more |= seen != self.seen;
+        self.seen = seen;
     }
 
     /// Syncs, brings the mark up to date and closes the log.
@@ -99,19 +119,43 @@ impl<E: Engine> DiskLog<E> {
         }
         self.engine.persist()?;
         self.synced = self.written;
-        let now = (self.clock)();
-        if self.marked_at.is_none_or(|at| now - at >= MARK_INTERVAL) {
-            self.marked_at = Some(now);
+        self.try_tend()
+    }
+
+    fn try_tend(&mut self) -> Result<(), Fatal> {
+        if self.mark_due().is_some_and(|due| due.is_zero()) {
+            self.marked_at = Some((self.clock)());
             self.advance_mark()?;
         }
         Ok(())
     }
 
-    fn advance_mark(&mut self) -> Result<(), Fatal> {
-        if self.mark.lsn() == self.synced {
-            return Ok(());
+    /// How long the mark may still lag what is synced and seen; nothing when it does not.
+    pub(crate) fn mark_due(&mut self) -> Option<Duration> {
+        if !self.is_mark_behind() {
+            return None;
         }
-        self.mark.advance(self.synced).map_err(|error| Fatal::Disk(format!("the mark: {error}")))
+        let Some(at) = self.marked_at else { return Some(Duration::ZERO) };
+        let lag = (self.clock)() - at;
+        Some(Duration::from_nanos(MARK_INTERVAL.0.saturating_sub(lag.0)))
+    }
+
+    /// Brings the mark up to date if it has lagged long enough, though nothing follows.
+    pub(crate) fn tend(&mut self) -> Result<(), Fatal> {
+        self.step(Self::try_tend)
+    }
+
+    fn is_mark_behind(&self) -> bool {
+        self.mark.lsn() != self.synced || self.has_seen_more
+    }
+
+    fn advance_mark(&mut self) -> Result<(), Fatal> {
+        if self.is_mark_behind() {
+            let advanced = self.mark.advance(self.synced, &self.seen);
+            advanced.map_err(|error| Fatal::Disk(format!("the mark: {error}")))?;
+            self.has_seen_more = false;
+        }
+        Ok(())
     }
 }
 
@@ -128,6 +172,7 @@ impl<E: Engine> Log for DiskLog<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::ids::{NodeId, Start};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -239,6 +284,53 @@ mod tests {
         let path = bench.mark.clone();
         bench.log.close().expect("closed");
         assert_eq!(Mark::open(&path).expect("opened").lsn(), Lsn(5));
+    }
+
+    #[test]
+    fn the_mark_comes_up_to_the_last_sync_though_nothing_follows() {
+        let now = Arc::new(AtomicU64::new(0));
+        let shown = now.clone();
+        let mut bench = bench(Box::new(move || Time(shown.load(Ordering::Relaxed))));
+        let at = |ms: u64| now.store(Span::millis(ms).0, Ordering::Relaxed);
+        assert_eq!(bench.log.mark_due(), None, "nothing was written");
+        for lsn in 1..=3 {
+            at(100 * lsn);
+            bench.log.apply(&[batch(lsn)]).expect("applied");
+            bench.log.sync().expect("synced");
+        }
+        assert_eq!((marked(&bench), bench.log.synced), (1, Lsn(3)));
+        assert_eq!(bench.log.mark_due(), Some(Duration::from_millis(800)));
+        at(1099);
+        bench.log.tend().expect("tended");
+        assert_eq!(marked(&bench), 1, "it is not rewritten more than once a second");
+        at(1100);
+        assert_eq!(bench.log.mark_due(), Some(Duration::ZERO));
+        bench.log.tend().expect("tended");
+        assert_eq!((marked(&bench), bench.log.mark_due()), (3, None));
+    }
+
+    #[test]
+    fn what_peers_were_seen_to_have_synced_is_kept_with_the_mark() {
+        let now = Arc::new(AtomicU64::new(0));
+        let shown = now.clone();
+        let mut bench = bench(Box::new(move || Time(shown.load(Ordering::Relaxed))));
+        let (node, start) = (NodeId(7), Start(3));
+        let seen = |synced| vec![Sighting { node, start, run: 9, synced: Lsn(synced) }];
+        let read = |bench: &Bench| Mark::open(&bench.mark).expect("opened").seen().to_vec();
+        bench.log.note(seen(40));
+        bench.log.tend().expect("tended");
+        assert_eq!(read(&bench), seen(40));
+        bench.log.note(seen(40));
+        assert_eq!(bench.log.mark_due(), None);
+        bench.log.note(seen(41));
+        bench.log.tend().expect("tended");
+        assert_eq!(read(&bench), seen(40), "not more than once a second");
+        now.store(Span::secs(1).0, Ordering::Relaxed);
+        bench.log.tend().expect("tended");
+        assert_eq!((read(&bench), bench.log.mark_due()), (seen(41), None));
+        bench.log.note(seen(42));
+        bench.log.close().expect("closed");
+        assert_eq!(Mark::open(&bench.mark).expect("opened").seen(), seen(42));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum Crash {
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore(Rc<RefCell<State>>);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     pairs: BTreeMap<Bytes, Bytes>,
     written: Lsn,
@@ -41,7 +41,7 @@ struct State {
 }
 
 /// What a key held before a write.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Replaced {
     key: Bytes,
     before: Option<Bytes>,
@@ -87,6 +87,12 @@ impl MemoryStore {
         state.failure = None;
         state.fail_next_sync = false;
         state.written
+    }
+
+    /// A copy of all that was written, as of the files of a running host.
+    #[must_use]
+    pub fn copy(&self) -> MemoryStore {
+        MemoryStore(Rc::new(RefCell::new(self.0.borrow().clone())))
     }
 
     /// Makes the next sync fail, and with it the log until it is reopened.

@@ -4,12 +4,14 @@
 //! higher of the mark and what any whole batch claims. Damage behind all of that is a torn tail: it
 //! is copied aside and cut. Anything else is refused, and the directory stays as it is.
 
+use crate::access::{FILE_MODE, create_directory};
 use crate::error::DirectoryError;
 use crate::files::sync_directory;
 use crate::journal::{Damage, Scan, scan};
 use quorate_kernel::ids::{Lsn, Start};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Files without which the database would quietly begin anew, or delete what it has.
@@ -157,10 +159,7 @@ fn drop_oldest_copies(directory: &Path) -> io::Result<()> {
 
 /// Copies the tail of a journal aside, synced, and only then cuts it off.
 fn cut_off(places: &Places, damage: &Damage) -> io::Result<Cut> {
-    match fs::create_dir(&places.cut) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    create_directory(&places.cut)?;
     drop_oldest_copies(&places.cut)?;
     let journal = damage.path.file_name().map(|name| name.to_string_lossy().into_owned());
     let journal = journal.unwrap_or_default();
@@ -169,7 +168,8 @@ fn cut_off(places: &Places, damage: &Damage) -> io::Result<Cut> {
     let bytes = damage.end - damage.offset;
     let mut source = File::open(&damage.path)?;
     source.seek(SeekFrom::Start(damage.offset))?;
-    let mut target = File::create(&copy)?;
+    let mut target =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&copy)?;
     io::copy(&mut source.take(bytes), &mut target)?;
     target.flush()?;
     target.sync_all()?;

@@ -11,6 +11,7 @@ use crate::reconfigure::Ground;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{LaneId, NodeId};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::probe;
 use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::time::Span;
@@ -86,7 +87,7 @@ impl CatalogLane {
             return Vec::from([Want::Complete(Entry::clone(entry))]);
         }
         if !is_first {
-            return Vec::new();
+            return Vec::from_iter(self.own_share(cx.me.node));
         }
         if let Some(change) = placement::next_member(view, ring, system_size(ring)) {
             return Vec::from([Want::Due(Decree::Members(change))]);
@@ -97,21 +98,28 @@ impl CatalogLane {
                 probe!("catalog/gone");
                 return Vec::from([Want::Due(Decree::Gone { lane, node })]);
             }
-            let replace = |(position, to): (usize, NodeId)| {
-                let (since, position) = (keyspace.positions[position].since, position as u32);
-                Want::Due(Decree::Replace { lane, position, since, to })
-            };
-            let mut next = moves::replacements(keyspace, ring, MOVES_MAX);
-            if next.is_empty()
-                && self.state.periods_calm > CALM
-                && let Some(levelling) = levelling::next_levelling(keyspace, ring)
-            {
-                probe!("catalog/levelling");
-                next.push(levelling);
-            }
-            next.into_iter().map(replace).collect()
+            let next = moves::replacements(keyspace, ring, MOVES_MAX);
+            next.into_iter().map(|next| replace(keyspace, next)).collect()
         });
-        due.take(MOVES_MAX).collect()
+        let due: Vec<Want> = due.take(MOVES_MAX).collect();
+        if due.is_empty() { Vec::from_iter(self.own_share(cx.me.node)) } else { due }
+    }
+
+    /// A position that this host should have so that all have equal shares. Only who gains asks for
+    /// it: a host knows best that it leaves itself, so that none which was told to leave is given
+    /// anything by one that has not heard of it, or of its suspicion, for long.
+    fn own_share(&self, me: NodeId) -> Option<Want> {
+        let (catalog, ring) = (self.state.stored.catalog.as_ref()?, &self.state.ring);
+        if self.state.periods_calm <= CALM {
+            return None;
+        }
+        catalog.keyspaces().find_map(|keyspace| {
+            let (position, to) = levelling::next_levelling(keyspace, ring)?;
+            (to == me).then(|| {
+                probe!("catalog/levelling");
+                replace(keyspace, (position, to))
+            })
+        })
     }
 
     /// The ring is another one.
@@ -140,4 +148,10 @@ impl CatalogLane {
             self.proceed(cx);
         }
     }
+}
+
+/// The wish that another node has a position.
+fn replace(keyspace: &Keyspace, (position, to): (usize, NodeId)) -> Want {
+    let (since, position) = (keyspace.positions[position].since, position as u32);
+    Want::Due(Decree::Replace { lane: keyspace.lane, position, since, to })
 }

@@ -34,7 +34,7 @@ impl Transfer {
             self.confirming = None;
             self.sources.iter_mut().for_each(|source| source.confirmed = false);
         }
-        let all_forgot = self.sources.iter().all(|source| source.forgot.is_some());
+        let all_forgot = self.staying().all(|source| source.forgot.is_some());
         if all_forgot && self.confirming.is_none() {
             self.round += 1;
             self.confirming = Some(self.round);
@@ -43,13 +43,18 @@ impl Transfer {
         false
     }
 
+    /// The sources that are members; one that has left need not have forgotten as well.
+    fn staying(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter().filter(|source| !source.has_left)
+    }
+
     /// If every other member had forgot at one moment: in which incarnations.
     fn everything_lost(&self) -> Option<Vec<Incarnation>> {
         let confirmed = |source: &Source| {
             let start = source.forgot.filter(|_| source.confirmed)?;
             Some(Incarnation { node: source.node, start })
         };
-        if self.forgot { self.sources.iter().map(confirmed).collect() } else { None }
+        if self.forgot { self.staying().map(confirmed).collect() } else { None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The codec of the engine's messages, and what is checked before one is handled.
 
 use super::cursor;
+use super::digest;
 use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Message, Stamp};
@@ -28,7 +29,13 @@ impl Message {
             | Message::FetchA { page, .. }
             | Message::FetchB { page, .. }
             | Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
+            | Message::RecordsA { page, .. }
+            | Message::RecordsB { page, .. }
             | Message::DropA { page, .. } => [Some(page), None],
+            Message::DropB { first, .. } => [Some(first), None],
+            Message::CompareA { from, parts, .. } => [Some(from), Some(parts)],
+            Message::CompareB { page, upto, .. } => [Some(page), Some(upto)],
             _ => [None, None],
         }
     }
@@ -38,10 +45,10 @@ impl Message {
         match self {
             Message::PageA { from, .. }
             | Message::ListA { from, .. }
-            | Message::TombsA { from, .. } => cursor::pack(from, None),
+            | Message::TombstonesA { from, .. } => cursor::pack(from, None),
             Message::PageB { next: Some(next), .. } => cursor::pack(next, None),
             Message::ListB { bounds, .. } => cursor::pack(&bounds.from, bounds.next.as_ref()),
-            Message::TombsB { from, next, .. } => cursor::pack(from, next.as_ref()),
+            Message::TombstonesB { from, next, .. } => cursor::pack(from, next.as_ref()),
             _ => Bytes::new(),
         }
     }
@@ -50,12 +57,12 @@ impl Message {
         match self {
             Message::PageA { from, .. }
             | Message::ListA { from, .. }
-            | Message::TombsA { from, .. } => cursor::unpack(keys, from, None),
+            | Message::TombstonesA { from, .. } => cursor::unpack(keys, from, None),
             Message::PageB { next: Some(next), .. } => cursor::unpack(keys, next, None),
             Message::ListB { bounds, .. } => {
                 cursor::unpack(keys, &mut bounds.from, bounds.next.as_mut())
             }
-            Message::TombsB { from, next, .. } => cursor::unpack(keys, from, next.as_mut()),
+            Message::TombstonesB { from, next, .. } => cursor::unpack(keys, from, next.as_mut()),
             _ => Ok(()),
         }
     }
@@ -89,8 +96,15 @@ impl Message {
             Message::FetchA { page, .. } | Message::FetchB { page, .. } => {
                 super::page::validate(page)
             }
-            Message::TombsB { page, .. } | Message::DropA { page, .. } => {
-                super::page::validate(page)
+            Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
+            | Message::RecordsA { page, .. }
+            | Message::RecordsB { page, .. }
+            | Message::DropA { page, .. } => super::page::validate(page),
+            Message::CompareA { from, parts, .. } => digest::validate(from, parts),
+            Message::CompareB { page, upto, .. } => {
+                super::page::validate(page)?;
+                if upto.is_empty() { Ok(()) } else { digest::is_cursor(upto) }
             }
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
             Message::Learn { view, generation } => {
@@ -117,11 +131,16 @@ impl Message {
             Message::FloorA { generation, .. } | Message::FloorB { generation, .. } => {
                 generation.validate()
             }
+            Message::DropB { generation, first, .. } => {
+                generation.validate()?;
+                is_data_key(first)
+            }
             Message::PageA { .. }
             | Message::ListA { .. }
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
             | Message::TombsA { .. }
+            | Message::TombstonesA { .. }
             | Message::BareWriteB { .. } => Ok(()),
         }
     }
@@ -145,7 +164,19 @@ impl Wire for Message {
             | Message::FetchA { page, .. }
             | Message::FetchB { page, .. }
             | Message::TombsB { page, .. }
+            | Message::TombstonesB { page, .. }
+            | Message::RecordsA { page, .. }
+            | Message::RecordsB { page, .. }
             | Message::DropA { page, .. } => out.tail(0, page),
+            Message::DropB { first, .. } => out.tail(0, first),
+            Message::CompareA { from, parts, .. } => {
+                out.tail(0, from);
+                out.tail(1, parts);
+            }
+            Message::CompareB { page, upto, .. } => {
+                out.tail(0, page);
+                out.tail(1, upto);
+            }
             _ => {}
         }
     }

@@ -122,12 +122,31 @@ impl Process for Linearizable {
             Message::FloorB { view, generation } => {
                 self.on_floor_reply(from, view, generation, cx);
             }
-            Message::TombsA { view, from: begin } => self.on_tombs(from, view, &begin, cx),
-            Message::TombsB { view, from: begin, next, page } => {
-                self.on_tombs_reply(from, (view, begin, next), page, cx);
+            // Of a version that did not say in which generation it asks: it asks in vain.
+            Message::TombsA { .. } | Message::TombsB { .. } => {}
+            Message::TombstonesA { view, generation, from: begin } => {
+                self.on_tombstones(from, (view, generation), &begin, cx);
+            }
+            Message::TombstonesB { view, generation, from: begin, next, page } => {
+                self.on_tombstones_reply(from, (view, generation), (begin, next), page, cx);
             }
             Message::DropA { view, generation, page } => {
-                self.on_drop((view, generation), page, cx);
+                self.on_drop(from, (view, generation), page, cx);
+            }
+            Message::DropB { view, generation, first } => {
+                self.on_drop_reply(from, (view, generation), &first, cx);
+            }
+            Message::CompareA { round, view, from: begin, parts } => {
+                self.on_question(from, Question::Compare { round, view, from: begin, parts }, cx);
+            }
+            Message::CompareB { round, view, page, upto } => {
+                self.on_compared(from, (round, view), (page, upto), cx);
+            }
+            Message::RecordsA { round, view, page } => {
+                self.on_question(from, Question::Records { round, view, page }, cx);
+            }
+            Message::RecordsB { round, view, generation, page } => {
+                self.on_records(from, (round, view, generation), page, cx);
             }
             Message::BareReadA { op, want, key } => self.on_bare_read(from, (op, want), &key, cx),
             Message::BareReadB { op, ts, live, record } => {
@@ -214,6 +233,11 @@ impl Process for Linearizable {
         into.field("groups", &members().count());
         into.field("groups_lacking_data", &lacking);
         into.field("groups_kept_for_others", &(self.durable.groups.len() - members().count()));
+        let kept = self.durable.groups.keys().map(|group| self.kept_slots(*group).count());
+        into.field("slots_kept", &kept.sum::<usize>());
+        let split = self.durable.groups.values().filter(|group| is_split(group)).count();
+        into.field("groups_split", &split);
+        into.field("groups_refused", &counters.groups_refused);
         into.field("transfers", &transfers.count());
         let wanted = self.durable.groups.values().filter(|group| group.wished.is_some());
         let awaited = members().filter(|group| !group.record.owed.is_empty());
@@ -234,6 +258,7 @@ impl Process for Linearizable {
         into.field("moved_keys", &counters.moved_keys);
         into.field("moved_bytes", &counters.moved_bytes);
         into.field("tombstones_purged", &counters.purged);
+        into.field("records_restored", &counters.restored);
         // A group that was split goes on in its parts.
         for group in self.durable.groups.values().filter(|group| !is_split(group)) {
             self.inspect_group(group, into);

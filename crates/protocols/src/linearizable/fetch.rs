@@ -20,7 +20,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Whether more may be asked for; a rate of 0 is no limit. A burst is a tenth of a second's.
-    fn may_ask(&mut self, rate: u64, now: Time) -> bool {
+    pub fn may_ask(&mut self, rate: u64, now: Time) -> bool {
         let Ok(rate) = i64::try_from(rate) else { return true };
         if rate == 0 {
             return true;
@@ -30,6 +30,11 @@ impl Budget {
         let earned = elapsed.saturating_mul(rate) / 1_000_000;
         self.bytes = self.bytes.saturating_add(earned).min(rate / 10);
         self.bytes >= 0
+    }
+
+    /// So many bytes came.
+    pub fn spend(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 }
 
@@ -95,7 +100,7 @@ impl Linearizable {
                 keys += u64::from(self.store(&slot.stored(&key), record, cx));
             }
         }
-        self.volatile.budget.bytes -= i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.volatile.budget.spend(bytes as usize);
         self.volatile.counters.moved_keys += keys;
         self.volatile.counters.moved_bytes += bytes;
         let Some(group) = self.group_mut(view) else { return };

@@ -1,4 +1,5 @@
-//! Why a group that has shrunk to an even size gathers before it shrinks again.
+//! Why a group that has shrunk to an even size gathers before it shrinks again, and whom a member
+//! that forgets meanwhile must hear.
 //!
 //! A put is complete when a majority of a view holds it. What later views need is that those who
 //! hold it meet every majority: in a view of n members, n/2 + 1 of them if n is odd, n/2 if n is
@@ -15,8 +16,16 @@
 //! spare. Who proposes looks after that, and nothing is decided that nobody proposed.
 //!
 //! Who gathers serves as before; it tells its peers, so that tombstones are not removed meanwhile.
-//! In a `memory` keyspace a member that restarts before the others have gathered counts as a second
-//! loss: the first was the member that left.
+//! Who has left keeps what it holds until all have gathered, and is a source for them.
+//!
+//! A member that forgets before that (a `memory` keyspace, or a loss of power in a `periodic` one)
+//! refills from members of which k may hold nothing of what was complete before: of the 2k that
+//! stay and the one that left, no more than k do not hold it. So it hears k + 1 of them, itself not
+//! counted, or one that has gathered, which holds all of that; and besides, as in every refill, so
+//! many of the view's members that they meet its majorities. This is so in every even view: where a
+//! member was replaced since, the newcomer holds everything or is no source, so that they are still
+//! no more than k, and where the group has grown, every member that says that it is ready stands
+//! for what one that has gathered does, since then k - 1 at most hold nothing.
 
 use super::group::{Group, Standing, Status};
 use super::propose::recent;
@@ -69,4 +78,42 @@ pub(super) fn may_follow(
     };
     let staying = view.members().iter().filter(|node| *node != out);
     staying.filter(|node| is_whole(**node)).count() >= view.members().len() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::Bounds;
+    use super::super::transfer::Transfer;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use bytes::Bytes;
+    use quorate_kernel::ids::NodeId;
+    use quorate_kernel::operation::Cursor;
+    use quorate_kernel::view::{Range, ViewId};
+
+    /// A source that has gathered stands for the others only with what it lists since then.
+    #[test]
+    fn what_was_listed_before_a_source_had_gathered_does_not_count_for_the_others() {
+        let nodes = |list: &[u64]| list.iter().copied().map(NodeId).collect::<Vec<_>>();
+        let quorums = vec![(nodes(&[2, 4, 5]), 2)];
+        let transfer = Transfer::new(1, ViewId::default(), &Range::ALL, quorums, true);
+        let mut transfer = transfer.or_whole(nodes(&[2, 4, 5, 3]), 3);
+        let mut list = |from, is_whole, begin, next: Option<u64>| {
+            let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
+            assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
+            transfer.reach().map(|reach| reach.map(|cursor| cursor.position))
+        };
+        assert_eq!(list(4, false, 0, Some(10)), None);
+        assert_eq!(list(5, false, 0, Some(20)), None, "two that gather, and nobody else");
+        assert_eq!(list(4, true, 10, None), None, "it had listed a part before");
+        assert_eq!(list(3, false, 0, Some(15)), Some(Some(15)), "the one that left is the third");
+        transfer.begin_window(&Cursor::at(15));
+        let mut list = |from, is_whole| {
+            let bounds = Bounds { from: Cursor::at(15), next: None };
+            assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
+            transfer.reach()
+        };
+        assert_eq!(list(4, true), None, "a majority must be met all the same");
+        assert_eq!(list(5, false), Some(None));
+    }
 }

@@ -71,7 +71,8 @@ pub enum Standing {
     Learned,
     /// The group has gone on in its two parts.
     Split,
-    /// In beats alone: a member whose data is complete and that gathers what others hold.
+    /// In beats and in lists alone: a member whose data is complete and that gathers what others
+    /// hold.
     Gathering,
 }
 
@@ -139,6 +140,8 @@ pub(super) struct Group {
     pub record: Record,
     /// The installed view, shared.
     pub view: Arc<View>,
+    /// Who left with the change that led to this view, if that is known.
+    pub leaver: Option<NodeId>,
     /// The transfer that the status asks for.
     pub transfer: Option<Transfer>,
     /// Decisions that cannot be installed yet.
@@ -179,6 +182,7 @@ impl Group {
         Group {
             view: Arc::new(record.view.clone()),
             record,
+            leaver: None,
             transfer: None,
             queue: InstallQueue::default(),
             running: None,
@@ -216,6 +220,14 @@ impl Group {
     /// Whether this node is a member of the installed view, and the group was not split.
     pub fn is_member(&self) -> bool {
         self.is_serving() || matches!(self.record.status, Status::Busy { .. } | Status::Forgot)
+    }
+
+    /// Whether a node has said that it holds everything, of this view or a newer one.
+    pub fn is_settled(&self, node: NodeId) -> bool {
+        self.heard.get(&node).is_some_and(|heard| {
+            heard.version >= self.view.id.version
+                && matches!(heard.standing, Standing::Ready | Standing::Split)
+        })
     }
 
     /// Whether its data may be shown to clients.

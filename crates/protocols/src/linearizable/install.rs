@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -31,11 +32,7 @@ impl Linearizable {
         }
         let installed = group.view.id.version;
         group.queue.push(installed, follows.version, change);
-        while let Some(group) = self.group_mut(follows)
-            && let Some(change) = group.queue.next(group.view.id.version)
-        {
-            self.install(follows, &change, cx);
-        }
+        self.install_queued(follows, cx);
         let group = self.group(follows)?;
         let view = group.view.id;
         if group.queue.is_missing(view.version) {
@@ -44,6 +41,19 @@ impl Linearizable {
             cx.fx.send_early(from, Message::DecisionsA { view });
         }
         Some(view)
+    }
+
+    /// Installs what was decided, as far as it may.
+    pub(super) fn install_queued(&mut self, of: ViewId, cx: &mut Context<'_>) {
+        loop {
+            if self.is_chosen_again(of, cx.me.node) && !self.pass_through(of, cx) {
+                // It comes when it is invited.
+                return;
+            }
+            let Some(group) = self.group_mut(of) else { return };
+            let Some(change) = group.queue.next(group.view.id.version) else { return };
+            self.install(of, &change, cx);
+        }
     }
 
     fn install(&mut self, of: ViewId, change: &Change, cx: &mut Context<'_>) {
@@ -60,6 +70,7 @@ impl Linearizable {
         group.wished = None;
         group.heard.clear();
         (group.outpaced, group.unheard) = (None, None);
+        group.purge.interrupt();
         match &views[..] {
             [next] => self.enter_view(of, &old, next, change, cx),
             parts => self.split(of, parts, cx),
@@ -84,6 +95,7 @@ impl Linearizable {
         assert_eq!(next.id.version, old.id.version + 1, "views are installed one after the other");
         group.record.view = next.clone();
         group.view = Arc::new(next.clone());
+        group.leaver = change.leaver();
         let is_member = next.index_of(cx.me.node).is_some();
         let was_member = group.is_member();
         if was_member && !is_member {
@@ -97,12 +109,14 @@ impl Linearizable {
                 _ => (false, None),
             };
             let goes_on = lacking.is_some() && !forgot;
+            let slot = group.record.slot;
             let parts = Vec::new();
             group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
             if !goes_on {
                 group.transfer = None;
             }
             self.note_left(of.group, next.id.version, cx);
+            self.note_ended(of.group, slot, next.id.version, cx);
         }
         let Some(group) = self.group_mut(of) else { return };
         // A newcomer that is gone again is owed nothing. What a node that was out before decided
@@ -141,6 +155,8 @@ impl Linearizable {
         if !was_member {
             return;
         }
+        // All members were complete, or the group would not have been split.
+        self.give_up_kept(&before.view, cx);
         for part in parts {
             match self.group(part.id).map(|known| known.record.clone()) {
                 Some(Record { status: Status::Learner { .. }, slot, view, .. }) => {
@@ -158,13 +174,15 @@ impl Linearizable {
                 }
                 other => other.clone(),
             };
+            let is_right = parts.last().is_some_and(|right| right.id == part.id);
+            let is_forgetful = is_right && mutant!("split_without_generation");
             let record = Record {
                 view: part.clone(),
                 status,
                 slot: before.slot,
                 acceptor: Acceptor::default(),
                 lost: before.lost.clone(),
-                generation: before.generation,
+                generation: if is_forgetful { Generation::default() } else { before.generation },
                 owed: Vec::new(),
             };
             self.take_up(record, cx);

@@ -6,16 +6,20 @@
 //! newcomer neither votes nor acknowledges: the old view's members may still complete operations
 //! there (CATS §4.1, Lemma 2 case 2).
 
-use super::group::{Generation, Group, Standing, Status};
+use super::group::{Generation, Group, Owed, Standing, Status};
+use super::keys::Slot;
 use super::message::{Beat, Message};
 use super::{Context, Linearizable};
+use crate::reconfigure::InstallQueue;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec;
+use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::limits::GROUPS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::view::{View, ViewId};
+use quorate_kernel::view::{Change, View, ViewId};
 
 /// Invitations that are not from a majority yet.
 #[derive(Debug, Default)]
@@ -139,22 +143,88 @@ impl Linearizable {
             Some(record) => record.slot,
             None => {
                 if let Some(record) = &before {
-                    self.discard(record.slot, &record.view, cx);
+                    self.set_aside(record, cx);
                 }
                 self.fresh_slot(cx)
             }
         };
-        let (sources, since) = (old.members().to_vec(), id);
-        let status = Status::Busy { sources, since, forgot: false };
+        self.begin_membership(next, old, slot, generation, cx);
+        self.begin_transfer(id, cx);
+        self.install_queued(id, cx);
+        self.tell_now(cx);
+    }
+
+    /// Begins as a member that has everything to hear yet. It owes others what it owed before.
+    fn begin_membership(
+        &mut self,
+        next: View,
+        old: &View,
+        slot: Slot,
+        generation: Generation,
+        cx: &mut Context<'_>,
+    ) {
+        let id = next.id;
+        let status = Status::Busy { sources: old.members().to_vec(), since: id, forgot: false };
+        let view = Arc::new(next.clone());
         let mut record = Self::newborn(next, status, slot);
         record.generation = generation;
-        self.take_up(record, cx);
-        if let Some(group) = self.group(id) {
-            let view = alloc::sync::Arc::clone(&group.view);
-            self.learn(&view, cx);
+        let mut queue = InstallQueue::default();
+        if let Some(before) = self.group_mut(id) {
+            queue = core::mem::take(&mut before.queue);
+            record.owed = core::mem::take(&mut before.record.owed);
         }
+        let is_owed = |owed: &Owed| {
+            owed.newcomer != cx.me.node && record.view.index_of(owed.newcomer).is_some()
+        };
+        record.owed.retain(is_owed);
+        self.take_up(record, cx);
+        if let Some(group) = self.group_mut(id) {
+            group.queue = queue;
+        }
+        self.learn(&view, cx);
+    }
+
+    /// Whether this node has left a group, and the next view that was decided has it again. It
+    /// installs that view when it is invited, and not before: the view's members vote.
+    pub(super) fn is_chosen_again(&self, view: ViewId, me: NodeId) -> bool {
+        let Some(group) = self.group(view) else { return false };
+        let next = group.queue.peek(group.view.id.version).and_then(Change::newcomer);
+        let has_left = matches!(group.record.status, Status::Retired { .. });
+        has_left && next == Some(me)
+    }
+
+    /// Goes through a membership that is over: this node was chosen again, and replaced before it
+    /// came. Nobody will invite it, but who replaced it counts on it as on every member of the view
+    /// before, so it must hear what it would have heard (CATS §4.1, the data chain). That it was
+    /// replaced is as good as an invitation: a majority of that view decided so, this node was none
+    /// of them, and all others had left the view before. Returns whether that is so.
+    pub(super) fn pass_through(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+        let me = cx.me.node;
+        let Some(group) = self.group(view) else { return false };
+        let (old, before) = (View::clone(&group.view), group.record.clone());
+        let mut views = Vec::new();
+        let mut last = old.clone();
+        while let Some(change) = group.queue.peek(last.id.version) {
+            let Some([next]) = last.after(change).and_then(|next| <[View; 1]>::try_from(next).ok())
+            else {
+                return false;
+            };
+            last = next.clone();
+            views.push(next);
+            if views.len() > 1 && last.index_of(me).is_none() {
+                break;
+            }
+        }
+        let Some(next) = views.into_iter().next().filter(|_| last.index_of(me).is_none()) else {
+            return false;
+        };
+        probe!("linearizable/passed_through");
+        self.set_aside(&before, cx);
+        let slot = self.fresh_slot(cx);
+        let id = next.id;
+        self.begin_membership(next, &old, slot, before.generation, cx);
         self.begin_transfer(id, cx);
-        self.tell_now(cx);
+        true
     }
 
     /// A proposer wants this node as a member, and that it copies the data first.
@@ -165,7 +235,13 @@ impl Linearizable {
         generation: Generation,
         cx: &mut Context<'_>,
     ) {
-        if view.index_of(cx.me.node).is_some() || self.durable.groups.len() >= GROUPS_MAX {
+        if view.index_of(cx.me.node).is_some() {
+            return;
+        }
+        if self.group(view.id).is_none() && self.group_count() >= GROUPS_MAX {
+            // Who asks goes on asking; what it waits for is shown here.
+            probe!("linearizable/learning_refused");
+            self.volatile.counters.groups_refused += 1;
             return;
         }
         if self.must_catch_up(from, &view, cx) {

@@ -2,9 +2,10 @@
 //!
 //! | class | key | value | written by | may be dropped |
 //! |---|---|---|---|---|
-//! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; when a split's parts are known to all |
+//! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; after a split when no host can ask for it any more ([`super::parents`]) |
 //! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
 //! | state | `left`, group (8) | postcard of the version in which this node was no member any more | leaving a group | never: an invitation may be late |
+//! | state | `kept`, group (8), slot (4) | postcard of the version with which the slot's membership ended | leaving a group | when every member holds everything |
 //! | state | `garbage`, slot (4), low (8), high (8) | empty | leaving a group | when the range of the slot is empty |
 //! | state | `slot` | postcard of the highest slot used | a new membership | never |
 //! | state | `crashes` | postcard of the crash vector | a peer's refill | never |
@@ -186,6 +187,19 @@ pub(super) fn left_key(group: GroupId) -> Bytes {
     join(b"left", &[&group.0.to_be_bytes()])
 }
 
+/// Where it stands with which version the membership of a slot ended.
+pub(super) fn kept_key(group: GroupId, slot: Slot) -> Bytes {
+    join(b"kept", &[&group.0.to_be_bytes(), &slot.0.to_be_bytes()])
+}
+
+/// The group and slot of such a key.
+pub(super) fn kept_of(key: &[u8]) -> Option<(GroupId, Slot)> {
+    let rest = key.strip_prefix(b"kept")?;
+    let group = u64::from_be_bytes(*rest.first_chunk()?);
+    let slot = u32::from_be_bytes(*rest.get(8..)?.first_chunk()?);
+    Some((GroupId(group), Slot(slot)))
+}
+
 /// The group of a key that says when this node left it.
 pub(super) fn left_of(key: &[u8]) -> Option<GroupId> {
     key.strip_prefix(b"left")?.first_chunk().map(|group| GroupId(u64::from_be_bytes(*group)))
@@ -289,5 +303,6 @@ mod tests {
         assert_eq!(Slot(8).data_key(&stored), None);
         let range = Range { low: 3, high: 9 };
         assert_eq!(garbage_of(&garbage_key(Slot(7), &range)), Some((Slot(7), range)));
+        assert_eq!(kept_of(&kept_key(GroupId(3), Slot(7))), Some((GroupId(3), Slot(7))));
     }
 }

@@ -279,25 +279,22 @@ pub enum Message {
         /// The sender's generation.
         generation: Generation,
     },
-    /// The member that removes tombstones, to all members: list tombstones up to the floor.
+    /// Sent no more, and not answered: it does not say in which generation it asks, so that two
+    /// leaders could take each other's for their own. [`Message::TombstonesA`] does.
     TombsA {
         /// The installed view.
         view: ViewId,
-        /// Where to begin.
-        #[serde(with = "cursor")]
-        from: Cursor,
+        /// The position to begin at.
+        from: u64,
     },
-    /// Member to the one that removes tombstones: its tombstones from `from` up to, not including,
-    /// `next`, that are not above the floor; all of them durable.
+    /// The answer to [`Message::TombsA`], sent no more.
     TombsB {
-        /// Echoed.
+        /// The view that was asked for.
         view: ViewId,
-        /// Echoed.
-        #[serde(with = "cursor")]
-        from: Cursor,
+        /// The position that was asked for.
+        from: u64,
         /// Where the page ends; `None` at the end of the interval of the view's range.
-        #[serde(with = "cursor::optional")]
-        next: Option<Cursor>,
+        next: Option<u64>,
         /// The entries.
         #[serde(skip)]
         page: Bytes,
@@ -351,6 +348,96 @@ pub enum Message {
     BareWriteB {
         /// Echoed.
         op: u64,
+    },
+    /// The member that removes tombstones, to all members: list tombstones up to the floor that was
+    /// announced in this generation, if that is still the one the receiver is in.
+    TombstonesA {
+        /// The installed view.
+        view: ViewId,
+        /// The number of the announced generation.
+        generation: u64,
+        /// Where to begin.
+        #[serde(with = "cursor")]
+        from: Cursor,
+    },
+    /// Member to the one that removes tombstones: its tombstones from `from` up to, not including,
+    /// `next`, that are not above the floor; all of them durable. It held them in the generation
+    /// that was asked for, so before it comes to the next one.
+    TombstonesB {
+        /// Echoed.
+        view: ViewId,
+        /// Echoed: the sender was in it.
+        generation: u64,
+        /// Echoed.
+        #[serde(with = "cursor")]
+        from: Cursor,
+        /// Where the page ends; `None` at the end of the interval of the view's range.
+        #[serde(with = "cursor::optional")]
+        next: Option<Cursor>,
+        /// The entries.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// Member to the one that removes tombstones: what [`Message::DropA`] named is deleted.
+    DropB {
+        /// Echoed.
+        view: ViewId,
+        /// Echoed.
+        generation: Generation,
+        /// The first key of the page.
+        #[serde(skip)]
+        first: Bytes,
+    },
+    /// Member to another member: compare this piece of the group's data with yours.
+    CompareA {
+        /// Names the question in its answer.
+        round: u64,
+        /// The installed view.
+        view: ViewId,
+        /// The cursor that the piece begins at.
+        #[serde(skip)]
+        from: Bytes,
+        /// The piece's parts, each with its digest at the asker ([`super::digest`]).
+        #[serde(skip)]
+        parts: Bytes,
+    },
+    /// Member to the one that compares: all keys that the sender has in the parts that differ; a
+    /// hint on what to ask for.
+    CompareB {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        view: ViewId,
+        /// The heads.
+        #[serde(skip)]
+        page: Bytes,
+        /// The cursor before which everything was compared; empty if that is all of the piece.
+        #[serde(skip)]
+        upto: Bytes,
+    },
+    /// Member that compares, to one that has newer records: send them.
+    RecordsA {
+        /// Names the question in its answer.
+        round: u64,
+        /// The installed view.
+        view: ViewId,
+        /// The keys, with the heads that were shown.
+        #[serde(skip)]
+        page: Bytes,
+    },
+    /// Member to the one that compares: the records that were asked for, as many as fit, in their
+    /// order. The sender was in this generation when it read them, and they may be stored only
+    /// where what a get imposes from it may.
+    RecordsB {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        view: ViewId,
+        /// The number of the sender's generation.
+        generation: u64,
+        /// The records.
+        #[serde(skip)]
+        page: Bytes,
     },
 }
 

@@ -66,28 +66,37 @@
 //!   dead by then (`invite`).
 //! - A newcomer copies the data before it is made a member, so that the group is short of a replica
 //!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
+//! - A node that left and is chosen again keeps what it held for those who still need it
+//!   (`former`). A membership that was decided and revoked before it began is gone through all the
+//!   same, so that whoever follows it can hear what it would have heard (`invite`).
 //! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
 //!   that anybody uses has one.
 //! - A page of a scan reads each of its keys like a get (`scan`); the paper has no scans.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
+//! - Members compare what they hold, and get what they missed (`compare`).
 //!
 //! # Known limits
 //! Groups are split but never merged, as in the paper: a token that leaves the ring leaves a
 //! boundary, which tokens that come later take again where it is near. A member more than 64 views
 //! behind cannot follow them and begins anew; in a group of two it waits for a third member first
-//! (`outpaced`). A register has no compare-and-set, so counters and the like need another engine.
+//! (`outpaced`). Of a group that was split the record stays while any host of the ring is silent,
+//! who may ask for it (`parents`); of a group that was left, its name and one number stay for good.
+//! A register has no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;
 pub(crate) mod bare;
 pub(crate) mod by_id;
 pub(crate) mod codec;
+pub(crate) mod compare;
 pub(crate) mod coordinator;
 pub(crate) mod courtesy;
 pub(crate) mod cursor;
+pub(crate) mod digest;
 pub(crate) mod drive;
 pub mod engine;
 pub(crate) mod explain;
 pub(crate) mod fetch;
+pub(crate) mod former;
 pub(crate) mod gather;
 pub mod group;
 pub(crate) mod index;
@@ -100,6 +109,7 @@ pub mod message;
 pub(crate) mod operations;
 pub(crate) mod outpaced;
 pub(crate) mod page;
+pub(crate) mod parents;
 pub(crate) mod preference;
 pub(crate) mod propose;
 pub(crate) mod purge;
@@ -121,6 +131,7 @@ pub(crate) mod tend;
 #[cfg(test)]
 mod tests;
 pub mod timer;
+pub(crate) mod tombstones;
 pub(crate) mod transfer;
 pub(crate) mod weigh;
 pub(crate) mod write;
@@ -157,6 +168,9 @@ pub struct Pace {
     /// Between two removals of tombstones, and how long one waits for operations to end; far longer
     /// than any operation may take.
     pub purge: Span,
+    /// Between the beginnings of two passes in which a node compares what it holds with its peers;
+    /// 0 is never.
+    pub compare: Span,
     /// Between two words to the overlay on how much there is to do.
     pub weigh: Span,
     /// Whether parts of the ring are weighed for the load balancer.
@@ -170,6 +184,7 @@ impl Default for Pace {
             beat: Span::secs(1),
             settle: Span::secs(2),
             purge: Span::secs(60),
+            compare: Span::secs(60),
             weigh: Span::secs(10),
             is_weighing: false,
         }

@@ -51,7 +51,9 @@ impl Linearizable {
     /// one, it asks for the decisions between, and goes without them in the end.
     pub(super) fn outpaced(&mut self, from: Incarnation, view: &View, cx: &mut Context<'_>) {
         let is_member_there = view.index_of(cx.me.node).is_some();
-        let Some(group) = self.group_mut(view.id) else { return };
+        let Some(group) = self.group_mut(view.id) else {
+            return self.ask_for_a_split(from, view, cx);
+        };
         if group.view.id.version >= view.id.version || !may_jump(group, is_member_there) {
             return;
         }
@@ -74,6 +76,23 @@ impl Linearizable {
         }
     }
 
+    /// Somebody tells of a view of another group that has taken the place of one that this node
+    /// takes itself for a member of: that was split meanwhile. All members that it knows of may
+    /// have left before, and let go; but who was there when it was split remembers, for good.
+    fn ask_for_a_split(&self, from: Incarnation, newer: &View, cx: &mut Context<'_>) {
+        let is_gone = |group: &&Group| {
+            let mine = &group.view;
+            group.is_member()
+                && mine.id.version < newer.id.version
+                && mine.range.contains(newer.range.high)
+        };
+        if let Some(group) = self.durable.groups.values().find(is_gone) {
+            probe!("linearizable/split_meanwhile");
+            // A question promises nothing.
+            cx.fx.send_early(from, Message::DecisionsA { view: group.view.id });
+        }
+    }
+
     /// Leaves the group: it has gone on without this node.
     fn leave_behind(&mut self, view: &View, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view.id) else { return };
@@ -82,18 +101,22 @@ impl Linearizable {
             _ => (group.is_serving(), false),
         };
         probe!("linearizable/left_behind");
+        let (slot, last) = (group.record.slot, group.view.id.version + 1);
         group.record.view = view.clone();
         group.view = Arc::new(view.clone());
         let (lacking, parts) = (None, Vec::new());
         group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
         group.record.acceptor = Acceptor::default();
         group.record.owed.clear();
+        group.leaver = None;
         group.queue = InstallQueue::default();
         (group.transfer, group.running, group.wished, group.outpaced) = (None, None, None, None);
         group.heard.clear();
         Self::persist(group, cx);
         let view = Arc::clone(&group.view);
         self.note_left(view.id.group, view.id.version, cx);
+        // What was decided between is not known: it was a member of its last view, for sure.
+        self.note_ended(view.id.group, slot, last, cx);
         self.learn(&view, cx);
         self.tell_now(cx);
     }
@@ -117,7 +140,7 @@ impl Linearizable {
         let forgot = matches!(before.status, Status::Forgot | Status::Busy { forgot: true, .. });
         let id: ViewId = view.id;
         let sources = view.members().to_vec();
-        self.discard(before.slot, &before.view, cx);
+        self.set_aside(&before, cx);
         let slot = self.fresh_slot(cx);
         let status = Status::Busy { sources, since: id, forgot };
         let mut record = Self::newborn(view.clone(), status, slot);

@@ -10,16 +10,21 @@
 //! ```text
 //! announce   generation 2k+1, floor F   new timestamps are above F, at and above every tombstone
 //! wait       far longer than any operation may take
-//! list       tombstones up to F; those that every member holds are kept in mind
+//! list       tombstones up to F, in generation 2k+1; those that all hold are kept in mind
 //! enforce    generation 2k+2            a put is stored only if it saw generation 2k+1, what a get
 //!                                       imposes only if it saw generation 2k+2
-//! drop       what was kept in mind, wherever it is still the newest
+//! drop       what was kept in mind, wherever it is still the newest; repeated until all did
 //! ```
 //!
-//! A put that saw 2k+1 is above F. A get that saw 2k+2 at its whole quorum read members that held
+//! [`super::tombstones`] is the members' part. A put that saw 2k+1 is above F. A get that saw 2k+2 at its whole quorum read members that held
 //! the tombstone already. Both are refused otherwise: the put's outcome is unknown to a client that
 //! has long given up, the get reads again. Clocks decide only when a step is tried. A change of the
 //! view, or a member that does not answer, ends the attempt; the next begins with another announce.
+//!
+//! Two members may take themselves for the closest and share a generation. A member lists only in
+//! the generation that the leader announced: what all list to either leader, all held before they
+//! came to 2k+2, whoever led them there. The lower of two floors under one number counts: the other
+//! leader finds a member that does not hold its own, and gives up.
 
 use super::group::Generation;
 use super::keys::{first_of, next_interval, start_of};
@@ -29,7 +34,7 @@ use super::record::{Head, Record};
 use super::replica::heads;
 use super::{Context, Linearizable, Mode};
 use crate::placement;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -56,7 +61,11 @@ enum Stage {
         from: Cursor,
         pages: BTreeMap<NodeId, Listed>,
         found: BTreeMap<Bytes, Head>,
+        /// Whether somebody lists one that others do not, who get it from each other.
+        has_left: bool,
     },
+    /// Waiting for every member to have deleted the first of these pages of tombstones.
+    Dropping { goal: Generation, pages: VecDeque<Bytes>, reached: BTreeSet<NodeId> },
 }
 
 #[derive(Debug)]
@@ -91,6 +100,12 @@ impl Purge {
     pub fn note_tombstone(&mut self) {
         self.is_due = true;
     }
+
+    /// What was begun ends, and is taken up again later.
+    pub fn interrupt(&mut self) {
+        self.is_due |= !matches!(self.stage, Stage::Idle);
+        self.stage = Stage::Idle;
+    }
 }
 
 impl Linearizable {
@@ -103,9 +118,7 @@ impl Linearizable {
         let proposer = ring.and_then(|ring| placement::proposer(&group.view, &ring));
         let is_leader = proposer == Some(cx.me.node);
         if !is_leader || !group.is_whole() || !is_atomic {
-            // What was begun is taken up again.
-            group.purge.is_due |= !matches!(group.purge.stage, Stage::Idle);
-            group.purge.stage = Stage::Idle;
+            group.purge.interrupt();
             return false;
         }
         match &group.purge.stage {
@@ -125,15 +138,15 @@ impl Linearizable {
                 group.purge.moved = cx.now;
                 let from = start_of(&group.view.range);
                 let (pages, found) = (BTreeMap::new(), BTreeMap::new());
-                group.purge.stage = Stage::Listing { goal, from, pages, found };
+                let has_left = false;
+                group.purge.stage = Stage::Listing { goal, from, pages, found, has_left };
                 self.ask_purge(view, cx);
             }
             Stage::Waiting { .. } => {}
-            Stage::Raising { .. } | Stage::Listing { .. } => {
+            Stage::Raising { .. } | Stage::Listing { .. } | Stage::Dropping { .. } => {
                 if cx.now >= group.purge.moved + pace.purge {
                     // Somebody does not answer: try again another time.
-                    group.purge.stage = Stage::Idle;
-                    group.purge.is_due = true;
+                    group.purge.interrupt();
                 } else {
                     self.ask_purge(view, cx);
                 }
@@ -196,42 +209,29 @@ impl Linearizable {
         self.ask_purge(view, cx);
     }
 
-    /// Asks the present stage's question of all members.
+    /// Asks the present stage's question of all members, or of those that have not answered it.
     fn ask_purge(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group(view) else { return };
-        let message = match &group.purge.stage {
-            Stage::Raising { goal, .. } => Message::FloorA { view, generation: *goal },
-            Stage::Listing { from, .. } => Message::TombsA { view, from: from.clone() },
-            Stage::Idle | Stage::Surveying { .. } | Stage::Waiting { .. } => return,
-        };
+        let members = group.view.group();
         // Questions promise nothing.
-        cx.fx.send_early(group.view.group(), message);
-    }
-
-    /// A member is led to a generation.
-    pub(super) fn on_floor(
-        &mut self,
-        from: Incarnation,
-        view: ViewId,
-        goal: Generation,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group_mut(view) else { return };
-        if group.view.id != view || !group.is_whole() {
-            return;
+        match &group.purge.stage {
+            Stage::Raising { goal, .. } => {
+                cx.fx.send_early(members, Message::FloorA { view, generation: *goal });
+            }
+            Stage::Listing { goal, from, .. } => {
+                let (generation, from) = (goal.number, from.clone());
+                cx.fx.send_early(members, Message::TombstonesA { view, generation, from });
+            }
+            Stage::Dropping { goal, pages, reached } => {
+                let Some(page) = pages.front() else { return };
+                // Every member was in the generation before this is said, as often as it is.
+                for node in members.iter().filter(|node| !reached.contains(node)) {
+                    let (generation, page) = (*goal, page.clone());
+                    cx.fx.send_early(*node, Message::DropA { view, generation, page });
+                }
+            }
+            Stage::Idle | Stage::Surveying { .. } | Stage::Waiting { .. } => {}
         }
-        let before = group.record.generation;
-        // One number stands for one floor, at least: what another leader announced by the same
-        // number is no answer.
-        let is_next = goal.number > before.number;
-        let floor = if is_next { before.floor.max(goal.floor) } else { before.floor };
-        let after = Generation { number: before.number.max(goal.number), floor };
-        if after != before {
-            group.record.generation = after;
-            Self::persist(group, cx);
-        }
-        // It rests on the group's record, and on every tombstone that was stored before.
-        cx.fx.send(from, Message::FloorB { view, generation: after });
     }
 
     /// A member is in a generation.
@@ -267,36 +267,20 @@ impl Linearizable {
         }
     }
 
-    /// A member is asked for its tombstones.
-    pub(super) fn on_tombs(
-        &mut self,
-        asker: Incarnation,
-        view: ViewId,
-        from: &Cursor,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group(view) else { return };
-        let is_open = group.view.id == view && group.is_whole();
-        if !is_open || !group.view.range.contains(from.position) {
-            return;
-        }
-        let floor = group.record.generation.floor;
-        let is_meant = |head: Head| !head.live && head.ts.n <= floor;
-        let (page, next) = heads(group, from, LIST_KEYS_MAX, is_meant, cx);
-        cx.fx.send(asker, Message::TombsB { view, from: from.clone(), next, page });
-    }
-
     /// A member listed tombstones.
-    pub(super) fn on_tombs_reply(
+    pub(super) fn on_tombstones_reply(
         &mut self,
         member: Incarnation,
-        (view, begin, next): (ViewId, Cursor, Option<Cursor>),
+        (view, generation): (ViewId, u64),
+        (begin, next): (Cursor, Option<Cursor>),
         entries: Bytes,
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
-        let Stage::Listing { goal, from, pages, found } = &mut group.purge.stage else { return };
-        if group.view.id != view || begin != *from {
+        let Stage::Listing { goal, from, pages, found, has_left } = &mut group.purge.stage else {
+            return;
+        };
+        if group.view.id != view || generation != goal.number || begin != *from {
             return;
         }
         let entries = page::entries(entries).map(|(key, record)| (key, record.head())).collect();
@@ -312,10 +296,14 @@ impl Linearizable {
         let rest: Vec<Listed> = pages.collect();
         let before = end.as_ref().map(first_of);
         let is_before = |key: &Bytes| before.as_ref().is_none_or(|before| key < before);
+        let count = |page: &Listed| page.entries.keys().filter(|key| is_before(key)).count();
+        let listed = rest.iter().map(count).fold(count(&first), usize::max);
+        let known = found.len();
         let is_everywhere = |(key, head): &(Bytes, Head)| {
             is_before(key) && rest.iter().all(|page| page.entries.get(key) == Some(head))
         };
         found.extend(first.entries.into_iter().filter(is_everywhere));
+        *has_left |= found.len() - known < listed;
         let after = end.or_else(|| next_interval(&group.view.range, begin.position));
         match after {
             Some(after) if found.len() < PURGE_KEYS_MAX => {
@@ -325,7 +313,9 @@ impl Linearizable {
             }
             _ => {
                 let (goal, found) = (*goal, core::mem::take(found));
-                self.enforce(view, goal, found, after.is_some(), cx);
+                // What is left is looked for again when members have compared what they hold.
+                let is_due = after.is_some() || *has_left;
+                self.enforce(view, goal, found, is_due, cx);
             }
         }
     }
@@ -335,11 +325,11 @@ impl Linearizable {
         view: ViewId,
         announced: Generation,
         found: BTreeMap<Bytes, Head>,
-        is_cut: bool,
+        is_due: bool,
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
-        group.purge.is_due |= is_cut;
+        group.purge.is_due |= is_due;
         let Generation { number, floor } = announced;
         if found.is_empty() {
             group.purge.stage = Stage::Idle;
@@ -352,48 +342,53 @@ impl Linearizable {
     fn drop_everywhere(
         &mut self,
         view: ViewId,
-        generation: Generation,
+        goal: Generation,
         found: &BTreeMap<Bytes, Head>,
         cx: &mut Context<'_>,
     ) {
-        let Some(group) = self.group(view) else { return };
-        // Every member was in the generation before this was said, and it can be said again.
-        let mut tell = |page: BytesMut| {
-            let message = Message::DropA { view, generation, page: page.freeze() };
-            cx.fx.send_early(group.view.group(), message);
-        };
-        let mut page = BytesMut::new();
+        let Some(group) = self.group_mut(view) else { return };
+        assert!(goal.number.is_multiple_of(2), "only an enforced generation lets tombstones go");
+        let (mut pages, mut page) = (VecDeque::new(), BytesMut::new());
         for (key, head) in found {
             page::push(&mut page, key, Record::of_head(*head).bytes());
             if page.len() >= PAGE_BYTES {
-                tell(core::mem::take(&mut page));
+                pages.push_back(core::mem::take(&mut page).freeze());
             }
         }
         if !page.is_empty() {
-            tell(page);
+            pages.push_back(page.freeze());
         }
+        group.purge.moved = cx.now;
+        group.purge.stage = Stage::Dropping { goal, pages, reached: BTreeSet::new() };
+        self.ask_purge(view, cx);
     }
 
-    /// Every member held these tombstones before it came to this generation.
-    pub(super) fn on_drop(
+    /// A member has deleted the page that begins with this key: when all have, the next one is
+    /// told.
+    pub(super) fn on_drop_reply(
         &mut self,
+        from: Incarnation,
         (view, generation): (ViewId, Generation),
-        entries: Bytes,
+        first: &Bytes,
         cx: &mut Context<'_>,
     ) {
-        let Some(group) = self.group(view) else { return };
-        let slot = group.record.slot;
-        if group.view.id != view || group.record.generation.number < generation.number {
+        let Some(group) = self.group_mut(view) else { return };
+        let Stage::Dropping { goal, pages, reached } = &mut group.purge.stage else { return };
+        // An answer to an earlier page that was told twice says nothing of this one.
+        let is_present = pages.front().and_then(page::first_key).is_some_and(|key| key == *first);
+        if group.view.id != view || generation != *goal || !is_present {
             return;
         }
-        for (key, record) in page::entries(entries) {
-            let (stored, head) = (slot.stored(&key), record.head());
-            if !head.live && self.newest(&stored, cx) == head {
-                probe!("linearizable/purged");
-                self.volatile.index.set(&stored, Head::default());
-                self.volatile.counters.purged += 1;
-                cx.fx.delete(stored);
-            }
+        reached.insert(from.node);
+        group.purge.moved = cx.now;
+        if !group.view.members().iter().all(|node| reached.contains(node)) {
+            return;
+        }
+        pages.pop_front();
+        reached.clear();
+        match pages.is_empty() {
+            true => group.purge.stage = Stage::Idle,
+            false => self.ask_purge(view, cx),
         }
     }
 }

@@ -1,14 +1,17 @@
 //! From stored bytes back to state.
 
 use super::group::{Group, Record, Status};
-use super::keys::{Slot, Stored, each_state, garbage_of, left_of, state_bytes, state_value};
+use super::keys::{
+    Slot, Stored, decided_key, each_state, garbage_of, kept_of, left_of, state_bytes, state_value,
+};
 use super::state::{Durable, Volatile};
 use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::process::Recovery;
-use quorate_kernel::view::ViewId;
+use quorate_kernel::storage::Class;
+use quorate_kernel::view::{Change, ViewId};
 
 impl Linearizable {
     /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The views
@@ -24,6 +27,9 @@ impl Linearizable {
         }
         each_state(cx.table, b"left", &mut |key, value| {
             self.durable.left.extend(left_of(key).map(|group| (group, state_value(value))));
+        });
+        each_state(cx.table, b"kept", &mut |key, value| {
+            self.durable.ended.extend(kept_of(key).map(|slot| (slot, state_value::<u64>(value))));
         });
         each_state(cx.table, b"garbage", &mut |key, _| {
             self.durable.garbage.extend(garbage_of(key));
@@ -45,7 +51,7 @@ impl Linearizable {
                 self.durable.groups.insert(view.group, Group::new(record));
                 self.let_go(view, cx);
             } else {
-                self.take_up(record, cx);
+                self.take_up_again(record, recovery, cx);
             }
         }
         let views: Vec<ViewId> = self.durable.groups.values().map(|group| group.view.id).collect();
@@ -59,6 +65,23 @@ impl Linearizable {
         }
     }
 
+    /// Takes up a group that an earlier start has left.
+    fn take_up_again(&mut self, record: Record, recovery: Recovery, cx: &mut Context<'_>) {
+        let (view, slot) = (record.view.clone(), record.slot);
+        let has_left = matches!(&record.status, Status::Retired { parts, .. } if parts.is_empty());
+        self.take_up(record, cx);
+        if let Some(group) = self.group_mut(view.id) {
+            group.leaver = decided_before(view.id, cx).and_then(|change| change.leaver());
+        }
+        if recovery == Recovery::Forgot {
+            self.give_up_kept(&view, cx);
+        }
+        // Older builds did not note it beside the slot.
+        if has_left && let Some(version) = self.durable.left.get(&view.id.group).copied() {
+            self.note_ended(view.id.group, slot, version, cx);
+        }
+    }
+
     /// The groups that this node is born with.
     fn birth(&mut self, cx: &mut Context<'_>) -> Vec<Record> {
         let slot = self.fresh_slot(cx);
@@ -69,6 +92,12 @@ impl Linearizable {
         cx.fx.put_state(CrashVector::key(), state_bytes(&self.durable.crashes));
         records
     }
+}
+
+/// The change that led to a view, if it is known.
+fn decided_before(view: ViewId, cx: &Context<'_>) -> Option<Change> {
+    let before = decided_key(view.group, view.version.checked_sub(1)?);
+    cx.table.get(Class::State, &before).map(|bytes| state_value(&bytes))
 }
 
 /// What a lane without its data must say of itself.

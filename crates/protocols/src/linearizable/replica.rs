@@ -1,7 +1,7 @@
 //! A member of a group: what it answers to coordinators (CATS, Algorithm 5).
 
 use super::group::{Group, Status};
-use super::keys::{cut_before, first_of, position_of, segments};
+use super::keys::{Slot, cut_before, first_of, position_of, segments};
 use super::message::{Basis, Message, PAGE_BYTES, Want};
 use super::page;
 use super::record::{HEAD_BYTES, Head, Record, Ts};
@@ -157,7 +157,7 @@ impl Linearizable {
 /// Whether what a write rests on is recent enough: no tombstone was removed since that it ought to
 /// have seen. A client's write is above every tombstone that was removed if it saw the floor that
 /// was announced before; what a get read must have been read after the removal began.
-fn may_rest_on(group: &Group, basis: Basis) -> bool {
+pub(super) fn may_rest_on(group: &Group, basis: Basis) -> bool {
     if mutant!("purge_without_fence") {
         return true;
     }
@@ -176,8 +176,19 @@ pub(super) fn heads(
     is_shown: impl Fn(Head) -> bool,
     cx: &Context<'_>,
 ) -> (Bytes, Option<Cursor>) {
-    let slot = group.record.slot;
-    let last_of_all = end_of_interval(&group.view.range, from.position);
+    heads_in(group.record.slot, &group.view.range, from, limit, is_shown, cx)
+}
+
+/// The same of a slot's data.
+pub(super) fn heads_in(
+    slot: Slot,
+    range: &Range,
+    from: &Cursor,
+    limit: usize,
+    is_shown: impl Fn(Head) -> bool,
+    cx: &Context<'_>,
+) -> (Bytes, Option<Cursor>) {
+    let last_of_all = end_of_interval(range, from.position);
     let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from.position, None);
     cx.table.scan(Class::Data, &slot.stored(&first_of(from)), &mut |stored, record| {
         let Some(key) = slot.data_key(stored) else { return false };

@@ -1,4 +1,4 @@
-//! What a source does for transfers: questions wait in line, and are answered in small pieces that
+//! What a source does for transfers, and for members that compare: questions wait in line, and are answered in small pieces that
 //! leave room for clients.
 //!
 //! In one turn no more is done than clients can wait for; the rest follows in later turns, between
@@ -17,7 +17,7 @@ use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::ViewId;
 
-/// What a node that lacks data asks.
+/// What a node asks that lacks data, or may lack some.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     /// What is there from a cursor on?
@@ -38,6 +38,26 @@ pub(super) enum Question {
         /// The keys, with heads.
         page: Bytes,
     },
+    /// What differs from this piece?
+    Compare {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        view: ViewId,
+        /// Where the piece begins.
+        from: Bytes,
+        /// Its parts.
+        parts: Bytes,
+    },
+    /// The records of these keys, for a member that compares.
+    Records {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        view: ViewId,
+        /// The keys, with heads.
+        page: Bytes,
+    },
 }
 
 impl Question {
@@ -48,6 +68,8 @@ impl Question {
             | (Question::Fetch { since, .. }, Question::Fetch { since: other, .. }) => {
                 since.group == other.group
             }
+            (Question::Compare { .. }, Question::Compare { .. })
+            | (Question::Records { .. }, Question::Records { .. }) => true,
             _ => false,
         }
     }
@@ -65,7 +87,8 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Puts a question in line. Each asker has one of each kind there for each group: it asks for
+    /// Puts a question in line. Each asker has one of each kind there for each group, or one
+    /// if it compares: it asks for
     /// the next piece when it has the last one, or again when it has waited too long.
     fn push(&mut self, asker: Incarnation, question: Question) {
         let is_same = |(other, waiting): &&mut (Incarnation, Question)| {

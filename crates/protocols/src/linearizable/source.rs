@@ -6,7 +6,7 @@ use super::keys::{Stored, position_of, state_bytes};
 use super::message::{Bounds, Message, Stamp};
 use super::page;
 use super::record::Record;
-use super::replica::heads;
+use super::replica::heads_in;
 use super::serve::Question;
 use super::transfer::{Quorums, Transfer};
 use super::{Context, Linearizable};
@@ -37,8 +37,10 @@ impl Linearizable {
             let needed = refill_quorum(&group.view).min(others.len());
             (others, needed)
         };
+        let (staying, leaver) = (of_the_view().0, group.leaver);
+        let with_leaver = || -> Vec<NodeId> { staying.iter().copied().chain(leaver).collect() };
         let majority_of = |members: &[NodeId]| (others(members), members.len() / 2 + 1);
-        let id = group.view.id;
+        let (id, majority) = (group.view.id, group.view.majority());
         let asked: Option<(ViewId, Quorums, bool)> = match &group.record.status {
             Status::Ready
             | Status::Retired { forgot: false, lacking: None, .. }
@@ -60,15 +62,18 @@ impl Linearizable {
             }
             Status::Forgot => Some((id, vec![of_the_view()], true)),
             // It is one of them itself.
-            Status::Gathering => {
-                let others = others(group.view.members());
-                Some((id, vec![(others, group.view.majority() - 1)], false))
-            }
+            Status::Gathering => Some((id, vec![(with_leaver(), majority - 1)], false)),
         };
         // Rounds go on rising: an answer to an earlier transfer confirms nothing of this one.
         let round = group.transfer.as_ref().map_or(1, |transfer| transfer.round + 1);
         group.transfer = asked.map(|(since, quorums, forgot)| {
-            Transfer::new(round, since, &group.view.range, quorums, forgot)
+            let transfer = Transfer::new(round, since, &group.view.range, quorums, forgot);
+            match &group.record.status {
+                Status::Forgot | Status::Busy { forgot: true, .. } if is_even(&group.view) => {
+                    transfer.or_whole(with_leaver(), majority)
+                }
+                _ => transfer,
+            }
         });
         self.go_on(view, cx);
     }
@@ -127,6 +132,9 @@ impl Linearizable {
             Question::Fetch { round, since, page } => {
                 self.answer_fetch(asker, (round, since), page, cx)
             }
+            Question::Compare { .. } | Question::Records { .. } => {
+                self.answer_comparison(asker, question, cx)
+            }
         }
     }
 
@@ -138,20 +146,24 @@ impl Linearizable {
         from: Cursor,
         cx: &mut Context<'_>,
     ) -> usize {
-        let stamp = self.stamp(since, from.position);
-        let group = self.group(since);
+        let mut stamp = self.stamp(since, from.position);
+        let (group, held) = (self.group(since), self.held_since(since));
         // Before this node has left the older view, something may still complete there.
         let has_left = |group: &&Group| {
             group.view.id.version >= since.version && group.view.range.contains(from.position)
         };
         let mut handled = 0;
-        let message = match group.filter(has_left) {
-            Some(group) => {
+        let message = match group.filter(has_left).zip(held) {
+            Some((group, (slot, is_source))) => {
+                if group.record.status == Status::Gathering {
+                    stamp.standing = Standing::Gathering;
+                }
                 // The asker may know that what a source that forgot holds is all there is.
-                let (page, next) = heads(group, &from, LIST_KEYS_MAX, |_| true, cx);
+                let range = &group.view.range;
+                let (page, next) = heads_in(slot, range, &from, LIST_KEYS_MAX, |_| true, cx);
                 // To look through a page takes about as long as to copy some times as much.
                 handled = page.len() * 4;
-                let (is_source, lost) = (group.is_source(), group.record.lost.clone());
+                let lost = group.record.lost.clone();
                 let bounds = Box::new(Bounds { from, next });
                 Message::ListB { round, since, stamp, is_source, bounds, lost, page }
             }
@@ -190,8 +202,10 @@ impl Linearizable {
         let is_last_left = group.record.lost.contains(&from);
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
         let counts = (is_source || is_last_left) && has_left;
+        // Where everything was lost, there is nothing but what the others hold.
+        let is_whole = is_last_left || (stamp.standing == Standing::Ready && stamp.view == view);
         if counts && let Some(transfer) = &mut group.transfer {
-            transfer.list(from.node, bounds, entries);
+            transfer.list((from.node, is_whole), bounds, entries);
             self.go_on(view, cx);
         }
     }
@@ -204,14 +218,16 @@ impl Linearizable {
         entries: Bytes,
         cx: &mut Context<'_>,
     ) -> usize {
-        let Some(group) = self.group(since) else { return 0 };
+        let Some((group, (slot, _))) = self.group(since).zip(self.held_since(since)) else {
+            return 0;
+        };
         let mut page = BytesMut::with_capacity(entries.len().max(FETCH_BYTES_MAX));
         for (key, _) in page::entries(entries) {
             if page.len() >= FETCH_BYTES_MAX {
                 break;
             }
             if group.view.range.contains(position_of(&key))
-                && let Some(record) = cx.table.get(Class::Data, &group.record.slot.stored(&key))
+                && let Some(record) = cx.table.get(Class::Data, &slot.stored(&key))
             {
                 page::push(&mut page, &key, Record::stored(record).bytes());
             }

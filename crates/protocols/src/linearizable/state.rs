@@ -1,5 +1,6 @@
 //! The engine's state: what is durable and what is volatile, apart, and what must always hold.
 
+use super::compare::Comparing;
 use super::fetch::Budget;
 use super::group::{Group, Record, Standing};
 use super::index::Index;
@@ -36,6 +37,8 @@ pub(super) struct Durable {
     /// Groups that this node has left, and in which version. It never goes back to an older one,
     /// however late an invitation is: it has voted there.
     pub left: BTreeMap<GroupId, u64>,
+    /// With which version the memberships ended whose slots hold data for others.
+    pub ended: BTreeMap<(GroupId, Slot), u64>,
     /// Slots and their ranges that were given up and may not be empty yet.
     pub garbage: BTreeSet<(Slot, Range)>,
     /// The highest slot used.
@@ -75,6 +78,8 @@ pub(super) struct Volatile {
     pub serving: Serving,
     /// How far slots that were given up are emptied.
     pub sweep: Sweep,
+    /// How far what is here was compared with what peers hold.
+    pub comparing: Comparing,
     pub rtt: RoundTrip,
     pub preference: Preference,
     pub counters: Counters,
@@ -117,6 +122,10 @@ pub(super) struct Counters {
     pub moved_bytes: u64,
     /// Tombstones removed.
     pub purged: u64,
+    /// Times that this node was asked to learn a group and had too many.
+    pub groups_refused: u64,
+    /// Records that were missing or older here, and that a comparison brought.
+    pub restored: u64,
 }
 
 impl Volatile {
@@ -143,6 +152,7 @@ impl Volatile {
             transfers_at: None,
             serving: Serving::default(),
             sweep: Sweep::default(),
+            comparing: Comparing::default(),
             rtt: RoundTrip::default(),
             preference: Preference::default(),
             counters: Counters::default(),

@@ -2,15 +2,12 @@
 //! what nobody needs any more (CATS §5, Garbage Collector).
 
 use super::group::{Heard, Standing, Status};
-use super::keys::{decided_key, each_state, group_key};
 use super::message::{Beat, Message};
 use super::propose::recent;
 use super::timer::Timer;
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec;
 use alloc::vec::Vec;
-use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::BEATS_MAX;
 use quorate_kernel::mutant;
@@ -57,6 +54,7 @@ impl Linearizable {
             is_busy |= self.tend_group(view, cx);
         }
         self.propose_all(cx);
+        self.tend_comparison(cx);
         self.tell_load(cx);
         self.sweep_rest(cx);
         if is_busy || self.volatile.ring.is_some() {
@@ -92,6 +90,7 @@ impl Linearizable {
         for beat in beats {
             let Some(group) = self.group_mut(beat.view) else {
                 self.tell_stranger(from, &beat, cx);
+                self.tell_unknown(from, &beat, cx);
                 continue;
             };
             let Beat { view, standing, generation, asks } = beat;
@@ -153,7 +152,7 @@ impl Linearizable {
         let Some(group) = self.group(view) else { return false };
         match &group.record.status {
             Status::Retired { parts, .. } if parts.is_empty() => self.release(view, cx),
-            Status::Retired { .. } => self.release_after_split(view, cx),
+            Status::Retired { .. } => self.tend_parent(view, cx),
             Status::Learner { is_done, .. } => {
                 let idle = if *is_done { LEARNED_IDLE } else { LEARNING_IDLE };
                 if cx.now >= group.touched + idle {
@@ -163,6 +162,7 @@ impl Linearizable {
             }
             _ => {
                 self.seek_members(view, cx);
+                self.release_kept(view, cx);
                 self.tend_purge(view, cx) || is_owing
             }
         }
@@ -211,58 +211,12 @@ impl Linearizable {
     /// holds everything: a newcomer may need it. Returns whether it still waits.
     fn release(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         let Some(group) = self.group(view) else { return false };
-        let is_settled = |node: &NodeId| {
-            group.heard.get(node).is_some_and(|heard| {
-                heard.version >= group.view.id.version
-                    && matches!(heard.standing, Standing::Ready | Standing::Split)
-            })
-        };
-        let is_free = group.view.members().iter().all(is_settled);
+        let is_free = group.view.members().iter().all(|node| group.is_settled(*node));
         if is_free || mutant!("release_at_once") {
             probe!("linearizable/released");
             self.let_go(view, cx);
             return false;
         }
         true
-    }
-
-    /// A group that was split after this node had left it: the parts' members tell so.
-    fn release_after_split(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
-        let Some(group) = self.group(view) else { return false };
-        let Status::Retired { parts, .. } = &group.record.status else { return false };
-        let has_part = parts.iter().any(|part| self.group(part.id).is_some());
-        if group.view.index_of(cx.me.node).is_some() || has_part {
-            // Its data is that of its parts. The record stays, for nodes that lag behind.
-            return false;
-        }
-        let has_moved = |node: &NodeId| {
-            let heard = group.heard.get(node);
-            heard.is_some_and(|heard| heard.standing == Standing::Split)
-        };
-        if group.view.members().iter().all(has_moved) {
-            self.let_go(view, cx);
-            return false;
-        }
-        let (members, beat) = (group.view.group().clone(), group.beat());
-        let (range, owed) = (group.view.range, group.record.owed.first());
-        let expected = owed.and_then(|owed| self.volatile.routes.expects(&range, owed.newcomer));
-        cx.fx.send(&members, Message::Beats(vec![beat]));
-        if let Some(position) = expected {
-            // In no part itself, it does not hear who is.
-            self.seek_news(position, cx);
-        }
-        true
-    }
-
-    /// Forgets a group and gives its data up.
-    pub(super) fn let_go(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let Some(group) = self.durable.groups.remove(&view.group) else { return };
-        self.discard(group.record.slot, &group.record.view, cx);
-        cx.fx.delete_state(group_key(view.group));
-        let mut decided = Vec::new();
-        let prefix = decided_key(view.group, 0);
-        let prefix = prefix.slice(..prefix.len() - 8);
-        each_state(cx.table, &prefix, &mut |key, _| decided.push(Bytes::copy_from_slice(key)));
-        decided.into_iter().for_each(|key| cx.fx.delete_state(key));
     }
 }

@@ -10,10 +10,15 @@
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`members`] | members that come, go, lag behind and come back |
+//! | [`gathers`] | members that forget while their group becomes smaller |
+//! | [`owed`] | what members owe each other while their group changes |
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
+//! | [`parents`] | groups that were split, and are forgotten |
 //! | [`tombstones`] | deletes, and the removal of tombstones |
+//! | [`fences`] | writes that were on their way when tombstones were removed |
+//! | [`comparisons`] | members that compare what they hold |
 //! | [`transfers`] | moves of more data than fits one message |
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
@@ -25,11 +30,16 @@ mod answers;
 mod any;
 mod bare;
 mod chaos;
+mod comparisons;
 mod crashes;
 mod departures;
+mod fences;
+mod gathers;
 mod golden;
 mod members;
+mod owed;
 mod pages;
+mod parents;
 mod piles;
 mod random;
 mod rings;

@@ -56,6 +56,11 @@ pub(super) struct Source {
     pub forgot: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
     pub confirmed: bool,
+    /// Whether it has left the view, and is asked only for what was complete before it.
+    pub has_left: bool,
+    /// The cursor from which on it has listed as one that holds all that was complete before the
+    /// view; `None` if its last list was not of such a one.
+    whole_from: Option<Cursor>,
 }
 
 /// A record to be fetched.
@@ -95,6 +100,8 @@ pub(super) struct Transfer {
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
     quorums: Quorums,
+    /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
+    or_whole: Option<(Vec<NodeId>, usize)>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
@@ -112,6 +119,23 @@ pub(super) struct Transfer {
     stalls: u32,
 }
 
+impl Source {
+    fn new(node: NodeId) -> Source {
+        Source {
+            node,
+            listed: VecDeque::new(),
+            next: Some(Cursor::at(0)),
+            asked: None,
+            fetching: false,
+            sent_bytes: 0,
+            forgot: None,
+            confirmed: false,
+            has_left: false,
+            whole_from: None,
+        }
+    }
+}
+
 impl Transfer {
     pub fn new(
         round: u64,
@@ -122,23 +146,14 @@ impl Transfer {
     ) -> Transfer {
         let nodes: BTreeSet<NodeId> =
             quorums.iter().flat_map(|(nodes, _)| nodes).copied().collect();
-        let source = |node| Source {
-            node,
-            listed: VecDeque::new(),
-            next: Some(Cursor::at(0)),
-            asked: None,
-            fetching: false,
-            sent_bytes: 0,
-            forgot: None,
-            confirmed: false,
-        };
         let mut transfer = Transfer {
             round,
             since,
             forgot,
             confirming: None,
-            sources: nodes.into_iter().map(source).collect(),
+            sources: nodes.into_iter().map(Source::new).collect(),
             quorums,
+            or_whole: None,
             intervals: segments(range).collect(),
             interval: None,
             gathered: Some(Cursor::at(0)),
@@ -150,6 +165,18 @@ impl Transfer {
         };
         transfer.next_interval();
         transfer
+    }
+
+    /// So many of those nodes too, some of whom may have left, or one of the others that is whole.
+    pub fn or_whole(mut self, nodes: Vec<NodeId>, needed: usize) -> Transfer {
+        for node in &nodes {
+            if self.sources.iter().all(|source| source.node != *node) {
+                self.sources.push(Source { has_left: true, ..Source::new(*node) });
+            }
+        }
+        self.or_whole = Some((nodes, needed));
+        self.interval.into_iter().for_each(|(first, _)| self.begin_window(&Cursor::at(first)));
+        self
     }
 
     pub fn next_interval(&mut self) {
@@ -174,6 +201,7 @@ impl Transfer {
             source.next = Some(from.clone());
             source.asked = None;
             source.fetching = false;
+            source.whole_from = None;
         }
     }
 
@@ -208,7 +236,9 @@ impl Transfer {
             let nth = |nth: usize| reached.get(nth).copied().unwrap_or(Reach::Nothing);
             needed.checked_sub(1).map_or(Reach::Everything, nth)
         };
-        let reach = self.quorums.iter().map(reach).min().unwrap_or(Reach::Everything);
+        let or_whole = self.or_whole.iter().map(|quorum| reach(quorum).max(self.whole(gathered)));
+        let reach = self.quorums.iter().map(reach).chain(or_whole).min();
+        let reach = reach.unwrap_or(Reach::Everything);
         // No more at a time than what one list may hold: clients wait meanwhile.
         let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
         let ends: Vec<Cursor> = self.sources.iter().filter_map(end).collect();
@@ -220,8 +250,22 @@ impl Transfer {
         }
     }
 
-    /// Takes in what a source listed; returns whether that was what it was asked for.
-    pub fn list(&mut self, from: NodeId, bounds: Bounds, entries: Bytes) -> bool {
+    /// How far one that is whole has listed, from what was gathered on.
+    fn whole(&self, gathered: &Cursor) -> Reach<'_> {
+        let is_meant = |from: &Cursor| from <= gathered;
+        let is_whole = |source: &&Source| source.whole_from.as_ref().is_some_and(is_meant);
+        let whole = self.sources.iter().filter(is_whole);
+        whole.map(|source| Reach::of(source.next.as_ref())).max().unwrap_or(Reach::Nothing)
+    }
+
+    /// Takes in what a source listed, maybe as one that is whole; returns whether that was what it
+    /// was asked for.
+    pub fn list(
+        &mut self,
+        (from, is_whole): (NodeId, bool),
+        bounds: Bounds,
+        entries: Bytes,
+    ) -> bool {
         let Some((_, last)) = self.interval else { return false };
         let Some(source) = self.sources.iter_mut().find(|source| source.node == from) else {
             return false;
@@ -229,6 +273,8 @@ impl Transfer {
         if source.next.as_ref() != Some(&bounds.from) {
             return false;
         }
+        let whole_from = source.whole_from.take().unwrap_or(bounds.from);
+        source.whole_from = is_whole.then_some(whole_from);
         // Its range may be wider than the one that is moved.
         source.next = bounds.next.filter(|next| next.position <= last);
         let entries = page::entries(entries).map(|(key, record)| (key, record.head()));

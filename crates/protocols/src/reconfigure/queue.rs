@@ -35,6 +35,12 @@ impl InstallQueue {
         self.waiting.remove(&installed)
     }
 
+    /// The decision that follows the view of this version, if it waits here.
+    #[must_use]
+    pub fn peek(&self, follows: u64) -> Option<&Change> {
+        self.waiting.get(&follows)
+    }
+
     /// Whether decisions wait for one that is not there: fetch what follows the installed view.
     #[must_use]
     pub fn is_missing(&self, installed: u64) -> bool {

@@ -306,7 +306,8 @@ impl<P: Scripted> World<P> {
         self.step(flight.to.0, |process, cx| process.on_message(from, message, cx));
     }
 
-    pub(super) fn step(&mut self, id: u64, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
+    /// A handler runs at a node, and what it causes is taken in.
+    pub fn step(&mut self, id: u64, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
         let now = self.now;
         let Node { me, process, disk, rng, .. } = self.node(id);
         let process = process.as_mut().unwrap_or_else(|| panic!("node {id} is down"));

@@ -37,7 +37,9 @@ codes! {
     /// A check found what it looks for.
     CheckFailed = 8, "a check failed: a violation was found, or the configuration is wrong";
     /// Stored bytes cannot be trusted, or a newer release wrote them.
-    Corrupt = 9, "data is damaged, or its format is newer than this release";
+    Corrupt = 9, "data is damaged, a copy, or outdated, or its format is newer than this release";
+    /// The host is no part of its cluster any more.
+    Removed = 10, "the host was removed from its cluster";
     /// The user stopped it.
     Interrupted = 130, "interrupted";
 }
@@ -119,6 +121,7 @@ impl From<DirectoryError> for Failure {
             DirectoryError::NewerFormat { .. }
             | DirectoryError::Damaged { .. }
             | DirectoryError::Wiped { .. }
+            | DirectoryError::Copied { .. }
             | DirectoryError::WritesMissing { .. } => Code::Corrupt,
             _ => Code::Failed,
         };
@@ -130,7 +133,10 @@ impl From<HostError> for Failure {
     fn from(error: HostError) -> Failure {
         match error {
             HostError::Directory(error) => error.into(),
-            HostError::Fatal(Fatal::Corrupt(_)) => Failure::new(Code::Corrupt, error.to_string()),
+            HostError::Removed { .. } => Failure::new(Code::Removed, error.to_string()),
+            HostError::Disowned { .. } | HostError::Fatal(Fatal::Corrupt(_)) => {
+                Failure::new(Code::Corrupt, error.to_string())
+            }
             _ => Failure::failed(error.to_string()),
         }
     }
@@ -175,9 +181,9 @@ mod tests {
     #[test]
     fn the_table_names_every_code() {
         let table = table();
-        for number in ["0", "1", "2", "3", "5", "6", "8", "9", "130"] {
+        for number in ["0", "1", "2", "3", "5", "6", "8", "9", "10", "130"] {
             assert!(table.lines().any(|l| l.split_whitespace().next() == Some(number)), "{number}");
         }
-        assert_eq!(table.lines().count(), 9);
+        assert_eq!(table.lines().count(), 10);
     }
 }

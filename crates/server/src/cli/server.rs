@@ -11,6 +11,7 @@ use crate::shutdown::Shutdown;
 use crate::{host, logging};
 use quorate_kernel::ring::RingHost;
 use quorate_store::{Directory, Identity, KeyspaceRecord};
+use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{Write, stdout};
@@ -33,6 +34,10 @@ pub struct Args {
     settings: Settings,
     #[command(flatten)]
     join: join::JoinArgs,
+    /// Take a directory that was moved or copied after its host was killed, if every other host
+    /// agrees. Only if the original is gone for good and was not started since
+    #[arg(long)]
+    moved: bool,
     #[command(flatten)]
     output: Output,
     /// The process to end with
@@ -135,10 +140,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let config = loaded.config;
     logging::start(config.log.level, config.log.format);
     raise_file_limit();
+    // What the database creates too is its owner's alone.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     join::prepare(&args.join, &config)?;
-    let directory = Directory::open(&config.node.data, None)?;
+    let directory = match args.moved {
+        true => Directory::open_moved(&config.node.data, None)?,
+        false => Directory::open(&config.node.data, None)?,
+    };
     let identity = directory.identity();
     logging::set_node(&identity.node.to_string());
+    if directory.opened_to_others() > 0 {
+        let count = directory.opened_to_others();
+        tracing::warn!(event = "closed_to_others", count, "others could read the data directory");
+    }
     check_views(&config, identity)?;
     let hosts = hosts(&config, identity)?;
     let shared = Arc::new(shared(identity, &directory));
@@ -161,6 +175,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
     let options = host::Options {
         directory,
+        is_moved: args.moved,
         resp: config.resp.bind,
         cluster: config.cluster.bind,
         hosts,

@@ -114,7 +114,13 @@ fn troubles(host: &Value) -> String {
         let why = peer["trouble"].as_str().filter(|why| !why.is_empty())?;
         Some(format!("\nhost {} turns away {}: {why}\n", host["host"], peer["address"]))
     };
-    peers.filter_map(trouble).collect()
+    let keyspaces = host["keyspaces"].as_array().into_iter().flatten();
+    let refusal = |keyspace: &Value| {
+        let count = keyspace["state"]["groups_refused"].as_str().filter(|count| *count != "0")?;
+        let (host, name) = (&host["host"], &keyspace["name"]);
+        Some(format!("\nhost {host} has all groups of {name} that it can: {count} refusals\n"))
+    };
+    peers.filter_map(trouble).chain(keyspaces.filter_map(refusal)).collect()
 }
 
 fn host_row(host: &Value, word: impl Fn(&Value) -> String) -> Vec<String> {

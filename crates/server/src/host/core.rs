@@ -11,6 +11,7 @@ use super::handshake::Hello;
 use super::io::{listen, wake};
 use super::keyspaces::Table;
 use super::links::Links;
+use super::meeting::{Meeting, Verdict};
 use super::out::Out;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
@@ -36,6 +37,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How often the host beats, counts and looks after its connections, idle or not.
 pub(super) const TEND_EVERY: Duration = Duration::from_millis(250);
+/// How often it looks whether it has met the other hosts, until it has.
+const MEET_EVERY: Duration = Duration::from_millis(50);
 /// How long a stopping host waits for its clients to take their answers.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The most turns between two flushes: answers can start operations, which want another turn.
@@ -53,6 +56,8 @@ pub(super) struct Core {
     node: Node,
     disk: Disk,
     directory: Directory,
+    /// Which process of this start it is.
+    run: u64,
     table: Table,
     /// What the catalog says since the last turn, if it has changed.
     fresh: Option<Arc<Keyspaces>>,
@@ -75,7 +80,7 @@ fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
 
 impl Core {
     /// Opens the store, binds the doors and starts the node.
-    pub fn start(options: Options) -> Result<Core, HostError> {
+    pub fn start(mut options: Options) -> Result<Core, HostError> {
         let (shared, shutdown) = (Arc::clone(&options.shared), Arc::clone(&options.shutdown));
         let poll = Poll::new().map_err(system("a poller"))?;
         let waker = Waker::new(poll.registry(), WAKER).map(Arc::new).map_err(system("a waker"))?;
@@ -87,11 +92,12 @@ impl Core {
         if let Some(cut) = &opened.cut {
             tracing::warn!(event = "torn_tail_cut", cut = ?cut, "writes never synced were cut off");
         }
+        options.directory.recovered(opened.recovered)?;
         let seed = getrandom::u64()
             .map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))?;
         let sync_every = SyncEvery::default();
         let settings = disk::Settings::new(&sync_every, &shared);
-        let (reader, recovered) = (opened.reader.clone(), opened.recovered);
+        let (reader, recovered, seen) = (opened.reader.clone(), opened.recovered, opened.seen);
         let wake_disk = Arc::clone(&waker);
         let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
             .map_err(system("the disk thread"))?;
@@ -107,7 +113,10 @@ impl Core {
         let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
         let bounds = (clients_max, Budget::of(options.clients_bytes_max));
         let clients = Clients::new(door.into(), Arc::clone(&shared), bounds, timeout, seed);
-        let links = Links::new(hello, &options.hosts, &numbers, Arc::clone(&shared));
+        let past = options.directory.past().clone();
+        let meeting = Meeting::new(me, hello.run, past, options.is_moved);
+        let met = (meeting, seen, recovered);
+        let links = Links::new(hello, &options.hosts, &numbers, met, Arc::clone(&shared));
         let desk = Desk::new(
             options.questions,
             Ring::new(0, options.hosts.clone()),
@@ -129,6 +138,7 @@ impl Core {
             node,
             disk,
             directory: options.directory,
+            run: hello.run,
             table: Table::default(),
             fresh: None,
             founding: founding::ring(&identity),
@@ -147,8 +157,14 @@ impl Core {
     /// Turns until the host is told to stop, then syncs and closes the directory.
     pub fn run(mut self) -> Result<(), HostError> {
         let served = self.serve();
+        let is_removed = self.links.verdict() == Some(Verdict::Removed);
         let Core { disk, directory, .. } = self;
         match served.and_then(|()| Ok(disk.close()?)) {
+            Ok(()) if is_removed => {
+                let (node, path) = (directory.identity().node, directory.path().to_path_buf());
+                directory.stop_cleanly()?;
+                Err(HostError::Removed { node, path })
+            }
             Ok(()) => Ok(directory.stop_cleanly()?),
             Err(failure) => {
                 if let HostError::Fatal(_) = &failure
@@ -178,6 +194,7 @@ impl Core {
             self.tick();
             self.take_events(&events);
             self.take_inputs()?;
+            self.meet()?;
             self.turns()?;
             self.clients.flush(self.clock, &mut self.inputs);
             self.close_with_cluster();
@@ -186,6 +203,30 @@ impl Core {
             if self.tended.elapsed() >= TEND_EVERY {
                 self.tend();
             }
+        }
+        Ok(())
+    }
+
+    /// Goes by what the others have seen of this host: it speaks, or it must end.
+    fn meet(&mut self) -> Result<(), HostError> {
+        match self.links.verdict() {
+            Some(Verdict::Disowned(why)) => {
+                let path = self.directory.path().to_path_buf();
+                return Err(HostError::Disowned {
+                    node: self.directory.identity().node,
+                    path,
+                    why,
+                });
+            }
+            Some(Verdict::Removed) if !self.shutdown.is_requested() => {
+                tracing::info!(event = "host_stopping", "it was removed from the cluster");
+                self.shutdown.request();
+            }
+            _ => {}
+        }
+        if self.links.has_met(Instant::now()) {
+            self.directory.speak(self.run)?;
+            self.links.speak();
         }
         Ok(())
     }
@@ -237,13 +278,16 @@ impl Core {
         if let Some(due) = self.links.next_due() {
             timeout = timeout.min(due.saturating_duration_since(Instant::now()));
         }
+        if !self.links.is_speaking() {
+            timeout = timeout.min(MEET_EVERY);
+        }
         // The poller counts in milliseconds and rounds a part of one up.
         timeout
     }
 
-    /// Clients are read only while the disk keeps up.
+    /// Clients are read only while the disk keeps up, and once the host has met the others.
     fn may_read_clients(&self) -> bool {
-        self.node.unsynced_bytes() < UNSYNCED_BYTES_MAX
+        self.links.is_speaking() && self.node.unsynced_bytes() < UNSYNCED_BYTES_MAX
     }
 
     fn take_events(&mut self, events: &Events) {
@@ -263,6 +307,7 @@ impl Core {
 
     fn take_inputs(&mut self) -> Result<(), Fatal> {
         if let Some(durable) = self.disk.progress()? {
+            self.links.set_synced(durable.synced);
             self.inputs.push(Input::Durable(durable));
         }
         let Core { node, table, links, clock, inputs, .. } = self;
@@ -322,12 +367,15 @@ impl Core {
         self.shared.beat();
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
         self.links.tend(now);
+        if let Some(seen) = self.links.take_seen() {
+            self.disk.note(seen);
+        }
         self.clients.tend(self.clock.now);
         self.callers.tick();
         let mut all_ready = self.shared.knows_keyspaces();
         for (keyspace, cells) in self.table.catalog.keyspaces.iter().zip(&self.table.cells) {
             let lane = keyspace.lane;
-            let is_ready = self.node.is_ready(lane);
+            let is_ready = self.links.is_speaking() && self.node.is_ready(lane);
             all_ready &= is_ready;
             self.shared.set_keyspace_ready(cells, is_ready);
             show::keyspace(&self.node, lane, &self.links.sent, cells);

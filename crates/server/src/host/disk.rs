@@ -8,6 +8,7 @@ use crate::metrics::Shared;
 use mio::Waker;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
+use quorate_kernel::sighting::Sighting;
 use quorate_kernel::storage::{Batch, Durable, Log};
 use quorate_store::{FjallLog, FjallReader};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,9 +30,16 @@ struct Report {
     waker: Arc<Waker>,
 }
 
+/// What the core thread hands over.
+enum Work {
+    Batch(Batch),
+    /// What was seen of the other hosts.
+    Seen(Vec<Sighting>),
+}
+
 /// The core thread's end of the disk thread.
 pub(super) struct Disk {
-    batches: Sender<Batch>,
+    work: Sender<Work>,
     report: Arc<Report>,
     thread: JoinHandle<Result<(), Fatal>>,
     seen: Durable,
@@ -78,7 +86,7 @@ impl Disk {
         settings: Settings,
         waker: Arc<Waker>,
     ) -> std::io::Result<Disk> {
-        let (batches, waiting) = channel();
+        let (work, waiting) = channel();
         let report = Arc::new(Report {
             written: AtomicU64::new(recovered.0),
             synced: AtomicU64::new(recovered.0),
@@ -105,13 +113,18 @@ impl Disk {
             }
             result.and_then(|()| worker.log.close())
         })?;
-        Ok(Disk { batches, report, thread, seen })
+        Ok(Disk { work, report, thread, seen })
     }
 
     /// Hands over a batch. After a failure it goes nowhere: nothing is acknowledged any more.
     pub fn commit(&self, batch: Batch) {
         // The receiver is gone only after a failure, which the next `progress` returns.
-        drop(self.batches.send(batch));
+        drop(self.work.send(Work::Batch(batch)));
+    }
+
+    /// Hands over what was seen of the other hosts, which is on disk about a second later.
+    pub fn note(&self, seen: Vec<Sighting>) {
+        drop(self.work.send(Work::Seen(seen)));
     }
 
     /// How far the log has come, if that is further than the last call said.
@@ -135,7 +148,7 @@ impl Disk {
     /// # Errors
     /// The disk failed, now or before.
     pub fn close(self) -> Result<(), Fatal> {
-        drop(self.batches);
+        drop(self.work);
         self.thread.join().unwrap_or_else(|_| Err(Fatal::Disk("the disk thread panicked".into())))
     }
 }
@@ -157,7 +170,7 @@ impl Report {
 struct Worker {
     log: FjallLog,
     reader: FjallReader,
-    waiting: Receiver<Batch>,
+    waiting: Receiver<Work>,
     report: Arc<Report>,
     settings: Settings,
     durable: Durable,
@@ -174,6 +187,7 @@ impl Worker {
             if self.is_sync_due() || !is_open {
                 self.sync()?;
             }
+            self.log.tend()?;
             self.measure();
             if !is_open {
                 return Ok(());
@@ -181,24 +195,32 @@ impl Worker {
         }
     }
 
-    /// Waits for batches, or for the time of the next sync, and takes all that wait. Returns false
-    /// when the core thread has let go.
+    /// Waits for batches, or for the time of the next sync or mark, and takes all that wait.
+    /// Returns false when the core thread has let go.
     fn collect(&mut self) -> bool {
-        let patience = match (self.unsynced_since, self.settings.sync_every.get()) {
+        let until_sync = match (self.unsynced_since, self.settings.sync_every.get()) {
             (Some(since), Some(every)) => every.saturating_sub(since.elapsed()),
             _ => MEASURE_EVERY,
         };
+        let patience = self.log.mark_due().map_or(until_sync, |due| due.min(until_sync));
         match self.waiting.recv_timeout(patience) {
-            Ok(batch) => self.group.push(batch),
+            Ok(work) => self.take(work),
             Err(RecvTimeoutError::Timeout) => return true,
             Err(RecvTimeoutError::Disconnected) => return false,
         }
         while self.group.len() < GROUP_BATCHES_MAX
-            && let Ok(batch) = self.waiting.try_recv()
+            && let Ok(work) = self.waiting.try_recv()
         {
-            self.group.push(batch);
+            self.take(work);
         }
         true
+    }
+
+    fn take(&mut self, work: Work) {
+        match work {
+            Work::Batch(batch) => self.group.push(batch),
+            Work::Seen(seen) => self.log.note(seen),
+        }
     }
 
     fn apply(&mut self) -> Result<(), Fatal> {

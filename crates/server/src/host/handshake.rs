@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! magic "QRTE" | version u8 | cluster u128 | node u64 | start u32 | for node u64 | settings u64
-//!     | run u64
+//!     | run u64 | flags u8 | highest start u32 | seen start u32, run u64, synced u64
 //! ```
 //! All integers are little-endian. `settings` is a hash of what both must agree on of every
 //! keyspace. `run` is drawn anew by each process: the same node and start with another run is the
-//! same identity in two places. A host that disagrees says so in its log and closes.
+//! same identity in two places. What follows is what the sender knows of the receiver's node, by
+//! which the receiver judges its own directory (`meeting`). A host that disagrees says so in its
+//! log, answers with its own hello if it has not sent one, and closes.
 
-use quorate_kernel::ids::{ClusterId, Incarnation, NodeId, Start};
+use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, NodeId, Start};
+use quorate_kernel::sighting::Sighting;
 use quorate_kernel::wire::VERSION;
 use quorate_store::Identity;
 use thiserror::Error;
@@ -16,9 +19,25 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: [u8; 4] = *b"QRTE";
 /// How long a hello is.
-pub(super) const HELLO_BYTES: usize = 57;
+pub(super) const HELLO_BYTES: usize = 82;
 /// How much of a hello says which version it is of.
 pub(super) const VERSION_BYTES: usize = 5;
+
+const HAS_LEFT: u8 = 1;
+const IS_THERE: u8 = 2;
+
+/// What the sender of a hello knows of the receiver's node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    /// It was removed from the cluster.
+    pub has_left: bool,
+    /// Another process of it is connected to the sender.
+    pub is_there: bool,
+    /// The highest start that the sender or the ring has heard of; 0 if none.
+    pub highest: Start,
+    /// What the sender itself has seen of it.
+    pub seen: Option<Sighting>,
+}
 
 /// What a host says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +47,14 @@ pub(super) struct Hello {
     pub to: NodeId,
     pub settings: u64,
     pub run: u64,
+    pub word: Word,
 }
 
 impl Hello {
     /// What this start of the node says first, to whomever.
     pub fn first(identity: &Identity, me: Incarnation, run: u64) -> Hello {
         let (cluster, settings) = (identity.cluster, settings_hash(identity));
-        Hello { cluster, from: me, to: me.node, settings, run }
+        Hello { cluster, from: me, to: me.node, settings, run, word: Word::default() }
     }
 }
 
@@ -61,6 +81,15 @@ pub(super) enum HelloError {
          the two hosts, and join it as a new one"
     )]
     Twin { node: NodeId, start: u32 },
+    #[error(
+        "node {node} shows start {start} while another process of it is connected: its directory \
+         was copied, or its old connection is not lost yet"
+    )]
+    There { node: NodeId, start: u32 },
+    #[error("node {node} is connected to another process of this host's node")]
+    Rival { node: NodeId },
+    #[error("node {node} has seen of this host's node what its directory does not hold")]
+    Disowned { node: NodeId },
     #[error("it shows this host's own node {node}: its directory is a copy; stop one of the two")]
     Itself { node: NodeId },
     #[error("node {node} shows start {found} after {seen}: its directory was copied or put back")]
@@ -73,7 +102,12 @@ impl HelloError {
     /// The node that was claimed, where that is what is wrong.
     pub fn node(&self) -> Option<NodeId> {
         match self {
-            HelloError::Start { node, .. } | HelloError::Twin { node, .. } => Some(*node),
+            HelloError::Start { node, .. }
+            | HelloError::Twin { node, .. }
+            | HelloError::There { node, .. }
+            | HelloError::Rival { node }
+            | HelloError::Disowned { node }
+            | HelloError::Left { node } => Some(*node),
             _ => None,
         }
     }
@@ -96,6 +130,14 @@ impl Hello {
         bytes[33..41].copy_from_slice(&self.to.0.to_le_bytes());
         bytes[41..49].copy_from_slice(&self.settings.to_le_bytes());
         bytes[49..57].copy_from_slice(&self.run.to_le_bytes());
+        let Word { has_left, is_there, highest, seen } = self.word;
+        bytes[57] = HAS_LEFT * u8::from(has_left) | IS_THERE * u8::from(is_there);
+        bytes[58..62].copy_from_slice(&highest.0.to_le_bytes());
+        if let Some(seen) = seen {
+            bytes[62..66].copy_from_slice(&seen.start.0.to_le_bytes());
+            bytes[66..74].copy_from_slice(&seen.run.to_le_bytes());
+            bytes[74..82].copy_from_slice(&seen.synced.0.to_le_bytes());
+        }
         bytes
     }
 
@@ -118,14 +160,19 @@ impl Hello {
             u64::from_le_bytes(*bytes[at..].first_chunk().expect("the offsets lie in the hello"))
         };
         let cluster = u128::from(u64_at(5)) | u128::from(u64_at(13)) << 64;
-        let start = u32::from_le_bytes(*bytes[29..].first_chunk().expect("as above"));
-        Ok(Hello {
-            cluster: ClusterId(cluster),
-            from: Incarnation { node: NodeId(u64_at(21)), start: Start(start) },
-            to: NodeId(u64_at(33)),
-            settings: u64_at(41),
-            run: u64_at(49),
-        })
+        let start_at =
+            |at: usize| Start(u32::from_le_bytes(*bytes[at..].first_chunk().expect("as above")));
+        let to = NodeId(u64_at(33));
+        let (start, run, synced) = (start_at(62), u64_at(66), Lsn(u64_at(74)));
+        let word = Word {
+            has_left: bytes[57] & HAS_LEFT != 0,
+            is_there: bytes[57] & IS_THERE != 0,
+            highest: start_at(58),
+            seen: (start > Start(0)).then_some(Sighting { node: to, start, run, synced }),
+        };
+        let from = Incarnation { node: NodeId(u64_at(21)), start: start_at(29) };
+        let (settings, run) = (u64_at(41), u64_at(49));
+        Ok(Hello { cluster: ClusterId(cluster), from, to, settings, run, word })
     }
 
     /// Whether the other's hello fits this host's.
@@ -177,12 +224,19 @@ mod tests {
             to: NodeId(4),
             settings: 5,
             run: 11,
+            word: Word::default(),
         }
     }
 
     #[test]
     fn a_hello_is_read_back_and_nonsense_is_refused() {
         assert_eq!(Hello::from_bytes(&hello().to_bytes()), Ok(hello()));
+        let seen = Sighting { node: NodeId(4), start: Start(8), run: 1 << 63, synced: Lsn(154) };
+        for (has_left, is_there) in [(false, true), (true, false)] {
+            let word = Word { has_left, is_there, highest: Start(9), seen: Some(seen) };
+            let hello = Hello { word, ..hello() };
+            assert_eq!(Hello::from_bytes(&hello.to_bytes()), Ok(hello));
+        }
         let mut bytes = hello().to_bytes();
         bytes[0] = b'*';
         assert_eq!(Hello::from_bytes(&bytes), Err(HelloError::Magic));

@@ -3,21 +3,26 @@
 //! The node with the lower id dials, the other accepts; a newer connection replaces an older one.
 //! What waits for a peer is bounded: a peer that does not read loses frames, and protocols repeat.
 
+mod hello;
+
 use super::faults::{Fate, Faults};
 use super::handshake::{HELLO_BYTES, Hello, HelloError, VERSION_BYTES};
 use super::io::{self, Progress};
 use super::mark;
+use super::meeting::Meeting;
 use super::peers::{DIAL_AFTER_MAX, Peers};
+use super::progress;
 use super::sent::Sent;
 use super::token::{LINK, token};
 use crate::metrics::{RejectReason, Shared};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ids::{Incarnation, Lsn, NodeId};
 use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
 use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rope::Rope;
+use quorate_kernel::sighting::Sighting;
 use quorate_kernel::wire::{Frame, frame_length};
 use quorate_node::pump::Input;
 use rustix::net::sockopt::set_tcp_user_timeout;
@@ -38,6 +43,10 @@ const HELLO_WITHIN: Duration = Duration::from_secs(5);
 const SILENT_WITHIN_MS: u32 = 3_000;
 /// The most accepted connections that have not said hello.
 const STRANGERS_MAX: usize = 64;
+/// How often a connection says at least how far this host has synced.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// How long a connection may be silent before its other end may be gone.
+const SILENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// One connection.
 struct Link {
@@ -45,7 +54,12 @@ struct Link {
     /// Which peer it is; known from the start if this host dialled, from its hello otherwise.
     peer: Option<usize>,
     is_up: bool,
+    /// Which start of the peer, and which run of it, said hello.
+    greeted: (Incarnation, u64),
     began: Instant,
+    heard_at: Instant,
+    /// What the peer was told of how far this host has synced, and when.
+    said: Option<(Lsn, Instant)>,
     input: BytesMut,
     out: Rope,
     is_readable: bool,
@@ -58,6 +72,11 @@ struct Link {
 pub(super) struct Links {
     hello: Hello,
     peers: Peers,
+    meeting: Meeting,
+    /// Whether the meeting is over, and frames may leave.
+    is_speaking: bool,
+    /// How far the log has synced: what leaves may rest on that.
+    synced: Lsn,
     links: Slab<Link>,
     readable: Vec<usize>,
     dirty: Vec<usize>,
@@ -71,11 +90,15 @@ impl Links {
         hello: Hello,
         known: &[RingHost],
         numbers: &[(NodeId, u32)],
+        (meeting, seen, synced): (Meeting, Vec<Sighting>, Lsn),
         shared: Arc<Shared>,
     ) -> Links {
         Links {
             hello,
-            peers: Peers::new(hello.from.node, known, numbers, Arc::clone(&shared)),
+            peers: Peers::new(hello.from.node, known, numbers, seen, Arc::clone(&shared)),
+            meeting,
+            is_speaking: false,
+            synced,
             links: Slab::new(),
             readable: Vec::new(),
             dirty: Vec::new(),
@@ -122,6 +145,9 @@ impl Links {
     }
 
     fn queue(&mut self, node: NodeId, bytes: usize, write: impl FnOnce(&mut Rope)) {
+        if !self.is_speaking {
+            return;
+        }
         let Some(index) = self.peers.find(node) else { return };
         let key = self.peers.get(index).and_then(|peer| peer.link);
         let link = key.and_then(|key| Some((key, self.links.get_mut(key)?)));
@@ -129,6 +155,9 @@ impl Links {
             |link: &Link| link.out.is_empty() || link.out.len() + bytes <= PEER_QUEUE_BYTES_MAX;
         match link.filter(|(_, link)| link.is_up && has_room(link)) {
             Some((key, link)) => {
+                if link.said.is_none_or(|(said, _)| said < self.synced) {
+                    link.say(self.hello.from, node, self.synced);
+                }
                 write(&mut link.out);
                 mark(&mut link.is_dirty, &mut self.dirty, key);
             }
@@ -176,6 +205,9 @@ impl Links {
         let late = self.links.iter().filter(|(_, link)| is_late(link));
         let late: Vec<usize> = late.map(|(key, _)| key).collect();
         late.into_iter().for_each(|key| self.close(key));
+        if self.is_speaking {
+            self.tell_progress();
+        }
         for peer in self.peers.iter() {
             peer.cells.frames_dropped.set(peer.dropped);
             let link = peer.link.and_then(|key| self.links.get(key));
@@ -200,7 +232,10 @@ impl Links {
             stream,
             peer,
             is_up: false,
+            greeted: (Incarnation::default(), 0),
             began: Instant::now(),
+            heard_at: Instant::now(),
+            said: None,
             input: BytesMut::new(),
             out: Rope::default(),
             is_readable: false,
@@ -214,7 +249,8 @@ impl Links {
         set_tcp_user_timeout(&link.stream, SILENT_WITHIN_MS).ok();
         // Who accepted learns from the hello which node to greet.
         if let Some(peer) = peer.and_then(|index| self.peers.get(index)) {
-            let hello = Hello { to: peer.node, ..self.hello };
+            let word = self.peers.word(peer.node);
+            let hello = Hello { to: peer.node, word, ..self.hello };
             link.out.push_slice(&hello.to_bytes());
         }
         entry.insert(link);
@@ -257,7 +293,11 @@ impl Links {
             if link.input.capacity() - link.input.len() < needed.max(READ_BYTES_MIN) {
                 link.input.reserve(needed.max(READ_BYTES));
             }
+            let before = link.input.len();
             let progress = io::read(&link.stream, &mut link.input).map_err(|_| Loss::Closed)?;
+            if link.input.len() > before {
+                link.heard_at = Instant::now();
+            }
             self.cut(key, inputs)?;
             match progress {
                 Progress::More => {}
@@ -294,31 +334,22 @@ impl Links {
             if link.input.len() < length {
                 break;
             }
-            inputs.push(Input::Frame(link.input.split_to(length).freeze()));
+            let frame = link.input.split_to(length).freeze();
+            if !progress::is_of_link(&frame) {
+                // Until this host speaks itself it is not there.
+                if self.is_speaking {
+                    inputs.push(Input::Frame(frame));
+                }
+                continue;
+            }
+            let (source, synced) = progress::read(frame).map_err(|_| Loss::Garbage)?;
+            let (peer, run) = link.greeted;
+            if source != peer {
+                return Err(Loss::Garbage);
+            }
+            let Incarnation { node, start } = source;
+            self.peers.see(Sighting { node, start, run, synced });
         }
-        Ok(())
-    }
-
-    /// A peer said hello: the connection carries frames from now on.
-    fn greet(&mut self, key: usize, hello: &Hello) -> Result<(), HelloError> {
-        self.hello.check(hello)?;
-        let node = hello.from.node;
-        let index = self.peers.greet(hello)?;
-        let Some(peer) = self.peers.get_mut(index) else { return Ok(()) };
-        let replaced = peer.link.replace(key).filter(|old| *old != key);
-        peer.cells.set_up(&self.shared, true);
-        let link = &mut self.links[key];
-        if link.peer.is_none() {
-            let reply = Hello { to: node, ..self.hello };
-            link.out.push_slice(&reply.to_bytes());
-            mark(&mut link.is_dirty, &mut self.dirty, key);
-        }
-        link.peer = Some(index);
-        link.is_up = true;
-        if let Some(old) = replaced {
-            self.links.try_remove(old);
-        }
-        tracing::info!(event = "peer_up", peer = %node, start = hello.from.start.0);
         Ok(())
     }
 

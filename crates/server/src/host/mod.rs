@@ -9,6 +9,7 @@
 //! | `core`, `out` | the loop, and what a turn lets out |
 //! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
 //! | `links`, `handshake` | connections to other hosts, and their first bytes |
+//! | `meeting`, `progress` | what the others have seen of this host, and how far it says it is |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
 //! | `questions`, `desk`, `show` | what operators ask, and what lanes show |
@@ -35,9 +36,11 @@ mod keyspaces;
 mod lanes;
 mod launch;
 mod links;
+mod meeting;
 mod names;
 mod out;
 mod peers;
+mod progress;
 mod questions;
 mod remembered;
 mod sent;
@@ -52,9 +55,12 @@ pub use questions::{Inbox, Question, Questions, Reply, Silence, questions};
 use crate::metrics::Shared;
 use crate::shutdown::Shutdown;
 use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::ring::RingHost;
+use quorate_kernel::sighting::Disowned;
 use quorate_store::{Directory, DirectoryError};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -63,6 +69,9 @@ use thiserror::Error;
 pub struct Options {
     /// The open data directory: who the host is, and its keyspaces.
     pub directory: Directory,
+    /// Whether the directory was moved after its host was killed, so that every other host must
+    /// agree before this one serves.
+    pub is_moved: bool,
     /// Where the RESP door listens.
     pub resp: SocketAddr,
     /// Where the door for other hosts listens.
@@ -121,6 +130,33 @@ pub enum HostError {
     /// The data directory was refused.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    /// The directory is not what the other hosts have seen of its node. Nothing of it was sent.
+    #[error(
+        "node {node} cannot be served from {path}: {why}. The directory is a copy, was put back, or has \
+         lost what was acknowledged. Keep it as it is. Only `quorate rejoin --force --data {path}` may \
+         give this host a new node id, to join again by state transfer, and never a majority of a \
+         group at once", path = path.display()
+    )]
+    Disowned {
+        /// The node.
+        node: NodeId,
+        /// The directory.
+        path: PathBuf,
+        /// What the others have seen.
+        why: Disowned,
+    },
+    /// The node was removed from the cluster for good. What it held was handed over before, or was
+    /// given up by whoever removed it.
+    #[error(
+        "node {node} was removed from the cluster for good: this host can join as a new one after \
+         `quorate rejoin --force --data {}`", path.display()
+    )]
+    Removed {
+        /// The node.
+        node: NodeId,
+        /// The directory.
+        path: PathBuf,
+    },
     /// The disk failed or holds what was not written.
     #[error(transparent)]
     Fatal(#[from] Fatal),

@@ -4,13 +4,16 @@
 //! says hello and is not known yet is taken in all the same: it may be joining, and what it says of
 //! itself arrives by gossip. If the ring never hears of it, it is forgotten when it disconnects.
 
-use super::handshake::{Hello, HelloError};
+use super::handshake::{Hello, HelloError, Word};
 use super::names::Names;
 use crate::metrics::{PeerCells, Shared};
-use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::HOSTS_MAX;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
+use quorate_kernel::sighting::Sighting;
 use slab::Slab;
-use std::collections::HashSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,12 +34,10 @@ pub(super) struct Peer {
     /// Where the address leads; none until its name was looked up.
     pub resolved: Option<SocketAddr>,
     pub link: Option<usize>,
-    /// The highest start it showed itself; 0 if it never came.
-    highest: Start,
-    /// The highest start that the ring knows, which outlives this host's own restarts.
+    /// Whether it came since this host was started.
+    has_come: bool,
+    /// The highest start that the ring knows.
     heard: Start,
-    /// Which process showed the highest start.
-    run: u64,
     pub dial_at: Instant,
     pub dial_after: Duration,
     pub dropped: u64,
@@ -53,10 +54,14 @@ pub(super) struct Peers {
     peers: Slab<Peer>,
     /// Where each node is in `peers`, in the order of nodes.
     places: Vec<(NodeId, usize)>,
+    /// What this host has seen of each node, in this start and in earlier ones.
+    seen: BTreeMap<NodeId, Sighting>,
+    /// Whether that was taken since it changed.
+    is_seen_taken: bool,
     /// Nodes that have left for good.
     left: HashSet<NodeId>,
-    /// Whether this host itself was removed, and that was said.
-    is_removed: bool,
+    /// Whether this host itself was removed.
+    pub is_removed: bool,
     names: Names,
     shared: Arc<Shared>,
 }
@@ -66,12 +71,15 @@ impl Peers {
         me: NodeId,
         known: &[RingHost],
         numbers: &[(NodeId, u32)],
+        seen: Vec<Sighting>,
         shared: Arc<Shared>,
     ) -> Peers {
         let mut peers = Peers {
             me,
             peers: Slab::new(),
             places: Vec::new(),
+            seen: seen.into_iter().map(|one| (one.node, one)).collect(),
+            is_seen_taken: true,
             left: HashSet::new(),
             is_removed: false,
             names: Names::default(),
@@ -114,9 +122,8 @@ impl Peers {
             address: String::new(),
             resolved: None,
             link: None,
-            highest: Start(0),
+            has_come: false,
             heard: Start(0),
-            run: 0,
             dial_at: Instant::now() + patience,
             dial_after: DIAL_AFTER,
             dropped: 0,
@@ -157,13 +164,7 @@ impl Peers {
     /// [`Peers::forget`] once its connection is closed.
     pub fn set_ring(&mut self, ring: &Ring) -> Vec<usize> {
         let standing = ring.host(self.me).map(|host| host.standing);
-        if standing == Some(Standing::Left) && !std::mem::replace(&mut self.is_removed, true) {
-            tracing::error!(
-                event = "removed",
-                "this host was removed from the cluster for good: stop it; its directory can join \
-                 as a new host after `quorate rejoin --force`"
-            );
-        }
+        self.is_removed |= standing == Some(Standing::Left);
         let mut gone = Vec::new();
         let before = self.places.len();
         let me = self.me;
@@ -172,6 +173,7 @@ impl Peers {
             let found = self.find(node);
             if host.standing == Standing::Left {
                 self.left.insert(node);
+                self.is_seen_taken &= self.seen.remove(&node).is_none();
                 gone.extend(found);
                 continue;
             }
@@ -189,30 +191,73 @@ impl Peers {
         gone
     }
 
-    /// Whether a host that said hello may connect; its place among the peers.
-    pub fn greet(&mut self, hello: &Hello) -> Result<usize, HelloError> {
-        let node = hello.from.node;
+    /// What this host knows of a node.
+    pub fn word(&self, node: NodeId) -> Word {
+        let seen = self.seen.get(&node).copied();
+        let peer = self.find(node).and_then(|index| self.get(index));
+        let heard = peer.map_or(Start(0), |peer| peer.heard);
+        let highest = seen.map_or(heard, |seen| seen.start.max(heard));
+        Word { has_left: self.left.contains(&node), is_there: false, highest, seen }
+    }
+
+    /// Whether a host that said hello is one that may connect, by what is known of its node.
+    pub fn check(&self, hello: &Hello) -> Result<(), HelloError> {
+        let Incarnation { node, start } = hello.from;
         if self.left.contains(&node) {
             return Err(HelloError::Left { node });
         }
+        let Word { highest, seen, .. } = self.word(node);
+        if start < highest {
+            return Err(HelloError::Start { node, found: start.0, seen: highest.0 });
+        }
+        if seen.is_some_and(|seen| seen.start == start && seen.run != hello.run) {
+            return Err(HelloError::Twin { node, start: start.0 });
+        }
+        Ok(())
+    }
+
+    /// Lets a host connect that said hello, if it may; its place among the peers. That is not yet
+    /// to believe it: it may itself find that it is not who it was, and then says nothing more.
+    pub fn greet(&mut self, hello: &Hello) -> Result<usize, HelloError> {
+        self.check(hello)?;
+        let node = hello.from.node;
         let index = match self.find(node) {
             Some(index) => index,
             None => self.take_in(node)?,
         };
         let peer = &mut self.peers[index];
-        let seen = peer.highest.max(peer.heard);
-        if hello.from.start < seen {
-            let (found, seen) = (hello.from.start.0, seen.0);
-            return Err(HelloError::Start { node, found, seen });
-        }
-        if hello.from.start == peer.highest && hello.run != peer.run {
-            return Err(HelloError::Twin { node, start: hello.from.start.0 });
-        }
-        (peer.highest, peer.run) = (hello.from.start, hello.run);
+        peer.has_come = true;
         peer.dial_after = DIAL_AFTER;
         peer.complaint = None;
         peer.cells.set_trouble("");
         Ok(index)
+    }
+
+    /// A host that is connected says how far it has synced.
+    pub fn see(&mut self, sighting: Sighting) {
+        let is_more = match self.seen.entry(sighting.node) {
+            Entry::Occupied(mut known) => known.get_mut().raise(&sighting),
+            Entry::Vacant(place) => {
+                place.insert(sighting);
+                true
+            }
+        };
+        self.is_seen_taken &= !is_more;
+        // Of strangers that never join no more is kept than there is room for.
+        while self.seen.len() > HOSTS_MAX {
+            self.seen.pop_first();
+        }
+    }
+
+    /// What was seen of all nodes, if that has changed since it was last taken.
+    pub fn take_seen(&mut self) -> Option<Vec<Sighting>> {
+        let is_taken = std::mem::replace(&mut self.is_seen_taken, true);
+        (!is_taken).then(|| self.seen.values().copied().collect())
+    }
+
+    /// The other hosts that the directory or the ring names.
+    pub fn listed(&self) -> Vec<NodeId> {
+        self.iter().filter(|peer| peer.is_listed).map(|peer| peer.node).collect()
     }
 
     fn take_in(&mut self, node: NodeId) -> Result<usize, HelloError> {
@@ -237,7 +282,7 @@ impl Peers {
 
     /// Whether this host dials a peer now or later, rather than wait to be dialled.
     fn is_dialled(&self, peer: &Peer) -> bool {
-        let is_mine = self.me < peer.node || peer.highest == Start(0);
+        let is_mine = self.me < peer.node || !peer.has_come;
         is_mine && peer.link.is_none() && peer.resolved.is_some()
     }
 
@@ -265,16 +310,21 @@ impl Peers {
 mod tests {
     use super::*;
     use crate::metrics::shared::tests::sample;
-    use quorate_kernel::ids::{ClusterId, Incarnation};
+    use quorate_kernel::ids::{ClusterId, Lsn};
 
     fn peers() -> Peers {
         let known = ring(&[(2, "127.0.0.1:2", Standing::Up)]);
-        Peers::new(NodeId(1), known.hosts(), &[(NodeId(2), 2)], Arc::new(sample()))
+        Peers::new(NodeId(1), known.hosts(), &[(NodeId(2), 2)], Vec::new(), Arc::new(sample()))
     }
 
     fn hello(node: u64, start: u32, run: u64) -> Hello {
         let from = Incarnation { node: NodeId(node), start: Start(start) };
-        Hello { cluster: ClusterId(0xc1), from, to: NodeId(1), settings: 0, run }
+        let word = Word::default();
+        Hello { cluster: ClusterId(0xc1), from, to: NodeId(1), settings: 0, run, word }
+    }
+
+    fn sighting(node: u64, start: u32, run: u64, synced: u64) -> Sighting {
+        Sighting { node: NodeId(node), start: Start(start), run, synced: Lsn(synced) }
     }
 
     fn ring(hosts: &[(u64, &str, Standing)]) -> Ring {
@@ -325,12 +375,34 @@ mod tests {
         let mut peers = peers();
         let node = NodeId(2);
         assert!(peers.greet(&hello(2, 5, 50)).is_ok());
+        assert!(peers.greet(&hello(2, 5, 51)).is_ok(), "nobody has spoken for it");
+        peers.see(sighting(2, 5, 50, 7));
         assert!(peers.greet(&hello(2, 5, 50)).is_ok(), "it may connect again");
         let twin = peers.greet(&hello(2, 5, 51));
         assert_eq!(twin, Err(HelloError::Twin { node, start: 5 }));
         let older = peers.greet(&hello(2, 4, 49));
         assert_eq!(older, Err(HelloError::Start { node, found: 4, seen: 5 }));
         assert!(peers.greet(&hello(2, 6, 60)).is_ok(), "it was started again");
+        assert_eq!(peers.word(node).seen, Some(sighting(2, 5, 50, 7)), "it has said nothing yet");
+    }
+
+    #[test]
+    fn what_was_seen_outlives_the_connection_and_this_host_but_not_a_removal() {
+        let mut peers = peers();
+        assert_eq!(peers.take_seen(), None);
+        peers.see(sighting(2, 5, 50, 7));
+        peers.see(sighting(2, 5, 50, 6));
+        let seen = peers.take_seen().expect("it is new");
+        assert_eq!((seen.as_slice(), peers.take_seen()), (&[sighting(2, 5, 50, 7)][..], None));
+        let known = ring(&[(2, "127.0.0.1:2", Standing::Up)]);
+        let shared = Arc::new(sample());
+        let mut later = Peers::new(NodeId(1), known.hosts(), &[], seen, shared);
+        let twin = later.greet(&hello(2, 5, 51));
+        assert_eq!(twin, Err(HelloError::Twin { node: NodeId(2), start: 5 }));
+        assert_eq!((later.listed(), later.take_seen()), (vec![NodeId(2)], None));
+        later.set_ring(&ring(&[(2, "127.0.0.1:2", Standing::Left)]));
+        let word = later.word(NodeId(2));
+        assert_eq!((word.has_left, word.seen, later.take_seen()), (true, None, Some(vec![])));
     }
 
     /// This host was started again since it last met the other one; the ring has not forgotten.
@@ -348,7 +420,7 @@ mod tests {
     #[test]
     fn a_host_with_a_lower_node_is_dialled_only_if_it_never_came() {
         let known = ring(&[(1, "127.0.0.1:1", Standing::Up)]);
-        let mut peers = Peers::new(NodeId(5), known.hosts(), &[], Arc::new(sample()));
+        let mut peers = Peers::new(NodeId(5), known.hosts(), &[], Vec::new(), Arc::new(sample()));
         let now = Instant::now();
         assert!(peers.due(now).is_empty(), "it is given time to dial");
         assert_eq!(peers.due(now + 2 * PATIENCE).len(), 1);

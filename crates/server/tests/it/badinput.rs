@@ -81,7 +81,7 @@ fn garbage(address: &str) {
 
 #[test]
 fn nonsense_and_what_is_too_large_hurt_nobody_else() {
-    let mut cluster = Cluster::create(18550, "memory");
+    let mut cluster = Cluster::create("memory");
     // The largest value takes long where nothing is optimized, and none of this is about time.
     cluster.set("limits.request_timeout=60s");
     cluster.start_all();
@@ -105,7 +105,7 @@ fn begin(address: &str) -> Client {
 
 #[test]
 fn unfinished_commands_of_many_clients_have_one_budget() {
-    let mut cluster = Cluster::create(18700, "memory");
+    let mut cluster = Cluster::create("memory");
     cluster.set("resp.memory_max=64MiB");
     cluster.set("limits.request_timeout=60s");
     cluster.start_all();
@@ -137,7 +137,7 @@ fn unfinished_commands_of_many_clients_have_one_budget() {
 
 #[test]
 fn a_command_that_is_not_finished_is_refused_after_a_while() {
-    let cluster = Cluster::start(18750, "memory");
+    let cluster = Cluster::start("memory");
     let mut client = Client::to(&cluster.resp(1));
     client.send(b"*2\r\n$3\r\nGET\r\n$5\r\nab").expect("the host reads");
     let mut idle = Client::to(&cluster.resp(1));
@@ -160,7 +160,7 @@ fn ten_thousand_idle_clients_are_nothing() {
     }
     limit.current = Some(limit.current.unwrap_or(FILES).max(FILES));
     setrlimit(Resource::Nofile, limit).expect("within the hard limit");
-    let mut cluster = Cluster::create(18600, "memory");
+    let mut cluster = Cluster::create("memory");
     cluster.set("resp.clients_max=20000");
     cluster.start_all();
     let door = cluster.resp(1);
@@ -181,7 +181,7 @@ fn ten_thousand_idle_clients_are_nothing() {
 fn a_client_that_never_reads_is_no_longer_read() {
     const SILENT: usize = 3;
     const GETS: usize = 1_000;
-    let mut cluster = Cluster::create(18650, "memory");
+    let mut cluster = Cluster::create("memory");
     // A value takes long to read where nothing is optimized, and none of this is about time.
     cluster.set("limits.request_timeout=60s");
     cluster.start_all();
@@ -218,7 +218,7 @@ fn a_client_that_never_reads_is_no_longer_read() {
 
 #[test]
 fn a_port_in_use_is_named_with_its_door() {
-    let mut cluster = Cluster::create(18850, "memory");
+    let mut cluster = Cluster::create("memory");
     for (door, address) in [
         ("cluster", cluster.cluster(1)),
         ("http", cluster.http(1)),

@@ -14,7 +14,6 @@ use std::thread::JoinHandle;
 
 const HOSTS: usize = 5;
 const KEYS: u32 = 200;
-const BASE: u16 = 21_900;
 
 /// Keys that stand close together, so that three hosts of five hold them all.
 fn key(number: u32) -> Vec<u8> {
@@ -70,7 +69,8 @@ fn tokens_move_to_where_the_keys_are_and_every_key_stays() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path().join("data");
     let output = data.display().to_string();
-    let address = |host: usize| format!("127.0.0.1:{}", usize::from(BASE) + 10 * host + 1);
+    let base = usize::from(crate::ports::base());
+    let address = |host: usize| format!("127.0.0.1:{}", base + 10 * host + 1);
     let addresses: Vec<String> = (1..=HOSTS).map(address).collect();
     let keyspace = "default=linearizable,durability=memory,order=key";
     let mut args = vec!["init", "--output", &output, "--keyspace", keyspace];

@@ -95,7 +95,7 @@ pub fn ctl(data: &Path, order: &[&str]) {
 
 #[test]
 fn writes_through_different_hosts_are_siblings_until_somebody_has_seen_them() {
-    let cluster = Cluster::start(24_300, "sync");
+    let cluster = Cluster::start("sync");
     made(&cluster.http(1), &["create", "carts", "--engine", "causal", "w=2"]);
     let mut carts = [1, 2, 3].map(|host| Cart::at(&cluster.resp(host), "carts"));
     thread::scope(|scope| {
@@ -142,7 +142,6 @@ fn writes_through_different_hosts_are_siblings_until_somebody_has_seen_them() {
 #[test]
 fn contexts_are_of_one_key_of_one_cluster_and_registers_have_none() {
     let cluster = Cluster::create_with(
-        24_350,
         "memory",
         &["--keyspace", "default=linearizable", "--keyspace", "carts=causal"],
     );
@@ -194,7 +193,7 @@ fn contexts_are_of_one_key_of_one_cluster_and_registers_have_none() {
 fn both_sides_of_a_partition_write_and_agree_once_it_heals() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let flags = ["--port-base", "24400", "--set", "limits.request_timeout=1s"];
+    let flags = ["--set", "limits.request_timeout=1s"];
     let dev = Dev::start(data, &flags);
     let doors = [1, 2, 3].map(|host| dev.door(host, "resp"));
     let mut carts = doors.each_ref().map(|door| Cart::at(door, "causal"));
@@ -231,8 +230,7 @@ fn both_sides_of_a_partition_write_and_agree_once_it_heals() {
 
 #[test]
 fn what_was_acknowledged_outlives_a_kill_of_all_hosts() {
-    let mut cluster =
-        Cluster::create_with(24_450, "sync", &["--keyspace", "carts=causal,positions=9"]);
+    let mut cluster = Cluster::create_with("sync", &["--keyspace", "carts=causal,positions=9"]);
     cluster.start_all();
     let mut cart = Cart::at(&cluster.resp(1), "carts");
     let mut contexts = Vec::new();
@@ -264,7 +262,7 @@ fn what_was_acknowledged_outlives_a_kill_of_all_hosts() {
 fn a_lost_host_is_replaced_and_a_drained_one_hands_over_first() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = Dev::start(data, &["--port-base", "24500", "--durability", "memory"]);
+    let dev = Dev::start(data, &["--durability", "memory"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     let mut cart = Cart::at(&resp, "causal");
     let mut old = Vec::new();
@@ -290,13 +288,13 @@ fn a_lost_host_is_replaced_and_a_drained_one_hands_over_first() {
     until("it may be removed", || quorate(&["remove", &lost, "--http", &http]).code == 0);
     assert_eq!(positions(&http, "causal", &lost).0, 0);
     until("the newcomer has copied", || positions(&http, "causal", &lost) == (0, 0));
-    let mut newcomer = Cart::at("127.0.0.1:24543", "causal");
+    let mut newcomer = Cart::at(&dev.at(4, "resp"), "causal");
     are_right(&mut newcomer);
     are_right(&mut cart);
 
     // A fifth host, so that one can be drained: it is done when nothing rests on it.
     ctl(data, &["add"]);
-    let fifth = || node_at(&ring(&http), "127.0.0.1:24551");
+    let fifth = || node_at(&ring(&http), &dev.at(5, "cluster"));
     until("it is on the ring", || fifth().is_some());
     let fifth = fifth().expect("as above");
     // By hand one, all others when their host leaves.
@@ -314,14 +312,14 @@ fn a_lost_host_is_replaced_and_a_drained_one_hands_over_first() {
     assert_eq!(positions(&http, "causal", &drained).0, 0);
     ctl(data, &["kill", "2"]);
     until("it is removed", || quorate(&["remove", &drained, "--http", &http]).code == 0);
-    are_right(&mut Cart::at("127.0.0.1:24553", "causal"));
+    are_right(&mut Cart::at(&dev.at(5, "resp"), "causal"));
     are_right(&mut cart);
     assert_eq!(dev.stop().0, Some(0));
 }
 
 #[test]
 fn a_host_that_hears_late_of_its_positions_catches_up() {
-    let cluster = Cluster::start(24_700, "sync");
+    let cluster = Cluster::start("sync");
     // Before it is suspected: a suspected host is given nothing.
     until("it is made while one is stopped", || {
         cluster.signal(3, Signal::STOP);

@@ -46,13 +46,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes a cluster whose ports are counted from `base`, and starts no host of it.
-    pub fn create(base: u16, durability: &str) -> Cluster {
-        Cluster::create_with(base, durability, &[])
+    /// Makes a cluster on ports of its own, and starts no host of it.
+    pub fn create(durability: &str) -> Cluster {
+        Cluster::create_with(durability, &[])
     }
 
     /// The same, with more arguments for `init`.
-    pub fn create_with(base: u16, durability: &str, more: &[&str]) -> Cluster {
+    pub fn create_with(durability: &str, more: &[&str]) -> Cluster {
+        let base = crate::ports::base();
         let place = tempfile::tempdir().expect("a temporary directory");
         let hosts: Vec<String> =
             (1..=3).map(|host| format!("127.0.0.1:{}", base + 10 * host + 1)).collect();
@@ -70,8 +71,8 @@ impl Cluster {
     }
 
     /// Makes a cluster and starts all of it.
-    pub fn start(base: u16, durability: &str) -> Cluster {
-        let mut cluster = Cluster::create(base, durability);
+    pub fn start(durability: &str) -> Cluster {
+        let mut cluster = Cluster::create(durability);
         cluster.start_all();
         cluster
     }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 const RAW: &str = "Accept: application/octet-stream";
 const TEXT: &str = "Content-Type: text/plain";
 
-fn started(base: u16) -> Cluster {
+fn started() -> Cluster {
     let specs = ["--keyspace", "default=linearizable", "--keyspace", "carts=causal"];
-    let mut cluster = Cluster::create_with(base, "memory", &specs);
+    let mut cluster = Cluster::create_with("memory", &specs);
     cluster.start_all();
     for host in 1..=3 {
         until("the keyspace is served", || {
@@ -28,7 +28,7 @@ fn siblings(answer: &Value) -> Vec<&str> {
 
 #[test]
 fn over_http_contexts_travel_in_a_header_and_siblings_are_json() {
-    let cluster = started(24_600);
+    let cluster = started();
     let http = cluster.http(1);
     let get = |accept: &str| ask(&http, &format!("GET /v1/kv/carts/k\n{accept}"), b"");
     let put = |value: &str, context: &str| {

@@ -19,8 +19,8 @@ fn done(data: &Path, order: &[&str]) -> String {
 }
 
 /// A cluster of the memory kind that gives up soon.
-fn start(data: &Path, base: &str, more: &[&str]) -> Dev {
-    let flags = ["--port-base", base, "--durability", "memory"];
+fn start(data: &Path, more: &[&str]) -> Dev {
+    let flags = ["--durability", "memory"];
     let soon = ["--set", "limits.request_timeout=1s"];
     Dev::start(data, &[&flags[..], &soon, more].concat())
 }
@@ -29,7 +29,7 @@ fn start(data: &Path, base: &str, more: &[&str]) -> Dev {
 fn hosts_are_killed_started_frozen_and_thawed() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = start(data, "20100", &[]);
+    let dev = start(data, &[]);
     let (first, second) = (dev.door(1, "resp"), dev.door(2, "resp"));
     assert_eq!(on(&first, &["put", "k", "v"]).code, 0);
     done(data, &["kill", "2"]);
@@ -52,7 +52,7 @@ fn hosts_are_killed_started_frozen_and_thawed() {
 fn hosts_are_parted_slowed_and_healed() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = start(data, "20200", &[]);
+    let dev = start(data, &[]);
     let doors = [1, 2, 3].map(|host| dev.door(host, "resp"));
     assert_eq!(on(&doors[0], &["put", "k", "old"]).code, 0);
     done(data, &["partition", "1", "2,3"]);
@@ -81,9 +81,9 @@ fn hosts_are_parted_slowed_and_healed() {
 
 #[test]
 fn a_cluster_may_be_one_host_or_seven() {
-    for (hosts, base) in [("1", "20300"), ("7", "20400")] {
+    for hosts in ["1", "7"] {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let dev = start(place.path(), base, &["--hosts", hosts, "--tokens", "2"]);
+        let dev = start(place.path(), &["--hosts", hosts, "--tokens", "2"]);
         let count = dev.cluster["hosts"].as_array().map_or(0, Vec::len);
         assert_eq!(count.to_string(), hosts);
         let last = dev.door(count, "resp");

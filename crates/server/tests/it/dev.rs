@@ -1,11 +1,11 @@
-//! `dev`: real hosts as processes of their own. Each test has ports of its own, below those the
-//! system gives out.
+//! `dev`: real hosts as processes of their own.
 
+use crate::ports;
 use crate::run::{command, quorate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ const SOON: Duration = Duration::from_secs(30);
 /// A running `dev`; killed, hosts and all, when a test fails.
 pub struct Dev {
     process: Child,
+    /// Host `i` has the ports from here plus `10 * i` on.
+    base: u16,
     pub cluster: Value,
 }
 
@@ -23,7 +25,10 @@ impl Dev {
     /// Starts a cluster and waits for the line that says where its hosts are.
     pub fn start(data: &Path, more: &[&str]) -> Dev {
         let data = data.display().to_string();
+        let is_new = !Path::new(&data).join("host-1").exists();
+        let port_base = if is_new { Some(ports::base().to_string()) } else { None };
         let mut args = vec!["dev", "--data", &data, "--format", "json"];
+        args.extend(port_base.iter().flat_map(|base| ["--port-base", base]));
         args.extend(more);
         let mut process = command(&args)
             .stdin(Stdio::null())
@@ -34,10 +39,21 @@ impl Dev {
         let mut line = String::new();
         let output = process.stdout.as_mut().expect("a pipe was asked for");
         BufReader::new(output).read_line(&mut line).expect("the output is text");
+        let mut dev = Dev { process, base: 0, cluster: Value::Null };
         let Ok(cluster) = serde_json::from_str(&line) else {
-            panic!("no cluster but {line:?}: {}", Dev { process, cluster: Value::Null }.ended().1);
+            panic!("no cluster but {line:?}: {}", dev.ended().1);
         };
-        Dev { process, cluster }
+        dev.cluster = cluster;
+        let first: SocketAddr = dev.door(1, "cluster").parse().expect("an address");
+        dev.base = first.port() - 11;
+        dev
+    }
+
+    /// Where the door of a host is, also of one that joins later.
+    pub fn at(&self, host: u16, door: &str) -> String {
+        let doors = ["cluster", "http", "resp", "grpc"];
+        let door = doors.iter().position(|name| *name == door).expect("a door") as u16;
+        format!("127.0.0.1:{}", self.base + 10 * host + 1 + door)
     }
 
     pub fn door(&self, host: usize, door: &str) -> String {
@@ -98,9 +114,9 @@ pub fn is_closed(address: &str) -> bool {
 #[test]
 fn a_cluster_keeps_its_data_from_one_run_to_the_next() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = Dev::start(place.path(), &["--port-base", "19000"]);
+    let dev = Dev::start(place.path(), &[]);
     assert_eq!(dev.cluster["hosts"].as_array().map(Vec::len), Some(3));
-    assert_eq!(dev.door(2, "resp"), "127.0.0.1:19023");
+    assert_eq!(dev.door(2, "resp"), dev.at(2, "resp"));
     assert_eq!(on(&dev.door(1, "resp"), &["put", "greeting", "hello"]).code, 0);
     assert_eq!(on(&dev.door(3, "resp"), &["get", "greeting"]).out, "hello");
     let cluster = dev.cluster["cluster"].clone();
@@ -117,7 +133,7 @@ fn a_cluster_keeps_its_data_from_one_run_to_the_next() {
 #[test]
 fn hosts_end_when_dev_is_killed_even_one_that_is_stopped() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let mut dev = Dev::start(place.path(), &["--port-base", "19100"]);
+    let mut dev = Dev::start(place.path(), &[]);
     kill_process(dev.pid(2), Signal::STOP).expect("it runs");
     dev.process.kill().expect("it runs");
     for host in 1..=3 {
@@ -129,7 +145,7 @@ fn hosts_end_when_dev_is_killed_even_one_that_is_stopped() {
 #[test]
 fn a_killed_host_is_told_and_left_alone_and_can_be_started_again() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = Dev::start(place.path(), &["--port-base", "19200"]);
+    let dev = Dev::start(place.path(), &[]);
     let (first, third) = (dev.door(1, "resp"), dev.door(3, "resp"));
     kill_process(dev.pid(3), Signal::KILL).expect("it runs");
     until("the host has ended", || is_closed(&third));
@@ -162,7 +178,7 @@ fn a_killed_host_is_told_and_left_alone_and_can_be_started_again() {
 #[test]
 fn a_stopped_host_hears_that_it_must_end() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = Dev::start(place.path(), &["--port-base", "19300"]);
+    let dev = Dev::start(place.path(), &[]);
     kill_process(dev.pid(1), Signal::STOP).expect("it runs");
     let (code, said) = dev.stop();
     assert_eq!(code, Some(0), "{said}");
@@ -172,18 +188,19 @@ fn a_stopped_host_hears_that_it_must_end() {
 fn a_second_cluster_on_the_same_ports_or_directory_is_refused() {
     let (place, other) = (tempfile::tempdir(), tempfile::tempdir());
     let (place, other) = (place.expect("a directory"), other.expect("a directory"));
-    let dev = Dev::start(place.path(), &["--port-base", "19400"]);
+    let dev = Dev::start(place.path(), &[]);
     let other = other.path().display().to_string();
-    let said = quorate(&["dev", "--data", &other, "--port-base", "19400"]);
+    let base = dev.base.to_string();
+    let said = quorate(&["dev", "--data", &other, "--port-base", &base]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("port 19411 is in use"), "{said:?}");
+    assert!(said.err.contains(&format!("port {} is in use", dev.base + 11)), "{said:?}");
     assert!(said.err.contains("cluster door of host 1"), "{said:?}");
     let same = place.path().display().to_string();
-    let said = quorate(&["dev", "--data", &same, "--port-base", "19600"]);
+    let said = quorate(&["dev", "--data", &same, "--port-base", &ports::base().to_string()]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("is in use by process"), "{said:?}");
     let kept = quorate(&["config", "show", "--data", &dev.door(1, "data")]);
-    assert!(kept.out.contains("127.0.0.1:19413"), "a running cluster is not moved: {kept:?}");
+    assert!(kept.out.contains(&dev.at(1, "resp")), "a running cluster is not moved: {kept:?}");
     assert_eq!(dev.stop().0, Some(0));
 }
 
@@ -191,8 +208,7 @@ fn a_second_cluster_on_the_same_ports_or_directory_is_refused() {
 fn a_host_that_cannot_start_is_shown_with_the_end_of_its_log() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path().display().to_string();
-    let said =
-        quorate(&["dev", "--data", &data, "--port-base", "19500", "--set", "store.cahce=1MiB"]);
+    let said = quorate(&["dev", "--data", &data, "--set", "store.cahce=1MiB"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("before it was ready"), "{said:?}");
     assert!(said.err.contains("did you mean store.cache?"), "{said:?}");

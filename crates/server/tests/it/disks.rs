@@ -39,7 +39,7 @@ fn overwrite(path: &Path, bytes: &[u8], at: u64) {
 
 #[test]
 fn a_torn_tail_is_cut_and_damage_below_it_is_refused() {
-    let mut cluster = Cluster::start(18450, "sync");
+    let mut cluster = Cluster::start("sync");
     let load = Load::start(cluster.doors());
     load.more(SOME);
     cluster.kill(&[1, 2, 3]);
@@ -95,7 +95,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
-    let mut cluster = Cluster::create(18500, "sync");
+    let mut cluster = Cluster::create("sync");
     let disk = match SmallDisk::mount(cluster.place().join("small")) {
         Ok(disk) => disk,
         Err(error) => return println!("skipped: no small file system can be mounted: {error}"),

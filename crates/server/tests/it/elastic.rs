@@ -9,8 +9,8 @@ use std::path::Path;
 /// How many keys the tests keep an eye on.
 const KEYS: u32 = 50;
 
-fn start(data: &Path, base: &str, more: &[&str]) -> Dev {
-    let flags = ["--port-base", base, "--durability", "memory"];
+fn start(data: &Path, more: &[&str]) -> Dev {
+    let flags = ["--durability", "memory"];
     Dev::start(data, &[&flags[..], more].concat())
 }
 
@@ -60,11 +60,11 @@ fn all_are(resp: &str, value: &str) {
 fn a_host_joins_takes_over_and_is_drained_and_removed() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = start(data, "20600", &[]);
+    let dev = start(data, &[]);
     let (first, http) = (dev.door(1, "resp"), dev.door(1, "http"));
     put_all(&first, "before");
     ctl(data, &["add"]);
-    let (joined, joined_at) = ("127.0.0.1:20643", "127.0.0.1:20641");
+    let (joined, joined_at) = (&dev.at(4, "resp"), &dev.at(4, "cluster"));
     all_are(joined, "before");
     until("the others hear of it", || node_at(&ring(&http), joined_at).is_some());
     let node = node_at(&ring(&http), joined_at).expect("as above");
@@ -73,7 +73,7 @@ fn a_host_joins_takes_over_and_is_drained_and_removed() {
     let said = quorate(&["drain", &node, "--http", &http]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("drained"), "{said:?}");
-    let left = || groups(&ring("127.0.0.1:20642"));
+    let left = || groups(&ring(&dev.at(4, "http")));
     until("it says so itself", || left().iter().all(|group| !group.contains(&node)));
     all_are(&first, "with four");
     ctl(data, &["kill", "4"]);
@@ -92,7 +92,7 @@ fn a_host_joins_takes_over_and_is_drained_and_removed() {
 #[test]
 fn a_drain_can_be_undone_and_the_last_replicas_stay() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = start(place.path(), "20700", &["--hosts", "4"]);
+    let dev = start(place.path(), &["--hosts", "4"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     put_all(&resp, "kept");
     assert_eq!(quorate(&["keyspace", "drop", "causal", "--yes", "--http", &http]).code, 0);
@@ -113,7 +113,7 @@ fn a_drain_knows_all_groups_or_says_which_it_does_not() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
     let soon = ["--hosts", "6", "--set", "limits.request_timeout=1s"];
-    let dev = start(data, "22000", &soon);
+    let dev = start(data, &soon);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     put_all(&resp, "kept");
     let node = node_at(&ring(&http), &dev.door(4, "cluster")).expect("it is on the ring");
@@ -138,7 +138,7 @@ fn a_drain_knows_all_groups_or_says_which_it_does_not() {
 fn a_killed_host_is_replaced_where_there_is_a_spare() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = start(data, "20800", &["--hosts", "4"]);
+    let dev = start(data, &["--hosts", "4"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     put_all(&resp, "safe");
     let lost = node_at(&ring(&http), &dev.door(3, "cluster")).expect("it is on the ring");
@@ -156,7 +156,7 @@ fn a_killed_host_is_replaced_where_there_is_a_spare() {
 fn a_cluster_that_grew_is_found_again() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = Dev::start(data, &["--port-base", "20900"]);
+    let dev = Dev::start(data, &[]);
     put_all(&dev.door(1, "resp"), "kept");
     ctl(data, &["add"]);
     assert_eq!(dev.stop().0, Some(0));
@@ -169,7 +169,7 @@ fn a_cluster_that_grew_is_found_again() {
 #[test]
 fn a_read_is_explained() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = start(place.path(), "21000", &[]);
+    let dev = start(place.path(), &[]);
     let http = dev.door(2, "http");
     assert_eq!(on(&dev.door(1, "resp"), &["put", "greeting", "hello"]).code, 0);
     let args = ["explain", "get", "greeting", "--http", &http, "--format", "json"];
@@ -188,7 +188,7 @@ fn a_read_is_explained() {
 fn a_host_is_not_removed_while_a_group_needs_it() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = start(data, "26200", &["--hosts", "4", "--set", "limits.request_timeout=1s"]);
+    let dev = start(data, &["--hosts", "4", "--set", "limits.request_timeout=1s"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     put_all(&resp, "kept");
     let node = node_at(&ring(&http), &dev.door(4, "cluster")).expect("it is on the ring");

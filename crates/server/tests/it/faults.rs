@@ -12,12 +12,8 @@ use std::path::Path;
 /// How many operations must be answered before, during and after a fault.
 const SOME: usize = 300;
 
-fn harmed(
-    base: u16,
-    durability: &str,
-    harm: impl FnOnce(&mut Cluster, &Load),
-) -> (Cluster, Recorded) {
-    let mut cluster = Cluster::start(base, durability);
+fn harmed(durability: &str, harm: impl FnOnce(&mut Cluster, &Load)) -> (Cluster, Recorded) {
+    let mut cluster = Cluster::start(durability);
     let load = Load::start(cluster.doors());
     load.more(SOME);
     harm(&mut cluster, &load);
@@ -37,22 +33,22 @@ fn kill_one_after_the_other(cluster: &mut Cluster, load: &Load) {
 
 #[test]
 fn a_killed_host_loses_nothing_when_writes_are_synced() {
-    harmed(18000, "sync", kill_one_after_the_other).1.must_hold(8 * SOME);
+    harmed("sync", kill_one_after_the_other).1.must_hold(8 * SOME);
 }
 
 #[test]
 fn a_killed_host_loses_nothing_when_writes_are_synced_now_and_then() {
-    harmed(18050, "periodic=50ms", kill_one_after_the_other).1.must_hold(8 * SOME);
+    harmed("periodic=50ms", kill_one_after_the_other).1.must_hold(8 * SOME);
 }
 
 #[test]
 fn a_killed_host_loses_nothing_when_writes_are_in_memory() {
-    harmed(18100, "memory", kill_one_after_the_other).1.must_hold(8 * SOME);
+    harmed("memory", kill_one_after_the_other).1.must_hold(8 * SOME);
 }
 
 #[test]
 fn all_hosts_killed_at_once_lose_nothing_that_was_synced() {
-    let (_cluster, recorded) = harmed(18150, "sync", |cluster, load| {
+    let (_cluster, recorded) = harmed("sync", |cluster, load| {
         for _ in 0..2 {
             cluster.kill(&[1, 2, 3]);
             cluster.start_all();
@@ -64,7 +60,7 @@ fn all_hosts_killed_at_once_lose_nothing_that_was_synced() {
 
 #[test]
 fn a_stopped_host_is_done_without_and_comes_back() {
-    let (_cluster, recorded) = harmed(18200, "sync", |cluster, load| {
+    let (_cluster, recorded) = harmed("sync", |cluster, load| {
         for host in [3, 1] {
             cluster.signal(host, Signal::STOP);
             load.more(SOME);
@@ -77,7 +73,7 @@ fn a_stopped_host_is_done_without_and_comes_back() {
 
 #[test]
 fn the_judges_condemn_a_history_from_which_a_write_is_dropped() {
-    let (_cluster, recorded) = harmed(18250, "sync", |_, _| {});
+    let (_cluster, recorded) = harmed("sync", |_, _| {});
     recorded.must_hold(2 * SOME);
     let is_final = |value: &Completion| matches!(value, Completion::Value(Some(_)));
     let last = recorded.records.iter().rfind(|record| is_final(&record.completion));
@@ -120,7 +116,7 @@ fn a_clock_that_jumps_harms_nothing() {
         let line = b"skipped: libfaketime is not installed, so no clock is shifted\n";
         return std::io::stderr().write_all(line).expect("it is open");
     };
-    let mut cluster = Cluster::start(18300, "sync");
+    let mut cluster = Cluster::start("sync");
     let load = Load::start(cluster.doors());
     load.more(SOME);
     cluster.kill(&[2]);

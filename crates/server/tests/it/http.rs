@@ -73,7 +73,7 @@ const JSON: &str = "Content-Type: application/json";
 
 #[test]
 fn values_are_text_base64_or_raw_bytes() {
-    let cluster = Cluster::start(23_400, "memory");
+    let cluster = Cluster::start("memory");
     let (one, two) = (cluster.http(1), cluster.http(2));
     let at = |method: &str, key: &str, more: &str| format!("{method} /v1/kv/default/{key}\n{more}");
     let written = ask(&one, &at("PUT", "a%2fb/%C3%BC", JSON), r#"{"value":"grüß"}"#.as_bytes());
@@ -105,7 +105,7 @@ fn values_are_text_base64_or_raw_bytes() {
 
 #[test]
 fn a_write_sent_again_is_known_by_its_headers() {
-    let cluster = Cluster::start(23_450, "memory");
+    let cluster = Cluster::start("memory");
     let (one, two) = (cluster.http(1), cluster.http(2));
     let id = "X-Quorate-Request-Id: 00112233445566778899aabbccddeeff";
     let first = ask(&one, &format!("PUT /v1/kv/default/k\n{RAW}\n{id}"), b"v");
@@ -123,7 +123,7 @@ fn a_write_sent_again_is_known_by_its_headers() {
 
 #[test]
 fn listings_go_page_by_page() {
-    let cluster = Cluster::start(23_500, "memory");
+    let cluster = Cluster::start("memory");
     let one = cluster.http(1);
     for number in 0..30 {
         let head = format!("PUT /v1/kv/default/key-{number}\n{RAW}");
@@ -152,9 +152,9 @@ fn listings_go_page_by_page() {
 }
 
 /// A cluster with registers, `default`, and siblings, `carts`.
-fn with_carts(base: u16) -> Cluster {
+fn with_carts() -> Cluster {
     let more = ["--keyspace", "default=linearizable", "--keyspace", "carts=causal,positions=9"];
-    let mut cluster = Cluster::create_with(base, "memory", &more);
+    let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     cluster
 }
@@ -177,7 +177,7 @@ fn batch(address: &str, path: &str, body: &Value) -> Answer {
 
 #[test]
 fn several_keys_are_read_each_by_itself() {
-    let cluster = with_carts(25_700);
+    let cluster = with_carts();
     let (one, two) = (cluster.http(1), cluster.http(2));
     for (key, value) in [("a", &b"text"[..]), ("%ff", b"\xff\0")] {
         assert_eq!(ask(&one, &format!("PUT /v1/kv/default/{key}\n{RAW}"), value).status, 200);
@@ -219,7 +219,7 @@ fn several_keys_are_read_each_by_itself() {
 
 #[test]
 fn keys_that_cannot_be_read_are_refused_each_or_all() {
-    let mut cluster = with_carts(26_050);
+    let mut cluster = with_carts();
     let one = cluster.http(1);
     let asked = json!({ "keys": [{ "key": "k" }, { "key": "none" }] });
     for (path, body, status, kind) in [
@@ -252,7 +252,7 @@ fn keys_that_cannot_be_read_are_refused_each_or_all() {
 #[test]
 fn a_wrong_request_is_answered_with_its_kind() {
     let more = ["--keyspace", "default=linearizable,value=1MiB"];
-    let mut cluster = Cluster::create_with(23_550, "memory", &more);
+    let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     let one = cluster.http(1);
     let long = format!("GET /v1/kv/default/{}\nAccept: */*", "k".repeat(65_281));
@@ -313,7 +313,7 @@ fn a_wrong_request_is_answered_with_its_kind() {
 
 #[test]
 fn without_a_quorum_it_says_so() {
-    let mut cluster = Cluster::start(23_600, "memory");
+    let mut cluster = Cluster::start("memory");
     cluster.kill(&[2, 3]);
     let one = cluster.http(1);
     let answer = ask_once(&one, "GET /v1/kv/default/k?timeout_ms=500\nAccept: */*", b"");
@@ -324,7 +324,7 @@ fn without_a_quorum_it_says_so() {
 
 #[test]
 fn the_description_describes_what_is_there() {
-    let cluster = Cluster::start(23_650, "memory");
+    let cluster = Cluster::start("memory");
     let one = cluster.http(1);
     let document = ask(&one, "GET /v1/openapi.json\nAccept: */*", b"").json();
     let paths = document["paths"].as_object().expect("paths");
@@ -350,7 +350,7 @@ fn the_description_describes_what_is_there() {
 /// A page whose name was made to point here after it was loaded asks under that name.
 #[test]
 fn requests_for_another_host_are_refused() {
-    let mut cluster = Cluster::create(26_150, "memory");
+    let mut cluster = Cluster::create("memory");
     cluster.set("http.hosts=quorate.example");
     cluster.start_all();
     let answer = |host: &str, path: &str| {

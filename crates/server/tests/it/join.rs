@@ -12,9 +12,10 @@ use std::process::Stdio;
 /// Runs a host that is to join, and fails before it serves.
 fn join(data: &Path, seed: &str, more: &[&str]) -> Said {
     let data = data.display().to_string();
-    let mut args = vec!["server", "--data", &data, "--join", seed, "--cluster", "127.0.0.1:19991"];
-    args.extend(["--http", "127.0.0.1:19992", "--resp", "127.0.0.1:19993"]);
-    args.extend(["--grpc", "127.0.0.1:19994"]);
+    let base = crate::ports::base();
+    let doors = [1, 2, 3, 4].map(|door| format!("127.0.0.1:{}", base + door));
+    let mut args = vec!["server", "--data", &data, "--join", seed, "--cluster", &doors[0]];
+    args.extend(["--http", &doors[1], "--resp", &doors[2], "--grpc", &doors[3]]);
     args.extend(more);
     quorate(&args)
 }
@@ -25,7 +26,7 @@ fn secret(cluster: &Cluster) -> String {
 
 #[test]
 fn a_host_must_show_the_secret_of_the_cluster_that_it_joins() {
-    let cluster = Cluster::start(19700, "memory");
+    let cluster = Cluster::start("memory");
     let data = cluster.place().join("joiner");
     let (seed, wrong) = (cluster.http(1), cluster.place().join("wrong"));
     let said = join(&data, &seed, &[]);
@@ -44,7 +45,7 @@ fn a_host_must_show_the_secret_of_the_cluster_that_it_joins() {
 
 #[test]
 fn seeds_that_are_none_are_told_apart() {
-    let cluster = Cluster::start(19740, "memory");
+    let cluster = Cluster::start("memory");
     let data = cluster.place().join("joiner");
     let secret = secret(&cluster);
     let show = ["--secret-file", secret.as_str()];
@@ -101,12 +102,12 @@ fn seeds_that_cannot_help_are_told_apart_too() {
 
 #[test]
 fn a_directory_joins_no_other_cluster() {
-    let cluster = Cluster::start(19780, "memory");
-    let other = Cluster::create(19820, "memory");
+    let cluster = Cluster::start("memory");
+    let other = Cluster::create("memory");
     let said = join(other.data(1), &cluster.http(1), &[]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("belongs to cluster"), "{said:?}");
-    assert!(said.err.contains("the seed 127.0.0.1:19792 to cluster"), "{said:?}");
+    assert!(said.err.contains(&format!("the seed {} to cluster", cluster.http(1))), "{said:?}");
     fs::remove_file(other.data(2).join("identity.toml")).expect("it was there");
     fs::write(other.data(2).join("db/file"), "x").expect("a file");
     let said = join(other.data(2), &cluster.http(1), &[]);
@@ -116,7 +117,7 @@ fn a_directory_joins_no_other_cluster() {
 
 #[test]
 fn a_refused_directory_is_put_aside_and_a_good_one_is_not() {
-    let cluster = Cluster::create(19860, "sync");
+    let cluster = Cluster::create("sync");
     let data = cluster.data(2).to_owned();
     let place = data.display().to_string();
     let said = quorate(&["rejoin", "--data", &place]);
@@ -137,29 +138,26 @@ fn a_refused_directory_is_put_aside_and_a_good_one_is_not() {
 
 #[test]
 fn one_identity_in_two_places_is_refused_loudly() {
-    let mut cluster = Cluster::start(20500, "sync");
+    let mut cluster = Cluster::start("sync");
     cluster.kill(&[3]);
     let twin = cluster.place().join("twin");
     copy(cluster.data(3), &twin);
     cluster.restart(3);
     let (twin, me) = (twin.display().to_string(), std::process::id().to_string());
-    let doors = ["--cluster", "127.0.0.1:20541", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"];
+    let own = cluster.cluster(4);
+    let doors = ["--cluster", &own, "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"];
     let mut args = vec!["server", "--data", &twin, "--exit-with", &me];
     args.extend(doors);
     args.extend(["--grpc", "127.0.0.1:0"]);
-    let mut process = command(&args)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the binary starts");
-    for host in [1, 2] {
-        until("it is told", || {
-            let said = quorate(&["status", "--http", &cluster.http(host)]);
-            said.out.contains("runs in two places with start 2")
-        });
-        assert!(cluster.said(host).contains("peer_refused"), "{}", cluster.said(host));
-    }
-    process.kill().expect("it runs");
-    process.wait().expect("it ends");
+    let said = quorate(&args);
+    assert_eq!(said.code, 9, "{said:?}");
+    assert!(said.err.contains("a copy that was made while its host ran"), "{said:?}");
+    args.push("--moved");
+    let mut process = command(&args);
+    let ended = process.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    assert_eq!(ended.expect("the binary starts").code(), Some(9), "the others know better");
+    until("it is told", || {
+        [1, 2].iter().any(|&host| cluster.said(host).contains("runs in two places with start 2"))
+    });
     assert_eq!(quorate(&["put", "k", "v", "--endpoint", &cluster.resp(3)]).code, 0);
 }

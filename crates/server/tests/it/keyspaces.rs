@@ -43,7 +43,7 @@ fn until_served(cluster: &Cluster, host: usize, name: &str) {
 
 #[test]
 fn a_keyspace_is_made_used_altered_and_dropped_while_the_cluster_serves() {
-    let mut cluster = Cluster::start(24_000, "sync");
+    let mut cluster = Cluster::start("sync");
     let made = keyspace(&cluster, 1, &["create", "sessions", "value=1KiB"]);
     assert_eq!((made.code, made.out.as_str()), (0, "keyspace sessions is made\n"), "{made:?}");
     (1..=3).for_each(|host| until_served(&cluster, host, "sessions"));
@@ -89,7 +89,7 @@ fn a_keyspace_is_made_used_altered_and_dropped_while_the_cluster_serves() {
 #[test]
 fn clients_in_the_middle_of_a_dropped_keyspace_are_answered_and_go_on() {
     const AT_ONCE: usize = 64;
-    let cluster = Cluster::start(24_200, "sync");
+    let cluster = Cluster::start("sync");
     assert_eq!(keyspace(&cluster, 1, &["create", "x"]).code, 0);
     (1..=3).for_each(|host| until_served(&cluster, host, "x"));
     thread::scope(|scope| {
@@ -123,7 +123,7 @@ fn clients_in_the_middle_of_a_dropped_keyspace_are_answered_and_go_on() {
 
 #[test]
 fn operators_in_the_middle_of_a_dropped_keyspace_are_answered_at_once() {
-    let cluster = Cluster::start(25_900, "sync");
+    let cluster = Cluster::start("sync");
     assert_eq!(keyspace(&cluster, 1, &["create", "x"]).code, 0);
     (1..=3).for_each(|host| until_served(&cluster, host, "x"));
     thread::scope(|scope| {
@@ -147,7 +147,7 @@ fn operators_in_the_middle_of_a_dropped_keyspace_are_answered_at_once() {
 
 #[test]
 fn of_creations_at_three_hosts_at_once_one_wins_and_a_minority_cannot() {
-    let mut cluster = Cluster::start(24_050, "memory");
+    let mut cluster = Cluster::start("memory");
     let won = thread::scope(|scope| {
         let cluster = &cluster;
         let create = |host| scope.spawn(move || keyspace(cluster, host, &["create", "x"]));
@@ -169,14 +169,14 @@ fn of_creations_at_three_hosts_at_once_one_wins_and_a_minority_cannot() {
 
 #[test]
 fn a_host_that_joins_learns_the_keyspaces_made_before() {
-    let cluster = Cluster::start(24_100, "sync");
+    let cluster = Cluster::start("sync");
     assert_eq!(keyspace(&cluster, 2, &["create", "x"]).code, 0);
     let dropped = keyspace(&cluster, 1, &["drop", "default", "--yes"]);
     assert_eq!(dropped.code, 0, "{dropped:?}");
     let data = cluster.place().join("joiner").display().to_string();
     let secret = cluster.place().join("data/cluster.secret").display().to_string();
     let (seed, me) = (cluster.http(1), std::process::id().to_string());
-    let (door, http, own) = ("127.0.0.1:24153", "127.0.0.1:24152", "127.0.0.1:24151");
+    let (door, http, own) = (&cluster.resp(5), &cluster.http(5), &cluster.cluster(5));
     let mut args = vec!["server", "--data", &data, "--join", &seed, "--secret-file", &secret];
     args.extend(["--cluster", own, "--http", http, "--resp", door, "--exit-with", &me]);
     args.extend(["--grpc", "127.0.0.1:0"]);
@@ -196,7 +196,7 @@ fn a_host_that_joins_learns_the_keyspaces_made_before() {
 
 #[test]
 fn clients_of_a_dropped_keyspace_are_told_so_and_hurt_no_host() {
-    let mut cluster = Cluster::start(26_000, "memory");
+    let mut cluster = Cluster::start("memory");
     assert_eq!(keyspace(&cluster, 1, &["create", "last"]).code, 0);
     (1..=3).for_each(|host| until_served(&cluster, host, "last"));
     let mut clients: Vec<Client> = cluster.doors().iter().map(|door| Client::to(door)).collect();

@@ -35,7 +35,8 @@ fn every_figure_of_cats_is_made() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let output = place.path().join("cats");
     let text = output.display().to_string();
-    let said = quorate(&["lab", "cats", "--quick", "--port-base", "21700", "--output", &text]);
+    let base = crate::ports::base().to_string();
+    let said = quorate(&["lab", "cats", "--quick", "--port-base", &base, "--output", &text]);
     assert_eq!(said.code, 0, "{said:?}");
     for figure in 3..=7 {
         let read = |ending: &str| {
@@ -135,7 +136,8 @@ fn dotteddb_is_measured_on_real_hosts() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let output = place.path().join("dotteddb");
     let text = output.display().to_string();
-    let run = ["lab", "dotteddb", "--figure", "real", "--quick", "--port-base", "21800"];
+    let base = crate::ports::base().to_string();
+    let run = ["lab", "dotteddb", "--figure", "real", "--quick", "--port-base", &base];
     let said = quorate(&[&run[..], &["--output", &text]].concat());
     assert_eq!(said.code, 0, "{said:?}");
     let read = |file: &str| std::fs::read_to_string(output.join(file)).expect("written");

@@ -17,7 +17,7 @@ fn on(resp: &str, keyspace: &str, args: &[&str]) -> Said {
 fn a_range_is_read_in_order_across_groups() {
     let more = ["--keyspace", "plain=linearizable", "--keyspace", "days=linearizable,order=key"];
     let more = [&more[..], &["--tokens", "3"]].concat();
-    let mut cluster = Cluster::create_with(21_300, "memory", &more);
+    let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     // First bytes from one end of the ring to the other, so that every group has some.
     let names: Vec<String> = (0..16).map(|digit| format!("{digit:x}-day")).collect();
@@ -61,7 +61,7 @@ fn page(reply: &Reply) -> (String, Vec<String>) {
 #[test]
 fn keys_that_share_their_first_bytes_are_listed_in_pieces() {
     let more = ["--keyspace", "days=linearizable,order=key"];
-    let mut cluster = Cluster::create_with(21_600, "memory", &more);
+    let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     let tail = "x".repeat(3_000);
     let pile = (0..900).map(|number| format!("samehead{number:04}{tail}"));

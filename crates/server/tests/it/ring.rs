@@ -5,7 +5,7 @@ use crate::run::quorate;
 
 #[test]
 fn a_host_shows_the_ring_it_was_born_with() {
-    let cluster = Cluster::start(19900, "memory");
+    let cluster = Cluster::start("memory");
     let http = cluster.http(2);
     let ring = quorate(&["ring", "--http", &http, "--format", "json"]).json();
     let hosts = ring["hosts"].as_array().expect("a list");
@@ -23,7 +23,7 @@ fn a_host_shows_the_ring_it_was_born_with() {
 
 #[test]
 fn questions_about_what_is_not_there_are_refused() {
-    let cluster = Cluster::start(19940, "memory");
+    let cluster = Cluster::start("memory");
     let http = cluster.http(1);
     let said = quorate(&["drain", "9", "--http", &http]);
     assert_eq!(said.code, 3, "{said:?}");

@@ -55,7 +55,7 @@ fn done(http: &str) -> u64 {
 #[test]
 fn calls_go_to_hosts_that_hold_the_key() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let flags = ["--port-base", "25300", "--durability", "memory", "--hosts", "5"];
+    let flags = ["--durability", "memory", "--hosts", "5"];
     let dev = Dev::start(place.path(), &flags);
     let doors = |door: &'static str| (1..=HOSTS).map(move |host| (host, door));
     let all = |door| doors(door).map(|(host, door)| dev.door(host, door)).collect::<Vec<_>>();
@@ -105,7 +105,7 @@ fn calls_go_to_hosts_that_hold_the_key() {
 #[test]
 fn calls_on_one_cluster_may_be_made_by_many_threads() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = Dev::start(place.path(), &["--port-base", "25400", "--durability", "memory"]);
+    let dev = Dev::start(place.path(), &["--durability", "memory"]);
     let hosts: Vec<String> = (1..=3).map(|host| dev.door(host, "grpc")).collect();
     block_on(async {
         let (client, mut tasks) = (client(&hosts), tokio::task::JoinSet::new());

@@ -15,7 +15,7 @@ fn kind<T: std::fmt::Debug>(ended: Result<T, ClientError>) -> Kind {
 
 #[test]
 fn keyspaces_come_change_and_go() {
-    let mut cluster = Cluster::start(25_750, "memory");
+    let mut cluster = Cluster::start("memory");
     let hosts: Vec<String> = (1..=3).map(|host| cluster.grpc(host)).collect();
     let names = || {
         let list = block_on(async { client(&hosts).admin().list().await.expect("it is told") });
@@ -62,7 +62,7 @@ fn keyspaces_come_change_and_go() {
 
 #[test]
 fn an_order_whose_answer_is_lost_is_unknown_and_not_given_again() {
-    let cluster = Cluster::start(26_000, "memory");
+    let cluster = Cluster::start("memory");
     let proxy = Proxy::before(cluster.grpc(1));
     let hosts = [proxy.address.clone(), cluster.grpc(2)];
     block_on(async {

@@ -27,15 +27,15 @@ async fn values(keyspace: &Causal, key: &'static str) -> Vec<String> {
     text(&keyspace.get_from(key, 3).await.expect("it is read").values)
 }
 
-fn start(base: &str) -> (tempfile::TempDir, Dev) {
+fn start() -> (tempfile::TempDir, Dev) {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = Dev::start(place.path(), &["--port-base", base, "--durability", "memory"]);
+    let dev = Dev::start(place.path(), &["--durability", "memory"]);
     (place, dev)
 }
 
 #[test]
 fn siblings_stay_until_somebody_has_seen_them() {
-    let (_place, dev) = start("25000");
+    let (_place, dev) = start();
     let hosts: Vec<String> = (1..=3).map(|host| dev.door(host, "grpc")).collect();
     block_on(async {
         let keyspace = client(&hosts).causal("causal");
@@ -93,7 +93,7 @@ fn siblings_stay_until_somebody_has_seen_them() {
 
 #[test]
 fn a_causal_write_whose_answer_is_lost_goes_on_elsewhere_and_is_one_value() {
-    let (_place, dev) = start("25100");
+    let (_place, dev) = start();
     let proxy = Proxy::before(dev.door(1, "grpc"));
     let hosts = [proxy.address.clone(), dev.door(2, "grpc")];
     block_on(async {
@@ -112,7 +112,7 @@ fn a_causal_write_whose_answer_is_lost_goes_on_elsewhere_and_is_one_value() {
 
 #[test]
 fn a_host_that_hangs_does_not_use_up_the_time() {
-    let (place, dev) = start("25500");
+    let (place, dev) = start();
     let hosts: Vec<String> = (1..=3).map(|host| dev.door(host, "grpc")).collect();
     let data = place.path().display().to_string();
     let ctl =
@@ -135,7 +135,7 @@ fn a_host_that_hangs_does_not_use_up_the_time() {
 
 #[test]
 fn the_cart_of_the_example_loses_nothing() {
-    let (place, dev) = start("25200");
+    let (place, dev) = start();
     let data = place.path().display().to_string();
     let network = |order: &str| {
         let mut all = vec!["dev", "ctl", "--data", &data];

@@ -24,7 +24,7 @@ pub fn client(hosts: &[String]) -> Client {
 
 #[test]
 fn calls_go_on_at_another_host_when_one_dies() {
-    let mut cluster = Cluster::start(23_700, "memory");
+    let mut cluster = Cluster::start("memory");
     let hosts: Vec<String> = (1..=3).map(|host| cluster.grpc(host)).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -109,7 +109,7 @@ fn puts(cluster: &Cluster, host: usize) -> u64 {
 
 #[test]
 fn a_write_whose_answer_is_lost_is_done_once() {
-    let cluster = Cluster::start(23_750, "memory");
+    let cluster = Cluster::start("memory");
     let proxy = Proxy::before(cluster.grpc(1));
     block_on(async {
         let keyspace = client(std::slice::from_ref(&proxy.address)).keyspace("default");
@@ -128,7 +128,7 @@ fn a_write_whose_answer_is_lost_is_done_once() {
 
 #[test]
 fn a_register_that_is_taken_for_a_causal_key_is_written_once() {
-    let cluster = Cluster::start(25_600, "memory");
+    let cluster = Cluster::start("memory");
     let proxy = Proxy::before(cluster.grpc(1));
     let hosts = [proxy.address.clone(), cluster.grpc(2)];
     let all = || (1..=2).map(|host| puts(&cluster, host)).sum::<u64>();
@@ -146,7 +146,7 @@ fn a_register_that_is_taken_for_a_causal_key_is_written_once() {
 
 #[test]
 fn a_write_that_a_start_forgot_is_unknown() {
-    let mut cluster = Cluster::start(23_800, "memory");
+    let mut cluster = Cluster::start("memory");
     let proxy = Proxy::before(cluster.grpc(1));
     let hosts = [proxy.address.clone()];
     block_on(async { client(&hosts).keyspace("default").put("k", "v").await.expect("written") });

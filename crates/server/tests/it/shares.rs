@@ -22,7 +22,7 @@ fn are_right(cart: &mut Cart) {
 fn a_host_that_joins_takes_its_share_and_three_hosts_take_back_what_one_of_four_had() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path();
-    let dev = Dev::start(data, &["--port-base", "27300", "--durability", "memory"]);
+    let dev = Dev::start(data, &["--durability", "memory"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     let made = keyspace(&http, &["create", "carts", "--engine", "causal", "positions=12"]);
     assert_eq!(made.code, 0, "{made:?}");
@@ -40,7 +40,7 @@ fn a_host_that_joins_takes_its_share_and_three_hosts_take_back_what_one_of_four_
 
     // Nobody asks for it.
     ctl(data, &["add"]);
-    let fourth = || node_at(&ring(&http), "127.0.0.1:27341");
+    let fourth = || node_at(&ring(&http), &dev.at(4, "cluster"));
     until("it is on the ring", || fourth().is_some());
     hosts.push(fourth().expect("as above"));
     until("it has its share", || hosts.iter().all(|node| held(node) == (3, 0)));
@@ -48,7 +48,7 @@ fn a_host_that_joins_takes_its_share_and_three_hosts_take_back_what_one_of_four_
         record(&http, "carts")["former"] == serde_json::json!([])
     });
     let level = record(&http, "carts");
-    let mut newcomer = Cart::at("127.0.0.1:27343", "carts");
+    let mut newcomer = Cart::at(&dev.at(4, "resp"), "carts");
     are_right(&mut newcomer);
     are_right(&mut cart);
     let more = newcomer.put("more", b"", "written at four");

@@ -28,8 +28,8 @@ fn views(ring: &Value) -> Vec<(String, u64, Value)> {
 }
 
 /// Shuts a cluster down under load, and starts it again in another order.
-fn there_and_back(base: u16, durability: &str) {
-    let mut cluster = Cluster::start(base, durability);
+fn there_and_back(durability: &str) {
+    let mut cluster = Cluster::start(durability);
     let load = Load::start(cluster.doors());
     load.more(SOME);
     let before: Vec<_> = (1..=3).map(|host| views(&ring(&cluster.http(host)))).collect();
@@ -58,18 +58,18 @@ fn there_and_back(base: u16, durability: &str) {
 
 #[test]
 fn a_cluster_that_syncs_comes_back_as_it_was() {
-    there_and_back(21_400, "sync");
+    there_and_back("sync");
 }
 
 /// Nothing is lost although `periodic` alone would allow it: an orderly end syncs.
 #[test]
 fn a_cluster_that_syncs_now_and_then_comes_back_as_it_was() {
-    there_and_back(21_450, "periodic=10000ms");
+    there_and_back("periodic=10000ms");
 }
 
 #[test]
 fn what_is_in_memory_alone_is_not_thrown_away_unasked() {
-    let mut cluster = Cluster::start(21_500, "memory");
+    let mut cluster = Cluster::start("memory");
     let put = |cluster: &Cluster, key: &str| {
         quorate(&["put", key, "v", "--endpoint", &cluster.resp(3)]).code
     };
@@ -90,7 +90,7 @@ fn what_is_in_memory_alone_is_not_thrown_away_unasked() {
 /// A client that is connected is told, and its operation that was under way is answered.
 #[test]
 fn clients_are_told_that_the_cluster_ends() {
-    let mut cluster = Cluster::start(21_550, "sync");
+    let mut cluster = Cluster::start("sync");
     let mut clients: Vec<Client> = cluster.doors().iter().map(|door| Client::to(door)).collect();
     // One host of three cannot be reached, so the order waits for it a while, and clients see it.
     cluster.kill(&[3]);
@@ -123,7 +123,7 @@ fn clients_are_told_that_the_cluster_ends() {
 fn a_host_that_misses_the_order_is_named_and_does_no_harm() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path().display().to_string();
-    let dev = Dev::start(place.path(), &["--port-base", "21600"]);
+    let dev = Dev::start(place.path(), &[]);
     let (first, third) = (dev.door(1, "http"), dev.door(3, "http"));
     let put = quorate(&["put", "k", "v", "--endpoint", &dev.door(1, "resp")]);
     assert_eq!(put.code, 0, "{put:?}");

@@ -32,7 +32,7 @@ impl Faults for World<'_> {
             What::Remove { host } => {
                 !is_down(*host) && hosts.iter().any(|host| !host.lost.is_empty())
             }
-            What::FailSync { .. } => false,
+            What::FailSync { .. } | What::Restore { .. } => false,
             _ => true,
         }
     }

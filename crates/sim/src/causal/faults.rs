@@ -43,7 +43,10 @@ impl Faults for World<'_> {
             What::Wipe { .. } => self.is_whole(),
             What::Drain { host } => is_up(*host) && self.have_joined() && self.spare().is_some(),
             What::Pause { host } => !is_down(*host),
-            What::FailSync { .. } | What::Remove { .. } | What::Shutdown { .. } => false,
+            What::FailSync { .. }
+            | What::Remove { .. }
+            | What::Restore { .. }
+            | What::Shutdown { .. } => false,
             _ => true,
         }
     }

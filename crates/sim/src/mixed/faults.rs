@@ -34,7 +34,7 @@ impl Faults for World<'_> {
                     && self.unsettled().is_none()
             }
             What::Remove { host } => !is_down(*host) && self.lost().next().is_some(),
-            What::FailSync { .. } | What::Shutdown { .. } => false,
+            What::FailSync { .. } | What::Restore { .. } | What::Shutdown { .. } => false,
             _ => true,
         }
     }

@@ -81,7 +81,8 @@ impl Turns for World<'_> {
             lanes: if ring.is_some() { born.collect() } else { Vec::new() },
             founding: ring.clone().map(|ring| Founding { ring, keyspaces }),
         };
-        let pace = crate::host::pace(Span::millis(scenario.purge_ms), None);
+        let (purge, compare) = (scenario.purge_ms, scenario.compare_ms);
+        let pace = crate::host::pace(Span::millis(purge), Span::millis(compare), None);
         let opener = opener(ring, pace, self.wraps);
         let (target, mut around) = self.machines.lend(host);
         target.launch(always(overlay, catalog), Some(opener), &mut around)

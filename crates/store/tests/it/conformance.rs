@@ -68,7 +68,7 @@ pub struct OnDisk {
 impl OnDisk {
     fn open(place: tempfile::TempDir) -> (OnDisk, Lsn) {
         let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
-        let Opened { log, reader, recovered, cut } = opened;
+        let Opened { log, reader, recovered, cut, .. } = opened;
         assert_eq!(cut, None, "nothing was torn");
         (OnDisk { log, reader, directory, place }, recovered)
     }

@@ -10,8 +10,11 @@ use crate::image::{Image, is_journal};
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Log, Reader};
+use quorate_kernel::time::{Span, Time};
 use quorate_store::{Clock, DirectoryError, Opened, Options};
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const BATCHES: u64 = 300;
 const PAGE: usize = 4096;
@@ -265,6 +268,26 @@ fn damage_within_the_last_second_is_noticed_by_what_later_batches_know() {
     let half = victim.ends[150];
     let verdict = judge_journal(&victim, 1, "half", |bytes| bytes.truncate(half));
     assert_eq!(verdict, Verdict::Opened { recovered: 150, was_cut: false });
+}
+
+#[test]
+fn a_tail_that_is_gone_is_missed_once_the_host_was_idle_for_a_second() {
+    let now = Arc::new(AtomicU64::new(0));
+    let shown = Arc::clone(&now);
+    let place = new_directory();
+    let clock: Clock = Box::new(move || Time(shown.load(Ordering::Relaxed)));
+    let (directory, mut opened) = serve(place.path(), clock).expect("opened");
+    for lsn in 1..=BATCHES {
+        opened.log.apply(&[batch(lsn, vec![put(&name(lsn), &value(lsn))])]).expect("applied");
+        opened.log.sync().expect("synced");
+    }
+    now.store(Span::secs(1).0, Ordering::Relaxed);
+    opened.log.tend().expect("tended");
+    let mut image = Image::of(place.path());
+    drop((opened, directory));
+    let bytes = &mut image.journal().bytes;
+    bytes.truncate(bytes.len() / 2);
+    assert_eq!(judge(&image, BATCHES, "half"), Verdict::Refused);
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use crate::host::{fast_clock, identity, new_directory, serve};
 use crate::image::Image;
-use quorate_kernel::ids::{ClusterId, Incarnation, Start};
+use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, Start};
+use quorate_kernel::sighting::Spoken;
 use quorate_kernel::storage::Durability;
 use quorate_store::directory::{FORMAT_VERSION, check_unused};
 use quorate_store::{Directory, DirectoryError, create, identity_of};
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 fn open(path: &Path) -> Result<Directory, DirectoryError> {
     Directory::open(path, Some(identity().cluster))
@@ -202,4 +204,100 @@ fn every_damaged_byte_of_the_small_files_is_noticed() {
         fs::write(&file, &sound).expect("written");
     }
     assert_eq!(open(place.path()).expect("opened").start(), Start(1));
+}
+
+#[test]
+fn a_copy_of_a_running_hosts_directory_is_refused() {
+    let place = new_directory();
+    let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
+    let copy = Image::of(place.path()).restore();
+    let (error, text) = refused(copy.path(), None);
+    assert!(matches!(error, DirectoryError::Copied { start: 1, .. }), "{text}");
+    assert!(text.contains("quorate rejoin") && text.contains("--moved"), "it says what to do");
+    let moved = Directory::open_moved(copy.path(), None).expect("it was asked for");
+    assert_eq!(moved.start(), Start(2));
+    assert!(!moved.unsynced_survived(), "what was not synced may be missing");
+    drop(moved);
+    assert_eq!(open(copy.path()).expect("it is at home there now").start(), Start(3));
+    opened.log.close().expect("closed");
+    drop((opened.reader, directory));
+    assert_eq!(open(place.path()).expect("the original is").start(), Start(2));
+}
+
+#[test]
+fn a_directory_that_was_closed_may_be_moved() {
+    let place = new_directory();
+    let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
+    opened.log.close().expect("closed");
+    drop(opened.reader);
+    directory.stop_cleanly().expect("stopped");
+    let copy = Image::of(place.path()).restore();
+    let moved = open(copy.path()).expect("opened");
+    assert_eq!((moved.start(), moved.unsynced_survived()), (Start(2), true));
+}
+
+#[test]
+fn a_directory_knows_its_past() {
+    let place = new_directory();
+    let spoken =
+        |start, run, end: Option<u64>| Spoken { start: Start(start), run, end: end.map(Lsn) };
+    let mut first = open(place.path()).expect("opened");
+    first.recovered(Lsn(0)).expect("noted");
+    first.speak(11).expect("noted");
+    drop(first);
+    // Two starts in which nobody was spoken to.
+    let mut second = open(place.path()).expect("opened");
+    assert_eq!(second.past().spoken(), [spoken(1, 11, None)]);
+    second.recovered(Lsn(40)).expect("noted");
+    drop(second);
+    let mut third = open(place.path()).expect("opened");
+    third.recovered(Lsn(45)).expect("noted");
+    assert_eq!(
+        third.past().spoken(),
+        [spoken(1, 11, Some(40))],
+        "what it wrote alone is not of then"
+    );
+    third.speak(33).expect("noted");
+    drop(third);
+    let fourth = open(place.path()).expect("opened");
+    assert_eq!(fourth.past().spoken(), [spoken(1, 11, Some(40)), spoken(3, 33, None)]);
+}
+
+/// What of a directory others than its owner may read or enter.
+fn open_to_others(path: &Path) -> Vec<PathBuf> {
+    let mut open = Vec::new();
+    let mode = fs::metadata(path).expect("it is there").permissions().mode();
+    if mode & 0o077 != 0 {
+        open.push(path.to_path_buf());
+    }
+    if path.is_dir() {
+        let entries = fs::read_dir(path).expect("a directory");
+        let below = entries.map(|entry| entry.expect("an entry").path());
+        open.extend(below.flat_map(|path| open_to_others(&path)));
+    }
+    open
+}
+
+#[test]
+fn only_its_owner_may_read_a_directory() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("host");
+    fs::create_dir(&data).expect("a place");
+    let allow = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    allow(&data, 0o755);
+    create(&data, &identity()).expect("created");
+    assert_eq!(open_to_others(&data), [PathBuf::new(); 0], "as it is created");
+    assert_eq!(open(&data).expect("opened").opened_to_others(), 0);
+    // As an older release left it; what operators put there is theirs.
+    fs::write(data.join("db/table"), "x").expect("written");
+    fs::write(data.join("quorate.toml"), "").expect("written");
+    for name in ["db/table", "identity.toml", "quorate.toml"] {
+        allow(&data.join(name), 0o644);
+    }
+    allow(&data.join("db"), 0o755);
+    allow(&data, 0o750);
+    assert_eq!(open(&data).expect("opened").opened_to_others(), 4);
+    assert_eq!(open_to_others(&data), [data.join("quorate.toml")]);
 }

@@ -70,8 +70,10 @@ pub fn serve_with(
     clock: Clock,
     options: &Options,
 ) -> Result<(Directory, Opened), DirectoryError> {
-    let directory = Directory::open(path, Some(identity().cluster))?;
+    // An image of a directory is a copy.
+    let mut directory = Directory::open_moved(path, Some(identity().cluster))?;
     let opened = open(&directory, options, clock)?;
+    directory.recovered(opened.recovered)?;
     Ok((directory, opened))
 }
 

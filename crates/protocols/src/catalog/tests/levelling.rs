@@ -5,10 +5,11 @@ use super::world::{World, create, node};
 use crate::catalog::levelling::next_levelling;
 use crate::catalog::positions::spread;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::{Keyspace, Tenure};
+use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder, Tenure};
 use quorate_kernel::ring::{Closing, Ring, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -156,6 +157,37 @@ fn settle(world: &mut World, seconds: usize) {
         for (node, at, since) in owed {
             world.settled(node.0 as usize - 1, now.lane, at, since);
         }
+    }
+}
+
+/// A host that was frozen for long has not heard that another one leaves, and takes itself for the
+/// one to see to what is due. It must not give back what the others took.
+#[test]
+fn who_leaves_is_given_nothing_by_a_host_that_has_not_heard_of_it() {
+    for deaf in 0..3 {
+        let mut world = World::founded(9, 3);
+        world.run(Span::secs(3));
+        let single = [(String::from("replicas"), String::from("1"))];
+        let KeyspaceOrder::Create { name, engine, .. } = create("p", "places") else {
+            unreachable!("it creates")
+        };
+        let order = KeyspaceOrder::Create { name, engine, settings: single.into() };
+        world.order(0, order, Span::secs(3));
+        world.add(None);
+        settle(&mut world, 60);
+        let held = |world: &World, host: usize| counts(&told(world, host), &[4])[0];
+        assert!(held(&world, deaf) > 0);
+        let ring = world.ring_of(deaf);
+        world.hosts[deaf].stale = Some(ring);
+        world.hosts[3].standing = Standing::Leaving;
+        let mut has_none = false;
+        for _ in 0..60 {
+            settle(&mut world, 1);
+            let count = held(&world, (deaf + 1) % 3);
+            assert!(count == 0 || !has_none, "host {deaf} gives back what others took");
+            has_none |= count == 0;
+        }
+        assert!(has_none, "the others take what it had");
     }
 }
 

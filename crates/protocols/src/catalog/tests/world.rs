@@ -41,6 +41,8 @@ pub struct Host {
     rng: Rng,
     pub side: u8,
     pub standing: Standing,
+    /// The ring that it goes on believing in, if it hears no news.
+    pub stale: Option<Arc<Ring>>,
     /// What the node was told last.
     pub told: Option<Arc<Keyspaces>>,
 }
@@ -126,6 +128,7 @@ impl World {
             rng: Rng::new(host as u64),
             side: 0,
             standing: Standing::Up,
+            stale: None,
             told: None,
         });
         self.start(host);
@@ -229,14 +232,19 @@ impl World {
     fn ring(&mut self) {
         self.rung = self.now;
         for host in 0..self.hosts.len() {
-            let side = self.hosts[host].side;
-            let hosts = (0..self.hosts.len()).map(|other| {
-                let it = &self.hosts[other];
-                ring_host(it.me, it.standing, it.lane.is_none() || it.side != side)
-            });
-            let ring = Arc::new(Ring::new(self.now.0, hosts.collect()));
+            let ring = self.hosts[host].stale.clone().unwrap_or_else(|| self.ring_of(host));
             self.call(host, |lane, cx| lane.on_ring(&ring, cx));
         }
+    }
+
+    /// The ring as a host that hears all news believes it to be: who hears none is suspected too.
+    pub fn ring_of(&self, host: usize) -> Arc<Ring> {
+        let side = self.hosts[host].side;
+        let hosts = self.hosts.iter().map(|it| {
+            let is_suspected = it.lane.is_none() || it.side != side || it.stale.is_some();
+            ring_host(it.me, it.standing, is_suspected)
+        });
+        Arc::new(Ring::new(self.now.0, hosts.collect()))
     }
 
     fn take(&mut self, event: Event) {

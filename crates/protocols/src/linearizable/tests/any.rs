@@ -142,7 +142,14 @@ fn any_page() -> impl Strategy<Value = Bytes> {
 
 /// Any message.
 pub(super) fn any_message() -> impl Strategy<Value = Message> {
-    prop_oneof![of_operations(), of_bare(), of_transfers(), of_groups(), of_purges()]
+    prop_oneof![
+        of_operations(),
+        of_bare(),
+        of_transfers(),
+        of_groups(),
+        of_purges(),
+        of_comparisons()
+    ]
 }
 
 fn any_want() -> impl Strategy<Value = Want> {
@@ -248,16 +255,70 @@ fn of_groups() -> impl Strategy<Value = Message> {
     ]
 }
 
+fn of_comparisons() -> impl Strategy<Value = Message> {
+    let asked = || (any::<u64>(), any_view_id());
+    let parts = (any_key(), proptest::collection::btree_map(any_key(), any::<u64>(), 0..4));
+    let parts = parts.prop_map(|(from, ends)| {
+        let mut parts = Vec::new();
+        let mut part = |digest: u64, end: &[u8]| {
+            parts.extend(digest.to_le_bytes());
+            parts.extend((end.len() as u32).to_le_bytes());
+            parts.extend(end);
+        };
+        ends.iter().filter(|(end, _)| **end > from).for_each(|(end, digest)| part(*digest, end));
+        part(1, b"");
+        (from, Bytes::from(parts))
+    });
+    let upto = prop_oneof![Just(Bytes::new()), any_key()];
+    prop_oneof![
+        (asked(), parts).prop_map(|((round, view), (from, parts))| Message::CompareA {
+            round,
+            view,
+            from,
+            parts
+        }),
+        (asked(), any_page(), upto).prop_map(|((round, view), page, upto)| Message::CompareB {
+            round,
+            view,
+            page,
+            upto
+        }),
+        (asked(), any_page()).prop_map(|((round, view), page)| Message::RecordsA {
+            round,
+            view,
+            page
+        }),
+        (asked(), any::<u64>(), any_page()).prop_map(|((round, view), generation, page)| {
+            Message::RecordsB { round, view, generation, page }
+        }),
+    ]
+}
+
 fn of_purges() -> impl Strategy<Value = Message> {
+    let next = proptest::option::of(any_cursor());
     prop_oneof![
         (any_view_id(), any_generation())
             .prop_map(|(view, generation)| Message::FloorA { view, generation }),
         (any_view_id(), any_generation())
             .prop_map(|(view, generation)| Message::FloorB { view, generation }),
-        (any_view_id(), any_cursor()).prop_map(|(view, from)| Message::TombsA { view, from }),
-        (any_view_id(), (any_cursor(), proptest::option::of(any_cursor())), any_page())
+        (any_view_id(), any::<u64>()).prop_map(|(view, from)| Message::TombsA { view, from }),
+        (any_view_id(), any::<(u64, Option<u64>)>(), any_page())
             .prop_map(|(view, (from, next), page)| Message::TombsB { view, from, next, page }),
         (any_view_id(), any_generation(), any_page())
             .prop_map(|(view, generation, page)| Message::DropA { view, generation, page }),
+        (any_view_id(), any::<u64>(), any_cursor()).prop_map(|(view, generation, from)| {
+            Message::TombstonesA { view, generation, from }
+        }),
+        (any_view_id(), any::<u64>(), (any_cursor(), next), any_page()).prop_map(
+            |(view, generation, (from, next), page)| Message::TombstonesB {
+                view,
+                generation,
+                from,
+                next,
+                page
+            }
+        ),
+        (any_view_id(), any_generation(), any_key())
+            .prop_map(|(view, generation, first)| Message::DropB { view, generation, first }),
     ]
 }

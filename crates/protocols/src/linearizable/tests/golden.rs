@@ -5,6 +5,7 @@ use super::super::keys::{Order, cursor_of};
 use super::super::message::{Basis, Beat, Bounds, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{Record, Ts};
+use super::wire::unhex;
 use crate::quorum::CrashVector;
 use crate::reconfigure::{self, Ballot};
 use crate::testing::Scripted;
@@ -58,12 +59,19 @@ impl Golden {
             Message::BareReadB { .. } => 24,
             Message::BareWriteA { .. } => 25,
             Message::BareWriteB { .. } => 26,
+            Message::TombstonesA { .. } => 27,
+            Message::TombstonesB { .. } => 28,
+            Message::DropB { .. } => 29,
+            Message::CompareA { .. } => 30,
+            Message::CompareB { .. } => 31,
+            Message::RecordsA { .. } => 32,
+            Message::RecordsB { .. } => 33,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 27;
+pub(super) const VARIANTS: u8 = 34;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -115,6 +123,8 @@ const RECORD: &str = "11000000000000012c0000000000000002000000040000000000000009
 const PAGE: &str = "090000001d000000a921e3704fda881d6b\
     10000000000000012c0000000000000002000000040000000000000009";
 
+const PARTS: &str = "080706050403020108000000ffffffffffffffff010000000000000000000000";
+
 /// One message of every variant, and of every shape of its fields.
 pub(super) fn golden() -> Vec<Golden> {
     let mut list = of_operations();
@@ -123,6 +133,7 @@ pub(super) fn golden() -> Vec<Golden> {
     list.extend(of_reconfigurations());
     list.extend(of_purges());
     list.extend(of_bare_operations());
+    list.extend(of_comparisons());
     list.into_iter().map(|(message, bytes)| Golden { message, bytes }).collect()
 }
 
@@ -256,15 +267,56 @@ fn of_reconfigurations() -> Vec<(Message, Pieces)> {
 
 fn of_purges() -> Vec<(Message, Pieces)> {
     let (view, generation, page) = (view_id(), generation(), one_page());
+    let first = Order::Hash.data_key(b"k");
     Vec::from([
         (Message::FloorA { view, generation }, ["12010304ac02", "", ""]),
         (Message::FloorB { view, generation }, ["13010304ac02", "", ""]),
-        (Message::TombsA { view, from: Cursor::at(300) }, ["140103ac02", "", ""]),
+        (Message::TombsA { view, from: 300 }, ["140103ac02", "", ""]),
         (
-            Message::TombsB { view, from: Cursor::at(300), next: None, page: page.clone() },
+            Message::TombsB { view, from: 300, next: None, page: page.clone() },
             ["150103ac0200", PAGE, ""],
         ),
-        (Message::DropA { view, generation, page }, ["16010304ac02", PAGE, ""]),
+        (Message::DropA { view, generation, page: page.clone() }, ["16010304ac02", PAGE, ""]),
+        (
+            Message::TombstonesA { view, generation: 3, from: Cursor::at(300) },
+            ["1b010303ac02", "", ""],
+        ),
+        (
+            Message::TombstonesB {
+                view,
+                generation: 3,
+                from: Cursor::at(300),
+                next: Some(Cursor::at(301)),
+                page: page.clone(),
+            },
+            ["1c010303ac0201ad02", PAGE, ""],
+        ),
+        (
+            Message::TombstonesB {
+                view,
+                generation: 3,
+                from: cursor_of(&Order::Hash.data_key(b"k")),
+                next: Some(cursor_of(&Order::Hash.data_key(b"l"))),
+                page,
+            },
+            ["1c0103039d90eafe84eef890a90101ba98b0c0f5a9e787c001", PAGE, "01006b6c"],
+        ),
+        (Message::DropB { view, generation, first }, ["1d010304ac02", KEY, ""]),
+    ])
+}
+
+fn of_comparisons() -> Vec<(Message, Pieces)> {
+    let (view, page, key) = (view_id(), one_page(), Order::Hash.data_key(b"k"));
+    // One part before a cursor, and one to the end of the interval.
+    let parts = unhex(PARTS).into();
+    Vec::from([
+        (Message::CompareA { round: 2, view, from: key.clone(), parts }, ["1e020103", KEY, PARTS]),
+        (
+            Message::CompareB { round: 2, view, page: page.clone(), upto: key },
+            ["1f020103", PAGE, KEY],
+        ),
+        (Message::RecordsA { round: 2, view, page: page.clone() }, ["20020103", PAGE, ""]),
+        (Message::RecordsB { round: 2, view, generation: 3, page }, ["2102010303", PAGE, ""]),
     ])
 }
 

@@ -163,7 +163,7 @@ fn the_page_on_the_disk_shows_every_value() {
     let page =
         Page::read("disk.md").with("linearizable", &format!("| what | bytes |\n|---|---|\n{rows}"));
     let named = [Slot::KEY, CrashVector::KEY].map(|key| str::from_utf8(key).expect("a name"));
-    for key in named.into_iter().chain(["group", "decided", "garbage"]) {
+    for key in named.into_iter().chain(["group", "decided", "kept", "garbage"]) {
         let row = format!("\n| `{key}`");
         assert!(page.text.contains(&row), "the page has no row {row}");
     }

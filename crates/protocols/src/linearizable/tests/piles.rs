@@ -34,7 +34,11 @@ struct Pile {
 impl Pile {
     /// Three members and one that may come, with these keys.
     fn new(keys: impl Iterator<Item = String>) -> Pile {
-        let options = ["ordered", "brisk"].map(ToOwned::to_owned).to_vec();
+        Pile::with(&["ordered", "brisk"], keys)
+    }
+
+    fn with(options: &[&str], keys: impl Iterator<Item = String>) -> Pile {
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
         let setup =
             Setup { members: 3, spares: 1, first: Some(FIRST), options, ..Setup::default() };
         let keys: BTreeSet<Bytes> = keys.map(Bytes::from).collect();
@@ -69,6 +73,32 @@ impl Pile {
             self.world.deliver(0);
         }
         self.world.log.clear();
+    }
+
+    /// What is said of deletions is lost, or late by some steps, in turns that do not repeat soon.
+    fn run_with_losses(&mut self, span: Span) {
+        let (mut late, mut count) = (Vec::new(), 0_usize);
+        for step in 0..span.0 / STEP.0 {
+            while let Some(flight) = self.world.flights.first() {
+                let is_drop = ["DropA", "DropB"].contains(&flight.name);
+                count += usize::from(is_drop);
+                match [2, 0, 1, 0, 2, 2, 1][count % 7] {
+                    1 if is_drop => drop(self.world.flights.remove(0)),
+                    2 if is_drop => late.push((step + 3, self.world.flights.remove(0))),
+                    _ => self.world.deliver(0),
+                }
+            }
+            let (due, rest) = late.into_iter().partition(|(at, _)| *at <= step);
+            late = rest;
+            let due: Vec<(u64, _)> = due;
+            self.world.flights.extend(due.into_iter().map(|(_, flight)| flight));
+            while !self.world.flights.is_empty() {
+                self.world.deliver(0);
+            }
+            self.world.log.clear();
+            self.world.tick(STEP);
+        }
+        self.deliver();
     }
 
     fn run(&mut self, span: Span) {
@@ -159,6 +189,40 @@ fn tombstones_of_a_pile_are_removed_in_pieces() {
         let purged = pile.world.field(1, "tombstones_purged");
         assert_eq!(purged, format!("{count}"), "every tombstone is gone");
         pile.check(3, 100);
+    }
+}
+
+/// One page after the other is told until every member has answered, whatever becomes of messages.
+#[test]
+fn every_page_of_tombstones_goes_at_every_member() {
+    let mut pile = Pile::new(long());
+    let keys = core::mem::take(&mut pile.keys);
+    let count = format!("{}", keys.len());
+    for key in keys {
+        assert_eq!(pile.ask(2, Operation::Delete { key }), Outcome::Deleted { existed: true });
+    }
+    pile.run_with_losses(Span::secs(8));
+    for node in 1..=3 {
+        assert_eq!(pile.world.field(node, "tombstones_purged"), count, "at member {node}");
+    }
+}
+
+/// Members compare a pile in pieces: who was away gets all of it.
+#[test]
+fn a_pile_is_compared_in_pieces() {
+    for keys in [many().collect::<Vec<_>>(), long().collect()] {
+        let mut pile = Pile::with(&["ordered", "brisk", "comparing"], core::iter::empty());
+        pile.world.cut.extend([3]);
+        for key in keys.iter().cloned().map(Bytes::from) {
+            let value = Bytes::from_static(b"v");
+            assert_eq!(pile.ask(1, Operation::Put { key, value }), Outcome::Written);
+        }
+        pile.world.cut.clear();
+        pile.keys = keys.into_iter().map(Bytes::from).collect();
+        pile.run(Span::secs(8));
+        let restored = pile.world.field(3, "records_restored");
+        assert_eq!(restored, format!("{}", pile.keys.len()), "everything it missed");
+        pile.check(3, 500);
     }
 }
 

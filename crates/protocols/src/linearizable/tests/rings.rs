@@ -23,6 +23,19 @@ const ACTIONS: usize = 500;
 /// How long a healed world may take to come to rest.
 const REST_MAX: Span = Span::secs(30);
 
+/// Hosts that are up, each with one token.
+pub(super) fn up(hosts: &[(u64, u64)]) -> Vec<RingHost> {
+    let host = |(token, node): &(u64, u64)| RingHost {
+        who: Incarnation { node: NodeId(*node), start: Start(1) },
+        address: String::new(),
+        zone: String::new(),
+        tokens: Vec::from([*token]),
+        standing: Standing::Up,
+        is_suspected: false,
+    };
+    hosts.iter().map(host).collect()
+}
+
 /// One run of a seed.
 struct Run {
     seed: u64,
@@ -38,7 +51,7 @@ struct Run {
 impl Run {
     fn new(seed: u64, has_splits: bool) -> Run {
         let rng = Rng::new(seed);
-        let options = Vec::from(["brisk".to_string()]);
+        let options = Vec::from(["brisk".to_string(), "comparing".to_string()]);
         let first = (!has_splits).then_some(0x100);
         let (members, spares) = (MEMBERS, NODES - MEMBERS);
         let world = World::new(&Setup { members, spares, is_memory: false, first, options });
@@ -47,15 +60,9 @@ impl Run {
     }
 
     fn hosts(&self, joined: u64) -> Vec<RingHost> {
-        let host = |node: u64| RingHost {
-            who: Incarnation { node: NodeId(node), start: Start(1) },
-            address: String::new(),
-            zone: String::new(),
-            tokens: Vec::from([if self.has_splits { node * (u64::MAX / NODES) } else { node }]),
-            standing: Standing::Up,
-            is_suspected: false,
-        };
-        (1..=joined).map(host).collect()
+        let token = |node: u64| if self.has_splits { node * (u64::MAX / NODES) } else { node };
+        let hosts: Vec<(u64, u64)> = (1..=joined).map(|node| (token(node), node)).collect();
+        up(&hosts)
     }
 
     fn act(&mut self) {
@@ -161,6 +168,10 @@ impl Run {
         let ring = Ring::new(1, hosts.to_vec());
         let mut groups: BTreeMap<String, (u64, BTreeSet<u64>)> = BTreeMap::new();
         for node in 1..=NODES {
+            let parents = self.chaos.world.field(node, "groups_split");
+            if parents != "0" {
+                return Some(format!("node {node} keeps {parents} groups that were split"));
+            }
             for row in self.chaos.world.rows(node, "groups") {
                 let standing = row["status"].as_str();
                 if standing == "split" || standing == "learned" {

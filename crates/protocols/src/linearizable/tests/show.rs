@@ -42,6 +42,8 @@ impl Scripted for Linearizable {
                 "ordered" => settings.order = Order::Key,
                 "eventual" => settings.mode = Mode::Eventual,
                 "brisk" => settings.pace = brisk(),
+                "hasty" => settings.pace.purge = Span::millis(60),
+                "comparing" => settings.pace.compare = Span::millis(500),
                 "static" => settings.static_views = true,
                 "majority" => settings.ask_majority_first = true,
                 other => panic!("no option {other}"),
@@ -83,6 +85,13 @@ impl Scripted for Linearizable {
             Message::BareReadB { .. } => "BareReadB",
             Message::BareWriteA { .. } => "BareWriteA",
             Message::BareWriteB { .. } => "BareWriteB",
+            Message::TombstonesA { .. } => "TombstonesA",
+            Message::TombstonesB { .. } => "TombstonesB",
+            Message::DropB { .. } => "DropB",
+            Message::CompareA { .. } => "CompareA",
+            Message::CompareB { .. } => "CompareB",
+            Message::RecordsA { .. } => "RecordsA",
+            Message::RecordsB { .. } => "RecordsB",
         }
     }
 
@@ -132,7 +141,7 @@ impl Scripted for Linearizable {
         }
         let name = key.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
         let name = str::from_utf8(&key[..name.min(7)]).expect("names are words");
-        let known = ["group", "left"].into_iter().find(|known| name.starts_with(known));
+        let known = ["group", "left", "kept"].into_iter().find(|known| name.starts_with(known));
         let name = known.unwrap_or(name);
         let Some(value) = value else { return format!("state {name} is gone") };
         let shown = match name {
@@ -142,19 +151,22 @@ impl Scripted for Linearizable {
             "slot" => state_value::<Slot>(value).0.to_string(),
             "garbage" => String::new(),
             "left" => format!("in v{}", state_value::<u64>(value)),
+            "kept" => format!("until v{}", state_value::<u64>(value)),
             other => panic!("no state {other:?}"),
         };
         format!("state {name} {}", shown.trim())
     }
 }
 
-/// Everything ten times as often, so that little time must pass in a test.
+/// Everything ten times as often, so that little time must pass in a test. Members compare what they
+/// hold only if a test says so.
 fn brisk() -> Pace {
     Pace {
         tend: Span::millis(20),
         beat: Span::millis(100),
         settle: Span::millis(200),
         purge: Span::millis(500),
+        compare: Span(0),
         ..Pace::default()
     }
 }
@@ -194,21 +206,40 @@ fn show_rare(message: &Message) -> String {
             let changes: Vec<String> = changes.iter().map(|change| show_change(*change)).collect();
             format!("after {}: {}", version(*view), changes.join(", "))
         }
-        Message::FloorA { view, generation } | Message::FloorB { view, generation } => {
+        Message::FloorA { view, generation }
+        | Message::FloorB { view, generation }
+        | Message::DropB { view, generation, .. } => {
             format!("{} {}", version(*view), show_generation(*generation))
         }
-        Message::TombsA { view, from } => {
-            format!("{} from {}", version(*view), show_cursor(from))
+        Message::TombstonesA { view, generation, from } => {
+            format!("{} generation {generation} from {}", version(*view), show_cursor(from))
         }
+        Message::TombstonesB { generation, from, next, page, .. } => {
+            let page = show_page(page, next.as_ref());
+            format!("generation {generation} from {} {page}", show_cursor(from))
+        }
+        Message::TombsA { view, from } => format!("{} from {from:x}", version(*view)),
         Message::Beats(list) => {
             let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
             list.iter().map(beat).collect::<Vec<_>>().join(", ")
         }
         Message::TombsB { from, next, page, .. } => {
-            format!("from {} {}", show_cursor(from), show_page(page, next.as_ref()))
+            let next = next.map(Cursor::at);
+            format!("from {from:x} {}", show_page(page, next.as_ref()))
         }
         Message::DropA { generation, page, .. } => {
             format!("{}: {}", show_generation(*generation), show_page(page, None))
+        }
+        Message::CompareA { view, .. } => version(*view),
+        Message::CompareB { view, page, upto, .. } => {
+            let rest = if upto.is_empty() { "" } else { ", to be continued" };
+            format!("{} {}{rest}", version(*view), show_page(page, None))
+        }
+        Message::RecordsA { view, page, .. } => {
+            format!("{} {}", version(*view), show_page(page, None))
+        }
+        Message::RecordsB { view, generation, page, .. } => {
+            format!("{} generation {generation}: {}", version(*view), show_page(page, None))
         }
         other => unreachable!("{other:?} is shown above"),
     }

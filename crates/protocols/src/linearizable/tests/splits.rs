@@ -114,3 +114,44 @@ fn a_member_that_lags_behind_a_split_joins_no_part() {
          # told get k: value a",
     );
 }
+
+/// A member is away while all others are replaced and let go, and the group is split after that.
+/// Who was there when it was split tells what became of it.
+#[test]
+fn a_member_that_nobody_remembers_hears_of_a_split() {
+    schedule(
+        "nodes 3 spare 3 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         cut 3
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         run 1s
+         view 1 3 1 4 5
+         view 2 3 1 4 5
+         view 4 3 1 4 5
+         run 1s
+         view 1 4 4 5 6
+         view 4 4 4 5 6
+         view 5 4 4 5 6
+         ring all 4:4 5:5 6:6 a1:1 a2:2 a3:3
+         run 2s
+         show 1 groups_kept_for_others
+         # last 1: groups_kept_for_others 0
+         split 4 4 8000000000000000
+         split 5 4 8000000000000000
+         split 6 4 8000000000000000
+         run 1s
+         crash 1
+         restart 1
+         crash 2
+         restart 2
+         mend 3
+         ring all 4:4 5:5 6:6 a1:1 a2:2 a3:3
+         show 3 groups
+         # last 3: groups 1
+         run 12s
+         show 3 groups
+         # last 3: groups 0",
+    );
+}

@@ -257,8 +257,8 @@ fn a_get_ends_although_a_removal_was_left_halfway() {
          # told delete t: deleted 1
          run 1s
          tick 20ms
-         deliver TombsA
-         deliver TombsB
+         deliver TombstonesA
+         deliver TombstonesB
          drop all
          cut 3
          ring all 2:2 3:3 1:1:suspected

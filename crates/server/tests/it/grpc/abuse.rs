@@ -32,7 +32,7 @@ fn exchange(address: &str, bytes: &[u8]) -> Vec<u8> {
 fn nonsense_and_clients_that_never_end_hurt_nobody() {
     const HALVES: usize = 120;
     const BYTES: usize = 1024 * 1024;
-    let cluster = Cluster::start(23_300, "memory");
+    let cluster = Cluster::start("memory");
     let door = cluster.grpc(1);
     beside_bystanders(&cluster.doors(), || {
         let told = exchange(&door, b"GET / HTTP/1.1\r\nHost: q\r\n\r\n");

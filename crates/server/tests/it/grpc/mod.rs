@@ -118,16 +118,16 @@ fn of_days(cursor: Bytes) -> ScanRequest {
     ScanRequest { keyspace: String::from("days"), cursor, page_keys: 7, ..ScanRequest::default() }
 }
 
-fn ordered(base: u16) -> Cluster {
+fn ordered() -> Cluster {
     let more = ["--keyspace", "default=linearizable", "--keyspace", "days=linearizable,order=key"];
-    let mut cluster = Cluster::create_with(base, "memory", &more);
+    let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     cluster
 }
 
 #[test]
 fn everything_that_a_register_does() {
-    let cluster = ordered(23_000);
+    let cluster = ordered();
     block_on(async {
         let (one, two) = (kv(&cluster.grpc(1)).await, kv(&cluster.grpc(2)).await);
         let read = async |client: &KvClient<Channel>| {
@@ -170,7 +170,7 @@ fn everything_that_a_register_does() {
 
 #[test]
 fn listings_say_what_they_promise_and_go_on_where_they_ended() {
-    let cluster = ordered(23_050);
+    let cluster = ordered();
     block_on(async {
         let mut client = kv(&cluster.grpc(1)).await;
         let names: Vec<String> = (0..50).map(|number| format!("{number:02}-day")).collect();
@@ -208,7 +208,7 @@ fn listings_say_what_they_promise_and_go_on_where_they_ended() {
 
 #[test]
 fn hosts_keyspaces_the_ring_and_health_are_told() {
-    let cluster = ordered(23_100);
+    let cluster = ordered();
     block_on(async {
         let channel = channel(&cluster.grpc(2)).await;
         let mut admin = AdminClient::new(channel.clone());
@@ -245,7 +245,7 @@ fn hosts_keyspaces_the_ring_and_health_are_told() {
 
 #[test]
 fn a_wrong_request_is_told_what_is_wrong_and_what_would_be_right() {
-    let cluster = ordered(23_150);
+    let cluster = ordered();
     block_on(async {
         let mut client = kv(&cluster.grpc(1)).await;
         let gets: [(GetRequest, Code, Kind, &str); 5] = [
@@ -306,7 +306,7 @@ fn a_wrong_request_is_told_what_is_wrong_and_what_would_be_right() {
 
 #[test]
 fn a_listing_or_batch_that_cannot_be_is_refused() {
-    let cluster = ordered(23_350);
+    let cluster = ordered();
     block_on(async {
         let mut client = kv(&cluster.grpc(1)).await;
         let scans = [
@@ -332,7 +332,7 @@ fn a_listing_or_batch_that_cannot_be_is_refused() {
 
 #[test]
 fn a_write_is_done_once_or_its_outcome_is_unknown() {
-    let mut cluster = ordered(23_200);
+    let mut cluster = ordered();
     let named = |key: &str, value: &str, id: u8, first: Option<Coordinator>| PutRequest {
         options: Some(WriteOptions {
             request_id: Bytes::from(vec![id; 16]),
@@ -372,7 +372,7 @@ fn a_write_is_done_once_or_its_outcome_is_unknown() {
 
 #[test]
 fn without_a_quorum_nothing_is_promised() {
-    let mut cluster = ordered(23_250);
+    let mut cluster = ordered();
     cluster.kill(&[2, 3]);
     block_on(async {
         let mut client = kv(&cluster.grpc(1)).await;

@@ -47,7 +47,7 @@ fn names(cluster: &Cluster, host: usize) -> Vec<String> {
 #[test]
 fn a_keyspace_made_online_is_served_until_it_is_dropped() {
     let short = ["--keyspace", "default=linearizable,value=64KiB"];
-    let mut cluster = Cluster::create_with(24_250, "memory", &short);
+    let mut cluster = Cluster::create_with("memory", &short);
     cluster.start_all();
     let at = |method: &str, key: &str| {
         format!("{method} /v1/kv/fresh/{key}\nContent-Type: application/octet-stream")

@@ -67,7 +67,7 @@ fn until_known(cluster: &Cluster, host: usize, name: &str, is_there: bool) {
 
 #[test]
 fn a_keyspace_is_made_shown_altered_and_dropped() {
-    let cluster = Cluster::start(25_800, "memory");
+    let cluster = Cluster::start("memory");
     let made = block_on(async {
         let mut one = admin(&cluster, 1).await;
         let asked = create("sessions", &[("value", "1KiB"), ("durability", "memory")]);
@@ -115,7 +115,7 @@ fn a_keyspace_is_made_shown_altered_and_dropped() {
 
 #[test]
 fn an_order_that_cannot_be_is_told_what_is_wrong() {
-    let mut cluster = Cluster::start(25_850, "memory");
+    let mut cluster = Cluster::start("memory");
     block_on(async {
         let mut one = admin(&cluster, 1).await;
         let long = "n".repeat(60_000);
@@ -181,7 +181,7 @@ fn an_order_that_cannot_be_is_told_what_is_wrong() {
 #[test]
 fn a_position_goes_to_another_host() {
     let more = ["--keyspace", "carts=causal,positions=9,replicas=1"];
-    let mut cluster = Cluster::create_with(25_950, "memory", &more);
+    let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     let replace = |position, host: &str| ReplacePositionRequest {
         keyspace: String::from("carts"),

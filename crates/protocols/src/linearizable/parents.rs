@@ -1,0 +1,162 @@
+//! Groups that were split, and when a node forgets them.
+//!
+//! The record of a group that was split, its parent's, stays for nodes that lag behind: whoever has
+//! not installed the split asks for the decisions that lead to it. It goes when nobody can ask any
+//! more. So each node that has one asks every host of the ring, those that are suspected too, and
+//! waits until
+//! - each member of the split view has installed the split, or has forgotten the group since;
+//! - each other host knows nothing of the group: whoever had left it before, or copied it, is done;
+//! - nobody is owed an invitation to it, and the members of its parts have all data.
+//!
+//! A host that joins later cannot have been in the group. That this node was in it is kept as
+//! for any group that was left: no late invitation leads back to it.
+//!
+//! Data is not touched by that as long as a part has it: a parent and its parts share a slot.
+
+use super::group::{Group, Standing, Status};
+use super::install::is_split;
+use super::keys::{Slot, decided_key, each_state, group_key};
+use super::message::{Beat, Message};
+use super::{Context, Linearizable};
+use alloc::vec;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::probe;
+use quorate_kernel::ring::Standing as HostStanding;
+use quorate_kernel::view::{Range, View, ViewId};
+
+impl Linearizable {
+    /// Forgets a group that was split if nobody can ask for it, or asks who can.
+    pub(super) fn tend_parent(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+        let Some(group) = self.group(view) else { return false };
+        if group.view.index_of(cx.me.node).is_none() {
+            return self.release_after_split(view, cx);
+        }
+        let Some(unsettled) = self.unsettled(group, cx.me.node) else { return false };
+        if unsettled.is_empty() {
+            probe!("linearizable/parent_forgotten");
+            self.note_left(view.group, view.version + 1, cx);
+            self.let_go(view, cx);
+            return false;
+        }
+        let pause = self.settings.pace.beat;
+        let Some(group) = self.group_mut(view).filter(|group| cx.now >= group.touched + pause)
+        else {
+            return false;
+        };
+        group.touched = cx.now;
+        let beat = group.beat();
+        assert!(beat.asks && beat.standing == Standing::Split, "who was split is no member");
+        for node in unsettled {
+            cx.fx.send(node, Message::Beats(vec![beat]));
+        }
+        false
+    }
+
+    /// The hosts that may still ask for a group that was split; none if that cannot be known yet.
+    fn unsettled(&self, group: &Group, me: NodeId) -> Option<Vec<NodeId>> {
+        let ring = self.volatile.ring.as_ref()?;
+        let Status::Retired { parts, .. } = &group.record.status else { return None };
+        let members = group.view.members();
+        let is_known = members.iter().all(|node| ring.host(*node).is_some());
+        let is_complete = |part: &View| {
+            let Some(part) = self.group(part.id).filter(|part| part.is_member()) else {
+                return true;
+            };
+            let has_all = |node: &NodeId| {
+                let heard = part.heard.get(node);
+                let is_whole = heard.is_some_and(|heard| heard.standing == Standing::Ready);
+                *node == me || is_whole
+            };
+            part.is_whole() && part.view.members().iter().all(has_all)
+        };
+        let is_waiting = !group.record.owed.is_empty() || !parts.iter().all(is_complete);
+        if !is_known || is_waiting {
+            return None;
+        }
+        let is_settled = |node: NodeId| {
+            let Some(heard) = group.heard.get(&node) else { return false };
+            let has_installed = heard.standing == Standing::Split && members.contains(&node);
+            // Only who knows nothing of the group names the version after the split.
+            let has_none = heard.standing == Standing::Outside;
+            has_installed || has_none && heard.version > group.view.id.version
+        };
+        let hosts = ring.hosts().iter().filter(|host| host.standing != HostStanding::Left);
+        let others = hosts.map(|host| host.who.node).filter(|node| *node != me);
+        Some(others.filter(|node| !is_settled(*node)).collect())
+    }
+
+    /// A peer asks about a group that was split there, and that is not known here: so it says.
+    pub(super) fn tell_unknown(&self, to: Incarnation, beat: &Beat, cx: &mut Context<'_>) {
+        if !beat.asks || beat.standing != Standing::Split {
+            return;
+        }
+        assert!(self.group(beat.view).is_none(), "nothing of it is known");
+        let Some(version) = beat.view.version.checked_add(1) else { return };
+        let view = ViewId { version, ..beat.view };
+        let (standing, generation, asks) = (Standing::Outside, beat.generation, false);
+        cx.fx.send(to, Message::Beats(vec![Beat { view, standing, generation, asks }]));
+    }
+
+    /// A group that was split after this node had left it: the parts' members tell so.
+    fn release_after_split(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+        let Some(group) = self.group(view) else { return false };
+        let has_moved = |node: &NodeId| {
+            let heard = group.heard.get(node);
+            heard.is_some_and(|heard| heard.standing == Standing::Split)
+        };
+        if group.view.members().iter().all(has_moved) {
+            self.let_go(view, cx);
+            return false;
+        }
+        let (members, beat) = (group.view.group().clone(), group.beat());
+        let (range, owed) = (group.view.range, group.record.owed.first());
+        let expected = owed.and_then(|owed| self.volatile.routes.expects(&range, owed.newcomer));
+        cx.fx.send(&members, Message::Beats(vec![beat]));
+        if let Some(position) = expected {
+            // In no part itself, it does not hear who is.
+            self.seek_news(position, cx);
+        }
+        true
+    }
+
+    /// Forgets a group and gives up the data that no other group has in its slot.
+    pub(super) fn let_go(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group(view) else { return };
+        let record = group.record.clone();
+        self.give_up_kept(&record.view, cx);
+        self.durable.groups.remove(&view.group);
+        self.forget_ended(view.group, record.slot, cx);
+        let pieces = match &record.status {
+            Status::Retired { parts, .. } if !parts.is_empty() => &parts[..],
+            _ => core::slice::from_ref(&record.view),
+        };
+        for piece in pieces {
+            if !self.is_in_use(record.slot, &piece.range) {
+                self.discard(record.slot, piece, cx);
+            }
+        }
+        cx.fx.delete_state(group_key(view.group));
+        let mut decided = Vec::new();
+        let prefix = decided_key(view.group, 0);
+        let prefix = prefix.slice(..prefix.len() - 8);
+        each_state(cx.table, &prefix, &mut |key, _| decided.push(Bytes::copy_from_slice(key)));
+        decided.into_iter().for_each(|key| cx.fx.delete_state(key));
+    }
+
+    /// Whether some group has data of a range in a slot; those that were split have it in a part.
+    fn is_in_use(&self, slot: Slot, range: &Range) -> bool {
+        let has_some = |group: &Group| {
+            let mine = &group.view.range;
+            let is_met = mine.contains(range.high) || range.contains(mine.high);
+            group.record.slot == slot && is_met && !is_split(group)
+        };
+        self.durable.groups.values().any(has_some)
+    }
+
+    /// How many groups this node takes part in; those that were split go on in their parts.
+    pub(super) fn group_count(&self) -> usize {
+        self.durable.groups.values().filter(|group| !is_split(group)).count()
+    }
+}

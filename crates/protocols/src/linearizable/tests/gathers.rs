@@ -1,0 +1,120 @@
+//! Members in memory that forget while their group becomes smaller.
+
+use super::traps::schedule;
+use std::format;
+use std::string::String;
+
+/// Five members in memory; a put is held by 1, 2 and 3; 3 is shrunk out, and 2 forgets before any
+/// of those that stay has gathered.
+fn shrunk_and_forgotten(cut: &[u64], then: &str) {
+    let cut = cut.iter().map(|node| format!("cut {node}\n")).collect::<String>();
+    schedule(&format!(
+        "nodes 5 memory first 100 brisk
+         put 1 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 1->4
+         drop WriteA 1->5
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         view 1 2 1 2 4 5
+         view 2 2 1 2 4 5
+         view 3 2 1 2 4 5
+         view 4 2 1 2 4 5
+         view 5 2 1 2 4 5
+         drop all
+         {cut}
+         crash 2
+         restart 2 forgot
+         {then}"
+    ));
+}
+
+/// The member that was shrunk out is a source for the one that forgot: those that stay may hold the
+/// put no more than once.
+#[test]
+fn who_was_shrunk_out_remembers_for_those_that_stay() {
+    shrunk_and_forgotten(
+        &[1],
+        "run 2s
+         get 2 k
+         run 1s
+         # told get k: value a",
+    );
+}
+
+/// Without it, all others must be heard, or one that has gathered.
+#[test]
+fn who_forgets_in_a_group_that_gathers_waits_for_enough() {
+    shrunk_and_forgotten(
+        &[1, 3],
+        "run 2s
+         get 4 k within 300ms
+         run 1s
+         # told get k: ..
+         show 2 groups_lacking_data
+         # last 2: groups_lacking_data 1
+         mend 1
+         run 2s
+         get 2 k
+         run 1s
+         # told get k: value a",
+    );
+}
+
+/// One that has gathered holds all that was complete before, so who forgets later needs neither the
+/// member that left nor every other one.
+#[test]
+fn who_has_gathered_stands_for_those_that_have_not() {
+    schedule(
+        "nodes 5 memory first 100 brisk
+         put 1 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 1->4
+         drop WriteA 1->5
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         view 1 2 1 2 4 5
+         view 2 2 1 2 4 5
+         view 3 2 1 2 4 5
+         view 4 2 1 2 4 5
+         view 5 2 1 2 4 5
+         run 1s
+         crash 2
+         cut 3
+         cut 1
+         restart 2 forgot
+         run 2s
+         get 2 k
+         run 1s
+         # told get k: value a",
+    );
+}
+
+/// From three to two, the one that was shrunk out may be the only other one that holds a put.
+#[test]
+fn the_third_of_three_remembers_until_the_second_has_gathered() {
+    schedule(
+        "nodes 3 memory first 100 brisk
+         put 1 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 1->2
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         view 1 2 1 2
+         view 2 2 1 2
+         view 3 2 1 2
+         drop all
+         crash 1
+         restart 1 forgot
+         run 2s
+         get 2 k
+         run 1s
+         # told get k: value a",
+    );
+}

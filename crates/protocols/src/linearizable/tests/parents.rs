@@ -1,0 +1,122 @@
+//! Groups that were split are forgotten when nobody can ask for them.
+
+use super::super::Linearizable;
+use super::super::group::Status;
+use super::super::keys::Slot;
+use super::traps::schedule;
+use crate::testing::world::{Setup, World};
+use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::limits::GROUPS_MAX;
+use quorate_kernel::view::{Range, View, ViewId};
+use std::vec::Vec;
+
+/// Every host says that it knows of the split, or knows nothing of the group: its record goes, and
+/// the data stays with the parts. Who still aims at it is told of a part.
+#[test]
+fn a_parent_goes_when_all_hosts_know() {
+    schedule(
+        "nodes 3 spare 1 brisk
+         given put 4 k a
+         # told put k a: written
+         split 1 1 a000000000000000
+         split 2 1 a000000000000000
+         split 3 1 a000000000000000
+         show 1 groups_split
+         # last 1: groups_split 1
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:3
+         run 1s
+         show 1 groups_split
+         # last 1: groups_split 0
+         show 3 groups_split groups
+         # last 3: groups 3
+         given get 4 k
+         # told get k: value a
+         crash 2
+         restart 2
+         given get 2 k
+         # told get k: value a",
+    );
+}
+
+/// A member that is away has not heard of the split, and will ask.
+#[test]
+fn a_parent_stays_while_a_member_may_ask() {
+    schedule(
+        "nodes 3 spare 1 brisk
+         given put 1 k a
+         # told put k a: written
+         cut 3
+         split 1 1 a000000000000000
+         split 2 1 a000000000000000
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:3
+         run 3s
+         show 1 groups_split
+         # last 1: groups_split 1
+         show 3 groups
+         # last 3: groups 1
+         mend 3
+         run 2s
+         show 3 groups
+         # last 3: groups 3
+         show 1 groups_split
+         # last 1: groups_split 0
+         show 3 groups_split
+         # last 3: groups_split 0
+         given get 3 k
+         # told get k: value a",
+    );
+}
+
+/// So does it while a host is away that is no member, but may have been one.
+#[test]
+fn a_parent_stays_while_any_host_is_silent() {
+    schedule(
+        "nodes 3 spare 1 brisk
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:3 1:4:leaving
+         crash 4
+         run 3s
+         show 1 groups_split
+         # last 1: groups_split 2
+         restart 4
+         ring 4 3333333333333333:1 a000000000000000:2 ffffffffffffffff:3 1:4:leaving
+         run 2s
+         show 1 groups_split
+         # last 1: groups_split 0",
+    );
+}
+
+/// A node that takes part in as many groups as it can refuses to learn another one, and shows so.
+#[test]
+fn a_refusal_to_learn_is_shown() {
+    let setup = Setup { members: 3, spares: 1, ..Setup::default() };
+    let mut world: World<Linearizable> = World::new(&setup);
+    let view = |group: u64| {
+        let id = ViewId { group: GroupId(group), version: 1 };
+        View::new(id, Range { low: group, high: group + 1 }, Vec::from([1, 2, 3].map(NodeId)))
+    };
+    let kept =
+        |parts: Vec<View>| Status::Retired { was_ready: true, forgot: false, lacking: None, parts };
+    let learn = |world: &mut World<Linearizable>| {
+        world.step(4, |process, cx| {
+            process.on_learn(cx.me, view(1_000_000), Default::default(), cx);
+        });
+    };
+    // What was split does not count.
+    world.step(4, |process, cx| {
+        for group in 0..GROUPS_MAX as u64 - 1 {
+            let record = Linearizable::newborn(view(10 + group), kept(Vec::new()), Slot(0));
+            process.take_up(record, cx);
+        }
+        let record = Linearizable::newborn(view(9), kept(Vec::from([view(9)])), Slot(0));
+        process.take_up(record, cx);
+    });
+    learn(&mut world);
+    assert_eq!(world.field(4, "groups_refused"), "0");
+    assert_eq!(world.field(4, "transfers"), "1", "it copies the group");
+    world.step(4, |process, cx| {
+        process.on_learn(cx.me, view(2_000_000), Default::default(), cx);
+    });
+    assert_eq!(world.field(4, "groups_refused"), "1");
+    learn(&mut world);
+    assert_eq!(world.field(4, "groups_refused"), "1", "what it has begun it may go on with");
+}
