@@ -13,7 +13,8 @@
 //! incarnations it concerns. They must still hear from as many others as in any refill: each of
 //! those then knows that the asker forgot, and its earlier acknowledgements no longer count.
 
-use super::transfer::{Source, Transfer};
+use super::told::Source;
+use super::transfer::Transfer;
 use super::{Context, Linearizable};
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;

@@ -10,6 +10,7 @@ use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, RECONFIGURES_MAX};
+use quorate_kernel::view::View;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
 impl Message {
@@ -93,18 +94,16 @@ impl Message {
                 super::page::validate(page)?;
                 stamp.validate()
             }
-            Message::FetchA { page, .. } | Message::FetchB { page, .. } => {
-                super::page::validate(page)
-            }
-            Message::TombsB { page, .. }
+            Message::FetchA { page, .. }
+            | Message::FetchB { page, .. }
+            | Message::TombsB { page, .. }
             | Message::TombstonesB { page, .. }
             | Message::RecordsA { page, .. }
             | Message::RecordsB { page, .. }
             | Message::DropA { page, .. } => super::page::validate(page),
             Message::CompareA { from, parts, .. } => digest::validate(from, parts),
             Message::CompareB { page, upto, .. } => {
-                super::page::validate(page)?;
-                if upto.is_empty() { Ok(()) } else { digest::is_cursor(upto) }
+                super::page::validate(page).and_then(|()| digest::is_end(upto))
             }
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
             Message::Learn { view, generation } => {
@@ -113,9 +112,7 @@ impl Message {
             }
             Message::Invite { next, old, generation } => {
                 generation.validate()?;
-                let is_next = next.id.group == old.id.group
-                    && old.id.version.checked_add(1) == Some(next.id.version);
-                well_formed(next.is_well_formed() && old.is_well_formed() && is_next, "view")
+                well_formed(is_pair(next, old), "view")
             }
             Message::Reconfigure(list) => {
                 let is_sound = list.iter().all(reconfigure::Message::is_well_formed);
@@ -132,8 +129,7 @@ impl Message {
                 generation.validate()
             }
             Message::DropB { generation, first, .. } => {
-                generation.validate()?;
-                is_data_key(first)
+                generation.validate().and(is_data_key(first))
             }
             Message::PageA { .. }
             | Message::ListA { .. }
@@ -144,6 +140,13 @@ impl Message {
             | Message::BareWriteB { .. } => Ok(()),
         }
     }
+}
+
+/// Whether one view may follow the other.
+fn is_pair(next: &View, old: &View) -> bool {
+    let is_next =
+        next.id.group == old.id.group && old.id.version.checked_add(1) == Some(next.id.version);
+    next.is_well_formed() && old.is_well_formed() && is_next
 }
 
 impl Wire for Message {

@@ -1,5 +1,5 @@
-//! Comparing what members of a group hold, in the background: who missed a write that nobody reads,
-//! or a delete, gets it from those who have it.
+//! Comparing what members of a group hold, in the background: who missed a write that nobody
+//! reads, or a delete, gets it from those who have it.
 //!
 //! A write is complete when a majority holds it, and a member that could not be reached then hears
 //! of it only when somebody reads the key. Until then there is one copy less, and a tombstone that
@@ -13,26 +13,27 @@
 //!       ◀── RecordsB(records, generation) ───────      stored where they are newer
 //! ```
 //!
-//! A digest covers keys, timestamps and whether there is a value. Of parts that are equal, as nearly
-//! all are, nothing more is said. Each asks for itself: what only the asker has, the others find on
-//! their own walks. What one turn looks through is bounded; a piece without differences leads to the
-//! next one only when the groups are tended again, and after a pass over all groups there is a rest.
-//! Answers wait in line with those to transfers and give way to clients ([`super::serve`]).
+//! A digest covers keys, timestamps and whether there is a value. Of parts that are equal, as
+//! nearly all are, nothing more is said. Each asks for itself: what only the asker has, the others
+//! find on their own walks. What one turn looks through is bounded; a piece without differences
+//! leads to the next one only when the groups are tended again, and after a pass over all groups
+//! there is a rest. Answers wait in line with those to transfers and give way to clients
+//! ([`super::serve`]).
 //!
 //! # Why it cannot do harm
-//! - *No timestamp falls.* A record is stored by [`Linearizable::store`], which keeps the newest, as
-//!   what a get imposes is. What a walk stores some member has accepted as a write; that it comes to
-//!   one more is what any get of the key would do.
-//! - *Nothing is acknowledged.* No answer to a client or coordinator rests on a comparison, and none
-//!   is sent: the record counts here when somebody asks for it and finds it durable.
-//! - *Nothing deleted comes back.* A record says in which generation its sender was when it read it,
-//!   and is refused where tombstones were removed since, as what a get imposes: in an enforced
+//! - *No timestamp falls.* A record is stored by [`Linearizable::store`], which keeps the newest,
+//!   as what a get imposes is. What a walk stores some member has accepted as a write; that it
+//!   comes to one more is what any get of the key would do.
+//! - *Nothing is acknowledged.* No answer to a client or coordinator rests on a comparison, and
+//!   none is sent: the record counts here when somebody asks for it and finds it durable.
+//! - *Nothing deleted comes back.* A record says in which generation its sender was when it read
+//!   it, and is refused where tombstones were removed since, as what a get imposes: in an enforced
 //!   generation each member held the tombstones that go, so what is read there is not older
 //!   ([`super::purge`]). A tombstone that some member still holds may spread again, and goes with
 //!   the next removal.
-//! - *No view is mixed with another.* Both must be members of the same installed view with all data,
-//!   when it is asked and when the answer comes. While a group changes nothing is compared: then
-//!   data moves by transfers, whose order views rest on.
+//! - *No view is mixed with another.* Both must be members of the same installed view with all
+//!   data, when it is asked and when the answer comes. While a group changes nothing is compared:
+//!   then data moves by transfers, whose order views rest on.
 
 use super::digest;
 use super::group::{Group, Standing};

@@ -110,6 +110,7 @@ pub(crate) mod operations;
 pub(crate) mod outpaced;
 pub(crate) mod page;
 pub(crate) mod parents;
+pub(crate) mod parts;
 pub(crate) mod preference;
 pub(crate) mod propose;
 pub(crate) mod purge;
@@ -131,6 +132,7 @@ pub(crate) mod tend;
 #[cfg(test)]
 mod tests;
 pub mod timer;
+pub(crate) mod told;
 pub(crate) mod tombstones;
 pub(crate) mod transfer;
 pub(crate) mod weigh;

@@ -16,10 +16,11 @@
 //! drop       what was kept in mind, wherever it is still the newest; repeated until all did
 //! ```
 //!
-//! [`super::tombstones`] is the members' part. A put that saw 2k+1 is above F. A get that saw 2k+2 at its whole quorum read members that held
-//! the tombstone already. Both are refused otherwise: the put's outcome is unknown to a client that
-//! has long given up, the get reads again. Clocks decide only when a step is tried. A change of the
-//! view, or a member that does not answer, ends the attempt; the next begins with another announce.
+//! [`super::tombstones`] is the members' part. A put that saw 2k+1 is above F. A get that saw 2k+2
+//! at its whole quorum read members that held the tombstone already. Both are refused otherwise:
+//! the put's outcome is unknown to a client that has long given up, the get reads again. Clocks
+//! decide only when a step is tried. A change of the view, or a member that does not answer, ends
+//! the attempt; the next begins with another announce. Pages are dropped one after the other.
 //!
 //! Two members may take themselves for the closest and share a generation. A member lists only in
 //! the generation that the leader announced: what all list to either leader, all held before they

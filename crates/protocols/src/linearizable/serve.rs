@@ -1,5 +1,5 @@
-//! What a source does for transfers, and for members that compare: questions wait in line, and are answered in small pieces that
-//! leave room for clients.
+//! What a source does for transfers, and for members that compare: questions wait in line, and are
+//! answered in small pieces that leave room for clients.
 //!
 //! In one turn no more is done than clients can wait for; the rest follows in later turns, between
 //! which the host reads its clients, and after a pause if operations have become slow
@@ -87,9 +87,9 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Puts a question in line. Each asker has one of each kind there for each group, or one
-    /// if it compares: it asks for
-    /// the next piece when it has the last one, or again when it has waited too long.
+    /// Puts a question in line. Each asker has one of each kind there for each group, or one if it
+    /// compares: it asks for the next piece when it has the last one, or again when it has waited
+    /// too long.
     fn push(&mut self, asker: Incarnation, question: Question) {
         let is_same = |(other, waiting): &&mut (Incarnation, Question)| {
             other.node == asker.node && question.replaces(waiting)

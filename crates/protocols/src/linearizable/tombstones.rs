@@ -1,5 +1,5 @@
-//! The members' part in the removal of tombstones ([`super::purge`]): each is led from generation to
-//! generation, lists what it holds, and deletes what all held.
+//! The members' part in the removal of tombstones ([`super::purge`]): each is led from generation
+//! to generation, lists what it holds, and deletes what all held.
 
 use super::group::Generation;
 use super::message::Message;

@@ -18,10 +18,11 @@ use super::keys::{cursor_of, first_of, position_of, segments};
 use super::message::{Bounds, PAGE_BYTES};
 use super::page;
 use super::record::Head;
+use super::told::{Reach, Source};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::{FETCHED_AHEAD_BYTES_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::{Span, Time};
@@ -38,31 +39,6 @@ const FETCH_KEYS_MAX: usize = 512;
 /// Each of these must be met: so many of those nodes have listed everything.
 pub(super) type Quorums = Vec<(Vec<NodeId>, usize)>;
 
-/// What one source has told.
-#[derive(Debug)]
-pub(super) struct Source {
-    pub node: NodeId,
-    /// What it listed from the window on, not used yet.
-    pub listed: VecDeque<(Bytes, Head)>,
-    /// Where to list next; `None` when the interval is listed.
-    pub next: Option<Cursor>,
-    /// Where it was last asked to list from.
-    pub asked: Option<Cursor>,
-    /// Whether a fetch is under way at it.
-    pub fetching: bool,
-    /// How many bytes it has sent since a question last waited until all of them were durable.
-    sent_bytes: usize,
-    /// The start in which it said that it forgot too.
-    pub forgot: Option<Start>,
-    /// Whether it said so again, in the same start, in the confirming round.
-    pub confirmed: bool,
-    /// Whether it has left the view, and is asked only for what was complete before it.
-    pub has_left: bool,
-    /// The cursor from which on it has listed as one that holds all that was complete before the
-    /// view; `None` if its last list was not of such a one.
-    whole_from: Option<Cursor>,
-}
-
 /// A record to be fetched.
 #[derive(Debug)]
 pub(super) struct Pull {
@@ -70,22 +46,6 @@ pub(super) struct Pull {
     holders: Vec<NodeId>,
     /// Whom it is asked of at the moment.
     asked: Option<NodeId>,
-}
-
-/// How far sources have listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach<'a> {
-    Nothing,
-    /// Everything before this cursor.
-    Upto(&'a Cursor),
-    /// To the end of the interval.
-    Everything,
-}
-
-impl<'a> Reach<'a> {
-    fn of(next: Option<&'a Cursor>) -> Reach<'a> {
-        next.map_or(Reach::Everything, Reach::Upto)
-    }
 }
 
 /// A transfer under way.
@@ -117,23 +77,6 @@ pub(super) struct Transfer {
     /// When it was last looked whether it gets on.
     checked_at: Time,
     stalls: u32,
-}
-
-impl Source {
-    fn new(node: NodeId) -> Source {
-        Source {
-            node,
-            listed: VecDeque::new(),
-            next: Some(Cursor::at(0)),
-            asked: None,
-            fetching: false,
-            sent_bytes: 0,
-            forgot: None,
-            confirmed: false,
-            has_left: false,
-            whole_from: None,
-        }
-    }
 }
 
 impl Transfer {

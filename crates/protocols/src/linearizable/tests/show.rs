@@ -158,8 +158,8 @@ impl Scripted for Linearizable {
     }
 }
 
-/// Everything ten times as often, so that little time must pass in a test. Members compare what they
-/// hold only if a test says so.
+/// Everything ten times as often, so that little time must pass in a test. Members compare what
+/// they hold only if a test says so.
 fn brisk() -> Pace {
     Pace {
         tend: Span::millis(20),
@@ -218,19 +218,16 @@ fn show_rare(message: &Message) -> String {
             let page = show_page(page, next.as_ref());
             format!("generation {generation} from {} {page}", show_cursor(from))
         }
-        Message::TombsA { view, from } => format!("{} from {from:x}", version(*view)),
         Message::Beats(list) => {
             let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
             list.iter().map(beat).collect::<Vec<_>>().join(", ")
         }
-        Message::TombsB { from, next, page, .. } => {
-            let next = next.map(Cursor::at);
-            format!("from {from:x} {}", show_page(page, next.as_ref()))
-        }
         Message::DropA { generation, page, .. } => {
             format!("{}: {}", show_generation(*generation), show_page(page, None))
         }
-        Message::CompareA { view, .. } => version(*view),
+        Message::TombsA { view, .. }
+        | Message::TombsB { view, .. }
+        | Message::CompareA { view, .. } => version(*view),
         Message::CompareB { view, page, upto, .. } => {
             let rest = if upto.is_empty() { "" } else { ", to be continued" };
             format!("{} {}{rest}", version(*view), show_page(page, None))
