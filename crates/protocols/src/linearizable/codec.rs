@@ -5,6 +5,7 @@ use super::digest;
 use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Message, Stamp};
+use super::page;
 use super::record::{COUNTER_MAX, Record};
 use crate::reconfigure;
 use bytes::Bytes;
@@ -91,7 +92,7 @@ impl Message {
             }
             Message::WriteB { stamp, .. } => stamp.validate(),
             Message::PageB { page, stamp, .. } | Message::ListB { page, stamp, .. } => {
-                super::page::validate(page)?;
+                page::validate(page)?;
                 stamp.validate()
             }
             Message::FetchA { page, .. }
@@ -100,11 +101,9 @@ impl Message {
             | Message::TombstonesB { page, .. }
             | Message::RecordsA { page, .. }
             | Message::RecordsB { page, .. }
-            | Message::DropA { page, .. } => super::page::validate(page),
+            | Message::DropA { page, .. } => page::validate(page),
             Message::CompareA { from, parts, .. } => digest::validate(from, parts),
-            Message::CompareB { page, upto, .. } => {
-                super::page::validate(page).and_then(|()| digest::is_end(upto))
-            }
+            Message::CompareB { page, upto, .. } => page::validate(page).and(digest::is_end(upto)),
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
             Message::Learn { view, generation } => {
                 generation.validate()?;
