@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::time::Time;
 
 /// A client of the history. A client may have several operations in flight.
@@ -36,8 +36,8 @@ pub enum Completion {
     Page {
         /// The keys of the page.
         keys: Vec<Bytes>,
-        /// The position to continue at; `None` at the end.
-        next: Option<u64>,
+        /// Where to continue; `None` at the end.
+        next: Option<Cursor>,
     },
     /// The operation was refused with the promise that nothing was changed.
     Refused,

@@ -43,7 +43,8 @@
 //!   that moment. That is what `periodic` promises: one machine takes nothing, as it is no
 //!   majority, and all at once take the last interval.
 
-use super::transfer::{Source, Transfer};
+use super::told::Source;
+use super::transfer::Transfer;
 use super::{Context, Linearizable};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -71,7 +72,7 @@ impl Transfer {
 
     /// Takes in that a source's data is complete; returns whether that is news.
     pub fn note_whole(&mut self, from: Incarnation) -> bool {
-        let gathered = self.gathered;
+        let gathered = self.gathered.clone();
         let Some(source) = self.source(from) else { return false };
         if source.lacks.take().is_some() {
             // What it listed before was not all.

@@ -3,7 +3,7 @@
 use super::gather::is_even;
 use super::group::{Group, Standing, Status};
 use super::keys::{Stored, position_of, state_bytes};
-use super::message::{Message, Stamp};
+use super::message::{Bounds, Message, Stamp};
 use super::page;
 use super::record::Record;
 use super::replica::heads_in;
@@ -11,12 +11,14 @@ use super::serve::Question;
 use super::transfer::{Quorums, Transfer};
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, refill_quorum};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{FETCH_BYTES_MAX, LIST_KEYS_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::storage::{Class, Durability};
 use quorate_kernel::view::{View, ViewId};
@@ -117,7 +119,7 @@ impl Linearizable {
         &mut self,
         asker: Incarnation,
         (round, since, forgot): (u64, ViewId, bool),
-        from: u64,
+        from: Cursor,
         cx: &mut Context<'_>,
     ) {
         if forgot && self.durable.crashes.raise(asker.node, asker.start) {
@@ -153,14 +155,15 @@ impl Linearizable {
         asker: Incarnation,
         round: u64,
         since: ViewId,
-        from: u64,
+        from: Cursor,
         cx: &mut Context<'_>,
     ) -> usize {
-        let mut stamp = self.stamp(since, from);
+        let mut stamp = self.stamp(since, from.position);
         let (group, held) = (self.group(since), self.held_since(since));
         // Before this node has left the older view, something may still complete there.
-        let has_left = |group: &&Group| {
-            group.view.id.version >= since.version && group.view.range.contains(from)
+        let position = from.position;
+        let has_left = move |group: &&Group| {
+            group.view.id.version >= since.version && group.view.range.contains(position)
         };
         let mut handled = 0;
         let message = match group.filter(has_left).zip(held) {
@@ -170,15 +173,17 @@ impl Linearizable {
                 }
                 // The asker may know that what a source that forgot holds is all there is.
                 let range = &group.view.range;
-                let (page, next) = heads_in(slot, range, from, LIST_KEYS_MAX, |_| true, cx);
+                let (page, next) = heads_in(slot, range, &from, LIST_KEYS_MAX, |_| true, cx);
                 // To look through a page takes about as long as to copy some times as much.
                 handled = page.len() * 4;
                 let lost = group.record.lost.clone();
-                Message::ListB { round, since, stamp, is_source, from, next, lost, page }
+                let bounds = Box::new(Bounds { from, next });
+                Message::ListB { round, since, stamp, is_source, bounds, lost, page }
             }
             None => {
-                let (page, next, lost) = (Bytes::new(), Some(from), Vec::new());
-                Message::ListB { round, since, stamp, is_source: false, from, next, lost, page }
+                let (page, next, lost) = (Bytes::new(), Some(from.clone()), Vec::new());
+                let bounds = Box::new(Bounds { from, next });
+                Message::ListB { round, since, stamp, is_source: false, bounds, lost, page }
             }
         };
         // It rests on the view that is installed, and on what this node has acknowledged, which is
@@ -202,7 +207,7 @@ impl Linearizable {
         from: Incarnation,
         (round, since, stamp): (u64, ViewId, &Stamp),
         (is_source, lost): (bool, Vec<Incarnation>),
-        (begin, next, entries): (u64, Option<u64>, Bytes),
+        (bounds, entries): (Bounds, Bytes),
         cx: &mut Context<'_>,
     ) {
         self.volatile.crashes.merge(&stamp.crashes);
@@ -217,7 +222,8 @@ impl Linearizable {
         if stamp.view == ViewId::default() && group.view.index_of(from.node).is_none() {
             // It was chosen and never came, or it was let go: it has nothing and gets nothing.
             if is_last_left && let Some(transfer) = &mut group.transfer {
-                transfer.list((from.node, true), begin, None, Bytes::new());
+                let bounds = Bounds { next: None, ..bounds };
+                transfer.list((from.node, true), bounds, Bytes::new());
                 self.go_on(view, cx);
             }
             return self.on_source_lacks(from, (round, since), &[], cx);
@@ -231,7 +237,7 @@ impl Linearizable {
             if !is_source && (!is_last_left || transfer.is_whole(from.node)) {
                 return;
             }
-            transfer.list((from.node, holds_all), begin, next, entries);
+            transfer.list((from.node, holds_all), bounds, entries);
             self.go_on(view, cx);
             if is_news {
                 self.compare_words(view, cx);

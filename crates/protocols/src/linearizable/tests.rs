@@ -24,6 +24,7 @@
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
+//! | [`piles`] | many keys at one position |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod answers;
@@ -41,6 +42,7 @@ mod members;
 mod owed;
 mod pages;
 mod parents;
+mod piles;
 mod random;
 mod rings;
 mod show;

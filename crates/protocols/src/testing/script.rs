@@ -28,7 +28,7 @@ use super::world::{Flight, Setup, World};
 use super::{Scripted, siblings};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::ring::{Closing, RingHost, Standing};
 use quorate_kernel::time::Span;
 use std::borrow::ToOwned;
@@ -192,7 +192,7 @@ fn ask<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
         ["scan", node, from, limit] => {
             let from = position(from)?;
             let limit = u32::try_from(number(limit)?).map_err(|error| error.to_string())?;
-            (node, Operation::Scan { from, limit })
+            (node, Operation::Scan { from: Cursor::at(from), limit })
         }
         [command, node, rest @ ..] => (node, siblings::operation(world, command, rest)?),
         _ => return Err("unknown command".to_owned()),

@@ -34,7 +34,7 @@ pub(crate) struct Flight {
     /// The only start of the target that takes it; 0 means any.
     start: Start,
     pub name: &'static str,
-    body: Body,
+    pub body: Body,
 }
 
 /// What a node may not let out before a sync.

@@ -132,12 +132,13 @@ impl Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::operation::Cursor;
 
     #[test]
     fn numbers_index_the_list_of_all_values() {
         assert!(Kind::ALL.iter().enumerate().all(|(index, kind)| *kind as usize == index));
         assert!(Ending::ALL.iter().enumerate().all(|(index, ending)| *ending as usize == index));
-        assert_eq!(Kind::of(&Operation::Scan { from: 0, limit: 1 }).text(), "scan");
+        assert_eq!(Kind::of(&Operation::Scan { from: Cursor::at(0), limit: 1 }).text(), "scan");
     }
 
     #[test]
