@@ -80,11 +80,13 @@ impl Pile {
         let (mut late, mut count) = (Vec::new(), 0_usize);
         for step in 0..span.0 / STEP.0 {
             while let Some(flight) = self.world.flights.first() {
-                let is_drop = ["DropA", "DropB"].contains(&flight.name);
-                count += usize::from(is_drop);
-                match [2, 0, 1, 0, 2, 2, 1][count % 7] {
-                    1 if is_drop => drop(self.world.flights.remove(0)),
-                    2 if is_drop => late.push((step + 3, self.world.flights.remove(0))),
+                let (is_told, is_done) = (flight.name == "DropA", flight.name == "DropB");
+                count += usize::from(is_told || is_done);
+                match [1, 5, 0, 1, 2, 0, 1][count % 7] {
+                    1 if is_told => drop(self.world.flights.remove(0)),
+                    after @ 1.. if is_done => {
+                        late.push((step + after, self.world.flights.remove(0)));
+                    }
                     _ => self.world.deliver(0),
                 }
             }
