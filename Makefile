@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 SEEDS ?= 0..200000
 ARGS ?=
 
-.PHONY: help build test tools test-clients test-clients-redis proto soak bench bench-redis
+.PHONY: help build test tools test-clients test-clients-redis proto soak fuzz bench bench-redis
 
 help:
 	@echo "make build               the release binary, $(TARGET)/release/quorate"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-clients-redis  the same suites against a plain redis-server"
 	@echo "make proto               the code that is generated from the native API's schema, anew"
 	@echo "make soak SEEDS=A..B     every scenario of the simulator over many seeds"
+	@echo "make fuzz SEEDS=A..B     frames with odd contents among real ones: does a host end by one"
 	@echo "make bench ARGS=...      quorate bench"
 	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
 
@@ -38,6 +39,10 @@ proto: tools
 soak:
 	cargo build --profile sim --package quorate-sim
 	$(TARGET)/sim/quorate-sim --seeds $(SEEDS) $(ARGS)
+
+fuzz:
+	cargo build --profile sim --package quorate-sim
+	$(TARGET)/sim/quorate-sim forge --seeds $(SEEDS) $(ARGS)
 
 bench: build
 	$(TARGET)/release/quorate bench $(ARGS)

@@ -3,6 +3,7 @@
 use crate::history::{Completion, Entry, History};
 use crate::reduce::{cannot_have_seen, reduce};
 use crate::register::{ABSENT, Action, Kind, value_of};
+use crate::report::Verdict;
 use crate::search::Search;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -82,6 +83,37 @@ pub(crate) fn contradiction(
     let headline =
         format!("no order explains these {} of its {} operations", shown.len(), entries.len());
     Explanation::new(history, key, &headline, shown, why)
+}
+
+/// Explains why no order explains whether a key was there, as scans tell it.
+pub(crate) fn presence(
+    history: &History,
+    key: &Bytes,
+    search: &mut Search,
+    actions: &[Action],
+    values: u32,
+) -> Explanation {
+    let rest = reduce(search, actions, values);
+    let told = |read: &Action| {
+        let entry = &history.entries()[read.entry as usize];
+        let is_scan = matches!(entry.operation(), Operation::Scan { .. });
+        let what = if read.value == ABSENT { "left it out" } else { "showed it" };
+        is_scan.then(|| format!("the scan by {} {what}", entry.client()))
+    };
+    let told: Vec<String> = rest.iter().filter_map(told).collect();
+    let why = format!("{}: no order lets the key be there when they say so", told.join(", "));
+    let headline = format!("no order explains these {} operations", rest.len());
+    Explanation::new(history, key, &headline, rest.iter().map(|action| action.entry), why)
+}
+
+/// The verdict on a key whose search was cut off.
+pub(crate) fn cut_off(key: &Bytes, count: usize, steps: u64) -> Verdict {
+    let why = format!(
+        "the search for an order of the {count} operations on key {} was cut off after {steps} \
+         steps",
+        shown(key)
+    );
+    Verdict::Unknown { why }
 }
 
 /// If a read returned a value of no write it can have seen, says so, and which put comes closest.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::time::Time;
 
 /// A client of the history. A client may have several operations in flight.
@@ -36,8 +36,8 @@ pub enum Completion {
     Page {
         /// The keys of the page.
         keys: Vec<Bytes>,
-        /// The position to continue at; `None` at the end.
-        next: Option<u64>,
+        /// Where to continue; `None` at the end.
+        next: Option<Cursor>,
     },
     /// The operation was refused with the promise that nothing was changed.
     Refused,
@@ -215,6 +215,8 @@ pub struct Recorder {
     latest: Time,
     is_out_of_order: bool,
     is_finished: bool,
+    /// Of operations before this one that were under way at a loss, nobody knows how they end.
+    lost_below: u32,
 }
 
 impl Recorder {
@@ -251,6 +253,8 @@ impl Recorder {
         let ended = self.event(time);
         let entry = &mut self.history.entries[id.0 as usize];
         let completion = completion.into();
+        let is_lost = id.0 < self.lost_below && completion != Completion::Refused;
+        let completion = if is_lost { Completion::Unknown } else { completion };
         assert!(entry.completed.is_none(), "an operation completes once");
         assert!(time >= entry.invoked, "an operation completes after its invocation");
         assert!(completion.fits(&entry.operation), "the completion fits the operation");
@@ -269,6 +273,31 @@ impl Recorder {
         }
         let order = self.event(time);
         self.history.healed = Some((time, order));
+    }
+
+    /// Hosts have lost what was acknowledged from this time on. Returns the history up to here, for
+    /// which nothing was lost yet, and goes on with one in which nobody knows what became of the
+    /// operations that were answered since then, or are under way. What was answered before holds.
+    ///
+    /// # Panics
+    /// After [`Recorder::finish`].
+    pub fn lose(&mut self, since: Time) -> History {
+        assert!(!self.is_finished, "a finished recording loses nothing more");
+        let past = Recorder {
+            history: self.history.clone(),
+            is_out_of_order: self.is_out_of_order,
+            ..Recorder::default()
+        };
+        for entry in &mut self.history.entries {
+            if let Some((time, completion)) = &mut entry.completed
+                && *time >= since
+                && *completion != Completion::Refused
+            {
+                *completion = Completion::Unknown;
+            }
+        }
+        self.lost_below = u32::try_from(self.history.entries.len()).unwrap_or(NEVER);
+        past.into_history()
     }
 
     /// Ends the recording and shows it.
@@ -295,6 +324,7 @@ impl Recorder {
         self.latest = Time(0);
         self.is_out_of_order = false;
         self.is_finished = false;
+        self.lost_below = 0;
     }
 
     fn event(&mut self, time: Time) -> u32 {

@@ -25,6 +25,7 @@ pub mod explain;
 pub mod history;
 pub mod linearizable;
 mod memo;
+mod presence;
 pub mod recorded;
 mod reduce;
 mod register;

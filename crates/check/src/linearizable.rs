@@ -5,15 +5,16 @@
 //! first; a delete is judged as a write of nothing, and the count it answers is not judged. A write
 //! whose outcome is unknown may happen at any time after its invocation, or never. A get without an
 //! answer says nothing. A refused write promised that nothing was changed, so its value must not be
-//! seen.
+//! seen. A page of a scan reads the keys that it shows, and a whole scan the absence of the others.
 
-use crate::explain::{self, shown};
+use crate::explain;
 use crate::history::History;
+use crate::presence::Presence;
 use crate::register::{Action, Partition};
 use crate::report::Verdict;
+use crate::scan::has_scans;
 use crate::search::{Answer, Search};
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::vec::Vec;
 
 /// How many steps the searches for all keys may take together unless told otherwise: some seconds
@@ -27,6 +28,7 @@ pub struct Judge {
     pub(crate) partition: Partition,
     actions: Vec<Action>,
     search: Search,
+    presence: Presence,
 }
 
 impl Judge {
@@ -54,6 +56,29 @@ impl Judge {
                 violated @ Verdict::Violated(_) => return violated,
             }
         }
+        if has_scans(history) {
+            self.judge_scans(history, verdict, &mut steps_left)
+        } else {
+            verdict
+        }
+    }
+
+    /// Judges what scans tell of keys beside what else is known of them, which was judged so.
+    fn judge_scans(
+        &mut self,
+        history: &History,
+        mut verdict: Verdict,
+        steps_left: &mut u64,
+    ) -> Verdict {
+        self.presence.fill(&self.partition, history);
+        for key in 0..self.partition.keys() {
+            let known = (&mut self.partition, history);
+            match self.presence.judge(known, key, &mut self.search, steps_left) {
+                Verdict::Holds => {}
+                Verdict::Unknown { why } => verdict = Verdict::Unknown { why },
+                violated @ Verdict::Violated(_) => return violated,
+            }
+        }
         verdict
     }
 
@@ -72,13 +97,8 @@ impl Judge {
         match answer {
             Answer::Explained => Verdict::Holds,
             Answer::CutOff => {
-                let name = shown(self.partition.name(key, history));
-                let (count, steps) = (self.actions.len(), self.search.steps());
-                let why = format!(
-                    "the search for an order of the {count} operations on key {name} was cut off \
-                     after {steps} steps"
-                );
-                Verdict::Unknown { why }
+                let name = self.partition.name(key, history);
+                explain::cut_off(name, self.actions.len(), self.search.steps())
             }
             Answer::Contradiction => Verdict::Violated(Box::new(explain::contradiction(
                 history,

@@ -226,6 +226,7 @@ fn kind_of(entry: &Entry) -> Option<Kind> {
 mod tests {
     use super::*;
     use crate::history::{ClientId, Recorder};
+    use quorate_kernel::operation::Cursor;
     use quorate_kernel::time::Time;
 
     #[test]
@@ -242,7 +243,7 @@ mod tests {
         run(put("a", "1"), Completion::Written);
         run(put("b", "1"), Completion::Unknown);
         run(put("a", "2"), Completion::Refused);
-        run(Operation::Scan { from: 0, limit: 1 }, Completion::Unknown);
+        run(Operation::Scan { from: Cursor::default(), limit: 1 }, Completion::Unknown);
         run(Operation::Get { key: bytes("a") }, Completion::Value(Some(bytes("1"))));
         run(Operation::Get { key: bytes("a") }, Completion::Value(None));
         run(Operation::Get { key: bytes("a") }, Completion::Refused);

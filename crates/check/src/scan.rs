@@ -4,7 +4,8 @@
 //! A scan is a chain of pages of one client: the first from position 0, each other one from where
 //! the page before it said to continue, the last without such a position. A page that failed may be
 //! asked for again. A client has one scan at a time. A chain that was given up says nothing about
-//! what is missing. Values are not judged: pages hold keys only.
+//! what is missing. Values are not judged: pages hold keys only. That each key of a page is shown
+//! as a get would show it is a question of linearizability ([`crate::linearizable`]).
 
 use crate::explain::{Explanation, act, shown};
 use crate::history::{ClientId, Completion, Entry, History};
@@ -15,7 +16,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 
 /// Judges one history.
 #[must_use]
@@ -30,36 +31,77 @@ pub(crate) fn has_scans(history: &History) -> bool {
     history.entries().iter().any(|entry| matches!(entry.operation(), Operation::Scan { .. }))
 }
 
-/// A chain of pages that was not given up so far.
-struct Chain {
+/// Pages of one client that follow each other.
+pub(crate) struct Chain {
     /// When its first page was asked for.
-    began: u32,
+    pub began: u32,
     /// From where its next page must be.
-    next: u64,
-    pages: Vec<u32>,
+    next: Cursor,
+    pub pages: Vec<u32>,
+    /// Whether it goes from the first position to the end.
+    pub is_whole: bool,
+}
+
+impl Chain {
+    fn new(began: u32) -> Chain {
+        Chain { began, next: Cursor::default(), pages: Vec::new(), is_whole: false }
+    }
+
+    /// The keys of one of its pages.
+    pub fn keys<'a>(&self, page: u32, history: &'a History) -> impl Iterator<Item = &'a Bytes> {
+        let keys = match history.entries()[page as usize].completion() {
+            Completion::Page { keys, .. } => &keys[..],
+            _ => &[],
+        };
+        keys.iter()
+    }
+
+    /// When its last page was told.
+    pub fn ended(&self, history: &History) -> u32 {
+        let ends = self.pages.iter().map(|&page| history.entries()[page as usize].ended);
+        ends.fold(self.began, u32::max)
+    }
+}
+
+/// All pages of a history, each in one chain. A page that follows none is one by itself.
+pub(crate) fn chains(history: &History) -> Vec<Chain> {
+    let mut chains = Vec::new();
+    let mut open: BTreeMap<ClientId, Chain> = BTreeMap::new();
+    for (index, entry) in (0u32..).zip(history.entries()) {
+        let Operation::Scan { from, .. } = entry.operation() else { continue };
+        let Completion::Page { next, .. } = entry.completion() else { continue };
+        let client = entry.client();
+        if *from == Cursor::default() {
+            chains.extend(open.insert(client, Chain::new(entry.began)));
+        }
+        let Some(chain) = open.get_mut(&client).filter(|chain| chain.next == *from) else {
+            chains.push(Chain { pages: [index].into(), ..Chain::new(entry.began) });
+            continue;
+        };
+        chain.pages.push(index);
+        match next {
+            Some(next) => chain.next = next.clone(),
+            None => {
+                chain.is_whole = true;
+                chains.extend(open.remove(&client));
+            }
+        }
+    }
+    chains.extend(open.into_values());
+    chains
 }
 
 /// Judges a history that the partition was filled with.
 pub(crate) fn judge_keys(partition: &Partition, history: &History) -> Verdict {
-    let mut chains: BTreeMap<ClientId, Chain> = BTreeMap::new();
-    for (index, entry) in (0u32..).zip(history.entries()) {
-        let Operation::Scan { from, .. } = *entry.operation() else { continue };
-        let Completion::Page { keys, next } = entry.completion() else { continue };
-        let client = entry.client();
-        if from == 0 {
-            chains.insert(client, Chain { began: entry.began, next: 0, pages: Vec::new() });
-        }
-        let chain = chains.get_mut(&client).filter(|chain| chain.next == from);
-        let began = chain.as_ref().map_or(entry.began, |chain| chain.began);
-        let judge = ScanJudge { partition, history };
-        if let Some(explanation) = keys.iter().find_map(|key| judge.wrong(key, index, began)) {
+    let judge = ScanJudge { partition, history };
+    for chain in chains(history) {
+        let keys = |&page| chain.keys(page, history).map(move |key| (page, key));
+        let mut shown = chain.pages.iter().flat_map(keys);
+        if let Some(explanation) = shown.find_map(|(page, key)| judge.wrong(key, page, chain.began))
+        {
             return Verdict::Violated(Box::new(explanation));
         }
-        let Some(chain) = chain else { continue };
-        chain.pages.push(index);
-        if let Some(next) = next {
-            chain.next = *next;
-        } else if let Some(chain) = chains.remove(&client)
+        if chain.is_whole
             && let Some(explanation) = judge.missing(&chain)
         {
             return Verdict::Violated(Box::new(explanation));
@@ -120,11 +162,9 @@ impl ScanJudge<'_> {
     fn missing(&self, chain: &Chain) -> Option<Explanation> {
         let all = self.history.entries();
         let mut is_seen = alloc::vec![false; self.partition.keys()];
-        let mut ended = chain.began;
-        for page in chain.pages.iter().map(|&page| &all[page as usize]) {
-            ended = ended.max(page.ended);
-            let Completion::Page { keys, .. } = page.completion() else { continue };
-            for key in keys.iter().filter_map(|key| self.partition.find(key, self.history)) {
+        let ended = chain.ended(self.history);
+        for key in chain.pages.iter().flat_map(|&page| chain.keys(page, self.history)) {
+            if let Some(key) = self.partition.find(key, self.history) {
                 is_seen[key] = true;
             }
         }

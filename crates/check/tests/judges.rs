@@ -7,7 +7,7 @@ use common::{
 };
 use quorate_check::history::Completion::{Refused, Unknown, Written};
 use quorate_check::report::{Counts, Verdict};
-use quorate_check::{Judges, durability, judge_all, scan as scans};
+use quorate_check::{Judges, durability, judge_all, linearizable, scan as scans};
 
 fn durable(rows: &[Row]) -> Verdict {
     durability::judge(&healed_history(rows, Some(100)), STEPS_MAX)
@@ -175,6 +175,58 @@ fn a_scan_that_shows_what_is_not_there_is_condemned() {
     for rows in not_surely_gone {
         assert_eq!(scanned(rows), Verdict::Holds, "{rows:#?}");
     }
+}
+
+fn ordered(rows: &[Row]) -> Verdict {
+    linearizable::judge(&history(rows), STEPS_MAX)
+}
+
+#[test]
+fn what_a_scan_has_shown_no_later_get_or_scan_may_deny() {
+    let half_done = (1, put("a", "1"), 1, 2, Unknown);
+    let show = (2, scan(0), 10, 20, page(&["a"], None));
+    let deny: [Row; 2] = [(3, get("a"), 30, 31, ABSENT), (3, scan(0), 30, 31, page(&[], None))];
+    for denial in deny {
+        let rows = [half_done.clone(), show.clone(), denial.clone()];
+        assert!(ordered(&rows).is_violated(), "{rows:#?}");
+        assert_eq!(scanned(&rows), Verdict::Holds, "which this judge cannot see");
+        // A delete may have come between.
+        let rows = [&rows[..], &[(4, delete("a"), 15, 16, Unknown)]].concat();
+        assert_eq!(ordered(&rows), Verdict::Holds, "{rows:#?}");
+        // Or the page was read before, or the put came after.
+        let early = (3, denial.1.clone(), 11, 19, denial.4.clone());
+        assert_eq!(ordered(&[half_done.clone(), show.clone(), early]), Verdict::Holds);
+    }
+}
+
+#[test]
+fn what_a_whole_scan_has_left_out_no_later_get_may_show() {
+    let put = (1, put("a", "1"), 1, 2, Written);
+    let half_done = (1, delete("a"), 3, 4, Unknown);
+    let first = (2, scan(0), 10, 11, page(&[], Some(7)));
+    let last = (2, scan(7), 20, 21, page(&[], None));
+    let late = |at| (3, get("a"), at, at + 1, value("1"));
+    let rows = [put.clone(), half_done.clone(), first.clone(), last.clone(), late(30)];
+    assert!(ordered(&rows).is_violated());
+    assert_eq!(scanned(&rows), Verdict::Holds, "which this judge cannot see");
+    // It need not have been gone before the last page was told, or the scan was given up.
+    let rows = [put.clone(), half_done.clone(), first.clone(), last, late(15)];
+    assert_eq!(ordered(&rows), Verdict::Holds);
+    let given_up = (2, scan(7), 20, 21, Unknown);
+    assert_eq!(ordered(&[put, half_done, first, given_up, late(30)]), Verdict::Holds);
+}
+
+#[test]
+fn why_a_scan_was_wrong_is_said() {
+    let rows = [
+        (1, put("a", "1"), 1, 2, Unknown),
+        (2, scan(0), 10, 20, page(&["a"], None)),
+        (3, get("a"), 30, 31, ABSENT),
+    ];
+    let Verdict::Violated(explanation) = ordered(&rows) else { panic!("it is wrong") };
+    assert_eq!(explanation.operations, [0, 1, 2]);
+    let why = "the scan by c2 showed it: no order lets the key be there when they say so";
+    assert_eq!(explanation.why, why);
 }
 
 #[test]

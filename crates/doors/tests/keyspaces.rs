@@ -113,3 +113,12 @@ fn a_host_that_knows_no_keyspace_yet_says_that_it_is_starting() {
         assert_eq!(world.ask(command), said, "{command}");
     }
 }
+
+#[test]
+fn what_the_answer_of_a_delete_does_not_say_stands_in_its_documentation() {
+    let mut world = World::default();
+    for name in ["del", "unlink"] {
+        let told = world.ask(&format!("COMMAND DOCS {name}"));
+        assert!(told.contains("not linearizable beside other writes of the same key"), "{told}");
+    }
+}

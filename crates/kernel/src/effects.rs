@@ -71,6 +71,8 @@ pub enum Note {
         /// The decree that gave it.
         since: u64,
     },
+    /// A message said what no correct peer says; nothing was changed. It is counted.
+    Refused(&'static str),
 }
 
 /// One thing a process asks for.
@@ -222,6 +224,11 @@ impl<P: Process + ?Sized> Effects<P> {
     /// after everything the lane wrote so far is durable.
     pub fn announce_settled(&mut self, position: u32, since: u64) {
         self.list.push(Effect::Announce(Note::Settled { position, since }));
+    }
+
+    /// Counts a message that said what no correct peer says. Nothing may have been changed by it.
+    pub fn refuse(&mut self, what: &'static str) {
+        self.list.push(Effect::Announce(Note::Refused(what)));
     }
 
     /// Takes out the effects asked for so far, in order. For whoever drives a process on its own.

@@ -72,6 +72,10 @@ pub const HOST_TOKENS_MAX: usize = 64;
 pub const OPERATIONS_MAX: usize = 65_536;
 /// The most keys of one page of a scan.
 pub const SCAN_KEYS_MAX: usize = 10_000;
+/// The most keys of one page of a scan that are read by themselves; the page ends behind them.
+pub const PAGE_DOUBTS_MAX: usize = 512;
+/// How many of them are read at a time at most.
+pub const PAGE_READS_MAX: usize = 64;
 /// The most bytes of records in one page between replicas; at least one record always fits.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// The most keys in the timestamp index of a lane.

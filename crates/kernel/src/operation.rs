@@ -9,7 +9,38 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::fmt;
 use thiserror::Error;
+
+/// Where a listing begins or goes on: in the order of positions, and of the keys that share one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cursor {
+    /// The position.
+    pub position: u64,
+    /// Of the keys of that position, those from this one on; all of them if it is empty.
+    pub key: Bytes,
+}
+
+impl Cursor {
+    /// The first key of a position.
+    #[must_use]
+    pub const fn at(position: u64) -> Cursor {
+        Cursor { position, key: Bytes::new() }
+    }
+
+    /// Whether it lies between two positions.
+    #[must_use]
+    pub fn is_position(&self) -> bool {
+        self.key.is_empty()
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.position)?;
+        if self.is_position() { Ok(()) } else { write!(f, " \"{}\"", self.key.escape_ascii()) }
+    }
+}
 
 /// One client operation on one keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +62,12 @@ pub enum Operation {
         /// The key.
         key: Bytes,
     },
-    /// Lists keys in the order of their 64-bit hash positions. Answered with [`Outcome::Page`].
+    /// Lists keys in the order of their 64-bit positions. Answered with [`Outcome::Page`].
     Scan {
-        /// The hash position to start at, inclusive.
-        from: u64,
+        /// Where to start, inclusive.
+        from: Cursor,
         /// About how many keys to return: deleted keys count too, so a page can hold fewer, even
-        /// none, and a page ends only between two different positions, so it can hold more.
+        /// none.
         limit: u32,
     },
     /// Of a keyspace that keeps siblings. Answered with [`Outcome::Causal`].
@@ -121,15 +152,16 @@ pub enum Outcome {
     Written,
     /// The delete has taken effect; whether its read phase saw a value.
     Deleted {
-        /// Whether the read phase saw a value.
+        /// Whether the read phase saw a value. Another write may have come between: to tell what a
+        /// write replaced takes more than a register.
         existed: bool,
     },
-    /// A page of a scan: keys in hash order, and the position to continue at; `None` at the end.
+    /// A page of a scan: keys in the order of positions, and where to continue; `None` at the end.
     Page {
         /// The keys.
         keys: Vec<Bytes>,
-        /// The position to continue at.
-        next: Option<u64>,
+        /// Where to continue.
+        next: Option<Cursor>,
     },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),

@@ -82,6 +82,21 @@ impl Rope {
         }
     }
 
+    /// Moves at most `count` of the first bytes into a buffer.
+    pub fn take(&mut self, count: usize, into: &mut BytesMut) {
+        let mut left = count.min(self.length);
+        let taken = left;
+        for chunk in self.chunks() {
+            let piece = &chunk[..chunk.len().min(left)];
+            into.extend_from_slice(piece);
+            left -= piece.len();
+            if left == 0 {
+                break;
+            }
+        }
+        self.advance(taken);
+    }
+
     /// Gives up the room kept for small pieces, if nothing waits.
     pub fn release(&mut self) {
         if self.is_empty() {
@@ -121,7 +136,13 @@ mod tests {
                 model.extend(&piece);
                 if shared { rope.push(piece.into()) } else { rope.push_slice(&piece) }
                 let drop = drop.min(model.len());
-                rope.advance(drop);
+                if shared {
+                    let mut taken = BytesMut::new();
+                    rope.take(drop, &mut taken);
+                    prop_assert_eq!(&taken[..], &model[..drop]);
+                } else {
+                    rope.advance(drop);
+                }
                 model.drain(..drop);
                 prop_assert_eq!(rope.len(), model.len());
                 prop_assert_eq!(&rope.to_bytes()[..], &model[..]);

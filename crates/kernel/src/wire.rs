@@ -25,6 +25,7 @@ pub const PREFIX_BYTES: usize = 43;
 /// How many raw tails a message can have.
 pub const TAILS: usize = 2;
 const LENGTH_BYTES: usize = 4;
+const SOURCE_AT: usize = 9;
 const CHECKSUM_AT: usize = 33;
 
 /// A message that can cross the network.
@@ -86,6 +87,12 @@ impl Decoder {
     #[must_use]
     pub fn tail(&self, index: usize) -> Bytes {
         self.tails[index].clone()
+    }
+
+    /// The head and the tails as they arrived.
+    #[must_use]
+    pub fn parts(&self) -> (Bytes, [Bytes; TAILS]) {
+        (self.head.clone(), self.tails.clone())
     }
 }
 
@@ -189,6 +196,19 @@ impl Frame {
     }
 }
 
+/// A frame of these parts, whatever they hold: what a test sends of which no message says it.
+#[must_use]
+pub fn frame_of(
+    lane: LaneId,
+    source: Incarnation,
+    target: Incarnation,
+    head: Bytes,
+    tails: [Bytes; TAILS],
+) -> Bytes {
+    let checksum = checksum(&head, &tails[0], &tails[1]);
+    Frame { lane, source, target, body: Body { head, tails, checksum } }.to_bytes()
+}
+
 /// How long the frame at the start of `bytes` is, length field included; `None` if that cannot be
 /// told yet.
 ///
@@ -205,6 +225,14 @@ pub fn frame_length(bytes: &[u8]) -> Result<Option<usize>, WireError> {
         return Err(WireError::Malformed { what: "frame shorter than its prefix" });
     }
     Ok(Some(length + LENGTH_BYTES))
+}
+
+/// Who the frame at the start of `bytes` says that it is from.
+#[must_use]
+pub fn frame_source(bytes: &[u8]) -> Option<Incarnation> {
+    let node = u64::from_le_bytes(*bytes.get(SOURCE_AT..)?.first_chunk()?);
+    let start = u32::from_le_bytes(*bytes.get(SOURCE_AT + 8..)?.first_chunk()?);
+    Some(Incarnation { node: NodeId(node), start: Start(start) })
 }
 
 /// A frame that arrived whole.
@@ -295,8 +323,11 @@ mod tests {
             let mut rope = Rope::default();
             sent.write(&mut rope);
             prop_assert_eq!(rope.to_bytes(), bytes.clone());
-            let got = Received::decode(bytes).expect("a frame");
+            prop_assert_eq!(frame_source(&bytes), Some(sent.source));
+            let got = Received::decode(bytes.clone()).expect("a frame");
             prop_assert_eq!((got.lane, got.source, got.target), (sent.lane, sent.source, sent.target));
+            let (head, tails) = got.message.parts();
+            prop_assert_eq!(frame_of(sent.lane, sent.source, sent.target, head, tails), bytes);
             prop_assert_eq!(Note::decode(&got.message).expect("a note"), note);
         }
 
@@ -311,6 +342,7 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(bytes: Vec<u8>) {
             let _ = frame_length(&bytes);
+            let _ = frame_source(&bytes);
             let _ = Received::decode(bytes.into());
         }
     }

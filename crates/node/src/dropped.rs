@@ -9,4 +9,8 @@ pub struct Dropped {
     pub stale: u64,
     /// The frame was for a lane that this node does not have.
     pub homeless: u64,
+    /// The message said what no correct peer says.
+    pub refused: u64,
+    /// What the last of those said.
+    pub why: Option<&'static str>,
 }

@@ -34,6 +34,7 @@ pub fn lane(keyspace: &Keyspace, pace: Pace, tokens: &Tokens) -> Box<dyn Lane> {
                 Mode::Atomic => linearizable::Mode::Atomic,
                 Mode::Eventual => linearizable::Mode::Eventual,
             },
+            durability: keyspace.durability,
             value_bytes_max: keyspace.value_bytes_max,
             // A digest read spares the network and the store of the other members; with everything
             // in memory the value costs less than a second question.

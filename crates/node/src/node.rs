@@ -359,11 +359,15 @@ impl Node {
                 self.admit(index, &release, Held::Answer(ticket, outcome), host);
             }
             Raised::Timer { code, at } => self.timers.set((slot, code), at),
+            Raised::Note(Note::Refused(what)) => {
+                self.dropped.refused += 1;
+                self.dropped.why = Some(what);
+            }
             Raised::Note(note) => {
                 let release = match note {
                     Note::Keyspaces(_) | Note::Settled { .. } => Release::Lane,
                     // A hint that promises nothing.
-                    Note::Ring(_) | Note::Load(_) => Release::Early,
+                    Note::Ring(_) | Note::Load(_) | Note::Refused(_) => Release::Early,
                 };
                 self.admit(index, &release, Held::Note(slot, note), host);
             }

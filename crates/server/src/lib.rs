@@ -6,6 +6,7 @@
 //! | [`dev`] | a cluster on this machine in one command |
 //! | [`lab`] | measurements that repeat those of the papers
 //! | [`provision`] | the birth of a cluster: ids, keyspaces, one directory a host |
+//! | [`proof`] | how programs prove that they belong to a cluster |
 //! | [`ring`] | where hosts stand on the ring, and how that is shown |
 //! | [`config`] | the configuration of a host |
 //! | [`host`] | one host: the core thread, its sockets and the disk thread |
@@ -25,6 +26,7 @@ pub mod lab;
 pub mod logging;
 pub mod metrics;
 pub mod native;
+pub mod proof;
 pub mod provision;
 mod repeats;
 pub mod ring;

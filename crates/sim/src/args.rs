@@ -77,6 +77,30 @@ pub struct SimArgs {
 pub enum SimCommand {
     /// Runs many overlays and nothing else, and tells what membership costs
     Overlay(OverlayArgs),
+    /// Adds frames with odd contents to those of clusters, and tells by which of them a host ends
+    Forge(ForgeArgs),
+}
+
+/// What is forged.
+#[derive(Args, Clone, Debug)]
+pub struct ForgeArgs {
+    /// In which clusters: scenarios of both engines.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "both-moves,both-churn"
+    )]
+    pub scenario: Vec<String>,
+    /// Which seeds of each; the end is not included.
+    #[arg(long, value_name = "A..B", value_parser = range, default_value = "0..100")]
+    pub seeds: Range<u64>,
+    /// One forged frame for so many real ones.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub one_in: u64,
+    /// How many events a seed has.
+    #[arg(long, value_name = "N", default_value_t = 60_000)]
+    pub events: u64,
 }
 
 /// Reads `A..B`.

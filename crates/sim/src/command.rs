@@ -1,6 +1,6 @@
 //! The command line: what `quorate-sim` and `quorate sim` do.
 
-use crate::args::{Format, SimArgs, SimCommand};
+use crate::args::{ForgeArgs, Format, SimArgs, SimCommand};
 use crate::prepared::Prepared;
 use crate::replay::Replay;
 use crate::run::Sweep;
@@ -8,6 +8,7 @@ use crate::scenario::{Scenario, ScenarioError};
 use crate::seed::{Report, Runner, Setup};
 use crate::{marks, overlay, shipped, shrink};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -51,6 +52,9 @@ fn command(args: &SimArgs) -> Result<bool, ScenarioError> {
         say(&report.to_string());
         return Ok(report.is_converged());
     }
+    if let Some(SimCommand::Forge(args)) = &args.command {
+        return forge(args);
+    }
     if args.list {
         list(args.format);
         return Ok(true);
@@ -68,6 +72,30 @@ fn command(args: &SimArgs) -> Result<bool, ScenarioError> {
         return Ok(is_clean);
     }
     sweep(args, &scenarios)
+}
+
+/// Runs seeds with forged frames; says by what hosts ended, and in how many seeds.
+fn forge(args: &ForgeArgs) -> Result<bool, ScenarioError> {
+    let mut found: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    let (mut runner, mut sent) = (Runner::default(), 0);
+    for prepared in chosen(&args.scenario)? {
+        if prepared.scenario.mixed.is_none() {
+            let name = prepared.scenario.name.clone();
+            return Err(ScenarioError::Unknown { name });
+        }
+        for seed in args.seeds.clone() {
+            let (report, forged) = runner.forge(&prepared, seed, args.one_in, args.events);
+            sent += forged;
+            let Some(violation) = report.violation else { continue };
+            let first = format!("{} {seed}", prepared.scenario.name);
+            found.entry(violation.message).or_insert((0, first)).0 += 1;
+        }
+    }
+    for (message, (count, first)) in &found {
+        say(&format!("{count} seeds, first {first}: {message}"));
+    }
+    say(&format!("{sent} forged frames, {} ways to end a host", found.len()));
+    Ok(found.is_empty())
 }
 
 fn list(format: Format) {

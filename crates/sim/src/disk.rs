@@ -45,6 +45,8 @@ pub struct Disk {
     sync_begun: u64,
     /// When the last sync began that was completed: all written by then survives a loss of power.
     survives: u64,
+    /// Since when something is written that is not synced.
+    unsynced_since: Option<u64>,
     is_interval_pending: bool,
     rng: Rng,
 }
@@ -76,6 +78,7 @@ impl Disk {
             last_sync: 0,
             sync_begun: 0,
             survives: 0,
+            unsynced_since: None,
             is_interval_pending: false,
             rng,
         }
@@ -99,6 +102,7 @@ impl Disk {
         self.life = life;
         self.durable = Durable { written: recovered, synced: recovered };
         (self.last_sync, self.survives) = (now, now);
+        self.unsynced_since = None;
         self.durable
     }
 
@@ -139,6 +143,12 @@ impl Disk {
         self.durable.synced
     }
 
+    /// From when on a loss of power now may take what was written; nothing if all is synced.
+    #[must_use]
+    pub fn unsynced_since(&self) -> Option<u64> {
+        self.unsynced_since
+    }
+
     /// Takes a batch of the node.
     pub fn commit(&mut self, batch: Batch, now: u64, queue: &mut Queue) {
         self.waiting.push(batch);
@@ -173,6 +183,7 @@ impl Disk {
     pub fn on_written(&mut self, now: u64, queue: &mut Queue) -> Result<Durable, Fatal> {
         assert_eq!(self.step, Step::Writing, "a write was begun");
         self.store.apply(&self.taken)?;
+        self.unsynced_since.get_or_insert(now);
         self.durable.written = self.store.durable().written;
         let must_sync = self.taken.iter().any(|batch| batch.must_sync);
         self.taken.clear();
@@ -193,6 +204,7 @@ impl Disk {
         self.store.sync()?;
         self.durable.synced = self.durable.written;
         (self.last_sync, self.survives) = (now, self.sync_begun);
+        self.unsynced_since = None;
         self.go_on(now, queue);
         Ok(self.durable)
     }
@@ -241,6 +253,11 @@ mod tests {
     fn run(disk: &mut Disk, queue: &mut Queue) -> Vec<(u64, u64, u64)> {
         let mut reports = Vec::new();
         while let Some((now, event)) = queue.pop() {
+            let waits = disk.unsynced_since().map_or(0, |since| now - since);
+            assert!(
+                disk.interval.is_none_or(|every| waits <= every + 11_000),
+                "one write and sync"
+            );
             let durable = match event {
                 Event::Written { .. } => disk.on_written(now, queue).unwrap(),
                 Event::Synced { .. } => disk.on_synced(now, queue).unwrap(),

@@ -169,6 +169,8 @@ pub enum Kind {
     Power,
     /// [`What::Power`] of every host.
     PowerAll,
+    /// [`What::Power`] of some hosts, neither none nor all of them.
+    PowerSome,
     /// [`What::Pause`].
     Pause,
     /// [`What::Partition`].

@@ -14,6 +14,7 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::probe;
 use quorate_kernel::sighting::Disowned;
 use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Time;
 use quorate_store::memory::Crash;
 
 impl Faults for World<'_> {
@@ -26,7 +27,8 @@ impl Faults for World<'_> {
     }
 
     /// It must leave a majority that has forgotten nothing. Without such a majority acknowledged
-    /// data is gone, which no protocol can mend.
+    /// data is gone, which no protocol can mend: all of it with `memory`, which a loss of all hosts
+    /// at once may show, and with `periodic` what was not synced yet.
     fn may_begin(&self, what: &What) -> bool {
         let hosts = &self.machines.hosts;
         if self.targets(what).iter().any(|host| !hosts[*host].has_joined) {
@@ -40,7 +42,8 @@ impl Faults for World<'_> {
             }
             What::Power { hosts: targets } => {
                 let is_sync = self.durability() == Durability::Sync;
-                is_sync || self.is_blackout(targets) || self.may_forget(targets)
+                let is_memory = self.durability() == Durability::Memory;
+                is_sync || self.is_blackout(targets) || self.may_forget(targets) || !is_memory
             }
             What::FailSync { host } => {
                 let is_sync = self.durability() == Durability::Sync;
@@ -63,6 +66,7 @@ impl Faults for World<'_> {
     fn on_begin(&mut self, what: &What) {
         match what {
             What::Power { hosts } if self.is_blackout(hosts) => self.begin_epoch(),
+            What::Power { hosts } => self.lose_unsynced(hosts),
             What::Wipe { host } => {
                 let node = NodeId(self.rng.next());
                 self.lose_disk(*host, node);
@@ -121,6 +125,27 @@ impl World<'_> {
         self.workload.begin_epoch();
     }
 
+    /// With `periodic` these hosts may have lost what they had not synced. A write is gone if a
+    /// majority lost it: then it was acknowledged when the last of them had lost something already,
+    /// and one of these was among them. For what was older nothing is excused.
+    fn lose_unsynced(&mut self, targets: &[HostIndex]) {
+        if !matches!(self.durability(), Durability::Periodic { .. }) {
+            return;
+        }
+        let hosts = &self.machines.hosts;
+        let forgetful = hosts.iter().filter(|host| host.has_forgotten);
+        let mut first: Vec<u64> = forgetful.map(|host| host.lost_since.0).collect();
+        first.sort_unstable();
+        let majority = usize::from(self.prepared.scenario.replicas()) / 2 + 1;
+        let last = targets.iter().map(|host| hosts[*host].lost_since.1).min();
+        if let (Some(first), Some(last)) = (first.get(majority - 1), last) {
+            let since = (*first).max(last);
+            self.phase("what was not synced is lost");
+            self.machines.trace.note(since);
+            self.workload.lose(Time(since));
+        }
+    }
+
     fn may_forget(&self, targets: &[HostIndex]) -> bool {
         let forgets = |(index, host): &(HostIndex, &Host)| {
             // A host whose next sync fails will have forgotten when it is back.
@@ -170,6 +195,7 @@ impl World<'_> {
         }
         self.machines.hosts[host].is_stopped_by_disk = true;
         self.take_down(host, Crash::ProcessKill, self.durability() != Durability::Sync);
+        self.lose_unsynced(&[host]);
     }
 
     /// Gives a host a disk that syncs again. If no sync was due while it failed, the process is

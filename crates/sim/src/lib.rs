@@ -15,6 +15,7 @@
 //! | [`delay`] | distributions of times |
 //! | [`fault`], [`nemesis`] | faults as data, and how a seed draws them |
 //! | `plan` | how they happen to any world |
+//! | `forger` | frames that no correct peer sends |
 //! | `faults` | which of them the groups can bear |
 //! | [`membership`], [`groups`] | who takes part, and what must hold of all groups together |
 //! | [`workload`] | clients that record histories |
@@ -43,6 +44,7 @@ pub mod disk;
 pub mod dotted;
 pub mod fault;
 mod faults;
+mod forger;
 pub mod groups;
 pub mod host;
 mod machines;

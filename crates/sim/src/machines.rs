@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::disk::Disk;
+use crate::forger::Forger;
 use crate::host::{Host, LANE, Running, Surroundings};
 use crate::net::{Net, power_of_two};
 use crate::prepared::Prepared;
@@ -11,6 +12,7 @@ use crate::scenario::LivenessSection;
 use crate::trace::Trace;
 use crate::workload::Submission;
 use crate::world::Violation;
+use bytes::Bytes;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::operation::Outcome;
@@ -23,6 +25,8 @@ use std::fmt;
 
 /// More events than any scenario needs: a run that reaches it does not come to rest.
 const EVENTS_MAX: u64 = 3_000_000;
+/// The judge of hosts that had to stop.
+pub(crate) const FATAL: &str = "fatal";
 /// Which streams of randomness a seed is split into, so that a draw in one place shifts no other.
 /// Those of a world's own come after.
 const NODES: u64 = 1;
@@ -47,6 +51,9 @@ pub(crate) struct Machines {
     pub trace: Trace,
     /// What was found wrong first.
     pub violation: Option<Violation>,
+    /// Who adds frames that no correct peer sends, and at how many events the run ends. Nothing but
+    /// hosts that end is wrong then.
+    pub forger: Option<(Forger, u64)>,
 }
 
 impl Machines {
@@ -62,6 +69,7 @@ impl Machines {
             turn_delay: 0,
             trace: Trace::default(),
             violation: None,
+            forger: None,
         }
     }
 
@@ -97,6 +105,11 @@ impl Machines {
 
     /// The next event; time goes on to it. There is none if the run does not come to rest.
     pub fn advance(&mut self) -> Option<Event> {
+        if let Some((_, events_max)) = &self.forger
+            && self.trace.events() > *events_max
+        {
+            return None;
+        }
         if self.trace.events() > EVENTS_MAX {
             self.condemn("livelock", format!("{EVENTS_MAX} events and no end"));
             return None;
@@ -148,6 +161,9 @@ impl Machines {
 
     /// Notes that something is wrong; the first finding counts.
     pub fn condemn(&mut self, judge: &'static str, message: String) {
+        if self.forger.is_some() && judge != FATAL {
+            return;
+        }
         self.violation.get_or_insert(Violation { judge, message });
     }
 
@@ -167,6 +183,18 @@ impl Machines {
             answers: &mut self.answers,
         };
         (&mut self.hosts[host], around)
+    }
+
+    /// Adds frames that no correct peer sends, until so many events have passed. Hosts are not
+    /// checked any more: what such a frame does to their state may well be wrong.
+    pub fn forge(&mut self, forger: Forger, events_max: u64) {
+        self.forger = Some((forger, events_max));
+        self.hosts.iter_mut().for_each(|host| host.is_checked = false);
+    }
+
+    /// A forged frame that arrives with a real one, if one does.
+    pub fn forged(&mut self, bytes: &Bytes) -> Option<Bytes> {
+        self.forger.as_mut().and_then(|(forger, _)| forger.follow(bytes))
     }
 
     /// A host receives what a client asks, to be answered within this time.
@@ -205,7 +233,7 @@ impl Machines {
     /// Condemns a host's failure that no fault has asked for.
     pub fn check_fatal(&mut self, host: HostIndex, result: Result<(), Fatal>) {
         if let Err(fatal) = result {
-            self.condemn("fatal", format!("n{} had to stop: {fatal}", host + 1));
+            self.condemn(FATAL, format!("n{} had to stop: {fatal}", host + 1));
         }
     }
 

@@ -96,6 +96,7 @@ fn draw_what(kind: Kind, scenario: &Scenario, rng: &mut Rng) -> What {
         Kind::Kill => What::Kill { host },
         Kind::Power => What::Power { hosts: vec![host] },
         Kind::PowerAll => What::Power { hosts: (0..hosts).collect() },
+        Kind::PowerSome => What::Power { hosts: draw_side(hosts, rng) },
         Kind::Pause => What::Pause { host },
         Kind::Partition => What::Partition { side: draw_side(hosts, rng) },
         Kind::OneWay => What::OneWay { from: host, to: other },

@@ -1,6 +1,7 @@
 //! Runs one seed of a scenario and judges it.
 
 use crate::fault::Fault;
+use crate::forger::Forger;
 use crate::host::Wrap;
 use crate::mixed::{self, Wraps};
 use crate::nemesis;
@@ -179,6 +180,27 @@ impl Runner {
         report.idle = world.counts().into_iter().find_map(|one| idle(prepared, &of_one(one)));
         self.recorder = std::mem::take(&mut world.registers.recorder);
         report
+    }
+
+    /// Runs a seed of a cluster with both engines, where every so manieth frame is followed by one
+    /// that no correct peer sends. Nothing is judged but whether a host ends by it. Answers how many
+    /// were sent, too.
+    pub fn forge(
+        &mut self,
+        prepared: &Prepared,
+        seed: u64,
+        one_in: u64,
+        events: u64,
+    ) -> (Report, u64) {
+        catch_panics();
+        let (plan, trace) = (plan(prepared, seed), Trace::new(None));
+        let recorder = Recorder::default();
+        let mut world = mixed::World::new(prepared, seed, plan, Wraps::default(), trace, recorder);
+        world.forge(Forger::new(seed, one_in), events);
+        let panicked = simulate(|| world.run());
+        // The world's own clients are astonished at what hosts answer; that is none of a host's.
+        let panicked = panicked.filter(|message| !message.contains(" at crates/sim/"));
+        (world.report(seed, panicked), world.forged())
     }
 
     /// Adds what the judges say of a history; the first violation counts.

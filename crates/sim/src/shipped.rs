@@ -12,7 +12,8 @@ macro_rules! shipped {
 const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "calm", "loss", "partition", "crash", "skew", "churn", "power", "slow-disk", "pause", "wiped",
     "restored",
-    "memory", "blackout", "amnesia", "flicker", "periodic", "five", "views", "moves",
+    "memory", "blackout", "amnesia", "flicker", "periodic", "outage", "uprooted",
+    "five", "views", "moves",
     "ring", "elastic", "split", "churning", "paper", "tombs", "purges", "lagging", "swarm60",
     "shrinking",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",

@@ -1,7 +1,7 @@
 //! How a world lets its hosts work: inputs, turns, answers, disks, starts and ends.
 
 use crate::host::LANE;
-use crate::machines::Machines;
+use crate::machines::{FATAL, Machines};
 use crate::membership::NOBODY;
 use crate::queue::{Event, HostIndex};
 use crate::workload::Submission;
@@ -37,7 +37,7 @@ pub(crate) trait Turns {
 
     /// The disk of a host has failed.
     fn on_disk_failure(&mut self, host: HostIndex, fatal: &Fatal) {
-        self.machines().condemn("fatal", format!("n{}: {fatal}", host + 1));
+        self.machines().condemn(FATAL, format!("n{}: {fatal}", host + 1));
     }
 
     /// Something happens at a host.
@@ -46,6 +46,9 @@ pub(crate) trait Turns {
             Event::Frame { host, bytes, said } => {
                 self.machines().trace_frame(host, &bytes);
                 self.machines().hosts[host].see(&bytes, said);
+                if let Some(forged) = self.machines().forged(&bytes) {
+                    self.arrive(host, Input::Frame(forged));
+                }
                 self.arrive(host, Input::Frame(bytes));
             }
             Event::Turn { host, life } => {
@@ -133,7 +136,8 @@ pub(crate) trait Turns {
     /// Ends a host's process, see [`crate::host::Host::stop`].
     fn stop_host(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
         let machines = self.machines();
-        machines.hosts[host].stop(crash, is_lossy);
+        let now = machines.now;
+        machines.hosts[host].stop(crash, is_lossy, now);
         machines.line(format_args!("n{} is gone", host + 1));
         self.on_host_stopped(host);
     }

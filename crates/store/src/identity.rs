@@ -31,8 +31,11 @@ pub struct Identity {
     /// Whether the cluster was born with this directory. Only then do the first views follow from
     /// `hosts`; a host that joined later learns which groups there are from the others.
     pub is_founder: bool,
-    /// The cluster's secret.
+    /// The cluster's secret when the directory was made. It may have been changed since.
     pub secret: Secret,
+    /// The key that signs contexts of causal keyspaces, of a host that joined; it follows from the
+    /// secret that the cluster was born with, which founders have.
+    pub context_key: Option<[u8; 32]>,
     /// The hosts the cluster was born with; of a host that joined, those that the ring had then,
     /// itself included.
     pub hosts: Vec<HostRecord>,
@@ -103,6 +106,8 @@ struct IdentityText {
     host: u32,
     is_founder: bool,
     secret: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_key: Option<String>,
     hosts: Vec<HostText>,
     keyspaces: Vec<KeyspaceText>,
 }
@@ -115,6 +120,7 @@ impl From<&Identity> for IdentityText {
             host: identity.host,
             is_founder: identity.is_founder,
             secret: text::of_bytes(&identity.secret.0),
+            context_key: identity.context_key.as_ref().map(|key| text::of_bytes(key)),
             hosts: identity.hosts.iter().map(HostText::from).collect(),
             keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
         }
@@ -131,6 +137,10 @@ impl TryFrom<IdentityText> for Identity {
             host: identity.host,
             is_founder: identity.is_founder,
             secret: Secret(text::bytes(&identity.secret, "secret")?),
+            context_key: identity
+                .context_key
+                .map(|key| text::bytes(&key, "context_key"))
+                .transpose()?,
             hosts: identity
                 .hosts
                 .into_iter()
@@ -158,6 +168,7 @@ mod tests {
             host: 2,
             is_founder: true,
             secret: Secret([0xa7; 32]),
+            context_key: Some([0xb8; 32]),
             hosts: vec![HostRecord {
                 host: 2,
                 node,
@@ -181,6 +192,8 @@ mod tests {
         assert_eq!(Identity::from_text(&text), Ok(identity.clone()));
         assert!(text.contains(&"a7".repeat(32)), "the file is readable");
         assert!(!format!("{identity:?}").contains("a7a7"), "the secret is not printed");
+        let founder = Identity { context_key: None, ..identity.clone() };
+        assert_eq!(Identity::from_text(&founder.to_text()), Ok(founder));
         let other = text.replace("linearizable", "linearizablE");
         assert_eq!(
             Identity::from_text(&other),

@@ -17,14 +17,15 @@
 //! - `id`: names an operation within the file; any number, used once. `client`: any number up to
 //!   4294967295.
 //! - `operation`: `get` and `delete` with `key`; `put` with `key` and `value`; `scan` with `from`,
-//!   a position, 0 for the first page.
+//!   a cursor, 0 for the first page.
 //! - `outcome`: for a get `value`, with `value` (null: the key is absent); for a put `written`; for
 //!   a delete `deleted`, with `existed` (true or false; not judged); for a scan `page`, with `keys`
-//!   and `next`, the position to continue at (null: the end); for any `refused` (surely nothing was
+//!   and `next`, the cursor to continue at (null: the end); for any `refused` (surely nothing was
 //!   changed) or `unknown` (a write may apply at any later time). An operation that is never
 //!   completed is unknown.
 //! - `heal`: all faults have ended, every host serves; the gets after it are final, and the
 //!   durability judge looks at them. The last one counts.
+//! - A cursor is a position, or `[position, key]` for the first key from this one on there.
 //! - A key or value is a string, meaning its UTF-8 bytes, or `{"hex":"00ff"}` for any bytes.
 //!
 //! Empty lines are skipped. Unknown fields are errors, so that a misspelt one is noticed.

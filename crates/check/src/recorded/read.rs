@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::time::Time;
 use serde_json::{Map, Value};
 
@@ -109,7 +109,7 @@ impl Reader {
             "get" => Operation::Get { key: fields.bytes("key")? },
             "put" => Operation::Put { key: fields.bytes("key")?, value: fields.bytes("value")? },
             "delete" => Operation::Delete { key: fields.bytes("key")? },
-            "scan" => Operation::Scan { from: fields.number("from")?, limit: 0 },
+            "scan" => Operation::Scan { from: fields.cursor("from")?, limit: 0 },
             _ => {
                 return Err(format!(
                     "unknown operation {name:?}; expected \"get\", \"put\", \"delete\" or \"scan\""
@@ -135,7 +135,7 @@ impl Reader {
             "deleted" => Completion::Deleted { existed: fields.flag("existed")? },
             "page" => Completion::Page {
                 keys: fields.list("keys")?,
-                next: fields.nullable("next", number_of)?,
+                next: fields.nullable("next", cursor_of)?,
             },
             "refused" => Completion::Refused,
             "unknown" => Completion::Unknown,
@@ -220,6 +220,11 @@ impl Fields {
         number_of(&value).map_err(|expected| format!("field {name:?} is {value}; {expected}"))
     }
 
+    fn cursor(&mut self, name: &str) -> Result<Cursor, String> {
+        let value = self.take(name)?;
+        cursor_of(&value).map_err(|expected| format!("field {name:?} is {value}; {expected}"))
+    }
+
     fn flag(&mut self, name: &str) -> Result<bool, String> {
         let value = self.take(name)?;
         let flag = value.as_bool();
@@ -262,6 +267,20 @@ impl Fields {
 
 fn number_of(value: &Value) -> Result<u64, &'static str> {
     value.as_u64().ok_or("expected a whole number from 0 to 18446744073709551615")
+}
+
+fn cursor_of(value: &Value) -> Result<Cursor, &'static str> {
+    const EXPECTED: &str = "expected a position, or a list of a position and a key";
+    match value {
+        Value::Array(parts) => match &parts[..] {
+            [position, key] => {
+                let position = number_of(position).map_err(|_| EXPECTED)?;
+                Ok(Cursor { position, key: bytes_of(key).map_err(|_| EXPECTED)? })
+            }
+            _ => Err(EXPECTED),
+        },
+        position => number_of(position).map(Cursor::at),
+    }
 }
 
 fn bytes_of(value: &Value) -> Result<Bytes, &'static str> {

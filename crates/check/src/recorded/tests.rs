@@ -4,6 +4,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use proptest::prelude::*;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::Time;
 
 fn text_of(history: &History) -> String {
@@ -17,8 +18,12 @@ fn bytes() -> impl Strategy<Value = Bytes> {
     prop_oneof![any, "[a-z\"\\\\é\n]{0,4}".prop_map(Bytes::from)]
 }
 
+fn cursor() -> impl Strategy<Value = Cursor> {
+    (any::<u64>(), bytes()).prop_map(|(position, key)| Cursor { position, key })
+}
+
 fn operation() -> impl Strategy<Value = (Operation, Completion)> {
-    let pages = (prop::collection::vec(bytes(), 0..3), any::<Option<u64>>());
+    let pages = (prop::collection::vec(bytes(), 0..3), prop::option::of(cursor()));
     let done = prop_oneof![
         (bytes(), prop::option::of(bytes()))
             .prop_map(|(key, value)| (Operation::Get { key }, Completion::Value(value))),
@@ -28,7 +33,7 @@ fn operation() -> impl Strategy<Value = (Operation, Completion)> {
             Operation::Delete { key },
             Completion::Deleted { existed }
         )),
-        (any::<u64>(), pages).prop_map(|(from, (keys, next))| (
+        (cursor(), pages).prop_map(|(from, (keys, next))| (
             Operation::Scan { from, limit: 0 },
             Completion::Page { keys, next }
         )),

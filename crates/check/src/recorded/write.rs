@@ -2,10 +2,11 @@
 
 use super::{HEADER, name_of};
 use crate::history::{Completion, Entry, History};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::time::Time;
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ fn write_invoke(number: usize, entry: &Entry, out: &mut impl Write) -> fmt::Resu
         Operation::Put { key, value } => {
             writeln!(out, r#","key":{},"value":{}}}"#, json(key), json(value))
         }
-        Operation::Scan { from, .. } => writeln!(out, r#","from":{from}}}"#),
+        Operation::Scan { from, .. } => writeln!(out, r#","from":{}}}"#, place(from)),
         Operation::Causal(ask) => writeln!(out, r#","key":{}}}"#, json(ask.key())),
     }
 }
@@ -77,12 +78,20 @@ fn write_completion(completion: &Completion, out: &mut impl Write) -> fmt::Resul
         }
         Completion::Page { keys, next } => {
             let keys: Vec<String> = keys.iter().map(|key| json(key)).collect();
-            let next = next.map_or_else(null, |next| next.to_string());
+            let next = next.as_ref().map_or_else(null, place);
             let keys = keys.join(",");
             writeln!(out, r#""outcome":"page","keys":[{keys}],"next":{next}}}"#)
         }
         Completion::Refused => writeln!(out, r#""outcome":"refused"}}"#),
         Completion::Unknown => writeln!(out, r#""outcome":"unknown"}}"#),
+    }
+}
+
+/// A cursor as JSON: its position, with its key if it has one.
+fn place(cursor: &Cursor) -> String {
+    match cursor.is_position() {
+        true => cursor.position.to_string(),
+        false => format!("[{},{}]", cursor.position, json(&cursor.key)),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Time;
 
@@ -26,7 +26,7 @@ pub fn delete(key: &str) -> Operation {
 }
 
 pub fn scan(from: u64) -> Operation {
-    Operation::Scan { from, limit: 10 }
+    Operation::Scan { from: Cursor::at(from), limit: 10 }
 }
 
 pub fn value(text: &str) -> Completion {
@@ -37,6 +37,7 @@ pub const ABSENT: Completion = Completion::Value(None);
 pub const DELETED: Completion = Completion::Deleted { existed: true };
 
 pub fn page(keys: &[&str], next: Option<u64>) -> Completion {
+    let next = next.map(Cursor::at);
     Completion::Page { keys: keys.iter().map(|key| bytes(key)).collect(), next }
 }
 

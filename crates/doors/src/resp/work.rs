@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt::Write;
 use quorate_kernel::limits::{REPLY_BYTES_MAX, SCAN_KEYS_MAX};
-use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 
 /// How many keys `KEYS`, `DBSIZE` and `RANDOMKEY` ask for at a time.
 const PAGE_KEYS: u32 = 1000;
@@ -188,8 +188,9 @@ fn over_limit(command: &str, instead: &str) -> String {
 pub(crate) enum List {
     /// All keys that match.
     Keys { pattern: Bytes, found: Vec<Bytes>, held: usize },
-    /// One page of keys; `is_empty` if a type was asked for that no key has.
-    Scan { pattern: Option<Bytes>, is_empty: bool },
+    /// One page of keys, but all keys of its last position: a client's cursor is a number, which
+    /// names no key. `is_empty` if a type was asked for that no key has.
+    Scan { begin: u64, pattern: Option<Bytes>, is_empty: bool, found: Vec<Bytes>, held: usize },
     /// How many keys there are: counted up to a page of them, about beyond.
     Size { counted: usize },
     /// One key, the first at or after a random position. A bigger gap before a key makes it
@@ -201,7 +202,7 @@ pub(crate) enum List {
 #[derive(Debug)]
 pub(crate) struct Pages {
     list: List,
-    from: u64,
+    from: Cursor,
     limit: u32,
 }
 
@@ -209,42 +210,76 @@ impl Pages {
     /// `KEYS`.
     pub(crate) fn keys(pattern: Bytes) -> Pages {
         let list = List::Keys { pattern, found: Vec::new(), held: 0 };
-        Pages { list, from: 0, limit: PAGE_KEYS }
+        Pages { list, from: Cursor::default(), limit: PAGE_KEYS }
     }
 
     /// `SCAN` from a cursor. A count over the limit asks for the limit.
     pub(crate) fn scan(from: u64, count: i64, pattern: Option<Bytes>, is_empty: bool) -> Pages {
         let limit = count.clamp(1, SCAN_KEYS_MAX as i64) as u32;
-        Pages { list: List::Scan { pattern, is_empty }, from, limit }
+        let list = List::Scan { begin: from, pattern, is_empty, found: Vec::new(), held: 0 };
+        Pages { list, from: Cursor::at(from), limit }
     }
 
     /// `DBSIZE`.
     pub(crate) fn size() -> Pages {
-        Pages { list: List::Size { counted: 0 }, from: 0, limit: PAGE_KEYS }
+        Pages { list: List::Size { counted: 0 }, from: Cursor::default(), limit: PAGE_KEYS }
     }
 
     /// `RANDOMKEY` from a random position.
     pub(crate) fn random(from: u64) -> Pages {
-        Pages { list: List::Random { wrapped: from == 0 }, from, limit: 1 }
+        let list = List::Random { wrapped: from == 0 };
+        Pages { list, from: Cursor::at(from), limit: 1 }
     }
 
     /// The next page to ask for.
     pub(crate) fn operation(&self) -> Operation {
-        Operation::Scan { from: self.from, limit: self.limit }
+        Operation::Scan { from: self.from.clone(), limit: self.limit }
     }
 
     /// How many bytes of keys it holds.
     pub(crate) fn held(&self) -> usize {
         match &self.list {
-            List::Keys { held, .. } => *held,
+            List::Keys { held, .. } | List::Scan { held, .. } => *held,
             _ => 0,
+        }
+    }
+
+    /// The same of `SCAN`: all keys of the position where it began come in one reply.
+    fn on_scanned(&mut self, keys: Vec<Bytes>, next: Option<Cursor>) -> Option<Answer> {
+        let List::Scan { begin, pattern, is_empty, found, held } = &mut self.list else {
+            return None;
+        };
+        let is_meant = |key: &Bytes| {
+            !*is_empty && pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, key))
+        };
+        for key in keys.into_iter().filter(is_meant) {
+            *held += key.len();
+            found.push(key);
+        }
+        if *held > REPLY_BYTES_MAX {
+            return Some(Answer::Error(pile(*begin)));
+        }
+        match next {
+            // Within the position where it began no number says where to go on.
+            Some(next) if !next.is_position() && next.position == *begin => {
+                self.from = next;
+                None
+            }
+            next => {
+                if let Some(next) = next.as_ref().filter(|next| !next.is_position()) {
+                    // All of that position come with the next page.
+                    found.retain(|key| !shares_head(key, &next.key));
+                }
+                let next = next.map_or(0, |next| next.position);
+                Some(Answer::Page(next, core::mem::take(found)))
+            }
         }
     }
 
     /// A page has arrived; the reply, or `None` if another page is needed.
     pub(crate) fn on_outcome(&mut self, outcome: Outcome) -> Option<Answer> {
         let (keys, next) = match outcome {
-            // A position that does not rise would never end.
+            // A cursor that does not rise would never end.
             Outcome::Page { keys, next } => (keys, next.filter(|next| *next > self.from)),
             Outcome::Refused(refusal) => return Some(Answer::Error(error::refusal(&refusal))),
             _ => return Some(Answer::Error(String::from(MISMATCH))),
@@ -266,16 +301,7 @@ impl Pages {
                 }
                 Some(Answer::Keys(core::mem::take(found)))
             }
-            List::Scan { pattern, is_empty } => {
-                let mut keys = keys;
-                if let Some(pattern) = pattern {
-                    keys.retain(|key| glob::matches(pattern, key));
-                }
-                if *is_empty {
-                    keys.clear();
-                }
-                Some(Answer::Page(next.unwrap_or(0), keys))
-            }
+            List::Scan { .. } => self.on_scanned(keys, next),
             List::Size { counted } => {
                 *counted += keys.len();
                 match next {
@@ -284,7 +310,7 @@ impl Pages {
                         self.from = next;
                         None
                     }
-                    next => Some(Answer::Integer(size(*counted, next))),
+                    next => Some(Answer::Integer(size(*counted, next.map(|next| next.position)))),
                 }
             }
             List::Random { wrapped } => match (keys.into_iter().next(), next) {
@@ -296,7 +322,7 @@ impl Pages {
                 (None, None) if *wrapped => Some(Answer::Bulk(None)),
                 (None, None) => {
                     *wrapped = true;
-                    self.from = 0;
+                    self.from = Cursor::default();
                     None
                 }
             },
@@ -304,12 +330,32 @@ impl Pages {
     }
 }
 
+/// Whether two keys of a keyspace in key order share a position.
+fn shares_head(key: &[u8], other: &[u8]) -> bool {
+    let head = |key: &[u8]| {
+        let mut head = [0; 8];
+        let known = key.len().min(head.len());
+        head[..known].copy_from_slice(&key[..known]);
+        head
+    };
+    head(key) == head(other)
+}
+
+fn pile(position: u64) -> String {
+    let mut text = over_limit("SCAN", "keys");
+    let _ = write!(text, ": all that share the first 8 bytes of cursor {position} come together");
+    if let Some(behind) = position.checked_add(1) {
+        let _ = write!(text, "; go on behind them with {behind}; gRPC and HTTP list them");
+    }
+    text
+}
+
 /// The number of keys there are if so many were counted: exact if nothing follows, else by the
 /// share of the hash space that was walked, in which keys are spread evenly.
 fn size(keys: usize, next: Option<u64>) -> i64 {
     let Some(next) = next else { return keys as i64 };
     let whole = 1u128 << 64;
-    let estimate = (keys as u128 * whole).div_ceil(u128::from(next));
+    let estimate = (keys as u128 * whole).div_ceil(u128::from(next.max(1)));
     i64::try_from(estimate).unwrap_or(i64::MAX)
 }
 

@@ -4,7 +4,7 @@
 use bytes::{Bytes, BytesMut};
 use quorate_doors::resp::{Clock, Identity, Keyspace, NoFacts, Requests, Session, Shared};
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Time, WallTime};
 use std::collections::BTreeMap;
@@ -45,9 +45,9 @@ impl Map {
                 let mut keys = Vec::new();
                 let mut next = None;
                 for (found, position, key) in self.0.keys() {
-                    if *found == lane && *position >= from {
+                    if *found == lane && (*position, key) >= (from.position, &from.key) {
                         if keys.len() == limit as usize {
-                            next = Some(*position);
+                            next = Some(Cursor::at(*position));
                             break;
                         }
                         keys.push(key.clone());

@@ -51,6 +51,8 @@ impl Node {
                     self.call(overlay, host, |process, env| process.on_load(lane, &load, env));
                 }
             }
+            // Counted when it was raised.
+            Held::Note(_, Note::Refused(_)) => {}
             Held::Note(_, Note::Keyspaces(keyspaces)) => self.on_keyspaces(&keyspaces, host),
             Held::Note(from, Note::Settled { position, since }) => {
                 let lane = self.slots[usize::from(from)].id;

@@ -10,7 +10,6 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::invariant;
 use quorate_kernel::limits::DECREES_KEPT;
 use quorate_kernel::probe;
 use quorate_kernel::ring::Standing;
@@ -110,17 +109,23 @@ impl CatalogLane {
     ) -> BTreeSet<Origin> {
         let mut origins = BTreeSet::new();
         let stored = &mut self.state.stored;
-        for (number, entry) in (follows + 1..).zip(entries) {
+        // Before any is taken: a list that contradicts what is decided is refused whole.
+        let is_other = |(number, entry): (u64, &Entry)| {
+            stored.entries.iter().any(|(known, own)| *known == number && own != entry)
+        };
+        if (follows.saturating_add(1)..u64::MAX).zip(entries).any(is_other) {
+            cx.fx.refuse("two decrees have one number");
+            return origins;
+        }
+        for (number, entry) in (follows.saturating_add(1)..u64::MAX).zip(entries) {
             let Some(catalog) = &stored.catalog else { break };
             if number <= catalog.version() {
-                let known = stored.entries.iter().find(|(known, _)| *known == number);
-                let is_same = known.is_none_or(|(_, known)| known == entry);
-                invariant!(is_same, "two decrees have number {number}: {known:?}, {entry:?}");
                 continue;
             }
             if !entry.fits(catalog) {
                 // No correct peer sends it.
                 probe!("catalog/nonsense");
+                cx.fx.refuse("a decree does not fit the catalog");
                 break;
             }
             stored.catalog = Some(Arc::new(catalog.after(entry)));

@@ -25,7 +25,8 @@ impl Causal {
         let Request { operation, deadline } = request;
         let r = usize::from(self.settings.r);
         if let Operation::Scan { from, limit } = operation {
-            return self.begin_list(ticket, (from, limit), deadline, cx);
+            // No two keys share a position here, as far as one can tell.
+            return self.begin_list(ticket, (from.position, limit), deadline, cx);
         }
         if let Some(refusal) = self.refusal(&operation) {
             return refuse(ticket, refusal, cx);

@@ -20,7 +20,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX, SCAN_KEYS_MAX};
-use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 
@@ -67,6 +67,7 @@ impl Causal {
         }
         if let Some(Listed { keys, next, .. }) = self.list(from, limit, cx) {
             // It shows what may not be durable yet.
+            let next = next.map(Cursor::at);
             return cx.fx.answer(ticket, Outcome::Page { keys, next });
         }
         let key = Bytes::copy_from_slice(&from.to_be_bytes());
@@ -121,6 +122,7 @@ impl Causal {
         }
         self.volatile.operations.remove(op);
         // It rests on what another node has, and that was durable before it sent it.
+        let next = next.map(Cursor::at);
         cx.fx.answer_early(ticket, Outcome::Page { keys, next });
     }
 

@@ -297,6 +297,9 @@ impl Replica {
         cx: &mut Context<'_>,
     ) {
         let known = self.fetch_beside(shape, key, &object, cx);
+        if !known.agrees(&object) {
+            return cx.fx.refuse("one dot carries two values");
+        }
         let (mut dots, replaced) = (dots.to_vec(), object.replaced.clone());
         let united = self.unite(key, known, object, &mut dots, cx);
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);

@@ -39,7 +39,18 @@ impl Tokens {
     /// The tokens of a cluster with this secret.
     #[must_use]
     pub fn new(secret: &[u8], cluster: ClusterId) -> Tokens {
-        let key = blake3::derive_key("quorate 2026 causal context tokens", secret);
+        Tokens::with_key(Tokens::key_of(secret), cluster)
+    }
+
+    /// The key that a secret is for tokens. It does not give the secret away.
+    #[must_use]
+    pub fn key_of(secret: &[u8]) -> [u8; 32] {
+        blake3::derive_key("quorate 2026 causal context tokens", secret)
+    }
+
+    /// The tokens signed by this key.
+    #[must_use]
+    pub fn with_key(key: [u8; 32], cluster: ClusterId) -> Tokens {
         Tokens { key, cluster }
     }
 

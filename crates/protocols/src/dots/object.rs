@@ -49,16 +49,14 @@ impl Object {
     /// Takes in another state of the same key: what either has replaced is gone, all else stays.
     pub fn merge(&mut self, other: Object) {
         let Object { versions, context, .. } = other;
-        self.versions.retain(|dot, version| match versions.get(dot) {
-            Some(same) => {
-                assert!(same == version, "a dot never carries two values (D4)");
-                true
-            }
+        self.versions.retain(|dot, _| match versions.get(dot) {
+            // Whether it is the same version, [`Object::agrees`] tells.
+            Some(_) => true,
             None => !context.covers(*dot),
         });
         for (dot, version) in versions {
             if !self.context.covers(dot) {
-                self.versions.insert(dot, version);
+                self.versions.entry(dot).or_insert(version);
             }
         }
         self.context.merge(&context);
@@ -86,6 +84,14 @@ impl Object {
         let goes = |dot: &Dot| other.context.covers(*dot) && !other.versions.contains_key(dot);
         let covered = self.versions.iter().filter(|(dot, _)| goes(dot));
         covered.filter_map(|(_, version)| version.id).collect()
+    }
+
+    /// Whether no dot carries one value here and another one there (D4). Where correct replicas
+    /// alone speak none does.
+    #[must_use]
+    pub fn agrees(&self, other: &Object) -> bool {
+        let mut versions = self.versions.iter();
+        versions.all(|(dot, version)| other.versions.get(dot).is_none_or(|same| same == version))
     }
 
     /// Adds to the context what a clock knows of these actors: an object at rest leaves that to

@@ -1,60 +1,144 @@
-//! Members that forgot what they had acknowledged, and groups in which all did.
+//! Members that forgot what they had acknowledged, and groups in which nobody is left to ask.
 //!
 //! A member that forgot refills from so many others that they meet every majority it was part of.
 //! Each source first notes, durably, that the asker forgot in this start; from then on
 //! acknowledgements of the asker's earlier starts do not count ([`crate::quorum`]).
 //!
-//! If *every* other member forgot too, nothing is left to refill from: everything was lost, as
-//! `memory` promises for a restart of all hosts at once. One round of answers cannot show that,
-//! because members forget and refill one after the other; so a second round asks each again. A
-//! member that had forgot in both answers, in one start, had forgot at the moment between the
-//! rounds, and so had all. What these incarnations hold is then everything that is left, so they
-//! count as sources for each other although they forgot; who finds this out tells the others which
-//! incarnations it concerns. They must still hear from as many others as in any refill: each of
-//! those then knows that the asker forgot, and its earlier acknowledgements no longer count.
+//! # When nobody is left to ask
+//! Of those that a node waits for, some may wait themselves: they forgot too, or are newcomers that
+//! have not heard everything. Each says whom it waits for, and the asker asks those as well. So it
+//! comes to know a set of nodes of which none waits for anybody outside. If all of them lacked data
+//! at one moment, they would wait for each other for ever, and no complete copy is left: everything
+//! was lost, as `memory` promises for a restart of all hosts at once.
+//!
+//! One round of answers cannot show that, because members forget and refill one after the other; so
+//! a second round asks each again. A node that lacked data in both answers, in one start, lacked it
+//! at the moment between the rounds, and so did all. What these incarnations hold is then all there
+//! is, and they count as sources for each other although they lack data. The one who finds this out
+//! hears **all** of them, those who have left the group too. In a group whose members have all
+//! forgot, and that no newcomer waits for, as many as in any refill are enough: there nobody but
+//! the members holds anything, and for each write that is complete in spite of an acknowledgement
+//! from before the loss they meet another member that acknowledged it. In either case each of those
+//! heard knows from then on that the asker forgot. Who is complete again tells the others which
+//! incarnations it concerned: they could not find it out any more. A newcomer that none of them had
+//! waited for goes on too, if each that it waits for is complete or one of those, and hears all.
+//!
+//! As long as one of the set is complete, a `memory` keyspace waits: what the others alone had
+//! acknowledged, however long ago, would be lost unseen.
+//!
+//! # What a `periodic` member still holds
+//! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
+//! that forgot has on its disk all that it had acknowledged until shortly before, and while some of
+//! the set are complete the others need not wait for ever. The same two rounds are held; the asker
+//! may go on if each of the set is complete, or lacked data at the moment between the rounds, and
+//! hears all of them. Then of what was acknowledged only this is lost: writes that each member of a
+//! majority had acknowledged, and lost from its disk.
+//! - *A write that one of them still holds*, complete or not, is heard from it. One that this member
+//!   takes later does not count together with an acknowledgement of the asker's earlier start, for
+//!   this member knows by then that the asker forgot.
+//! - *A write that all of them lost*: each lost it with its power within the interval after it had
+//!   acknowledged it, and had not refilled when the last of them did. For who refills hears all the
+//!   others, and would have heard it from those that still had it. So they were a majority that
+//!   lacked power or data at one moment, and the write was acknowledged at most the interval before
+//!   that moment. That is what `periodic` promises: one machine takes nothing, as it is no
+//!   majority, and all at once take the last interval.
 
-use super::transfer::{Source, Transfer};
+use super::told::Source;
+use super::transfer::Transfer;
 use super::{Context, Linearizable};
 use alloc::vec::Vec;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
 
 impl Transfer {
-    /// Takes in that a source forgot too; returns whether a confirming round must begin.
-    pub fn note_forgot(&mut self, from: Incarnation, round: u64) -> bool {
-        let Some(source) = self.sources.iter_mut().find(|source| source.node == from.node) else {
-            return false;
-        };
-        if source.forgot == Some(from.start) {
-            source.confirmed |= self.confirming.is_some_and(|first| round >= first);
-        } else {
-            // A first word, or a later start: what was concluded before must be asked again.
-            source.forgot = Some(from.start);
+    /// Takes in that a source lacks data too, and whom it waits for.
+    fn note_lacking(&mut self, from: Incarnation, round: u64, awaits: &[NodeId], me: NodeId) {
+        let confirming = self.confirming;
+        let Some(source) = self.source(from) else { return };
+        source.is_whole = false;
+        let mut is_news = source.lacks != Some(from.start);
+        source.lacks = Some(from.start);
+        source.confirmed |= !is_news && confirming.is_some_and(|first| round >= first);
+        for node in awaits.iter().filter(|node| **node != me) {
+            is_news |= self.add_source(*node);
+        }
+        if is_news {
+            // What was said before must be asked again.
             self.confirming = None;
             self.sources.iter_mut().for_each(|source| source.confirmed = false);
         }
-        let all_forgot = self.staying().all(|source| source.forgot.is_some());
-        if all_forgot && self.confirming.is_none() {
-            self.round += 1;
-            self.confirming = Some(self.round);
-            return true;
-        }
-        false
     }
 
-    /// The sources that are members; one that has left need not have forgotten as well.
-    fn staying(&self) -> impl Iterator<Item = &Source> {
+    /// Takes in that a source's data is complete; returns whether that is news.
+    pub fn note_whole(&mut self, from: Incarnation) -> bool {
+        let gathered = self.gathered.clone();
+        let Some(source) = self.source(from) else { return false };
+        if source.lacks.take().is_some() {
+            // What it listed before was not all.
+            source.listed.clear();
+            (source.next, source.asked, source.confirmed) = (gathered, None, false);
+            source.whole_from = None;
+        }
+        !core::mem::replace(&mut source.is_whole, true)
+    }
+
+    /// The source that says something of itself, unless a later start of it has spoken.
+    fn source(&mut self, from: Incarnation) -> Option<&mut Source> {
+        let is_meant = |source: &&mut Source| {
+            source.node == from.node && source.lacks.is_none_or(|start| start <= from.start)
+        };
+        self.sources.iter_mut().find(is_meant)
+    }
+
+    /// Whether a source's data is complete, as it said last.
+    pub fn is_whole(&self, node: NodeId) -> bool {
+        self.sources.iter().any(|source| source.node == node && source.is_whole)
+    }
+
+    /// Whether everybody has said how it stands, and too few are complete.
+    fn is_stranded(&self) -> bool {
+        let has_said = |source: &Source| source.lacks.is_some() || source.is_whole && self.lasting;
+        let is_met = |(nodes, needed): &(Vec<NodeId>, usize)| {
+            nodes.iter().filter(|node| self.is_whole(**node)).count() >= *needed
+        };
+        self.staying().all(has_said) && !self.quorums.iter().all(is_met)
+    }
+
+    /// The sources that are asked for what the group holds now. One that has left its view need not
+    /// have lacked data as well ([`super::gather`]).
+    pub fn staying(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter().filter(|source| !source.has_left)
     }
 
-    /// If every other member had forgot at one moment: in which incarnations.
-    fn everything_lost(&self) -> Option<Vec<Incarnation>> {
+    /// Whether everybody is complete, or of the incarnations that lacked data when this node was not
+    /// waited for.
+    fn waits_for_lost(&self) -> bool {
+        let is_lost = |source: &Source| {
+            let who = source.lacks.map(|start| Incarnation { node: source.node, start });
+            who.is_some_and(|who| self.told.contains(&who))
+        };
+        !self.told.is_empty() && self.staying().all(|source| source.is_whole || is_lost(source))
+    }
+
+    /// Those that lacked data at the moment before the confirming round, if all have confirmed it.
+    fn last_left(&self) -> Option<Vec<Incarnation>> {
+        let lacking = self.staying().filter(|source| !source.is_whole);
         let confirmed = |source: &Source| {
-            let start = source.forgot.filter(|_| source.confirmed)?;
+            let start = source.lacks.filter(|_| source.confirmed)?;
             Some(Incarnation { node: source.node, start })
         };
-        if self.forgot { self.staying().map(confirmed).collect() } else { None }
+        lacking.map(confirmed).collect()
+    }
+
+    /// From now on these count as sources. All that are asked are to be heard, unless nobody but
+    /// members was ever a source.
+    pub fn hear_last_left(&mut self, lost: &[Incarnation], me: NodeId) {
+        for who in lost.iter().filter(|who| who.node != me) {
+            self.add_source(who.node);
+        }
+        let members = self.quorums.iter().map(|(nodes, _)| nodes.len()).max();
+        self.hears_all |= !self.is_member_refill || members != Some(self.staying().count());
     }
 }
 
@@ -66,42 +150,75 @@ impl Linearizable {
         lost: Vec<Incarnation>,
         cx: &mut Context<'_>,
     ) {
-        let Some(group) = self.group(view) else { return };
-        let has_forgot = group.transfer.as_ref().is_some_and(|transfer| transfer.forgot);
-        if has_forgot && lost.contains(&cx.me) && !group.record.lost.contains(&cx.me) {
-            probe!("linearizable/told_of_loss");
-            self.note_loss(view, lost, cx);
-        }
-    }
-
-    /// A source that forgot answered in a round.
-    pub(super) fn on_source_forgot(
-        &mut self,
-        view: ViewId,
-        from: Incarnation,
-        round: u64,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group_mut(view) else { return };
-        let Some(transfer) = group.transfer.as_mut().filter(|transfer| transfer.forgot) else {
+        let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
+        let is_known = group.knows_loss(&lost);
+        let Some(transfer) = group.transfer.as_mut().filter(|transfer| !transfer.lasting) else {
             return;
         };
-        let must_confirm = transfer.note_forgot(from, round);
-        let lost = transfer.everything_lost();
-        if must_confirm {
-            self.ask_all_anew(view, cx);
+        if is_known {
+            return;
         }
-        let is_known = self.group(view).is_some_and(|group| group.record.lost.contains(&cx.me));
-        if let Some(mut lost) = lost.filter(|_| !is_known) {
-            probe!("linearizable/everything_lost");
+        if lost.contains(&cx.me) {
+            probe!("linearizable/told_of_loss");
+            self.note_loss(view, lost, cx);
+        } else if lost.iter().all(|who| who.node != cx.me.node) {
+            transfer.told = lost;
+            self.compare_words(view, cx);
+        }
+    }
+
+    /// A source answered in a round that it lacks data.
+    pub(super) fn on_source_lacks(
+        &mut self,
+        from: Incarnation,
+        (round, since): (u64, ViewId),
+        awaits: &[NodeId],
+        cx: &mut Context<'_>,
+    ) {
+        let me = cx.me.node;
+        let Some((view, _)) = self.transfer_of(since) else { return };
+        if let Some(group) = self.group_mut(view).filter(|group| group.lacks_data())
+            && let Some(transfer) = &mut group.transfer
+        {
+            transfer.note_lacking(from, round, awaits, me);
+            self.compare_words(view, cx);
+            // There may be more to be asked.
+            self.ask_lists(view, cx);
+        }
+    }
+
+    /// Looks whether what sources have said of themselves leaves nobody to wait for.
+    pub(super) fn compare_words(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
+        let Some(transfer) = &mut group.transfer else { return };
+        if transfer.waits_for_lost() {
+            probe!("linearizable/came_after_loss");
+            let mut lost = core::mem::take(&mut transfer.told);
             lost.push(cx.me);
+            return self.note_loss(view, lost, cx);
+        }
+        if !transfer.is_stranded() {
+            return;
+        }
+        if transfer.confirming.is_none() {
+            transfer.round += 1;
+            transfer.confirming = Some(transfer.round);
+            return self.ask_all_anew(view, cx);
+        }
+        let Some(mut lost) = transfer.last_left() else { return };
+        lost.push(cx.me);
+        if !group.knows_loss(&lost) {
+            probe!("linearizable/everything_lost");
             self.note_loss(view, lost, cx);
         }
     }
 
-    /// Every member had forgot at one moment, in these incarnations.
+    /// Nobody was left to wait for, in these incarnations.
     fn note_loss(&mut self, view: ViewId, lost: Vec<Incarnation>, cx: &mut Context<'_>) {
         if let Some(group) = self.group_mut(view) {
+            if let Some(transfer) = &mut group.transfer {
+                transfer.hear_last_left(&lost, cx.me.node);
+            }
             group.record.lost = lost;
             Self::persist(group, cx);
         }

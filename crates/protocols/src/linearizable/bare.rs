@@ -23,7 +23,7 @@ pub(super) fn question(id: u64, operation: &Operation) -> Option<Message> {
         Phase::Write { record, .. } => {
             Some(Message::BareWriteA { op: id, key, record: record.bytes().clone() })
         }
-        Phase::Page(_) => None,
+        Phase::Page(_) | Phase::Settle(_) => None,
     }
 }
 

@@ -1,14 +1,18 @@
 //! The codec of the engine's messages, and what is checked before one is handled.
 
+use super::cursor;
 use super::digest;
 use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Message, Stamp};
+use super::page;
 use super::record::{COUNTER_MAX, Record};
+use super::transfer::SOURCES_MAX;
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, RECONFIGURES_MAX};
+use quorate_kernel::view::View;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
 impl Message {
@@ -32,9 +36,37 @@ impl Message {
             | Message::RecordsA { page, .. }
             | Message::RecordsB { page, .. }
             | Message::DropA { page, .. } => [Some(page), None],
+            Message::DropB { first, .. } => [Some(first), None],
             Message::CompareA { from, parts, .. } => [Some(from), Some(parts)],
             Message::CompareB { page, upto, .. } => [Some(page), Some(upto)],
             _ => [None, None],
+        }
+    }
+
+    /// The keys of the message's cursors, as they are sent.
+    fn cursors(&self) -> Bytes {
+        match self {
+            Message::PageA { from, .. }
+            | Message::ListA { from, .. }
+            | Message::TombstonesA { from, .. } => cursor::pack(from, None),
+            Message::PageB { next: Some(next), .. } => cursor::pack(next, None),
+            Message::ListB { bounds, .. } => cursor::pack(&bounds.from, bounds.next.as_ref()),
+            Message::TombstonesB { from, next, .. } => cursor::pack(from, next.as_ref()),
+            _ => Bytes::new(),
+        }
+    }
+
+    fn set_cursors(&mut self, keys: Bytes) -> Result<(), WireError> {
+        match self {
+            Message::PageA { from, .. }
+            | Message::ListA { from, .. }
+            | Message::TombstonesA { from, .. } => cursor::unpack(keys, from, None),
+            Message::PageB { next: Some(next), .. } => cursor::unpack(keys, next, None),
+            Message::ListB { bounds, .. } => {
+                cursor::unpack(keys, &mut bounds.from, bounds.next.as_mut())
+            }
+            Message::TombstonesB { from, next, .. } => cursor::unpack(keys, from, next.as_mut()),
+            _ => Ok(()),
         }
     }
 
@@ -61,22 +93,18 @@ impl Message {
             }
             Message::WriteB { stamp, .. } => stamp.validate(),
             Message::PageB { page, stamp, .. } | Message::ListB { page, stamp, .. } => {
-                super::page::validate(page)?;
+                page::validate(page)?;
                 stamp.validate()
             }
-            Message::FetchA { page, .. } | Message::FetchB { page, .. } => {
-                super::page::validate(page)
-            }
-            Message::TombsB { page, .. }
+            Message::FetchA { page, .. }
+            | Message::FetchB { page, .. }
+            | Message::TombsB { page, .. }
             | Message::TombstonesB { page, .. }
             | Message::RecordsA { page, .. }
             | Message::RecordsB { page, .. }
-            | Message::DropA { page, .. } => super::page::validate(page),
+            | Message::DropA { page, .. } => page::validate(page),
             Message::CompareA { from, parts, .. } => digest::validate(from, parts),
-            Message::CompareB { page, upto, .. } => {
-                super::page::validate(page)?;
-                if upto.is_empty() { Ok(()) } else { digest::is_cursor(upto) }
-            }
+            Message::CompareB { page, upto, .. } => page::validate(page).and(digest::is_end(upto)),
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
             Message::Learn { view, generation } => {
                 generation.validate()?;
@@ -84,9 +112,7 @@ impl Message {
             }
             Message::Invite { next, old, generation } => {
                 generation.validate()?;
-                let is_next = next.id.group == old.id.group
-                    && old.id.version.checked_add(1) == Some(next.id.version);
-                well_formed(next.is_well_formed() && old.is_well_formed() && is_next, "view")
+                well_formed(is_pair(next, old), "view")
             }
             Message::Reconfigure(list) => {
                 let is_sound = list.iter().all(reconfigure::Message::is_well_formed);
@@ -99,9 +125,13 @@ impl Message {
             Message::DecisionsB { changes, .. } => {
                 well_formed(changes.len() <= DECISIONS_IN_MESSAGE_MAX, "list")
             }
-            Message::FloorA { generation, .. }
-            | Message::FloorB { generation, .. }
-            | Message::DropB { generation, .. } => generation.validate(),
+            Message::FloorA { generation, .. } | Message::FloorB { generation, .. } => {
+                generation.validate()
+            }
+            Message::DropB { generation, first, .. } => {
+                generation.validate().and(is_data_key(first))
+            }
+            Message::Lacks { awaits, .. } => well_formed(awaits.len() <= SOURCES_MAX, "list"),
             Message::PageA { .. }
             | Message::ListA { .. }
             | Message::LocateA { .. }
@@ -113,9 +143,17 @@ impl Message {
     }
 }
 
+/// Whether one view may follow the other.
+fn is_pair(next: &View, old: &View) -> bool {
+    let is_next =
+        next.id.group == old.id.group && old.id.version.checked_add(1) == Some(next.id.version);
+    next.is_well_formed() && old.is_well_formed() && is_next
+}
+
 impl Wire for Message {
     fn encode(&self, out: &mut Encoder<'_>) {
         out.head(self);
+        out.tail(1, &self.cursors());
         match self {
             Message::ReadA { key, .. } | Message::BareReadA { key, .. } => out.tail(0, key),
             Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
@@ -134,6 +172,7 @@ impl Wire for Message {
             | Message::RecordsA { page, .. }
             | Message::RecordsB { page, .. }
             | Message::DropA { page, .. } => out.tail(0, page),
+            Message::DropB { first, .. } => out.tail(0, first),
             Message::CompareA { from, parts, .. } => {
                 out.tail(0, from);
                 out.tail(1, parts);
@@ -153,6 +192,7 @@ impl Wire for Message {
                 *tail = input.tail(index);
             }
         }
+        message.set_cursors(input.tail(1))?;
         message.validate()?;
         Ok(message)
     }

@@ -1,5 +1,5 @@
-//! Comparing what members of a group hold, in the background: who missed a write that nobody reads,
-//! or a delete, gets it from those who have it.
+//! Comparing what members of a group hold, in the background: who missed a write that nobody
+//! reads, or a delete, gets it from those who have it.
 //!
 //! A write is complete when a majority holds it, and a member that could not be reached then hears
 //! of it only when somebody reads the key. Until then there is one copy less, and a tombstone that
@@ -13,34 +13,34 @@
 //!       ◀── RecordsB(records, generation) ───────      stored where they are newer
 //! ```
 //!
-//! A digest covers keys, timestamps and whether there is a value. Of parts that are equal, as nearly
-//! all are, nothing more is said. Each asks for itself: what only the asker has, the others find on
-//! their own walks. What one turn looks through is bounded; a piece without differences leads to the
-//! next one only when the groups are tended again, and after a pass over all groups there is a rest.
-//! Answers wait in line with those to transfers and give way to clients ([`super::serve`]).
+//! A digest covers keys, timestamps and whether there is a value. Of parts that are equal, as
+//! nearly all are, nothing more is said. Each asks for itself: what only the asker has, the others
+//! find on their own walks. What one turn looks through is bounded; a piece without differences
+//! leads to the next one only when the groups are tended again, and after a pass over all groups
+//! there is a rest. Answers wait in line with those to transfers and give way to clients
+//! ([`super::serve`]).
 //!
 //! # Why it cannot do harm
-//! - *No timestamp falls.* A record is stored by [`Linearizable::store`], which keeps the newest, as
-//!   what a get imposes is. What a walk stores some member has accepted as a write; that it comes to
-//!   one more is what any get of the key would do.
-//! - *Nothing is acknowledged.* No answer to a client or coordinator rests on a comparison, and none
-//!   is sent: the record counts here when somebody asks for it and finds it durable.
-//! - *Nothing deleted comes back.* A record says in which generation its sender was when it read it,
-//!   and is refused where tombstones were removed since, as what a get imposes: in an enforced
+//! - *No timestamp falls.* A record is stored by [`Linearizable::store`], which keeps the newest,
+//!   as what a get imposes is. What a walk stores some member has accepted as a write; that it
+//!   comes to one more is what any get of the key would do.
+//! - *Nothing is acknowledged.* No answer to a client or coordinator rests on a comparison, and
+//!   none is sent: the record counts here when somebody asks for it and finds it durable.
+//! - *Nothing deleted comes back.* A record says in which generation its sender was when it read
+//!   it, and is refused where tombstones were removed since, as what a get imposes: in an enforced
 //!   generation each member held the tombstones that go, so what is read there is not older
 //!   ([`super::purge`]). A tombstone that some member still holds may spread again, and goes with
 //!   the next removal.
-//! - *No view is mixed with another.* Both must be members of the same installed view with all data,
-//!   when it is asked and when the answer comes. While a group changes nothing is compared: then
-//!   data moves by transfers, whose order views rest on.
+//! - *No view is mixed with another.* Both must be members of the same installed view with all
+//!   data, when it is asked and when the answer comes. While a group changes nothing is compared:
+//!   then data moves by transfers, whose order views rest on.
 
 use super::digest;
 use super::group::{Group, Standing};
-use super::keys::position_of;
+use super::keys::{first_of, next_interval, position_of, start_of};
 use super::message::{Basis, Message};
 use super::page;
 use super::propose::recent;
-use super::purge::{first_of, next_interval};
 use super::record::{Head, Record};
 use super::replica::may_rest_on;
 use super::serve::Question;
@@ -120,8 +120,8 @@ impl Linearizable {
         while let Some(view) = self.group_after(self.volatile.comparing.last) {
             self.volatile.comparing.last = Some(view.group);
             if self.comparable(view, cx).is_some_and(|peers| !peers.is_empty()) {
-                let from = self.group(view).map_or(0, |group| first_of(&group.view.range));
-                return self.compare(view, Bytes::copy_from_slice(&from.to_be_bytes()), cx);
+                let from = self.group(view).map(|group| start_of(&group.view.range));
+                return self.compare(view, first_of(&from.unwrap_or_default()), cx);
             }
         }
         (self.volatile.comparing.last, self.volatile.comparing.is_resting) = (None, true);
@@ -202,8 +202,7 @@ impl Linearizable {
         let next = walk.end.clone();
         let next_interval = || {
             let group = self.group(view)?;
-            let begin = next_interval(&group.view.range, at)?;
-            Some(Bytes::copy_from_slice(&begin.to_be_bytes()))
+            next_interval(&group.view.range, at).map(|begin| first_of(&begin))
         };
         let next = next.or_else(next_interval);
         self.volatile.comparing.walk = None;

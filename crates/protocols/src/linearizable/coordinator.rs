@@ -3,27 +3,23 @@
 //! Coordinator state is kept per operation, never per key: two operations on one key at one
 //! coordinator know nothing of each other (CATS, Algorithm 4 keys it by key and so mixes them).
 
-use super::by_id::ById;
 use super::explain::Trail;
 use super::group::Standing;
 use super::message::{Basis, Stamp, Want};
 use super::question::question;
 use super::read::Reading;
 use super::record::Record;
-use super::scan::Paging;
+use super::scan::{Paging, Settling};
 use super::state::Volatile;
-use super::timer::Timer;
 use super::{Context, Linearizable};
 use crate::quorum::Replies;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use bytes::Bytes;
-use hashbrown::HashMap;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::mutant;
-use quorate_kernel::operation::{Operation as Asked, Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Operation as Asked, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
@@ -35,7 +31,16 @@ pub(super) enum Ask {
     Get,
     Put(Bytes),
     Delete,
-    Scan { from: u64, limit: u32 },
+    Scan { from: Cursor, limit: u32 },
+}
+
+/// Who is told how an operation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A client, or an operator.
+    Client(Ticket),
+    /// A scan of this node, by its number: it wants to know whether the key has a value.
+    Scan(u64),
 }
 
 /// Where an operation stands.
@@ -48,12 +53,14 @@ pub(super) enum Phase {
     Write { record: Record, basis: Basis, acks: Replies<()> },
     /// Collecting pages of a scan.
     Page(Paging),
+    /// Reading those keys of a page on which its members disagree.
+    Settle(Settling),
 }
 
 /// One operation.
 #[derive(Debug)]
 pub(super) struct Operation {
-    pub ticket: Ticket,
+    pub asker: Asker,
     pub ask: Ask,
     /// The stored form of the key; empty for a scan.
     pub key: Bytes,
@@ -79,72 +86,8 @@ impl Operation {
     /// The position that the operation is about.
     pub fn position(&self) -> u64 {
         match self.ask {
-            Ask::Scan { from, .. } => from,
+            Ask::Scan { ref from, .. } => from.position,
             _ => super::keys::position_of(&self.key),
-        }
-    }
-}
-
-/// All operations in hand.
-#[derive(Debug, Default)]
-pub(super) struct Operations {
-    pub by_id: HashMap<u64, Operation, ById>,
-    alarms: BTreeSet<(Time, u64)>,
-    armed: Option<Time>,
-    last_id: u64,
-}
-
-impl Operations {
-    pub fn get_mut(&mut self, id: u64) -> Option<&mut Operation> {
-        self.by_id.get_mut(&id)
-    }
-
-    pub fn len(&self) -> usize {
-        self.by_id.len()
-    }
-
-    /// The number that the next operation will have.
-    pub fn next_id(&self) -> u64 {
-        self.last_id + 1
-    }
-
-    pub fn check(&self) {
-        assert!(self.alarms.len() >= self.by_id.len(), "every operation has an alarm");
-        if let Some((first, _)) = self.alarms.first() {
-            let is_armed = self.armed.is_some_and(|armed| armed <= *first);
-            assert!(is_armed, "the timer fires before any alarm is due");
-        }
-    }
-
-    fn set_alarm(&mut self, id: u64, at: Time, cx: &mut Context<'_>) {
-        let Some(operation) = self.by_id.get_mut(&id) else { return };
-        operation.alarm = at;
-        self.alarms.insert((at, id));
-        self.arm(cx);
-    }
-
-    /// The timer fired: takes the next operation whose alarm is due, and arms the timer again when
-    /// none is left.
-    pub fn next_due(&mut self, cx: &mut Context<'_>) -> Option<u64> {
-        while let Some(&(at, id)) = self.alarms.first()
-            && at <= cx.now
-        {
-            self.alarms.pop_first();
-            // A later alarm has taken its place, or the operation has ended.
-            if self.by_id.get(&id).is_some_and(|operation| operation.alarm == at) {
-                return Some(id);
-            }
-        }
-        self.armed = None;
-        self.arm(cx);
-        None
-    }
-
-    fn arm(&mut self, cx: &mut Context<'_>) {
-        let Some((first, _)) = self.alarms.first() else { return };
-        if self.armed.is_none_or(|armed| *first < armed) {
-            self.armed = Some(*first);
-            cx.fx.arm(Timer::Operations, *first);
         }
     }
 }
@@ -166,7 +109,7 @@ impl Linearizable {
             Asked::Get { key } | Asked::Put { key, .. } | Asked::Delete { key } => {
                 self.settings.order.position(key)
             }
-            Asked::Scan { from, .. } => *from,
+            Asked::Scan { from, .. } => from.position,
             Asked::Causal(_) => unreachable!("it was refused"),
         };
         let Some(view) = self.volatile.routes.find(position).cloned() else {
@@ -180,21 +123,33 @@ impl Linearizable {
             Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
             Asked::Causal(_) => unreachable!("it was refused"),
         };
-        let phase = self.first_phase(&ask, &view, cx);
+        self.launch(Asker::Client(ticket), (ask, key), view, request.deadline, trail, cx);
+    }
+
+    /// Begins an operation in a view.
+    pub(super) fn launch(
+        &mut self,
+        asker: Asker,
+        (ask, key): (Ask, Bytes),
+        view: Arc<View>,
+        deadline: Time,
+        trail: Option<Box<Trail>>,
+        cx: &mut Context<'_>,
+    ) {
+        let phase = self.first_phase(asker, &ask, &view, cx);
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
         let first_alarm = self.first_wait(&view, first_alarm);
         let operations = &mut self.volatile.operations;
-        operations.last_id += 1;
-        let id = operations.last_id;
+        let id = operations.number();
         let operation = Operation {
-            ticket,
+            asker,
             ask,
             key,
             phase,
             view,
-            deadline: request.deadline,
+            deadline,
             since: cx.now,
             retry,
             alarm: cx.now,
@@ -203,13 +158,21 @@ impl Linearizable {
             trail,
         };
         operations.by_id.insert(id, operation);
-        operations.set_alarm(id, (cx.now + first_alarm).min(request.deadline), cx);
+        operations.set_alarm(id, (cx.now + first_alarm).min(deadline), cx);
         self.ask_all(id, cx);
     }
 
-    fn first_phase(&mut self, ask: &Ask, view: &Arc<View>, cx: &Context<'_>) -> Phase {
+    fn first_phase(
+        &mut self,
+        asker: Asker,
+        ask: &Ask,
+        view: &Arc<View>,
+        cx: &Context<'_>,
+    ) -> Phase {
         match ask {
             Ask::Scan { .. } => Phase::Page(Paging::default()),
+            // Values are moved only if they must be imposed.
+            Ask::Get if matches!(asker, Asker::Scan(_)) => Phase::Read(Reading::new(Want::Digest)),
             Ask::Get => Phase::Read(self.first_reading(self.first_want(view), view, cx)),
             Ask::Put(_) | Ask::Delete => {
                 if let Some(phase) = self.eventual_write(ask, cx) {
@@ -268,7 +231,7 @@ impl Linearizable {
         if let Some(operation) = self.volatile.operations.get_mut(id) {
             let first = match &operation.phase {
                 Phase::Read(reading) => reading.asked(),
-                Phase::Write { .. } | Phase::Page(_) => None,
+                Phase::Write { .. } | Phase::Page(_) | Phase::Settle(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
             cx.fx.send_early(to, question(id, operation, self.settings.static_views));
@@ -285,6 +248,7 @@ impl Linearizable {
                 Phase::Read(reading) => reading.has_answer_of(view, crashes, node),
                 Phase::Write { acks, .. } => acks.of(view, crashes, node).is_some(),
                 Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
+                Phase::Settle(_) => true,
             };
             if !is_answered {
                 cx.fx.send_early(node, question(id, operation, self.settings.static_views));
@@ -315,7 +279,8 @@ impl Linearizable {
     /// only when what it shows was durable there.
     pub(super) fn finish(&mut self, id: u64, outcome: Outcome, cx: &mut Context<'_>) {
         if let Some(operation) = self.volatile.operations.by_id.remove(&id) {
-            if !operation.is_repeated {
+            let is_settled = matches!(operation.phase, Phase::Settle(_));
+            if !operation.is_repeated && !is_settled {
                 self.volatile.rtt.observe(cx.now - operation.since);
                 self.volatile.serving.courtesy.observe(cx.now - operation.since, cx.now);
             }
@@ -324,7 +289,10 @@ impl Linearizable {
                 Some(trail) => trail.explain(&operation.view, position, outcome, cx),
                 None => outcome,
             };
-            cx.fx.answer_early(operation.ticket, outcome);
+            match operation.asker {
+                Asker::Client(ticket) => cx.fx.answer_early(ticket, outcome),
+                Asker::Scan(scan) => self.on_settled(scan, operation.key, outcome, cx),
+            }
         }
     }
 
@@ -334,6 +302,10 @@ impl Linearizable {
     pub(super) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
         let Volatile { operations, routes, .. } = &mut self.volatile;
         let Some(operation) = operations.get_mut(id) else { return false };
+        if matches!(operation.phase, Phase::Settle(_)) {
+            // Its pages are complete; the reads that remain move by themselves.
+            return false;
+        }
         let Some(route) = routes.find(operation.position()) else { return false };
         if operation.view.id.version >= route.id.version {
             return false;
@@ -351,6 +323,7 @@ impl Linearizable {
             }
             Phase::Write { acks, .. } => *acks = Replies::default(),
             Phase::Page(paging) => *paging = Paging::default(),
+            Phase::Settle(_) => unreachable!("it aims at no view"),
         }
         self.volatile.counters.retargets += 1;
         probe!("linearizable/retarget");

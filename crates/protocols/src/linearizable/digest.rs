@@ -66,12 +66,17 @@ fn pop(parts: &mut Bytes) -> Result<Part, WireError> {
 }
 
 /// Checks a cursor that came from a peer.
-pub(super) fn is_cursor(cursor: &[u8]) -> Result<(), WireError> {
+fn is_cursor(cursor: &[u8]) -> Result<(), WireError> {
     let lengths = POSITION_BYTES..=POSITION_BYTES + KEY_BYTES_MAX;
     match lengths.contains(&cursor.len()) {
         true => Ok(()),
         false => Err(WireError::Malformed { what: "cursor" }),
     }
+}
+
+/// Checks the end of a part that came from a peer: a cursor, or empty.
+pub(super) fn is_end(end: &[u8]) -> Result<(), WireError> {
+    if end.is_empty() { Ok(()) } else { is_cursor(end) }
 }
 
 /// Checks the parts of a piece that came from a peer.

@@ -20,16 +20,14 @@ impl Linearizable {
         if transfer.interval.is_none() {
             return;
         }
-        let gathered = transfer.gathered;
+        let gathered = transfer.gathered.as_ref();
         for source in &mut transfer.sources {
             let has_room = source.listed.len() < TRANSFER_LISTED_MAX;
-            let Some(from) = source.next.filter(|from| has_room && source.asked != Some(*from))
-            else {
-                continue;
-            };
+            let from = source.next.as_ref().filter(|_| has_room && source.asked != source.next);
+            let Some(from) = from else { continue };
             // What a quorum has listed without it, it need not list.
-            let from = gathered.map_or(from, |gathered| from.max(gathered));
-            (source.next, source.asked) = (Some(from), Some(from));
+            let from = gathered.map_or(from, |gathered| from.max(gathered)).clone();
+            (source.next, source.asked) = (Some(from.clone()), Some(from.clone()));
             // What it says of this node is protocol state.
             let question = Message::ListA { round, since, forgot, from };
             cx.fx.send_after_state(source.node, question);
@@ -59,7 +57,7 @@ impl Linearizable {
                 continue;
             }
             let Some(reach) = transfer.reach() else { return self.ask_records(view, cx) };
-            let mut pulls = transfer.gather(reach);
+            let mut pulls = transfer.gather(reach.as_ref());
             pulls.retain(|key, pull| {
                 // Unless a newer one was accepted meanwhile.
                 pull.head.ts > self.newest(&slot.stored(key), cx).ts
@@ -113,7 +111,7 @@ impl Linearizable {
                 && let Some(window) = transfer.window()
             {
                 probe!("linearizable/transfer_begins_window_anew");
-                transfer.begin_window(window);
+                transfer.begin_window(&window);
             }
             self.go_on(*view, cx);
         }

@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::keyspace::Keyspace;
-use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Control, Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
@@ -63,6 +63,45 @@ impl Linearizable {
     }
 }
 
+impl Linearizable {
+    /// A message of what members do when they have nothing else to do.
+    fn on_background(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+        match message {
+            Message::FloorA { view, generation } => self.on_floor(from, view, generation, cx),
+            Message::FloorB { view, generation } => {
+                self.on_floor_reply(from, view, generation, cx);
+            }
+            // Of a version that did not say in which generation it asks: it asks in vain.
+            Message::TombsA { .. } | Message::TombsB { .. } => {}
+            Message::TombstonesA { view, generation, from: begin } => {
+                self.on_tombstones(from, (view, generation), &begin, cx);
+            }
+            Message::TombstonesB { view, generation, from: begin, next, page } => {
+                self.on_tombstones_reply(from, (view, generation), (begin, next), page, cx);
+            }
+            Message::DropA { view, generation, page } => {
+                self.on_drop(from, (view, generation), page, cx);
+            }
+            Message::DropB { view, generation, first } => {
+                self.on_drop_reply(from, (view, generation), &first, cx);
+            }
+            Message::CompareA { round, view, from: begin, parts } => {
+                self.on_question(from, Question::Compare { round, view, from: begin, parts }, cx);
+            }
+            Message::CompareB { round, view, page, upto } => {
+                self.on_compared(from, (round, view), (page, upto), cx);
+            }
+            Message::RecordsA { round, view, page } => {
+                self.on_question(from, Question::Records { round, view, page }, cx);
+            }
+            Message::RecordsB { round, view, generation, page } => {
+                self.on_records(from, (round, view, generation), page, cx);
+            }
+            other => unreachable!("{other:?} is handled by `on_message`"),
+        }
+    }
+}
+
 impl Process for Linearizable {
     type Message = Message;
     type Timer = Timer;
@@ -87,7 +126,7 @@ impl Process for Linearizable {
                 self.on_write_reply(from, op, view, ok, &stamp, cx);
             }
             Message::PageA { op, view, from: begin, limit } => {
-                self.on_page(from, (op, view), begin, limit, cx);
+                self.on_page(from, (op, view), &begin, limit, cx);
             }
             Message::PageB { op, stamp, next, page } => {
                 self.on_page_reply(from, op, &stamp, next, page, cx);
@@ -95,9 +134,12 @@ impl Process for Linearizable {
             Message::ListA { round, since, forgot, from: begin } => {
                 self.on_list(from, (round, since, forgot), begin, cx);
             }
-            Message::ListB { round, since, stamp, is_source, from: begin, next, lost, page } => {
+            Message::ListB { round, since, stamp, is_source, bounds, lost, page } => {
                 let said = (is_source, lost);
-                self.on_list_reply(from, (round, since, &stamp), said, (begin, next, page), cx);
+                self.on_list_reply(from, (round, since, &stamp), said, (*bounds, page), cx);
+            }
+            Message::Lacks { round, since, awaits } => {
+                self.on_source_lacks(from, (round, since), &awaits, cx);
             }
             Message::FetchA { round, since, page } => {
                 self.on_question(from, Question::Fetch { round, since, page }, cx);
@@ -118,34 +160,18 @@ impl Process for Linearizable {
             Message::Beats(beats) => self.on_beats(from, beats, cx),
             Message::DecisionsA { view } => self.on_decisions_asked(from, view, cx),
             Message::DecisionsB { view, changes } => self.on_decisions(from, view, changes, cx),
-            Message::FloorA { view, generation } => self.on_floor(from, view, generation, cx),
-            Message::FloorB { view, generation } => {
-                self.on_floor_reply(from, view, generation, cx);
-            }
-            // Of a version that did not say in which generation it asks: it asks in vain.
-            Message::TombsA { .. } | Message::TombsB { .. } => {}
-            Message::TombstonesA { view, generation, from: begin } => {
-                self.on_tombstones(from, (view, generation), begin, cx);
-            }
-            Message::TombstonesB { view, generation, from: begin, next, page } => {
-                self.on_tombstones_reply(from, (view, generation), (begin, next), page, cx);
-            }
-            Message::DropA { view, generation, page } => {
-                self.on_drop(from, (view, generation), page, cx);
-            }
-            Message::DropB { view, generation } => self.on_drop_reply(from, view, generation, cx),
-            Message::CompareA { round, view, from: begin, parts } => {
-                self.on_question(from, Question::Compare { round, view, from: begin, parts }, cx);
-            }
-            Message::CompareB { round, view, page, upto } => {
-                self.on_compared(from, (round, view), (page, upto), cx);
-            }
-            Message::RecordsA { round, view, page } => {
-                self.on_question(from, Question::Records { round, view, page }, cx);
-            }
-            Message::RecordsB { round, view, generation, page } => {
-                self.on_records(from, (round, view, generation), page, cx);
-            }
+            message @ (Message::FloorA { .. }
+            | Message::FloorB { .. }
+            | Message::TombsA { .. }
+            | Message::TombsB { .. }
+            | Message::TombstonesA { .. }
+            | Message::TombstonesB { .. }
+            | Message::DropA { .. }
+            | Message::DropB { .. }
+            | Message::CompareA { .. }
+            | Message::CompareB { .. }
+            | Message::RecordsA { .. }
+            | Message::RecordsB { .. }) => self.on_background(from, message, cx),
             Message::BareReadA { op, want, key } => self.on_bare_read(from, (op, want), &key, cx),
             Message::BareReadB { op, ts, live, record } => {
                 self.on_bare_read_reply(from, op, Head { ts, live }, record, cx);
@@ -173,7 +199,7 @@ impl Process for Linearizable {
                 self.explain(ticket, Operation::Get { key }, deadline, cx);
             }
             Control::Examine { position } => {
-                let question = Operation::Scan { from: position, limit: 1 };
+                let question = Operation::Scan { from: Cursor::at(position), limit: 1 };
                 self.explain(ticket, question, deadline, cx);
             }
             Control::Drain { .. }

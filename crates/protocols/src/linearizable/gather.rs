@@ -82,11 +82,13 @@ pub(super) fn may_follow(
 
 #[cfg(test)]
 mod tests {
+    use super::super::message::Bounds;
     use super::super::transfer::Transfer;
     use alloc::vec;
     use alloc::vec::Vec;
     use bytes::Bytes;
     use quorate_kernel::ids::NodeId;
+    use quorate_kernel::operation::Cursor;
     use quorate_kernel::view::{Range, ViewId};
 
     /// A source that has gathered stands for the others only with what it lists since then.
@@ -96,17 +98,21 @@ mod tests {
         let quorums = vec![(nodes(&[2, 4, 5]), 2)];
         let transfer = Transfer::new(1, ViewId::default(), &Range::ALL, quorums, true);
         let mut transfer = transfer.or_whole(nodes(&[2, 4, 5, 3]), 3);
-        let mut list = |from, is_whole, begin, next| {
-            assert!(transfer.list((NodeId(from), is_whole), begin, next, Bytes::new()));
-            transfer.reach()
+        // None of them lacks data.
+        transfer.sources.iter_mut().for_each(|source| source.is_whole = true);
+        let mut list = |from, is_whole, begin, next: Option<u64>| {
+            let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
+            assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
+            transfer.reach().map(|reach| reach.map(|cursor| cursor.position))
         };
         assert_eq!(list(4, false, 0, Some(10)), None);
         assert_eq!(list(5, false, 0, Some(20)), None, "two that gather, and nobody else");
         assert_eq!(list(4, true, 10, None), None, "it had listed a part before");
         assert_eq!(list(3, false, 0, Some(15)), Some(Some(15)), "the one that left is the third");
-        transfer.begin_window(15);
+        transfer.begin_window(&Cursor::at(15));
         let mut list = |from, is_whole| {
-            assert!(transfer.list((NodeId(from), is_whole), 15, None, Bytes::new()));
+            let bounds = Bounds { from: Cursor::at(15), next: None };
+            assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
             transfer.reach()
         };
         assert_eq!(list(4, true), None, "a majority must be met all the same");

@@ -109,7 +109,8 @@ pub(super) struct Record {
     pub slot: Slot,
     /// What it promised and accepted for the decision that follows the view.
     pub acceptor: Acceptor,
-    /// The incarnations in which all members had forgot at one moment; empty if that never was.
+    /// The incarnations that lacked data at one moment at which nobody else was left to have it
+    /// from; empty if that never was.
     pub lost: Vec<Incarnation>,
     /// How far tombstones are removed.
     pub generation: Generation,
@@ -215,6 +216,22 @@ impl Group {
     /// Whether this node's data in the group is complete, so that others may take it.
     pub fn is_source(&self) -> bool {
         self.is_serving() || matches!(self.record.status, Status::Retired { was_ready: true, .. })
+    }
+
+    /// Whether others wait for data that this node waits for too, or has lost for good. A group that
+    /// was split goes on in its parts, where this is asked again.
+    pub fn lacks_data(&self) -> bool {
+        let may_be_asked = match &self.record.status {
+            Status::Learner { .. } => false,
+            Status::Retired { parts, .. } => parts.is_empty(),
+            _ => true,
+        };
+        may_be_asked && !self.is_source()
+    }
+
+    /// Whether it is known that these incarnations lacked data at one moment.
+    pub fn knows_loss(&self, lost: &[Incarnation]) -> bool {
+        lost.iter().all(|who| self.record.lost.contains(who))
     }
 
     /// Whether this node is a member of the installed view, and the group was not split.

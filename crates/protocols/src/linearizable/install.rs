@@ -31,7 +31,10 @@ impl Linearizable {
             return Some(group.view.id);
         }
         let installed = group.view.id.version;
-        group.queue.push(installed, follows.version, change);
+        if !group.queue.push(installed, follows.version, change) {
+            cx.fx.refuse("two decisions follow one view");
+            return Some(group.view.id);
+        }
         self.install_queued(follows, cx);
         let group = self.group(follows)?;
         let view = group.view.id;
@@ -59,7 +62,10 @@ impl Linearizable {
     fn install(&mut self, of: ViewId, change: &Change, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(of) else { return };
         let old = Arc::clone(&group.view);
-        let views = old.after(change).expect("a change that does not fit its view is not accepted");
+        let Some(views) = old.after(change) else {
+            // No correct acceptor takes it.
+            return cx.fx.refuse("a decided change does not fit its view");
+        };
         let decided = decided_key(old.id.group, old.id.version);
         cx.fx.put_state(decided, state_bytes(change));
         if let Some(trimmed) = old.id.version.checked_sub(DECISIONS_MAX) {
@@ -225,7 +231,7 @@ impl Linearizable {
         changes: Vec<Change>,
         cx: &mut Context<'_>,
     ) {
-        for (version, change) in (view.version..).zip(changes) {
+        for (version, change) in (view.version..u64::MAX).zip(changes) {
             self.on_decided(from, ViewId { group: view.group, version }, change, cx);
         }
     }

@@ -14,8 +14,8 @@
 //! Integers are big-endian. Each state value begins with a version byte. Each membership of a node
 //! in a group has a **slot** of its own, so what an earlier membership left behind is never taken
 //! for data of a later one. Within a slot data stands in ring order, so scans, transfers and
-//! cursors (64-bit positions) all follow it. On the wire a key is its position and the client's
-//! key, without a slot.
+//! cursors (a 64-bit position, and a key among those that share it) all follow it. On the wire a
+//! key is its position and the client's key, without a slot.
 
 use crate::quorum::CrashVector;
 use alloc::vec::Vec;
@@ -23,6 +23,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::Range;
@@ -97,6 +98,28 @@ impl Slot {
     }
 }
 
+/// The first wire key that is not before a cursor.
+pub(super) fn first_of(cursor: &Cursor) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(POSITION_BYTES + cursor.key.len());
+    bytes.put_u64(cursor.position);
+    bytes.put_slice(&cursor.key);
+    bytes.freeze()
+}
+
+/// The cursor of a wire key.
+pub(super) fn cursor_of(key: &[u8]) -> Cursor {
+    Cursor { position: position_of(key), key: Bytes::copy_from_slice(&key[POSITION_BYTES..]) }
+}
+
+/// Where a page is cut before a wire key, if the key before it has this position: between two
+/// positions if they differ.
+pub(super) fn cut_before(key: &[u8], last: u64) -> Cursor {
+    match position_of(key) {
+        position if position == last => cursor_of(key),
+        position => Cursor::at(position),
+    }
+}
+
 /// The position of a wire key.
 pub(super) fn position_of(data_key: &[u8]) -> u64 {
     u64::from_be_bytes(*data_key.first_chunk().expect("a wire key begins with its position"))
@@ -135,6 +158,18 @@ pub(super) fn segments(range: &Range) -> impl Iterator<Item = (u64, u64)> + use<
     let is_all = low == high;
     let (first, second) = if is_all { (Some((0, u64::MAX)), None) } else { (first, second) };
     first.into_iter().chain(second)
+}
+
+/// Where a range starts.
+pub(super) fn start_of(range: &Range) -> Cursor {
+    Cursor::at(segments(range).next().map_or(0, |(first, _)| first))
+}
+
+/// Where the interval of a range begins that follows the one of a position.
+pub(super) fn next_interval(range: &Range, position: u64) -> Option<Cursor> {
+    let mut intervals = segments(range);
+    intervals.find(|(first, last)| (*first..=*last).contains(&position));
+    intervals.next().map(|(first, _)| Cursor::at(first))
 }
 
 /// Where a state value stands.

@@ -1,68 +1,21 @@
 //! What nodes of a group say to each other. New variants are only appended.
 
-use super::group::{Generation, Standing};
+use super::cursor;
+use super::group::Generation;
+pub use super::parts::{Basis, Beat, Bounds, Stamp, Want};
 use super::record::Ts;
-use crate::quorum::CrashVector;
 use crate::reconfigure;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::PAGE_BYTES_MAX;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, View, ViewId};
 use serde::{Deserialize, Serialize};
 
-/// What a reader wants of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Want {
-    /// The newest record.
-    Value,
-    /// The timestamp alone, as good as the record: it will be shown to a client.
-    Digest,
-    /// The timestamp alone, to write above it.
-    Counter,
-}
-
-/// What every reply is stamped with (CATS §4): the sender's installed view, how far it may be
-/// counted, and what it knows of members that forgot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
-    /// The view the sender has installed.
-    pub view: ViewId,
-    /// What the sender is in it.
-    pub standing: Standing,
-    /// How far tombstones are removed at the sender.
-    pub generation: Generation,
-    /// The members that forgot, as far as the sender knows.
-    pub crashes: CrashVector,
-    /// The newest view of the asked position that the sender knows, when the asker's is older.
-    pub hint: Option<Box<View>>,
-}
-
-/// What a write rests on: how far tombstones were removed at all members that its read phase
-/// counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Basis {
-    /// The lowest generation number of the quorum.
-    pub generation: u64,
-    /// Whether it imposes what a get read; otherwise it is a client's write.
-    pub is_imposed: bool,
-}
-
-/// What a node says of itself in one group, unasked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beat {
-    /// The view it has installed.
-    pub view: ViewId,
-    /// What it is in it.
-    pub standing: Standing,
-    /// How far tombstones are removed.
-    pub generation: Generation,
-    /// Whether it wants to hear how the receiver stands, who may have no reason to tell unasked.
-    pub asks: bool,
-}
-
 /// One message. `op` names the asker's operation and is echoed; keys begin with their position.
+/// Of a cursor the head has the position; its key, if it has one, stands in the second raw part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Coordinator to members, phase 1 of every operation on a key.
@@ -126,12 +79,13 @@ pub enum Message {
         op: u64,
         /// The view the asker aims at.
         view: ViewId,
-        /// The position to begin at; it lies in the view's range.
-        from: u64,
+        /// Where to begin; it lies in the view's range.
+        #[serde(with = "cursor")]
+        from: Cursor,
         /// About how many entries.
         limit: u32,
     },
-    /// Member to coordinator: every key from the asked position up to, not including, `next`, each
+    /// Member to coordinator: every key from the asked cursor up to, not including, `next`, each
     /// with its record's head; all of it durable.
     PageB {
         /// Echoed.
@@ -139,25 +93,27 @@ pub enum Message {
         /// The sender's stamp.
         stamp: Stamp,
         /// Where the page ends; `None` at the end of the interval of the view's range.
-        next: Option<u64>,
+        #[serde(with = "cursor::optional")]
+        next: Option<Cursor>,
         /// The entries.
         #[serde(skip)]
         page: Bytes,
     },
-    /// A node that lacks data, to a source: list keys and timestamps from this position on. If the
+    /// A node that lacks data, to a source: list keys and timestamps from this cursor on. If the
     /// asker forgot, the source remembers so, durably and before it answers.
     ListA {
-        /// The asker's round; a later round asks anew whether the others forgot too.
+        /// The asker's round; a later round asks anew whether the others lack data too.
         round: u64,
         /// What the source must have installed before what it says counts.
         since: ViewId,
         /// Whether the asker forgot in its present start; otherwise it is new in the group.
         forgot: bool,
-        /// The position to begin at.
-        from: u64,
+        /// Where to begin.
+        #[serde(with = "cursor")]
+        from: Cursor,
     },
-    /// Source to a node that lacks data: every key from `from` up to, not including, `next`, with
-    /// its record's head. It says something about the data only if `is_source`.
+    /// Source to a node that lacks data: every key within the bounds, with its record's head. It
+    /// says something about the data only if `is_source`.
     ListB {
         /// Echoed.
         round: u64,
@@ -167,11 +123,9 @@ pub enum Message {
         stamp: Stamp,
         /// Whether the sender's data is complete.
         is_source: bool,
-        /// Echoed.
-        from: u64,
-        /// Where the page ends; `None` at the end of the interval of the view's range.
-        next: Option<u64>,
-        /// If the sender found that every member had forgot at one moment: in which incarnations.
+        /// What the page covers.
+        bounds: Box<Bounds>,
+        /// If the sender found that everybody lacked data at one moment: in which incarnations.
         lost: Vec<Incarnation>,
         /// The entries.
         #[serde(skip)]
@@ -341,8 +295,9 @@ pub enum Message {
         view: ViewId,
         /// The number of the announced generation.
         generation: u64,
-        /// The position to begin at.
-        from: u64,
+        /// Where to begin.
+        #[serde(with = "cursor")]
+        from: Cursor,
     },
     /// Member to the one that removes tombstones: its tombstones from `from` up to, not including,
     /// `next`, that are not above the floor; all of them durable. It held them in the generation
@@ -353,9 +308,11 @@ pub enum Message {
         /// Echoed: the sender was in it.
         generation: u64,
         /// Echoed.
-        from: u64,
+        #[serde(with = "cursor")]
+        from: Cursor,
         /// Where the page ends; `None` at the end of the interval of the view's range.
-        next: Option<u64>,
+        #[serde(with = "cursor::optional")]
+        next: Option<Cursor>,
         /// The entries.
         #[serde(skip)]
         page: Bytes,
@@ -366,6 +323,9 @@ pub enum Message {
         view: ViewId,
         /// Echoed.
         generation: Generation,
+        /// The first key of the page.
+        #[serde(skip)]
+        first: Bytes,
     },
     /// Member to another member: compare this piece of the group's data with yours.
     CompareA {
@@ -417,6 +377,16 @@ pub enum Message {
         /// The records.
         #[serde(skip)]
         page: Bytes,
+    },
+    /// To a node that lacks data, beside a [`Message::ListB`]: the sender, asked for what it holds,
+    /// lacks data itself, in its present start ([`super::amnesia`]).
+    Lacks {
+        /// Echoed.
+        round: u64,
+        /// Echoed.
+        since: ViewId,
+        /// Whom it hears from until its data is complete.
+        awaits: Vec<NodeId>,
     },
 }
 

@@ -71,6 +71,7 @@
 //!   same, so that whoever follows it can hear what it would have heard (`invite`).
 //! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
 //!   that anybody uses has one.
+//! - A page of a scan reads each of its keys like a get (`scan`); the paper has no scans.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
 //! - Members compare what they hold, and get what they missed (`compare`).
 //!
@@ -89,6 +90,7 @@ pub(crate) mod codec;
 pub(crate) mod compare;
 pub(crate) mod coordinator;
 pub(crate) mod courtesy;
+pub(crate) mod cursor;
 pub(crate) mod digest;
 pub(crate) mod drive;
 pub mod engine;
@@ -104,9 +106,11 @@ pub mod keys;
 pub(crate) mod load;
 pub(crate) mod locate;
 pub mod message;
+pub(crate) mod operations;
 pub(crate) mod outpaced;
 pub(crate) mod page;
 pub(crate) mod parents;
+pub(crate) mod parts;
 pub(crate) mod preference;
 pub(crate) mod propose;
 pub(crate) mod purge;
@@ -128,6 +132,7 @@ pub(crate) mod tend;
 #[cfg(test)]
 mod tests;
 pub mod timer;
+pub(crate) mod told;
 pub(crate) mod tombstones;
 pub(crate) mod transfer;
 pub(crate) mod weigh;
@@ -139,6 +144,7 @@ pub use keys::Order;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
+use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::View;
 
@@ -199,6 +205,8 @@ pub struct Settings {
     pub order: Order,
     /// What is promised of each key.
     pub mode: Mode,
+    /// What a member that forgot may still hold ([`amnesia`]).
+    pub durability: Durability,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
     /// Whether a get asks the other members for timestamps alone and takes the value from the

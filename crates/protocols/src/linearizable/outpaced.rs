@@ -118,6 +118,8 @@ impl Linearizable {
         // What was decided between is not known: it was a member of its last view, for sure.
         self.note_ended(view.id.group, slot, last, cx);
         self.learn(&view, cx);
+        // What it forgot it gets back from the members of this view.
+        self.begin_transfer(view.id, cx);
         self.tell_now(cx);
     }
 

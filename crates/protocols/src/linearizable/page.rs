@@ -53,6 +53,11 @@ pub(super) fn entries(mut page: Bytes) -> impl Iterator<Item = (Bytes, Record)> 
     })
 }
 
+/// The first key of such a page.
+pub(super) fn first_key(page: &Bytes) -> Option<Bytes> {
+    entries(page.clone()).next().map(|(key, _)| key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::keys::Order;

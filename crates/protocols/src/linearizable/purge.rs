@@ -16,10 +16,11 @@
 //! drop       what was kept in mind, wherever it is still the newest; repeated until all did
 //! ```
 //!
-//! [`super::tombstones`] is the members' part. A put that saw 2k+1 is above F. A get that saw 2k+2 at its whole quorum read members that held
-//! the tombstone already. Both are refused otherwise: the put's outcome is unknown to a client that
-//! has long given up, the get reads again. Clocks decide only when a step is tried. A change of the
-//! view, or a member that does not answer, ends the attempt; the next begins with another announce.
+//! [`super::tombstones`] is the members' part. A put that saw 2k+1 is above F. A get that saw 2k+2
+//! at its whole quorum read members that held the tombstone already. Both are refused otherwise:
+//! the put's outcome is unknown to a client that has long given up, the get reads again. Clocks
+//! decide only when a step is tried. A change of the view, or a member that does not answer, ends
+//! the attempt; the next begins with another announce. Pages are dropped one after the other.
 //!
 //! Two members may take themselves for the closest and share a generation. A member lists only in
 //! the generation that the leader announced: what all list to either leader, all held before they
@@ -27,21 +28,22 @@
 //! leader finds a member that does not hold its own, and gives up.
 
 use super::group::Generation;
-use super::keys::{position_of, segments};
-use super::message::Message;
+use super::keys::{first_of, next_interval, start_of};
+use super::message::{Message, PAGE_BYTES};
 use super::page;
 use super::record::{Head, Record};
 use super::replica::heads;
 use super::{Context, Linearizable, Mode};
 use crate::placement;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{LIST_KEYS_MAX, PURGE_KEYS_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
-use quorate_kernel::view::{Range, ViewId};
+use quorate_kernel::view::ViewId;
 
 /// Where an attempt stands.
 #[derive(Debug, Default)]
@@ -49,7 +51,7 @@ enum Stage {
     #[default]
     Idle,
     /// Looking for the highest counter of a tombstone here, a piece at a time.
-    Surveying { from: u64, highest: u64 },
+    Surveying { from: Cursor, highest: u64 },
     /// Waiting for every member to be in this generation.
     Raising { goal: Generation, reached: BTreeSet<NodeId>, found: BTreeMap<Bytes, Head> },
     /// Waiting for operations from before the announcement to end.
@@ -57,19 +59,19 @@ enum Stage {
     /// Collecting one page of each member.
     Listing {
         goal: Generation,
-        from: u64,
+        from: Cursor,
         pages: BTreeMap<NodeId, Listed>,
         found: BTreeMap<Bytes, Head>,
         /// Whether somebody lists one that others do not, who get it from each other.
         has_left: bool,
     },
-    /// Waiting for every member to have deleted this page of tombstones.
-    Dropping { goal: Generation, page: Bytes, reached: BTreeSet<NodeId> },
+    /// Waiting for every member to have deleted the first of these pages of tombstones.
+    Dropping { goal: Generation, pages: VecDeque<Bytes>, reached: BTreeSet<NodeId> },
 }
 
 #[derive(Debug)]
 struct Listed {
-    next: Option<u64>,
+    next: Option<Cursor>,
     entries: BTreeMap<Bytes, Head>,
 }
 
@@ -127,7 +129,7 @@ impl Linearizable {
                     group.purge.began = Some(cx.now);
                     group.purge.moved = cx.now;
                     group.purge.is_due = false;
-                    let from = first_of(&group.view.range);
+                    let from = start_of(&group.view.range);
                     group.purge.stage = Stage::Surveying { from, highest: 0 };
                 }
             }
@@ -135,7 +137,7 @@ impl Linearizable {
             Stage::Waiting { goal, until } if cx.now >= *until => {
                 let goal = *goal;
                 group.purge.moved = cx.now;
-                let from = first_of(&group.view.range);
+                let from = start_of(&group.view.range);
                 let (pages, found) = (BTreeMap::new(), BTreeMap::new());
                 let has_left = false;
                 group.purge.stage = Stage::Listing { goal, from, pages, found, has_left };
@@ -158,11 +160,12 @@ impl Linearizable {
     /// begins.
     fn survey(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view) else { return };
-        let Stage::Surveying { from, highest } = group.purge.stage else { return };
+        let Stage::Surveying { from, highest } = &group.purge.stage else { return };
+        let (position, highest) = (from.position, *highest);
         let (page, next) = heads(group, from, LIST_KEYS_MAX, |head| !head.live, cx);
         let counters = page::entries(page).map(|(_, record)| record.head().ts.n);
         let highest = counters.fold(highest, u64::max);
-        match next.or_else(|| next_interval(&group.view.range, from)) {
+        match next.or_else(|| next_interval(&group.view.range, position)) {
             Some(from) => group.purge.stage = Stage::Surveying { from, highest },
             None => {
                 group.purge.stage = Stage::Idle;
@@ -217,10 +220,11 @@ impl Linearizable {
                 cx.fx.send_early(members, Message::FloorA { view, generation: *goal });
             }
             Stage::Listing { goal, from, .. } => {
-                let (generation, from) = (goal.number, *from);
+                let (generation, from) = (goal.number, from.clone());
                 cx.fx.send_early(members, Message::TombstonesA { view, generation, from });
             }
-            Stage::Dropping { goal, page, reached } => {
+            Stage::Dropping { goal, pages, reached } => {
+                let Some(page) = pages.front() else { return };
                 // Every member was in the generation before this is said, as often as it is.
                 for node in members.iter().filter(|node| !reached.contains(node)) {
                     let (generation, page) = (*goal, page.clone());
@@ -269,7 +273,7 @@ impl Linearizable {
         &mut self,
         member: Incarnation,
         (view, generation): (ViewId, u64),
-        (begin, next): (u64, Option<u64>),
+        (begin, next): (Cursor, Option<Cursor>),
         entries: Bytes,
         cx: &mut Context<'_>,
     ) {
@@ -287,20 +291,21 @@ impl Linearizable {
             return;
         }
         // What all of them list, up to where the shortest page ends.
-        let end = pages.values().filter_map(|page| page.next).min();
+        let end = pages.values().filter_map(|page| page.next.as_ref()).min().cloned();
         let mut pages = core::mem::take(pages).into_values();
         let Some(first) = pages.next() else { return };
         let rest: Vec<Listed> = pages.collect();
-        let is_before = |key: &Bytes| end.is_none_or(|end| position_of(key) < end);
+        let before = end.as_ref().map(first_of);
+        let is_before = |key: &Bytes| before.as_ref().is_none_or(|before| key < before);
         let count = |page: &Listed| page.entries.keys().filter(|key| is_before(key)).count();
         let listed = rest.iter().map(count).fold(count(&first), usize::max);
-        let before = found.len();
+        let known = found.len();
         let is_everywhere = |(key, head): &(Bytes, Head)| {
             is_before(key) && rest.iter().all(|page| page.entries.get(key) == Some(head))
         };
         found.extend(first.entries.into_iter().filter(is_everywhere));
-        *has_left |= found.len() - before < listed;
-        let after = end.or_else(|| next_interval(&group.view.range, begin));
+        *has_left |= found.len() - known < listed;
+        let after = end.or_else(|| next_interval(&group.view.range, begin.position));
         match after {
             Some(after) if found.len() < PURGE_KEYS_MAX => {
                 // The next page is asked for when the group is tended again: clients go first.
@@ -344,45 +349,47 @@ impl Linearizable {
     ) {
         let Some(group) = self.group_mut(view) else { return };
         assert!(goal.number.is_multiple_of(2), "only an enforced generation lets tombstones go");
-        let mut page = BytesMut::new();
+        let (mut pages, mut page) = (VecDeque::new(), BytesMut::new());
         for (key, head) in found {
             page::push(&mut page, key, Record::of_head(*head).bytes());
+            if page.len() >= PAGE_BYTES {
+                pages.push_back(core::mem::take(&mut page).freeze());
+            }
         }
-        let (page, reached) = (page.freeze(), BTreeSet::new());
+        if !page.is_empty() {
+            pages.push_back(page.freeze());
+        }
         group.purge.moved = cx.now;
-        group.purge.stage = Stage::Dropping { goal, page, reached };
+        group.purge.stage = Stage::Dropping { goal, pages, reached: BTreeSet::new() };
         self.ask_purge(view, cx);
     }
 
-    /// A member has deleted what it was told to.
+    /// A member has deleted the page that begins with this key: when all have, the next one is
+    /// told.
     pub(super) fn on_drop_reply(
         &mut self,
         from: Incarnation,
-        view: ViewId,
-        generation: Generation,
+        (view, generation): (ViewId, Generation),
+        first: &Bytes,
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view) else { return };
-        let Stage::Dropping { goal, reached, .. } = &mut group.purge.stage else { return };
-        if group.view.id != view || generation != *goal {
+        let Stage::Dropping { goal, pages, reached } = &mut group.purge.stage else { return };
+        // An answer to an earlier page that was told twice says nothing of this one.
+        let is_present = pages.front().and_then(page::first_key).is_some_and(|key| key == *first);
+        if group.view.id != view || generation != *goal || !is_present {
             return;
         }
         reached.insert(from.node);
         group.purge.moved = cx.now;
-        if group.view.members().iter().all(|node| reached.contains(node)) {
-            group.purge.stage = Stage::Idle;
+        if !group.view.members().iter().all(|node| reached.contains(node)) {
+            return;
+        }
+        pages.pop_front();
+        reached.clear();
+        match pages.is_empty() {
+            true => group.purge.stage = Stage::Idle,
+            false => self.ask_purge(view, cx),
         }
     }
-}
-
-/// The first position of a range.
-pub(super) fn first_of(range: &Range) -> u64 {
-    segments(range).next().map_or(0, |(first, _)| first)
-}
-
-/// Where the interval of a group's range begins that follows the one of a position.
-pub(super) fn next_interval(range: &Range, position: u64) -> Option<u64> {
-    let mut intervals = segments(range);
-    intervals.find(|(first, last)| (*first..=*last).contains(&position));
-    intervals.next().map(|(first, _)| first)
 }

@@ -15,8 +15,9 @@ pub(super) fn question(id: u64, operation: &Operation, is_bare: bool) -> Message
             Message::WriteA { op: id, view, basis: *basis, key, record: record.bytes().clone() }
         }
         (Phase::Page(_), Ask::Scan { from, limit }) => {
-            Message::PageA { op: id, view, from: *from, limit: *limit }
+            Message::PageA { op: id, view, from: from.clone(), limit: *limit }
         }
         (Phase::Page(_), _) => unreachable!("only a scan collects pages"),
+        (Phase::Settle(_), _) => unreachable!("the reads of its keys ask"),
     }
 }

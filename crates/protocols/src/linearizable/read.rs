@@ -4,7 +4,7 @@
 //! Otherwise it waits a moment for the remaining replies, then imposes what it read (CATS §4.2). A
 //! put or delete takes the highest timestamp of a consistent quorum and writes above it.
 
-use super::coordinator::{Ask, Phase};
+use super::coordinator::{Ask, Asker, Phase};
 use super::group::{Generation, Standing};
 use super::message::{Basis, Stamp, Want};
 use super::record::{Head, Record, Ts};
@@ -219,7 +219,12 @@ impl Linearizable {
         match (&operation.ask, decision) {
             (_, Decision::Wait) => {}
             (Ask::Get, Decision::Agreed(head, record)) => {
-                if let Some(value) = value_of(head, record) {
+                let is_presence = matches!(operation.asker, Asker::Scan(_));
+                let value = match is_presence {
+                    true => Some(head.live.then(Bytes::new)),
+                    false => value_of(head, record),
+                };
+                if let Some(value) = value {
                     self.volatile.counters.reads_in_one_round += 1;
                     self.finish(op, Outcome::Value(value), cx);
                 } else {

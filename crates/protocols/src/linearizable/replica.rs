@@ -1,7 +1,7 @@
 //! A member of a group: what it answers to coordinators (CATS, Algorithm 5).
 
 use super::group::{Group, Status};
-use super::keys::{Slot, position_of, segments};
+use super::keys::{Slot, cut_before, first_of, position_of, segments};
 use super::message::{Basis, Message, PAGE_BYTES, Want};
 use super::page;
 use super::record::{HEAD_BYTES, Head, Record, Ts};
@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::SCAN_KEYS_MAX;
 use quorate_kernel::mutant;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Range, ViewId};
@@ -136,13 +137,13 @@ impl Linearizable {
         &mut self,
         asker: Incarnation,
         (op, view): (u64, ViewId),
-        from: u64,
+        from: &Cursor,
         limit: u32,
         cx: &mut Context<'_>,
     ) {
-        let stamp = self.stamp(view, from);
+        let stamp = self.stamp(view, from.position);
         let serving = self.group(view).filter(|group| group.is_serving());
-        let Some(group) = serving.filter(|group| group.view.range.contains(from)) else {
+        let Some(group) = serving.filter(|group| group.view.range.contains(from.position)) else {
             let page = Bytes::new();
             // As for a read: nothing is shown but the stamp.
             return cx.fx.send_after_state(asker, Message::PageB { op, stamp, next: None, page });
@@ -165,17 +166,16 @@ pub(super) fn may_rest_on(group: &Group, basis: Basis) -> bool {
     basis.generation >= needed
 }
 
-/// Entries of a group's data from a position on, up to the end of the interval of its range that
-/// holds the position, and the position at which the page ends if it ends before. It ends only
-/// between two positions, so that keys of one position stand on one page. Records are shown without
-/// their values.
+/// Entries of a group's data from a cursor on, up to the end of the interval of its range that
+/// holds the cursor's position, and where the page ends if it ends before. Records are shown
+/// without their values.
 pub(super) fn heads(
     group: &Group,
-    from: u64,
+    from: &Cursor,
     limit: usize,
     is_shown: impl Fn(Head) -> bool,
     cx: &Context<'_>,
-) -> (Bytes, Option<u64>) {
+) -> (Bytes, Option<Cursor>) {
     heads_in(group.record.slot, &group.view.range, from, limit, is_shown, cx)
 }
 
@@ -183,22 +183,21 @@ pub(super) fn heads(
 pub(super) fn heads_in(
     slot: Slot,
     range: &Range,
-    from: u64,
+    from: &Cursor,
     limit: usize,
     is_shown: impl Fn(Head) -> bool,
     cx: &Context<'_>,
-) -> (Bytes, Option<u64>) {
-    let last_of_all = end_of_interval(range, from);
-    let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from, None);
-    cx.table.scan(Class::Data, &slot.first_at(from), &mut |stored, record| {
+) -> (Bytes, Option<Cursor>) {
+    let last_of_all = end_of_interval(range, from.position);
+    let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from.position, None);
+    cx.table.scan(Class::Data, &slot.stored(&first_of(from)), &mut |stored, record| {
         let Some(key) = slot.data_key(stored) else { return false };
         let position = position_of(key);
         if position > last_of_all {
             return false;
         }
-        let is_full = count >= limit || page.len() >= PAGE_BYTES;
-        if is_full && position != last {
-            next = Some(position);
+        if count >= limit || page.len() >= PAGE_BYTES {
+            next = Some(cut_before(key, last));
             return false;
         }
         let record = Record::stored(record.clone());

@@ -65,15 +65,32 @@ impl Linearizable {
         }
     }
 
-    fn repeat(&mut self, id: u64, cx: &mut Context<'_>) {
-        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
-        if let Phase::Read(reading) = &mut operation.phase
-            && reading.lose_patience()
-        {
-            let span = operation.retry;
+    /// Goes on with an operation that waits for nothing but time; returns whether it was one.
+    fn lose_patience(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return true };
+        let (span, left) = (operation.retry, operation.deadline - cx.now);
+        let has_waited = match &mut operation.phase {
+            Phase::Read(reading) => reading.lose_patience(),
+            Phase::Page(paging) => paging.lose_patience(),
+            Phase::Write { .. } => false,
+            Phase::Settle(_) => {
+                self.wake_after(id, left, cx);
+                return true;
+            }
+        };
+        if has_waited {
             self.wake_after(id, span, cx);
-            return self.advance_read(id, cx);
+            self.advance_read(id, cx);
+            self.advance_page(id, cx);
         }
+        has_waited
+    }
+
+    fn repeat(&mut self, id: u64, cx: &mut Context<'_>) {
+        if self.lose_patience(id, cx) {
+            return;
+        }
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
         if let Phase::Read(reading) = &mut operation.phase
             && let Some(asked) = reading.widen()
         {
@@ -137,6 +154,8 @@ impl Linearizable {
                 no_quorum(reading.answered(&operation.view, &self.volatile.crashes))
             }
             Phase::Page(paging) => no_quorum(paging.replies.len()),
+            // Of some key that it read.
+            Phase::Settle(_) => no_quorum(0),
             // A get imposes a value that was there before it: it has changed nothing.
             Phase::Write { acks, .. } => no_quorum(acks.len()),
         };

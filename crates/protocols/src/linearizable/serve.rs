@@ -1,5 +1,5 @@
-//! What a source does for transfers, and for members that compare: questions wait in line, and are answered in small pieces that
-//! leave room for clients.
+//! What a source does for transfers, and for members that compare: questions wait in line, and are
+//! answered in small pieces that leave room for clients.
 //!
 //! In one turn no more is done than clients can wait for; the rest follows in later turns, between
 //! which the host reads its clients, and after a pause if operations have become slow
@@ -12,6 +12,7 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::{SERVING_MAX, TURN_BYTES_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::ViewId;
@@ -19,14 +20,14 @@ use quorate_kernel::view::ViewId;
 /// What a node asks that lacks data, or may lack some.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    /// What is there from a position on?
+    /// What is there from a cursor on?
     List {
         /// Echoed.
         round: u64,
         /// Echoed.
         since: ViewId,
-        /// The position.
-        from: u64,
+        /// From where on.
+        from: Cursor,
     },
     /// The records of these keys.
     Fetch {
@@ -86,9 +87,9 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Puts a question in line. Each asker has one of each kind there for each group, or one
-    /// if it compares: it asks for
-    /// the next piece when it has the last one, or again when it has waited too long.
+    /// Puts a question in line. Each asker has one of each kind there for each group, or one if it
+    /// compares: it asks for the next piece when it has the last one, or again when it has waited
+    /// too long.
     fn push(&mut self, asker: Incarnation, question: Question) {
         let is_same = |(other, waiting): &&mut (Incarnation, Question)| {
             other.node == asker.node && question.replaces(waiting)

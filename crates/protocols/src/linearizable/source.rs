@@ -3,7 +3,7 @@
 use super::gather::is_even;
 use super::group::{Group, Standing, Status};
 use super::keys::{Stored, position_of, state_bytes};
-use super::message::{Message, Stamp};
+use super::message::{Bounds, Message, Stamp};
 use super::page;
 use super::record::Record;
 use super::replica::heads_in;
@@ -11,20 +11,23 @@ use super::serve::Question;
 use super::transfer::{Quorums, Transfer};
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, refill_quorum};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{FETCH_BYTES_MAX, LIST_KEYS_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
-use quorate_kernel::storage::Class;
+use quorate_kernel::storage::{Class, Durability};
 use quorate_kernel::view::{View, ViewId};
 
 impl Linearizable {
     /// Begins the transfer that a group's status asks for, if it asks for one.
     pub(super) fn begin_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let me = cx.me.node;
+        let is_lasting = matches!(self.settings.durability, Durability::Periodic { .. });
         let Some(group) = self.group_mut(view) else { return };
         let others = |members: &[NodeId]| -> Vec<NodeId> {
             members.iter().copied().filter(|node| *node != me).collect()
@@ -64,7 +67,7 @@ impl Linearizable {
         };
         // Rounds go on rising: an answer to an earlier transfer confirms nothing of this one.
         let round = group.transfer.as_ref().map_or(1, |transfer| transfer.round + 1);
-        group.transfer = asked.map(|(since, quorums, forgot)| {
+        let mut transfer = asked.map(|(since, quorums, forgot)| {
             let transfer = Transfer::new(round, since, &group.view.range, quorums, forgot);
             match &group.record.status {
                 Status::Forgot | Status::Busy { forgot: true, .. } if is_even(&group.view) => {
@@ -73,6 +76,17 @@ impl Linearizable {
                 _ => transfer,
             }
         });
+        if let Some(transfer) = transfer.as_mut().filter(|_| group.lacks_data()) {
+            transfer.lasting = is_lasting;
+            transfer.is_member_refill = group.record.status == Status::Forgot && !is_lasting;
+            if is_lasting {
+                // Whom it concerned then may not be all that it concerns now.
+                group.record.lost.clear();
+            } else if group.record.lost.contains(&cx.me) {
+                transfer.hear_last_left(&group.record.lost, me);
+            }
+        }
+        group.transfer = transfer;
         self.go_on(view, cx);
     }
 
@@ -105,7 +119,7 @@ impl Linearizable {
         &mut self,
         asker: Incarnation,
         (round, since, forgot): (u64, ViewId, bool),
-        from: u64,
+        from: Cursor,
         cx: &mut Context<'_>,
     ) {
         if forgot && self.durable.crashes.raise(asker.node, asker.start) {
@@ -141,14 +155,15 @@ impl Linearizable {
         asker: Incarnation,
         round: u64,
         since: ViewId,
-        from: u64,
+        from: Cursor,
         cx: &mut Context<'_>,
     ) -> usize {
-        let mut stamp = self.stamp(since, from);
+        let mut stamp = self.stamp(since, from.position);
         let (group, held) = (self.group(since), self.held_since(since));
         // Before this node has left the older view, something may still complete there.
-        let has_left = |group: &&Group| {
-            group.view.id.version >= since.version && group.view.range.contains(from)
+        let position = from.position;
+        let has_left = move |group: &&Group| {
+            group.view.id.version >= since.version && group.view.range.contains(position)
         };
         let mut handled = 0;
         let message = match group.filter(has_left).zip(held) {
@@ -158,21 +173,31 @@ impl Linearizable {
                 }
                 // The asker may know that what a source that forgot holds is all there is.
                 let range = &group.view.range;
-                let (page, next) = heads_in(slot, range, from, LIST_KEYS_MAX, |_| true, cx);
+                let (page, next) = heads_in(slot, range, &from, LIST_KEYS_MAX, |_| true, cx);
                 // To look through a page takes about as long as to copy some times as much.
                 handled = page.len() * 4;
                 let lost = group.record.lost.clone();
-                Message::ListB { round, since, stamp, is_source, from, next, lost, page }
+                let bounds = Box::new(Bounds { from, next });
+                Message::ListB { round, since, stamp, is_source, bounds, lost, page }
             }
             None => {
-                let (page, next, lost) = (Bytes::new(), Some(from), Vec::new());
-                Message::ListB { round, since, stamp, is_source: false, from, next, lost, page }
+                let (page, next, lost) = (Bytes::new(), Some(from.clone()), Vec::new());
+                let bounds = Box::new(Bounds { from, next });
+                Message::ListB { round, since, stamp, is_source: false, bounds, lost, page }
             }
         };
         // It rests on the view that is installed, and on what this node has acknowledged, which is
         // durable. That a record is shown whose write is not yet, promises nothing: the asker has
         // nothing until it has the record itself.
         cx.fx.send_after_state(asker, message);
+        if let Some(group) = self.group(since).filter(has_left)
+            && group.lacks_data()
+        {
+            let asked = group.transfer.iter().flat_map(Transfer::staying);
+            let awaits = asked.map(|source| source.node).collect();
+            // As above; and the start that it speaks of began with what is on disk.
+            cx.fx.send_after_state(asker, Message::Lacks { round, since, awaits });
+        }
         handled
     }
 
@@ -182,7 +207,7 @@ impl Linearizable {
         from: Incarnation,
         (round, since, stamp): (u64, ViewId, &Stamp),
         (is_source, lost): (bool, Vec<Incarnation>),
-        (begin, next, entries): (u64, Option<u64>, Bytes),
+        (bounds, entries): (Bounds, Bytes),
         cx: &mut Context<'_>,
     ) {
         self.volatile.crashes.merge(&stamp.crashes);
@@ -191,18 +216,32 @@ impl Linearizable {
         }
         let Some((view, _)) = self.transfer_of(since) else { return };
         self.on_told_of_loss(view, lost, cx);
-        if stamp.standing == Standing::Forgot {
-            self.on_source_forgot(view, from, round, cx);
-        }
         let Some(group) = self.group_mut(view) else { return };
-        let is_last_left = group.record.lost.contains(&from);
+        let is_last_left =
+            [cx.me, from].iter().all(|concerned| group.record.lost.contains(concerned));
+        if stamp.view == ViewId::default() && group.view.index_of(from.node).is_none() {
+            // It was chosen and never came, or it was let go: it has nothing and gets nothing.
+            if is_last_left && let Some(transfer) = &mut group.transfer {
+                let bounds = Bounds { next: None, ..bounds };
+                transfer.list((from.node, true), bounds, Bytes::new());
+                self.go_on(view, cx);
+            }
+            return self.on_source_lacks(from, (round, since), &[], cx);
+        }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
-        let counts = (is_source || is_last_left) && has_left;
-        // Where everything was lost, there is nothing but what the others hold.
-        let is_whole = is_last_left || (stamp.standing == Standing::Ready && stamp.view == view);
-        if counts && let Some(transfer) = &mut group.transfer {
-            transfer.list((from.node, is_whole), begin, next, entries);
+        // Where nobody was left to ask, there is nothing but what the others hold.
+        let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == view);
+        if has_left && let Some(transfer) = &mut group.transfer {
+            let is_news = is_source && transfer.note_whole(from);
+            // What it listed before its data was complete may arrive late.
+            if !is_source && (!is_last_left || transfer.is_whole(from.node)) {
+                return;
+            }
+            transfer.list((from.node, holds_all), bounds, entries);
             self.go_on(view, cx);
+            if is_news {
+                self.compare_words(view, cx);
+            }
         }
     }
 

@@ -1,7 +1,6 @@
 //! The engine's state: what is durable and what is volatile, apart, and what must always hold.
 
 use super::compare::Comparing;
-use super::coordinator::Operations;
 use super::fetch::Budget;
 use super::group::{Group, Record, Standing};
 use super::index::Index;
@@ -10,6 +9,7 @@ use super::keys::{Slot, Stored, group_key, left_key, position_of, state_bytes};
 use super::load::Meter;
 use super::locate::Unrouted;
 use super::message::Stamp;
+use super::operations::Operations;
 use super::preference::Preference;
 use super::routes::Routes;
 use super::rtt::RoundTrip;

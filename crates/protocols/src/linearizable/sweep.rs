@@ -18,8 +18,8 @@ const SWEEP_AFTER: Span = Span::millis(12);
 /// How far slots are emptied.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
-    /// The slot and range being emptied, and the position before which nothing is left.
-    reached: Option<(Slot, Range, u64)>,
+    /// The slot and range being emptied, and the stored key up to which nothing is left.
+    reached: Option<(Slot, Range, Bytes)>,
     is_armed: bool,
 }
 
@@ -50,17 +50,16 @@ impl Linearizable {
         let Some((slot, range)) = self.durable.garbage.first().copied() else { return };
         // Nothing is written to a slot that was given up. To look for its first key again and again
         // would be dear: a store passes everything that was deleted there.
-        let reached = self.volatile.sweep.reached.filter(|(s, r, _)| (*s, *r) == (slot, range));
-        let reached = reached.map(|(.., position)| position);
-        let doomed = doomed(slot, &range, reached, cx);
+        let reached = self.volatile.sweep.reached.take();
+        let reached = reached.filter(|(s, r, _)| (*s, *r) == (slot, range)).map(|(.., key)| key);
+        let doomed = doomed(slot, &range, reached.as_ref(), cx);
         let Some(last) = doomed.last() else {
             probe!("linearizable/swept");
             self.durable.garbage.remove(&(slot, range));
             cx.fx.delete_state(garbage_key(slot, &range));
             return self.sweep_rest(cx);
         };
-        self.volatile.sweep.reached =
-            slot.data_key(last).map(|key| (slot, range, position_of(key)));
+        self.volatile.sweep.reached = Some((slot, range, last.clone()));
         for stored in doomed {
             self.volatile.index.remove(&stored);
             cx.fx.delete(stored);
@@ -70,14 +69,15 @@ impl Linearizable {
 }
 
 /// The next keys of a slot to be deleted.
-fn doomed(slot: Slot, range: &Range, reached: Option<u64>, cx: &Context<'_>) -> Vec<Bytes> {
+fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, cx: &Context<'_>) -> Vec<Bytes> {
     let mut doomed = Vec::new();
-    let is_before = |interval: &(u64, u64)| {
-        reached.is_some_and(|reached| !(interval.0..=interval.1).contains(&reached))
-    };
+    let at = reached.and_then(|stored| slot.data_key(stored)).map(position_of);
+    let is_before =
+        |(first, last): &(u64, u64)| at.is_some_and(|at| !(*first..=*last).contains(&at));
     for (first, last) in segments(range).skip_while(is_before) {
-        let inside = reached.filter(|reached| (first..=last).contains(reached));
-        cx.table.scan(Class::Data, &slot.first_at(inside.unwrap_or(first)), &mut |stored, _| {
+        let inside = reached.filter(|_| at.is_some_and(|at| (first..=last).contains(&at)));
+        let from = inside.cloned().unwrap_or_else(|| slot.first_at(first));
+        cx.table.scan(Class::Data, &from, &mut |stored, _| {
             let key = slot.data_key(stored);
             let is_inside = key.is_some_and(|key| position_of(key) <= last);
             if is_inside && doomed.len() < SWEEP_KEYS_MAX {

@@ -9,6 +9,7 @@
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
+//! | [`losses`] | groups in which nobody is left to ask |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`gathers`] | members that forget while their group becomes smaller |
 //! | [`owed`] | what members owe each other while their group changes |
@@ -23,6 +24,7 @@
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
+//! | [`piles`] | many keys at one position |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod answers;
@@ -35,10 +37,12 @@ mod departures;
 mod fences;
 mod gathers;
 mod golden;
+mod losses;
 mod members;
 mod owed;
 mod pages;
 mod parents;
+mod piles;
 mod random;
 mod rings;
 mod show;

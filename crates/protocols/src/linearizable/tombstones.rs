@@ -1,5 +1,5 @@
-//! The members' part in the removal of tombstones ([`super::purge`]): each is led from generation to
-//! generation, lists what it holds, and deletes what all held.
+//! The members' part in the removal of tombstones ([`super::purge`]): each is led from generation
+//! to generation, lists what it holds, and deletes what all held.
 
 use super::group::Generation;
 use super::message::Message;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::mutant;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
 
@@ -50,12 +51,12 @@ impl Linearizable {
         &mut self,
         asker: Incarnation,
         (view, generation): (ViewId, u64),
-        from: u64,
+        from: &Cursor,
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group(view) else { return };
         let is_open = group.view.id == view && group.is_whole();
-        if !is_open || !group.view.range.contains(from) {
+        if !is_open || !group.view.range.contains(from.position) {
             return;
         }
         let announced = group.record.generation;
@@ -65,6 +66,7 @@ impl Linearizable {
         }
         let is_meant = |head: Head| !head.live && head.ts.n <= announced.floor;
         let (page, next) = heads(group, from, LIST_KEYS_MAX, is_meant, cx);
+        let from = from.clone();
         cx.fx.send(asker, Message::TombstonesB { view, generation, from, next, page });
     }
 
@@ -80,6 +82,7 @@ impl Linearizable {
         if group.view.id != view || group.record.generation.number < generation.number {
             return;
         }
+        let Some(first) = page::first_key(&entries) else { return };
         for (key, record) in page::entries(entries) {
             let head = record.head();
             let Some(stored) = self.stored_key(view, &key) else { continue };
@@ -92,6 +95,6 @@ impl Linearizable {
         }
         // It leaves when the deletions are durable: a restart would bring them back, and nobody
         // would say it again.
-        cx.fx.send(from, Message::DropB { view, generation });
+        cx.fx.send(from, Message::DropB { view, generation, first });
     }
 }

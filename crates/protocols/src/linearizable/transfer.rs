@@ -14,14 +14,19 @@
 //! the window: it is bounded, and what was stored is not fetched again after a restart. A source
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
-use super::keys::{position_of, segments};
+use super::keys::{cursor_of, first_of, position_of, segments};
+use super::message::{Bounds, PAGE_BYTES};
 use super::page;
 use super::record::Head;
+use super::told::{Reach, Source};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::{NodeId, Start};
-use quorate_kernel::limits::{FETCHED_AHEAD_BYTES_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::{
+    FETCHED_AHEAD_BYTES_MAX, GROUP_MEMBERS_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX,
+};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Range, ViewId};
 
@@ -29,37 +34,14 @@ use quorate_kernel::view::{Range, ViewId};
 pub(super) const REPEAT: Span = Span::millis(200);
 /// After so many repetitions without progress the window is begun anew.
 const STALLS_MAX: u32 = 4;
+/// How many nodes one transfer asks at the most.
+pub(super) const SOURCES_MAX: usize = 4 * GROUP_MEMBERS_MAX;
 /// The least and the most keys that may be asked for in one fetch.
 const FETCH_KEYS_MIN: usize = 16;
 const FETCH_KEYS_MAX: usize = 512;
 
 /// Each of these must be met: so many of those nodes have listed everything.
 pub(super) type Quorums = Vec<(Vec<NodeId>, usize)>;
-
-/// What one source has told.
-#[derive(Debug)]
-pub(super) struct Source {
-    pub node: NodeId,
-    /// What it listed from the window on, not used yet.
-    pub listed: VecDeque<(Bytes, Head)>,
-    /// The position to list next; `None` when the interval is listed.
-    pub next: Option<u64>,
-    /// The position that it was last asked to list from.
-    pub asked: Option<u64>,
-    /// Whether a fetch is under way at it.
-    pub fetching: bool,
-    /// How many bytes it has sent since a question last waited until all of them were durable.
-    sent_bytes: usize,
-    /// The start in which it said that it forgot too.
-    pub forgot: Option<Start>,
-    /// Whether it said so again, in the same start, in the confirming round.
-    pub confirmed: bool,
-    /// Whether it has left the view, and is asked only for what was complete before it.
-    pub has_left: bool,
-    /// The position from which on it has listed as one that holds all that was complete before the
-    /// view; `None` if its last list was not of such a one.
-    whole_from: Option<u64>,
-}
 
 /// A record to be fetched.
 #[derive(Debug)]
@@ -78,19 +60,27 @@ pub(super) struct Transfer {
     pub since: ViewId,
     /// Whether the asker forgot.
     pub forgot: bool,
-    /// The first round that began after every source had said that it forgot.
+    /// Whether what forgetful members hold is compared even while others are complete.
+    pub lasting: bool,
+    /// Whether a quorum is enough also of those that lack data, when nobody else is left.
+    pub is_member_refill: bool,
+    /// Whether nobody else is left, so that to hear all is enough too, those that lack data as well.
+    pub hears_all: bool,
+    /// The incarnations of a loss that this node was told of and had no part in.
+    pub told: Vec<Incarnation>,
+    /// The first round that began after every source had said how it stands.
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
-    quorums: Quorums,
+    pub quorums: Quorums,
     /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
     or_whole: Option<(Vec<NodeId>, usize)>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
     pub interval: Option<(u64, u64)>,
-    /// A quorum has listed everything of the interval before this position, and what was missing
+    /// A quorum has listed everything of the interval before this cursor, and what was missing
     /// here is among the pulls or has arrived; `None` at the interval's end.
-    pub gathered: Option<u64>,
+    pub gathered: Option<Cursor>,
     /// What is missing, in ring order.
     pub pulls: BTreeMap<Bytes, Pull>,
     /// How many keys are asked for in one fetch: about as many as fit the answer.
@@ -99,23 +89,6 @@ pub(super) struct Transfer {
     /// When it was last looked whether it gets on.
     checked_at: Time,
     stalls: u32,
-}
-
-impl Source {
-    fn new(node: NodeId) -> Source {
-        Source {
-            node,
-            listed: VecDeque::new(),
-            next: Some(0),
-            asked: None,
-            fetching: false,
-            sent_bytes: 0,
-            forgot: None,
-            confirmed: false,
-            has_left: false,
-            whole_from: None,
-        }
-    }
 }
 
 impl Transfer {
@@ -132,13 +105,17 @@ impl Transfer {
             round,
             since,
             forgot,
+            lasting: false,
+            is_member_refill: false,
+            hears_all: false,
+            told: Vec::new(),
             confirming: None,
-            sources: nodes.into_iter().map(Source::new).collect(),
+            sources: nodes.into_iter().map(|node| Source::new(node, Some(Cursor::at(0)))).collect(),
             quorums,
             or_whole: None,
             intervals: segments(range).collect(),
             interval: None,
-            gathered: Some(0),
+            gathered: Some(Cursor::at(0)),
             pulls: BTreeMap::new(),
             fetch_keys: FETCH_KEYS_MIN,
             has_progressed: true,
@@ -153,33 +130,45 @@ impl Transfer {
     pub fn or_whole(mut self, nodes: Vec<NodeId>, needed: usize) -> Transfer {
         for node in &nodes {
             if self.sources.iter().all(|source| source.node != *node) {
-                self.sources.push(Source { has_left: true, ..Source::new(*node) });
+                self.sources
+                    .push(Source { has_left: true, ..Source::new(*node, Some(Cursor::at(0))) });
             }
         }
         self.or_whole = Some((nodes, needed));
-        self.interval.into_iter().for_each(|(first, _)| self.begin_window(first));
+        self.interval.into_iter().for_each(|(first, _)| self.begin_window(&Cursor::at(first)));
         self
+    }
+
+    /// One more that is asked. Returns whether it is new here, and there was room for it.
+    pub fn add_source(&mut self, node: NodeId) -> bool {
+        let is_known = self.sources.iter().any(|source| source.node == node);
+        let is_added = !is_known && self.sources.len() < SOURCES_MAX;
+        if is_added {
+            self.sources.push(Source::new(node, self.gathered.clone()));
+        }
+        is_added
     }
 
     pub fn next_interval(&mut self) {
         self.interval = self.intervals.pop_front();
         if let Some((first, _)) = self.interval {
-            self.begin_window(first);
+            self.begin_window(&Cursor::at(first));
         }
     }
 
-    /// Everything of the interval before this position is here; `None` if all of it is.
-    pub fn window(&self) -> Option<u64> {
-        self.pulls.first_key_value().map_or(self.gathered, |(key, _)| Some(position_of(key)))
+    /// Everything of the interval before this cursor is here; `None` if all of it is.
+    pub fn window(&self) -> Option<Cursor> {
+        let first = self.pulls.first_key_value().map(|(key, _)| cursor_of(key));
+        first.or_else(|| self.gathered.clone())
     }
 
-    /// Lists anew from a position on.
-    pub fn begin_window(&mut self, from: u64) {
-        self.gathered = Some(from);
+    /// Lists anew from a cursor on.
+    pub fn begin_window(&mut self, from: &Cursor) {
+        self.gathered = Some(from.clone());
         self.pulls.clear();
         for source in &mut self.sources {
             source.listed.clear();
-            source.next = Some(from);
+            source.next = Some(from.clone());
             source.asked = None;
             source.fetching = false;
             source.whole_from = None;
@@ -197,42 +186,50 @@ impl Transfer {
         let width = |(first, last): (u64, u64)| u128::from(last - first) + 1;
         let all: u128 = segments(range).map(width).sum();
         let waiting: u128 = self.intervals.iter().copied().map(width).sum();
-        let left = |(_, last)| self.window().map_or(0, |window| width((window.min(last), last)));
+        let left =
+            |(_, last)| self.window().map_or(0, |window| width((window.position.min(last), last)));
         let left = self.interval.map_or(0, left);
         u64::try_from((all - (waiting + left).min(all)) * 100 / all).unwrap_or(100)
     }
 
     /// How far a quorum has listed: `Some(None)` is to the end of the interval, `None` not beyond
     /// what was gathered, or enough is being fetched.
-    pub fn reach(&self) -> Option<Option<u64>> {
-        let gathered = self.gathered.filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
-        // The end of the interval counts as above every position.
+    pub fn reach(&self) -> Option<Option<Cursor>> {
+        let gathered = self.gathered.as_ref().filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
+        let counts = |source: &&Source| source.is_whole || self.is_member_refill && !self.hears_all;
         let upto = |node: &NodeId| {
             let source = self.sources.iter().find(|source| source.node == *node);
-            source.map_or(u128::from(gathered), |s| s.next.map_or(u128::MAX, u128::from))
+            let source = source.filter(counts);
+            source.map_or(Reach::Upto(gathered), |source| Reach::of(source.next.as_ref()))
         };
         let reach = |(nodes, needed): &(Vec<NodeId>, usize)| {
-            let mut reached: Vec<u128> = nodes.iter().map(upto).collect();
+            let mut reached: Vec<Reach<'_>> = nodes.iter().map(upto).collect();
             reached.sort_unstable_by(|a, b| b.cmp(a));
-            needed.checked_sub(1).map_or(u128::MAX, |nth| reached.get(nth).copied().unwrap_or(0))
+            let nth = |nth: usize| reached.get(nth).copied().unwrap_or(Reach::Nothing);
+            needed.checked_sub(1).map_or(Reach::Everything, nth)
         };
         let or_whole = self.or_whole.iter().map(|quorum| reach(quorum).max(self.whole(gathered)));
-        let reach = self.quorums.iter().map(reach).chain(or_whole).min().unwrap_or(u128::MAX);
+        let reach = self.quorums.iter().map(reach).chain(or_whole).min();
+        let reach = reach.unwrap_or(Reach::Everything);
+        let all = self.staying().map(|source| Reach::of(source.next.as_ref())).min();
+        let reach = all.filter(|_| self.hears_all).map_or(reach, |all| reach.max(all));
         // No more at a time than what one list may hold: clients wait meanwhile.
-        let ends = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(k, _)| position_of(k));
-        let ends = self.sources.iter().filter_map(ends).filter(|end| *end > gathered);
-        let reach = ends.map(u128::from).min().map_or(reach, |end| reach.min(end));
-        match u64::try_from(reach) {
-            Err(_) => Some(None),
-            Ok(reach) => (reach > gathered).then_some(Some(reach)),
+        let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
+        let ends: Vec<Cursor> = self.sources.iter().filter_map(end).collect();
+        let ends = ends.iter().filter(|end| *end > gathered);
+        match ends.map(Reach::Upto).min().map_or(reach, |end| reach.min(end)) {
+            Reach::Nothing => None,
+            Reach::Upto(reach) => (reach > gathered).then(|| Some(reach.clone())),
+            Reach::Everything => Some(None),
         }
     }
 
     /// How far one that is whole has listed, from what was gathered on.
-    fn whole(&self, gathered: u64) -> u128 {
-        let is_meant = |from: u64| from <= gathered;
-        let whole = self.sources.iter().filter(|source| source.whole_from.is_some_and(is_meant));
-        whole.map(|source| source.next.map_or(u128::MAX, u128::from)).max().unwrap_or(0)
+    fn whole(&self, gathered: &Cursor) -> Reach<'_> {
+        let is_meant = |from: &Cursor| from <= gathered;
+        let is_whole = |source: &&Source| source.whole_from.as_ref().is_some_and(is_meant);
+        let whole = self.sources.iter().filter(is_whole);
+        whole.map(|source| Reach::of(source.next.as_ref())).max().unwrap_or(Reach::Nothing)
     }
 
     /// Takes in what a source listed, maybe as one that is whole; returns whether that was what it
@@ -240,20 +237,20 @@ impl Transfer {
     pub fn list(
         &mut self,
         (from, is_whole): (NodeId, bool),
-        begin: u64,
-        next: Option<u64>,
+        bounds: Bounds,
         entries: Bytes,
     ) -> bool {
         let Some((_, last)) = self.interval else { return false };
         let Some(source) = self.sources.iter_mut().find(|source| source.node == from) else {
             return false;
         };
-        if source.next != Some(begin) {
+        if source.next.as_ref() != Some(&bounds.from) {
             return false;
         }
-        source.whole_from = is_whole.then(|| source.whole_from.unwrap_or(begin));
+        let whole_from = source.whole_from.take().unwrap_or(bounds.from);
+        source.whole_from = is_whole.then_some(whole_from);
         // Its range may be wider than the one that is moved.
-        source.next = next.filter(|next| *next <= last);
+        source.next = bounds.next.filter(|next| next.position <= last);
         let entries = page::entries(entries).map(|(key, record)| (key, record.head()));
         source.listed.extend(entries.filter(|(key, _)| position_of(key) <= last));
         self.has_progressed = true;
@@ -261,11 +258,12 @@ impl Transfer {
     }
 
     /// What was listed up to there asks for: each key's newest head, and who holds it.
-    pub fn gather(&mut self, reach: Option<u64>) -> BTreeMap<Bytes, Pull> {
+    pub fn gather(&mut self, reach: Option<&Cursor>) -> BTreeMap<Bytes, Pull> {
+        let reach = reach.map(first_of);
         let mut newest: BTreeMap<Bytes, Pull> = BTreeMap::new();
         for source in &mut self.sources {
             let is_inside =
-                |(key, _): &(Bytes, Head)| reach.is_none_or(|reach| position_of(key) < reach);
+                |(key, _): &(Bytes, Head)| reach.as_ref().is_none_or(|reach| key < reach);
             while source.listed.front().is_some_and(is_inside) {
                 let Some((key, head)) = source.listed.pop_front() else { break };
                 let pull = newest.entry(key).or_insert_with(|| Pull {
@@ -307,11 +305,14 @@ impl Transfer {
         let idle = self.sources.iter().filter(is_idle);
         let mut asked: BTreeMap<NodeId, Vec<(Bytes, Head)>> =
             idle.map(|source| (source.node, Vec::new())).collect();
+        let mut bytes: BTreeMap<NodeId, usize> = BTreeMap::new();
         for (key, pull) in self.pulls.iter_mut().filter(|(_, pull)| pull.asked.is_none()) {
             let count = |node: &&NodeId| asked.get(*node).map_or(usize::MAX, Vec::len);
             let Some(&best) = pull.holders.iter().min_by_key(count) else { continue };
+            let bytes = bytes.entry(best).or_default();
             match asked.get_mut(&best) {
-                Some(keys) if keys.len() < self.fetch_keys => {
+                Some(keys) if keys.len() < self.fetch_keys && *bytes < PAGE_BYTES => {
+                    *bytes += key.len();
                     keys.push((key.clone(), pull.head));
                     pull.asked = Some(best);
                 }

@@ -117,6 +117,10 @@ impl Replica {
         cx: &mut Context<'_>,
     ) -> (Object, bool) {
         let before = self.read(key, cx);
+        if !before.agrees(&other) {
+            cx.fx.refuse("one dot carries two values");
+            return (before, false);
+        }
         let mut merged = before.clone();
         merged.merge(other);
         let is_news = merged != before;

@@ -142,6 +142,21 @@ mod tests {
         assert_eq!(acceptor.accepted(), None);
     }
 
+    /// Ballots of one round differ by their proposers: the higher one shuts the lower one out, also
+    /// after a restart, or two proposers reach majorities with two values.
+    #[test]
+    fn a_promise_to_a_higher_proposer_of_the_same_round_is_stored() {
+        let view = view(3, &[1, 2, 3]);
+        let mut acceptor = <Acceptor>::default();
+        assert!(acceptor.on_prepare(&view, view.id, ballot(2, 1)).1);
+        let (reply, changed) = acceptor.on_prepare(&view, view.id, ballot(2, 2));
+        assert!(reply.ok && changed, "it must be durable before the reply leaves");
+        assert_eq!((reply.promised, acceptor.promised()), (ballot(2, 2), ballot(2, 2)));
+        let (refusal, _) = acceptor.on_accept(&view, view.id, ballot(2, 1), replace(1, 4));
+        assert_eq!((refusal.ok, acceptor.accepted()), (false, None));
+        assert!(!acceptor.on_prepare(&view, view.id, ballot(2, 1)).0.ok);
+    }
+
     /// T1: after phase 1 the promise equals the proposal's ballot.
     #[test]
     fn the_promised_ballot_itself_is_accepted() {

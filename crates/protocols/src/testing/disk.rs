@@ -26,14 +26,16 @@ pub(crate) struct Disk {
     pub is_holding: bool,
     /// Whether data is kept in memory alone and never logged.
     pub is_memory: bool,
+    /// Whether what rests on data alone may leave before the data is synced.
+    pub is_periodic: bool,
 }
 
 /// What a disk held at some moment.
 pub(crate) struct Kept(BTreeMap<Key, Bytes>);
 
 impl Disk {
-    pub fn new(is_memory: bool) -> Disk {
-        Disk { is_memory, ..Disk::default() }
+    pub fn new(is_memory: bool, is_periodic: bool) -> Disk {
+        Disk { is_memory, is_periodic, ..Disk::default() }
     }
 
     pub fn write(&mut self, class: Class, key: &Bytes, value: Option<&Bytes>) {
@@ -65,7 +67,8 @@ impl Disk {
     /// How many writes must be synced before an effect asked for now may leave.
     pub fn needs(&self, release: &Release) -> u64 {
         let newest = |matches: &dyn Fn(&Key) -> bool| {
-            let place = self.unsynced.iter().rposition(|(key, _)| matches(key));
+            let counts = |key: &Key| key.0 == Class::State || !self.is_periodic;
+            let place = self.unsynced.iter().rposition(|(key, _)| counts(key) && matches(key));
             place.map_or(0, |place| self.done + place as u64 + 1)
         };
         match release {
@@ -109,8 +112,12 @@ impl Disk {
         self.table = self.synced.clone();
     }
 
-    /// All data is gone, as after a restart of a node that keeps it in memory.
+    /// All data is gone, as after a restart of a node that keeps it in memory. A periodic one has
+    /// lost no more than the crash has taken.
     pub fn forget(&mut self) {
+        if self.is_periodic {
+            return;
+        }
         self.synced.retain(|(class, _), _| *class == Class::State);
         self.table = self.synced.clone();
     }
@@ -134,7 +141,7 @@ impl Table for Disk {
 #[test]
 fn a_crash_takes_what_was_not_synced() {
     let key = |name: &'static str| Bytes::from_static(name.as_bytes());
-    let (one, mut disk) = (key("1"), Disk::new(false));
+    let (one, mut disk) = (key("1"), Disk::new(false, false));
     disk.write(Class::Data, &key("a"), Some(&one));
     disk.is_holding = true;
     disk.write(Class::Data, &key("b"), Some(&one));

@@ -2,7 +2,7 @@
 //!
 //! | command | what happens |
 //! |---|---|
-//! | `nodes N [spare M] [memory] [first POSITION] [option…]` | N members and M others start, with one group from this position on; always the first command |
+//! | `nodes N [spare M] [memory] [periodic] [first POSITION] [option…]` | N members and M others start, with one group from this position on; always the first command |
 //! | `put NODE KEY VALUE [within SPAN]`, `get`, `delete NODE KEY`, `scan NODE FROM LIMIT` | a client asks; `x*100` is a word of 100 letters |
 //! | `given put …` and so on | the same, everything is delivered at once, and only the answer is shown |
 //! | `flood NODE COUNT` | so many gets begin there, unseen, and all their messages are lost |
@@ -28,7 +28,7 @@ use super::world::{Flight, Setup, World};
 use super::{Scripted, siblings};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::ring::{Closing, RingHost, Standing};
 use quorate_kernel::time::Span;
 use std::borrow::ToOwned;
@@ -192,7 +192,7 @@ fn ask<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
         ["scan", node, from, limit] => {
             let from = position(from)?;
             let limit = u32::try_from(number(limit)?).map_err(|error| error.to_string())?;
-            (node, Operation::Scan { from, limit })
+            (node, Operation::Scan { from: Cursor::at(from), limit })
         }
         [command, node, rest @ ..] => (node, siblings::operation(world, command, rest)?),
         _ => return Err("unknown command".to_owned()),
@@ -226,6 +226,10 @@ fn setup(members: &str, options: &[&str]) -> Done<Setup> {
         match *word {
             "spare" => setup.spares = number(words.next().ok_or("spare how many?")?)?,
             "memory" => setup.is_memory = true,
+            "periodic" => {
+                setup.is_periodic = true;
+                setup.options.push("periodic".to_owned());
+            }
             "first" => setup.first = Some(position(words.next().ok_or("first of what?")?)?),
             other => setup.options.push(other.to_owned()),
         }

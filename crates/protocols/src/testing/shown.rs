@@ -4,7 +4,7 @@ use super::word;
 use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::effects::Note;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Process};
 use std::borrow::ToOwned;
 use std::collections::BTreeMap;
@@ -57,12 +57,20 @@ pub(super) fn show_note(note: &Note) -> String {
     format!("announces {note:?}")
 }
 
+/// A cursor: its position, and its key if it has one.
+pub(crate) fn show_cursor(cursor: &Cursor) -> String {
+    match cursor.is_position() {
+        true => format!("{:x}", cursor.position),
+        false => format!("{:x} {}", cursor.position, word(&cursor.key)),
+    }
+}
+
 pub(super) fn show_operation(operation: &Operation) -> String {
     match operation {
         Operation::Get { key } => format!("get {}", word(key)),
         Operation::Put { key, value } => format!("put {} {}", word(key), word(value)),
         Operation::Delete { key } => format!("delete {}", word(key)),
-        Operation::Scan { from, limit } => format!("scan {from:x} {limit}"),
+        Operation::Scan { from, limit } => format!("scan {} {limit}", show_cursor(from)),
         Operation::Causal(Ask::Get { key, .. }) => format!("read {}", word(key)),
         Operation::Causal(Ask::Put { key, value, context, .. }) => {
             let basis = if context.is_empty() { "blind" } else { "with context" };
@@ -80,7 +88,7 @@ pub(super) fn show_outcome(outcome: &Outcome) -> String {
         Outcome::Deleted { existed } => format!("deleted {}", u8::from(*existed)),
         Outcome::Page { keys, next } => {
             let keys: Vec<String> = keys.iter().map(|key| word(key)).collect();
-            let next = next.map_or("end".to_owned(), |next| format!("{next:x}"));
+            let next = next.as_ref().map_or("end".to_owned(), show_cursor);
             format!("page {}, next {next}", keys.join(" "))
         }
         Outcome::Refused(refusal) => format!("refused: {refusal}"),

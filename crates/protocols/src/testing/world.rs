@@ -9,7 +9,7 @@ use super::shown::{self, Row, show_note, show_operation, show_outcome};
 pub(crate) use super::views::view;
 use super::views::{change, view_of};
 use bytes::{Bytes, BytesMut};
-use quorate_kernel::effects::{Effect, Effects, Recipients, Release};
+use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Context, Recovery, Request};
@@ -34,7 +34,7 @@ pub(crate) struct Flight {
     /// The only start of the target that takes it; 0 means any.
     start: Start,
     pub name: &'static str,
-    body: Body,
+    pub body: Body,
 }
 
 /// What a node may not let out before a sync.
@@ -86,7 +86,7 @@ impl<P: Scripted> World<P> {
         let node = |id| Node {
             me: Incarnation { node: NodeId(id), start: Start(0) },
             process: None,
-            disk: Disk::new(setup.is_memory),
+            disk: Disk::new(setup.is_memory, setup.is_periodic),
             held: VecDeque::new(),
             timers: Vec::new(),
             peers: BTreeMap::new(),
@@ -352,6 +352,7 @@ impl<P: Scripted> World<P> {
             Effect::Disarm { timer } => {
                 self.node(id).timers.retain(|(_, _, armed)| armed != timer);
             }
+            Effect::Announce(Note::Refused(what)) => panic!("a correct peer was refused: {what}"),
             Effect::Announce(note) => self.log.push(format!("{id}: {}", show_note(note))),
         }
     }

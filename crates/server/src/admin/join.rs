@@ -1,32 +1,27 @@
-//! `POST /join`: what a host that joins must know, for one that shows the cluster's secret.
+//! `POST /join`: what a host that joins must know, for one that proves to know the cluster's secret.
+//!
+//! The secret crosses the network on neither way, and what the host is told nobody else can read.
 
 use super::Door;
 use super::operate::{Pairs, answer, ask, failure};
 use crate::host::{Question, Reply};
-use crate::provision::{Invitation, secret};
+use crate::proof::envelope;
+use crate::provision::Invitation;
+use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use quorate_kernel::wire::VERSION;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
-/// The header that carries the secret.
-pub const SECRET_HEADER: &str = "x-quorate-secret";
-
-/// `POST /join?protocol=N`.
-pub(super) async fn join(
-    State(door): State<Arc<Door>>,
-    pairs: Pairs,
-    headers: HeaderMap,
-) -> Response {
+/// `POST /join?protocol=N`; the body is that of [`envelope`].
+pub(super) async fn join(State(door): State<Arc<Door>>, pairs: Pairs, body: Bytes) -> Response {
     let cluster = door.identity.cluster;
-    let shown = headers.get(SECRET_HEADER).and_then(|value| secret::parse(value.to_str().ok()?));
-    let is_known = shown.is_some_and(|shown| secret::is_same(&shown, &door.identity.secret));
-    if !is_known {
-        let text = format!("that is not the secret of cluster {cluster}");
+    let Some(proven) = envelope::reply(&door.secrets.accepted(), &body) else {
+        let text = format!("that proves no knowledge of the secret of cluster {cluster}");
         return failure(StatusCode::FORBIDDEN, text);
-    }
+    };
     let protocol = pairs.0.iter().find(|(name, _)| name == "protocol");
     let protocol = protocol.map_or("", |(_, text)| text.as_str());
     if protocol != VERSION.to_string() {
@@ -36,8 +31,9 @@ pub(super) async fn join(
     match ask(&door, Question::Ring).await {
         Ok(Reply::Ring(report)) => {
             let invitation = Invitation::of(&door.identity, &report, VERSION);
-            let body = serde_json::to_value(&invitation).unwrap_or(Value::Null);
-            answer(StatusCode::OK, &body)
+            let text = serde_json::to_string(&invitation).expect("texts and numbers");
+            let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
+            (kind, proven.tell(&text)).into_response()
         }
         Ok(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "the host answered another question"),
         Err(response) => response,

@@ -28,12 +28,12 @@ mod operate;
 mod remove;
 pub mod status;
 
-pub use join::SECRET_HEADER;
 pub use names::Names;
 
 use crate::host::Questions;
 use crate::metrics::Shared;
 use crate::native::http;
+use crate::proof::{Secrets, fingerprint};
 use crate::web::{App, Budget, Exhausted, Patience, serve};
 use axum::Router;
 use axum::extract::{Query, State};
@@ -55,10 +55,12 @@ use tokio::sync::watch;
 pub struct Door {
     /// What the host tells the outside.
     pub shared: Arc<Shared>,
-    /// Who the host is, and what its cluster's secret is.
+    /// Who the host is.
     pub identity: Identity,
     /// The names that requests may be for.
     pub names: Names,
+    /// The secrets that a host which joins may show to know.
+    pub secrets: Arc<Secrets>,
     /// Where the core thread is asked.
     pub questions: Arc<Questions>,
     /// When a lane must have answered.
@@ -192,7 +194,10 @@ async fn metrics(State(door): State<Arc<Door>>) -> Response {
 }
 
 async fn status_json(State(door): State<Arc<Door>>) -> Response {
-    let body = format!("{}\n", status::of(&door.shared));
+    let mut status = status::of(&door.shared);
+    let secrets = door.secrets.accepted();
+    status["secrets"] = secrets.iter().map(fingerprint).collect();
+    let body = format!("{status}\n");
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
@@ -201,7 +206,7 @@ mod tests {
     use super::*;
     use crate::cli::http;
     use crate::metrics::shared::tests::sample;
-    use crate::provision::secret;
+    use crate::proof::{Purpose, ask as prove};
     use quorate_kernel::ids::{ClusterId, NodeId};
     use quorate_kernel::wire::VERSION;
     use quorate_store::Secret;
@@ -213,6 +218,7 @@ mod tests {
             host: 1,
             is_founder: true,
             secret: Secret([7; 32]),
+            context_key: None,
             hosts: Vec::new(),
             keyspaces: Vec::new(),
         }
@@ -222,12 +228,15 @@ mod tests {
     fn every_path_answers_over_a_socket() {
         let shared = Arc::new(sample());
         let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        let nowhere = std::path::Path::new("/nowhere");
+        let secrets = Secrets::of(nowhere, &identity()).expect("no file, so the identity's");
         let (questions, inbox) = crate::host::questions();
         drop(inbox);
         let door = Door {
             shared: Arc::clone(&shared),
             identity: identity(),
             names: Names::new(any.ip(), &[], std::iter::empty()),
+            secrets: Arc::new(secrets),
             questions,
             timeout: Duration::from_secs(5),
             takes_faults: false,
@@ -253,10 +262,9 @@ mod tests {
         let join = |bytes: [u8; 32], protocol: u8| {
             let (address, path) =
                 (admin.address().to_string(), format!("/join?protocol={protocol}"));
-            let secret = secret::text(&Secret(bytes));
-            let headers = [(SECRET_HEADER, secret.as_str())];
+            let (_, request) = prove(Purpose::Join, &Secret(bytes));
             let within = Duration::from_secs(10);
-            http::request("POST", &address, &path, &headers, within).expect("answer").status
+            http::exchange(&address, &path, &request, within).expect("answer").0
         };
         assert_eq!(join([8; 32], VERSION), 403, "another cluster's secret");
         assert_eq!(join([7; 32], VERSION + 1), 409, "another protocol");

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::host;
 use crate::metrics::Shared;
 use crate::native::{Native, grpc, http};
+use crate::proof::Secrets;
 use quorate_store::Identity;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 pub fn open(
     config: &Config,
     identity: &Identity,
+    secrets: &Arc<Secrets>,
     shared: &Arc<Shared>,
     questions: Arc<host::Questions>,
     calls: Arc<host::Calls>,
@@ -35,6 +37,7 @@ pub fn open(
         names,
         shared: Arc::clone(shared),
         identity: identity.clone(),
+        secrets: Arc::clone(secrets),
         questions,
         timeout,
         takes_faults: config.dev.faults,

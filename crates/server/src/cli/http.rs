@@ -58,17 +58,52 @@ pub fn request(
     headers: &[(&str, &str)],
     within: Duration,
 ) -> io::Result<Answer> {
+    let (status, body) = send(method, address, path, headers, &[], within)?;
+    text_of(status, body)
+}
+
+/// Sends bytes, and takes bytes.
+///
+/// # Errors
+/// As [`post`].
+pub fn exchange(
+    address: &str,
+    path: &str,
+    body: &[u8],
+    within: Duration,
+) -> io::Result<(u16, Vec<u8>)> {
+    send("POST", address, path, &[], body, within)
+}
+
+/// An answer whose body is a text.
+///
+/// # Errors
+/// It is none.
+pub fn text_of(status: u16, body: Vec<u8>) -> io::Result<Answer> {
+    let body = String::from_utf8(body).map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
+    Ok(Answer { status, body })
+}
+
+fn send(
+    method: &str,
+    address: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+    within: Duration,
+) -> io::Result<(u16, Vec<u8>)> {
     let deadline = Instant::now() + within;
     let mut stream = connect(address, within)?;
     stream.set_write_timeout(Some(within))?;
     let more: String = headers.iter().map(|(name, text)| format!("{name}: {text}\r\n")).collect();
     // Hosts answer to their addresses, and may not know every name that leads to them.
     let host = stream.peer_addr()?;
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\
-         Connection: close\r\n{more}\r\n"
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\n\
+         Connection: close\r\n{more}\r\n",
+        body.len()
     );
-    stream.write_all(request.as_bytes())?;
+    stream.write_all(&[head.as_bytes(), body].concat())?;
     let mut bytes = Vec::new();
     let mut piece = [0; 16 * 1024];
     loop {
@@ -110,15 +145,15 @@ pub fn encoded(bytes: &[u8]) -> String {
 
 /// Reads an answer that ends with the connection. Chunks are not understood: the doors that are
 /// asked send none for what is asked.
-fn parse(bytes: &[u8]) -> Option<Answer> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (head, body) = text.split_once("\r\n\r\n")?;
+fn parse(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 4..]);
     let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
-    (length? == body.len()).then(|| Answer { status, body: body.to_owned() })
+    (length? == body.len()).then(|| (status, body.to_vec()))
 }
 
 #[cfg(test)]
@@ -133,11 +168,11 @@ mod tests {
     #[test]
     fn whole_answers_are_read_and_torn_ones_refused() {
         let whole = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 3\r\n\r\nno\n";
-        let answer = Answer { status: 503, body: String::from("no\n") };
-        assert_eq!(parse(whole), Some(answer));
+        assert_eq!(parse(whole), Some((503, b"no\n".to_vec())));
         for end in 0..whole.len() {
             assert_eq!(parse(&whole[..end]), None, "{end} bytes");
         }
         assert_eq!(parse(b"SSH-2.0-x\r\n\r\n"), None);
+        assert!(text_of(200, vec![0xff]).is_err());
     }
 }

@@ -2,9 +2,9 @@
 
 use super::exit::{Code, Failure};
 use super::http;
-use crate::admin::SECRET_HEADER;
 use crate::config::Config;
 use crate::config::values::check_address;
+use crate::proof::{Purpose, ask as prove, envelope};
 use crate::provision::{Doors, Invitation, Newcomer, secret, write_addresses};
 use quorate_kernel::limits::HOST_TOKENS_MAX;
 use quorate_kernel::wire::VERSION;
@@ -91,8 +91,8 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
         return Err(usage(format!("--tokens is 1 to {HOST_TOKENS_MAX}")));
     }
     let doors = doors(args, config)?;
-    let secret = shown_secret(args)?;
-    let invitation = invited(seed, &secret)?;
+    let secrets = known_secrets(args)?;
+    let (secret, invitation) = invited(seed, &secrets)?;
     let newcomer = Newcomer {
         number: args.number,
         address: doors.cluster.clone(),
@@ -109,6 +109,9 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
     }
     let identity = invitation.accept(&newcomer, secret)?;
     quorate_store::create(data, &identity)?;
+    if secrets.len() > 1 {
+        secret::write(data, &secrets)?;
+    }
     write_addresses(data, &doors, None)?;
     tracing::info!(event = "joining", cluster = %identity.cluster, node = %identity.node, %seed);
     Ok(())
@@ -134,30 +137,45 @@ fn doors(args: &JoinArgs, config: &Config) -> Result<Doors, Failure> {
     Ok(Doors { cluster: address, cluster_bind: bind, http, resp, grpc })
 }
 
-fn shown_secret(args: &JoinArgs) -> Result<Secret, Failure> {
+fn known_secrets(args: &JoinArgs) -> Result<Vec<Secret>, Failure> {
     match (&args.secret_file, &args.secret) {
         (Some(file), _) => Ok(secret::read(file)?),
-        (None, Some(text)) => secret::parse(text).ok_or_else(|| {
+        (None, Some(text)) => secret::parse(text).map(|secret| vec![secret]).ok_or_else(|| {
             usage(String::from("QUORATE_CLUSTER_SECRET is not 64 hexadecimal digits"))
         }),
         (None, None) => Err(usage(format!(
-            "a host that joins must show the cluster's secret: give --secret-file with the file \
+            "a host that joins must know the cluster's secret: give --secret-file with the file \
              {} that `quorate init` wrote, or set QUORATE_CLUSTER_SECRET",
             secret::FILE_NAME
         ))),
     }
 }
 
-/// Asks the seed, for a while if it does not answer.
-fn invited(seed: &str, secret: &Secret) -> Result<Invitation, Failure> {
+/// Asks the seed, for a while if it does not answer. Says by which secret it was convinced.
+fn invited(seed: &str, secrets: &[Secret]) -> Result<(Secret, Invitation), Failure> {
     let deadline = Instant::now() + ASK_FOR;
+    let mut refused = None;
+    for secret in secrets {
+        match asked_until(seed, secret, deadline)? {
+            Told::Invitation(invitation) => return Ok((*secret, *invitation)),
+            Told::Refused(failure) => refused = Some(failure),
+        }
+    }
+    Err(refused.expect("a file holds a secret"))
+}
+
+/// What a seed says.
+enum Told {
+    Invitation(Box<Invitation>),
+    /// It knows another secret.
+    Refused(Failure),
+}
+
+fn asked_until(seed: &str, secret: &Secret, deadline: Instant) -> Result<Told, Failure> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let error = match ask(seed, secret, left.min(TRY_FOR)) {
-            Ok(answer) if answer.status != 503 && answer.status != 504 => {
-                return judge(seed, &answer);
-            }
-            Ok(answer) => io::Error::other(reason(&answer)),
+            Ok(told) => return told,
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(Failure::failed(format!(
                     "{seed} answers, but is no HTTP door; give the address of a host's HTTP door, \
@@ -180,21 +198,43 @@ fn invited(seed: &str, secret: &Secret) -> Result<Invitation, Failure> {
     }
 }
 
-fn ask(seed: &str, secret: &Secret, within: Duration) -> io::Result<http::Answer> {
+/// Asks once. An error of the connection, or a seed that is not ready, is worth another try.
+fn ask(seed: &str, secret: &Secret, within: Duration) -> io::Result<Result<Told, Failure>> {
     let path = format!("/join?protocol={VERSION}");
-    http::request("POST", seed, &path, &[(SECRET_HEADER, &secret::text(secret))], within)
+    let (asked, request) = prove(Purpose::Join, secret);
+    let (status, body) = http::exchange(seed, &path, &request, within)?;
+    if status == 200 {
+        return Ok(envelope::read(asked, &body).ok_or_else(|| not_proven(seed)).and_then(|text| {
+            let invitation = judge(seed, &text)?;
+            Ok(Told::Invitation(Box::new(invitation)))
+        }));
+    }
+    let answer = http::text_of(status, body)?;
+    match status {
+        503 | 504 => Err(io::Error::other(http::error_of(&answer))),
+        403 => Ok(Ok(Told::Refused(refusal(seed, &answer)))),
+        404 => {
+            let text = format!("{seed} knows no joins; is it a host of another release?");
+            Ok(Err(Failure::failed(text)))
+        }
+        _ => Ok(Err(refusal(seed, &answer))),
+    }
 }
 
-fn judge(seed: &str, answer: &http::Answer) -> Result<Invitation, Failure> {
-    if answer.status == 404 {
-        let text = format!("{seed} knows no joins; is it a host of another release?");
-        return Err(Failure::failed(text));
-    }
-    if answer.status != 200 {
-        let text = format!("the seed {seed} refuses: {}; nothing was written", reason(answer));
-        return Err(Failure::failed(text));
-    }
-    let invitation: Invitation = serde_json::from_str(&answer.body).map_err(|error| {
+fn refusal(seed: &str, answer: &http::Answer) -> Failure {
+    let why = http::error_of(answer);
+    Failure::failed(format!("the seed {seed} refuses: {why}; nothing was written"))
+}
+
+fn not_proven(seed: &str) -> Failure {
+    Failure::failed(format!(
+        "the seed {seed} does not prove that it knows the secret: it is no host of this cluster; \
+         nothing was written"
+    ))
+}
+
+fn judge(seed: &str, text: &str) -> Result<Invitation, Failure> {
+    let invitation: Invitation = serde_json::from_str(text).map_err(|error| {
         Failure::failed(format!("the answer of the seed {seed} is no invitation: {error}"))
     })?;
     if invitation.protocol != VERSION {
@@ -205,9 +245,4 @@ fn judge(seed: &str, answer: &http::Answer) -> Result<Invitation, Failure> {
         )));
     }
     Ok(invitation)
-}
-
-/// Why the host refused, in its words.
-fn reason(answer: &http::Answer) -> String {
-    http::error_of(answer)
 }

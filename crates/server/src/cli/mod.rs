@@ -14,6 +14,7 @@
 //! | [`keyspace`] | `keyspace create`, `list`, `show`, `alter`, `drop` |
 //! | [`shutdown`] | `shutdown` |
 //! | [`init`] | `init` |
+//! | [`secret`] | `secret make`, `add`, `settle`, `show` |
 //! | [`check`] | `check` |
 //! | [`server`], `doors` | `server`, and its doors that have threads of their own |
 //! | [`join`] | `server --join` |
@@ -37,6 +38,7 @@ pub mod output;
 pub mod rejoin;
 pub mod ring;
 pub mod scan;
+pub mod secret;
 pub mod server;
 pub mod shutdown;
 pub mod status;
@@ -89,6 +91,8 @@ enum Command {
     Shutdown(shutdown::Args),
     /// Put a refused data directory aside, so that its host can join as a new one
     Rejoin(rejoin::Args),
+    /// Change the cluster's secret while its hosts run
+    Secret(secret::Args),
     /// Measure a server that speaks RESP: this one or any other
     #[command(after_help = "Example: quorate bench --endpoints 127.0.0.1:7413,127.0.0.1:7423 \
                             --workload a --duration 10s")]
@@ -130,6 +134,7 @@ pub fn run() -> ExitCode {
         Command::Remove(args) => membership::remove(&args),
         Command::Shutdown(args) => shutdown::run(&args),
         Command::Rejoin(args) => rejoin::run(&args),
+        Command::Secret(args) => secret::run(&args),
         Command::Bench(bench) => return bench.main(),
         Command::Lab(args) => lab::run(&args),
         Command::Sim(args) => return quorate_sim::command::main(&args),

@@ -6,6 +6,7 @@ use super::{doors, join};
 use crate::admin::health;
 use crate::config::{Config, Environment, Loaded, Sources};
 use crate::metrics::Shared;
+use crate::proof::Secrets;
 use crate::ring::founding::{self, ring_hosts};
 use crate::shutdown::Shutdown;
 use crate::{host, logging};
@@ -162,16 +163,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     tracing::info!(event = "host_starting", host, start, data = %data.display());
     let (announced, asked) = (Arc::clone(&shared), Arc::clone(&shutdown));
     let is_json = args.output.is_json();
+    let secrets = Arc::new(Secrets::of(directory.path(), identity)?);
+    let watched = Arc::clone(&secrets);
     let bound = Arc::new(std::sync::OnceLock::new());
     let found = Arc::clone(&bound);
     let beside = async move {
         tokio::select! {
             () = announce(&announced, &data, &found, is_json) => {}
+            () = watched.watch() => {}
             () = stop_on_signal(&asked) => {}
         }
     };
     let ((questions, inbox), (calls, calls_inbox)) = (host::questions(), host::calls());
-    let (admin, grpc) = doors::open(&config, identity, &shared, questions, calls, beside)?;
+    let (admin, grpc) =
+        doors::open(&config, identity, &secrets, &shared, questions, calls, beside)?;
     bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
     let options = host::Options {
         directory,
@@ -179,6 +184,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         resp: config.resp.bind,
         cluster: config.cluster.bind,
         hosts,
+        secrets,
+        encrypt: config.cluster.encrypt,
         questions: inbox,
         calls: calls_inbox,
         balance: config.cluster.balance.then_some(config.cluster.balance_every.0),

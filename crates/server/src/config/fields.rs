@@ -116,6 +116,15 @@ pub const FIELDS: &[Field] = &[
         show: |config| config.cluster.advertise.to_string(),
     },
     Field {
+        path: "cluster.encrypt",
+        shape: Shape::Text,
+        doc: "Which connections between hosts are encrypted: auto for those that leave the machine,\n\
+              always for all. Of two hosts one that wants it is enough. Both sides prove that they\n\
+              know the cluster's secret on every connection, whatever is set here.",
+        set: |config, text| assign(&mut config.cluster.encrypt, text),
+        show: |config| config.cluster.encrypt.to_string(),
+    },
+    Field {
         path: "cluster.balance",
         shape: Shape::Flag,
         doc: "Whether this host moves, adds and gives up tokens to even out the load of the ring.\n\
@@ -341,6 +350,7 @@ mod tests {
             ("store.cache", "much"),
             ("limits.request_timeout", "5"),
             ("log.level", "loud"),
+            ("cluster.encrypt", "never"),
             ("cluster.addresses", "a,b"),
             ("http.hosts", "a:1"),
         ];

@@ -1,6 +1,6 @@
 //! The typed settings of a host and their defaults.
 
-use super::values::{Addresses, Length, LogFormat, LogLevel, Names, Size};
+use super::values::{Addresses, Encrypt, Length, LogFormat, LogLevel, Names, Size};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,6 +59,8 @@ pub struct Cluster {
     pub addresses: Addresses,
     /// Where the other hosts find this one, if that is not what `addresses` or the directory say.
     pub advertise: Addresses,
+    /// Which connections to other hosts are encrypted.
+    pub encrypt: Encrypt,
     /// Whether it moves, adds and gives up tokens to even out the load.
     pub balance: bool,
     /// How often it looks at the load for that.
@@ -148,6 +150,7 @@ impl Default for Config {
                 bind: loopback(CLUSTER_PORT),
                 addresses: Addresses::default(),
                 advertise: Addresses::default(),
+                encrypt: Encrypt::Auto,
                 balance: false,
                 balance_every: Length(Duration::from_secs(60)),
                 transfer_rate: Size(0),

@@ -141,6 +141,36 @@ pub fn check_address(text: &str) -> Result<(), String> {
     if valid { Ok(()) } else { Err(format!("expected HOST:PORT, not {text:?}")) }
 }
 
+/// Which connections between hosts are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encrypt {
+    /// Those that leave the machine.
+    Auto,
+    /// All.
+    Always,
+}
+
+impl FromStr for Encrypt {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Encrypt, &'static str> {
+        match text {
+            "auto" => Ok(Encrypt::Auto),
+            "always" => Ok(Encrypt::Always),
+            _ => Err("expected auto or always"),
+        }
+    }
+}
+
+impl fmt::Display for Encrypt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Encrypt::Auto => "auto",
+            Encrypt::Always => "always",
+        })
+    }
+}
+
 /// How much is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {

@@ -5,6 +5,7 @@ use super::cuts::Cuts;
 use super::hosts::{Event, Hosts};
 use crate::cli::http;
 use crate::cli::server::ReadyLine;
+use crate::proof::Secrets;
 use crate::provision::{Doors, secret};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
@@ -167,6 +168,7 @@ impl Steering {
             base.ok_or("the ports of this cluster follow no order; start the host by hand")?;
         let doors = Doors::on_this_machine(base, number).map_err(|error| error.to_string())?;
         let identity = quorate_store::identity_of(&seed.data).map_err(|error| error.to_string())?;
+        let secrets = Secrets::of(&seed.data, &identity).map_err(|error| error.to_string())?;
         let more = [
             ("--cluster", doors.cluster_bind.to_string()),
             ("--http", doors.http.to_string()),
@@ -175,7 +177,7 @@ impl Steering {
             ("--join", join),
             ("--number", number.to_string()),
         ];
-        hosts.launch(number, &more, Some(&secret::text(&identity.secret)))?;
+        hosts.launch(number, &more, Some(&secret::text(&secrets.accepted()[0])))?;
         let line = await_ready(number, hosts).await?;
         Ok(format!("host {number} has joined: resp {}, http {}", line.resp, line.http))
     }

@@ -10,9 +10,10 @@ use super::disk::{self, Disk, SyncEvery};
 use super::handshake::Hello;
 use super::io::{listen, wake};
 use super::keyspaces::Table;
-use super::links::Links;
+use super::links::{Links, Proofs};
 use super::meeting::{Meeting, Verdict};
 use super::out::Out;
+use super::refused::Refused;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
 use super::{HostError, Options, facts, lanes, show};
 use crate::metrics::{DoorAddresses, Shared, Stage};
@@ -69,6 +70,7 @@ pub(super) struct Core {
     epoch: Instant,
     clock: Clock,
     tended: Instant,
+    refused: Refused,
     stopping_since: Option<Instant>,
     shared: Arc<Shared>,
     shutdown: Arc<Shutdown>,
@@ -116,7 +118,8 @@ impl Core {
         let past = options.directory.past().clone();
         let meeting = Meeting::new(me, hello.run, past, options.is_moved);
         let met = (meeting, seen, recovered);
-        let links = Links::new(hello, &options.hosts, &numbers, met, Arc::clone(&shared));
+        let proofs = Proofs::new(options.secrets, options.encrypt);
+        let links = Links::new(hello, &options.hosts, &numbers, met, proofs, Arc::clone(&shared));
         let desk = Desk::new(
             options.questions,
             Ring::new(0, options.hosts.clone()),
@@ -148,6 +151,7 @@ impl Core {
             epoch: Instant::now(),
             clock: Clock { now: Time(0), wall: wall() },
             tended: Instant::now(),
+            refused: Refused::default(),
             stopping_since: None,
             shared,
             shutdown,
@@ -370,6 +374,7 @@ impl Core {
         if let Some(seen) = self.links.take_seen() {
             self.disk.note(seen);
         }
+        self.refused.tell(self.node.dropped(), &self.shared);
         self.clients.tend(self.clock.now);
         self.callers.tick();
         let mut all_ready = self.shared.knows_keyspaces();

@@ -1,4 +1,4 @@
-//! The first bytes between two hosts, in both directions.
+//! What two hosts say of themselves once both have proven that they belong to the cluster.
 //!
 //! ```text
 //! magic "QRTE" | version u8 | cluster u128 | node u64 | start u32 | for node u64 | settings u64
@@ -17,11 +17,11 @@ use quorate_store::Identity;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-const MAGIC: [u8; 4] = *b"QRTE";
+pub(super) const MAGIC: [u8; 4] = *b"QRTE";
+/// The version of what comes before the hello: the proof.
+pub(super) const CONNECTION: u8 = 4;
 /// How long a hello is.
 pub(super) const HELLO_BYTES: usize = 82;
-/// How much of a hello says which version it is of.
-pub(super) const VERSION_BYTES: usize = 5;
 
 const HAS_LEFT: u8 = 1;
 const IS_THERE: u8 = 2;
@@ -96,6 +96,16 @@ pub(super) enum HelloError {
     Start { node: NodeId, found: u32, seen: u32 },
     #[error("its keyspaces are set differently from this host's")]
     Settings,
+    #[error("node {found} answers there, not node {wanted}: an address is wrong")]
+    Other { wanted: NodeId, found: NodeId },
+    #[error("it opens connections in version {found}, this host in {CONNECTION}")]
+    Connection { found: u8 },
+    #[error("it does not know this cluster's secret")]
+    Secret,
+    #[error("it refuses the secret of this host, or does not know it")]
+    Refused,
+    #[error("it lost its proof: somebody stands between the two hosts")]
+    Broken,
 }
 
 impl HelloError {
@@ -141,21 +151,13 @@ impl Hello {
         bytes
     }
 
-    /// Whether the first bytes are of this version of the protocol. They are looked at before the
-    /// rest is awaited: another version may say less.
-    pub fn check_version(bytes: &[u8]) -> Result<(), HelloError> {
-        let length = bytes.len().min(MAGIC.len());
-        if bytes[..length] != MAGIC[..length] {
+    pub fn from_bytes(bytes: &[u8; HELLO_BYTES]) -> Result<Hello, HelloError> {
+        if bytes[..MAGIC.len()] != MAGIC {
             return Err(HelloError::Magic);
         }
-        match bytes.get(4) {
-            Some(&found) if found != VERSION => Err(HelloError::Version { found }),
-            _ => Ok(()),
+        if bytes[4] != VERSION {
+            return Err(HelloError::Version { found: bytes[4] });
         }
-    }
-
-    pub fn from_bytes(bytes: &[u8; HELLO_BYTES]) -> Result<Hello, HelloError> {
-        Hello::check_version(bytes)?;
         let u64_at = |at: usize| {
             u64::from_le_bytes(*bytes[at..].first_chunk().expect("the offsets lie in the hello"))
         };
@@ -243,8 +245,6 @@ mod tests {
         let mut bytes = hello().to_bytes();
         bytes[4] = 99;
         assert_eq!(Hello::from_bytes(&bytes), Err(HelloError::Version { found: 99 }));
-        let first = Hello::check_version(&bytes[..VERSION_BYTES]);
-        assert_eq!(first, Err(HelloError::Version { found: 99 }));
     }
 
     #[test]

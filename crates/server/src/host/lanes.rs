@@ -1,6 +1,7 @@
 //! The lanes of a host's node.
 
 use super::Options;
+use crate::provision::context_key;
 use crate::ring::founding;
 use quorate_kernel::ids::Start;
 use quorate_kernel::keyspace::Keyspace as Record;
@@ -56,7 +57,7 @@ pub(super) fn opener(options: &Options) -> Opener {
         pace.linearizable.weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
     }
     let identity = directory.identity();
-    let tokens = Tokens::new(&identity.secret.0, identity.cluster);
+    let tokens = Tokens::with_key(context_key(identity), identity.cluster);
     Box::new(move |record: &Record, since: Start| {
         let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
         let remembers = match keyspace.durability {

@@ -1,21 +1,24 @@
 //! Connections to the other hosts: one for each pair, carrying frames both ways.
 //!
 //! The node with the lower id dials, the other accepts; a newer connection replaces an older one.
+//! Nothing is read of a connection, and nothing known of its other side is touched, before that side
+//! has proven that it belongs to the cluster.
 //! What waits for a peer is bounded: a peer that does not read loses frames, and protocols repeat.
 
 mod hello;
 
 use super::faults::{Fate, Faults};
-use super::handshake::{HELLO_BYTES, Hello, HelloError, VERSION_BYTES};
-use super::io::{self, Progress};
+use super::handshake::{Hello, HelloError};
+use super::io::Progress;
+use super::link::{Greeting, Link, Loss};
 use super::mark;
 use super::meeting::Meeting;
 use super::peers::{DIAL_AFTER_MAX, Peers};
-use super::progress;
 use super::sent::Sent;
 use super::token::{LINK, token};
+use crate::config::values::Encrypt;
 use crate::metrics::{RejectReason, Shared};
-use bytes::BytesMut;
+use crate::proof::Secrets;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_kernel::ids::{Incarnation, Lsn, NodeId};
@@ -23,50 +26,30 @@ use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
 use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rope::Rope;
 use quorate_kernel::sighting::Sighting;
-use quorate_kernel::wire::{Frame, frame_length};
+use quorate_kernel::wire::Frame;
 use quorate_node::pump::Input;
+use quorate_store::Secret;
 use rustix::net::sockopt::set_tcp_user_timeout;
 use slab::Slab;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How much room a read from a peer gets.
-const READ_BYTES: usize = 256 * 1024;
-/// The least room left before more is taken.
-const READ_BYTES_MIN: usize = 16 * 1024;
 /// The most reads from one peer in one turn.
 const READS_MAX: usize = 8;
-/// How long a new connection may take to say hello.
+/// How long a new connection may take to prove itself and say hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// How long what was sent may stay unacknowledged. Left alone, TCP waits ever longer, and two hosts
 /// would find each other again as late after a cut as the cut was long.
 const SILENT_WITHIN_MS: u32 = 3_000;
-/// The most accepted connections that have not said hello.
+/// The most accepted connections that have not said hello. One more takes the place of the oldest: a
+/// host needs milliseconds, and who only holds a place must not keep it out.
 const STRANGERS_MAX: usize = 64;
 /// How often a connection says at least how far this host has synced.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// How long a connection may be silent before its other end may be gone.
 const SILENT_WITHIN: Duration = Duration::from_secs(2);
-
-/// One connection.
-struct Link {
-    stream: TcpStream,
-    /// Which peer it is; known from the start if this host dialled, from its hello otherwise.
-    peer: Option<usize>,
-    is_up: bool,
-    /// Which start of the peer, and which run of it, said hello.
-    greeted: (Incarnation, u64),
-    began: Instant,
-    heard_at: Instant,
-    /// What the peer was told of how far this host has synced, and when.
-    said: Option<(Lsn, Instant)>,
-    input: BytesMut,
-    out: Rope,
-    is_readable: bool,
-    is_dirty: bool,
-    /// The peer will send nothing more than what the socket holds.
-    is_ending: bool,
-}
+/// How often connections of strangers that were refused are logged at most.
+const STRANGERS_LOGGED_EVERY: Duration = Duration::from_secs(10);
 
 /// All connections to other hosts.
 pub(super) struct Links {
@@ -82,7 +65,36 @@ pub(super) struct Links {
     dirty: Vec<usize>,
     faults: Faults,
     pub sent: Sent,
+    proofs: Proofs,
+    /// When a stranger's refusal was last logged, and how many were not since.
+    strangers: (Option<Instant>, u64),
     shared: Arc<Shared>,
+}
+
+/// How connections are proven and kept secret.
+pub(super) struct Proofs {
+    pub secrets: Arc<Secrets>,
+    pub encrypt: Encrypt,
+    accepted: Arc<[Secret]>,
+    /// How often the secrets had changed when `accepted` was taken.
+    changes: u64,
+}
+
+impl Proofs {
+    pub fn new(secrets: Arc<Secrets>, encrypt: Encrypt) -> Proofs {
+        let (changes, accepted) = (secrets.changes(), secrets.accepted());
+        Proofs { secrets, encrypt, accepted, changes }
+    }
+
+    /// Whether this host wants the frames of a connection encrypted: if they leave this machine, or
+    /// always.
+    fn encrypts(&self, stream: &TcpStream) -> bool {
+        let ends = [stream.local_addr(), stream.peer_addr()];
+        let is_here = |end: &std::io::Result<std::net::SocketAddr>| {
+            end.as_ref().is_ok_and(|end| end.ip().to_canonical().is_loopback())
+        };
+        self.encrypt == Encrypt::Always || !ends.iter().all(is_here)
+    }
 }
 
 impl Links {
@@ -91,6 +103,7 @@ impl Links {
         known: &[RingHost],
         numbers: &[(NodeId, u32)],
         (meeting, seen, synced): (Meeting, Vec<Sighting>, Lsn),
+        proofs: Proofs,
         shared: Arc<Shared>,
     ) -> Links {
         Links {
@@ -104,6 +117,8 @@ impl Links {
             dirty: Vec::new(),
             faults: Faults::default(),
             sent: Sent::default(),
+            proofs,
+            strangers: (None, 0),
             shared,
         }
     }
@@ -152,8 +167,8 @@ impl Links {
         let key = self.peers.get(index).and_then(|peer| peer.link);
         let link = key.and_then(|key| Some((key, self.links.get_mut(key)?)));
         let has_room =
-            |link: &Link| link.out.is_empty() || link.out.len() + bytes <= PEER_QUEUE_BYTES_MAX;
-        match link.filter(|(_, link)| link.is_up && has_room(link)) {
+            |link: &Link| link.out.is_empty() || link.waiting() + bytes <= PEER_QUEUE_BYTES_MAX;
+        match link.filter(|(_, link)| link.is_up() && has_room(link)) {
             Some((key, link)) => {
                 if link.said.is_none_or(|(said, _)| said < self.synced) {
                     link.say(self.hello.from, node, self.synced);
@@ -174,10 +189,11 @@ impl Links {
 
     /// Another host connected.
     pub fn accept(&mut self, stream: TcpStream, registry: &Registry) {
-        let strangers = self.links.iter().filter(|(_, link)| link.peer.is_none()).count();
-        if strangers >= STRANGERS_MAX {
+        let strangers = self.links.iter().filter(|(_, link)| link.peer.is_none());
+        let (count, oldest) = (strangers.clone().count(), strangers.min_by_key(|(_, it)| it.began));
+        if let Some((oldest, _)) = oldest.filter(|_| count >= STRANGERS_MAX) {
             self.shared.reject(RejectReason::Handshake);
-            return;
+            self.close(oldest);
         }
         self.add(stream, None, registry);
     }
@@ -198,10 +214,12 @@ impl Links {
         }
     }
 
-    /// Closes what never said hello, and counts what waits.
+    /// Closes what never said hello or rests on a secret that is not accepted any more, and counts
+    /// what waits.
     pub fn tend(&mut self, now: Instant) {
         self.peers.take_names();
-        let is_late = |link: &Link| !link.is_up && now > link.began + HELLO_WITHIN;
+        self.take_secrets();
+        let is_late = |link: &Link| !link.is_up() && now > link.began + HELLO_WITHIN;
         let late = self.links.iter().filter(|(_, link)| is_late(link));
         let late: Vec<usize> = late.map(|(key, _)| key).collect();
         late.into_iter().for_each(|key| self.close(key));
@@ -211,8 +229,21 @@ impl Links {
         for peer in self.peers.iter() {
             peer.cells.frames_dropped.set(peer.dropped);
             let link = peer.link.and_then(|key| self.links.get(key));
-            peer.cells.queued_bytes.set(link.map_or(0, |link| link.out.len() as u64));
+            peer.cells.queued_bytes.set(link.map_or(0, |link| link.waiting() as u64));
         }
+    }
+
+    /// The secrets may have changed: what was proven by one that is not accepted any more ends.
+    fn take_secrets(&mut self) {
+        let changes = self.proofs.secrets.changes();
+        if std::mem::replace(&mut self.proofs.changes, changes) == changes {
+            return;
+        }
+        self.proofs.accepted = self.proofs.secrets.accepted();
+        let accepted = &self.proofs.accepted;
+        let is_void = |link: &Link| link.secret.is_some_and(|secret| !accepted.contains(&secret));
+        let void = self.links.iter().filter(|(_, link)| is_void(link)).map(|(key, _)| key);
+        void.collect::<Vec<_>>().into_iter().for_each(|key| self.close(key));
     }
 
     /// When something must be done though nothing arrives.
@@ -228,30 +259,16 @@ impl Links {
     ) -> Option<usize> {
         let entry = self.links.vacant_entry();
         let key = entry.key();
-        let mut link = Link {
-            stream,
-            peer,
-            is_up: false,
-            greeted: (Incarnation::default(), 0),
-            began: Instant::now(),
-            heard_at: Instant::now(),
-            said: None,
-            input: BytesMut::new(),
-            out: Rope::default(),
-            is_readable: false,
-            is_dirty: false,
-            is_ending: false,
-        };
+        let encrypts = self.proofs.encrypts(&stream);
+        let mut link = Link::new(stream, peer, encrypts);
         let interest = Interest::READABLE | Interest::WRITABLE;
         registry.register(&mut link.stream, token(LINK, key), interest).ok()?;
         // Without it small frames wait for the acknowledgement of the ones before.
         link.stream.set_nodelay(true).ok();
         set_tcp_user_timeout(&link.stream, SILENT_WITHIN_MS).ok();
-        // Who accepted learns from the hello which node to greet.
         if let Some(peer) = peer.and_then(|index| self.peers.get(index)) {
-            let word = self.peers.word(peer.node);
-            let hello = Hello { to: peer.node, word, ..self.hello };
-            link.out.push_slice(&hello.to_bytes());
+            let accepted = &self.proofs.accepted;
+            link.ask(accepted[peer.refusals % accepted.len()]);
         }
         entry.insert(link);
         Some(key)
@@ -286,18 +303,10 @@ impl Links {
     fn read_one(&mut self, key: usize, inputs: &mut Vec<Input>) -> Result<(), Loss> {
         for _ in 0..READS_MAX {
             let Some(link) = self.links.get_mut(key) else { return Ok(()) };
-            let needed = match link.is_up.then(|| frame_length(&link.input)).transpose() {
-                Ok(length) => length.flatten().unwrap_or(0).saturating_sub(link.input.len()),
-                Err(_) => return Err(Loss::Garbage),
-            };
-            if link.input.capacity() - link.input.len() < needed.max(READ_BYTES_MIN) {
-                link.input.reserve(needed.max(READ_BYTES));
-            }
-            let before = link.input.len();
-            let progress = io::read(&link.stream, &mut link.input).map_err(|_| Loss::Closed)?;
-            if link.input.len() > before {
-                link.heard_at = Instant::now();
-            }
+            let progress = link.read().map_err(|loss| match loss {
+                Loss::Closed => link.last_words(),
+                other => other,
+            })?;
             self.cut(key, inputs)?;
             match progress {
                 Progress::More => {}
@@ -309,7 +318,9 @@ impl Links {
                     }
                     return Ok(());
                 }
-                Progress::Closed => return Err(Loss::Closed),
+                Progress::Closed => {
+                    return Err(self.links.get(key).map_or(Loss::Closed, Link::last_words));
+                }
             }
         }
         self.readable.push(key);
@@ -318,38 +329,26 @@ impl Links {
 
     fn cut(&mut self, key: usize, inputs: &mut Vec<Input>) -> Result<(), Loss> {
         let Some(link) = self.links.get_mut(key) else { return Ok(()) };
-        if !link.is_up {
-            let first = link.input.len().min(VERSION_BYTES);
-            Hello::check_version(&link.input[..first]).map_err(Loss::Refused)?;
-            if link.input.len() < HELLO_BYTES {
-                return Ok(());
+        if !link.is_up() {
+            let to = link.peer.and_then(|peer| self.peers.get(peer)).map(|peer| peer.node);
+            // Who accepted learns from the hello which node to greet.
+            let to = to.unwrap_or(self.hello.from.node);
+            let me = Hello { to, word: self.peers.word(to), ..self.hello };
+            let greeting = link.prove(&self.proofs.accepted, &me);
+            if !link.out.is_empty() {
+                mark(&mut link.is_dirty, &mut self.dirty, key);
             }
-            let bytes = link.input.split_to(HELLO_BYTES);
-            let bytes = bytes.first_chunk().expect("a hello was split off");
-            let hello = Hello::from_bytes(bytes).map_err(Loss::Refused)?;
-            self.greet(key, &hello).map_err(Loss::Refused)?;
+            let Some(greeting) = greeting? else { return Ok(()) };
+            self.greet(key, &greeting).map_err(Loss::Refused)?;
         }
         let Some(link) = self.links.get_mut(key) else { return Ok(()) };
-        while let Some(length) = frame_length(&link.input).map_err(|_| Loss::Garbage)? {
-            if link.input.len() < length {
-                break;
-            }
-            let frame = link.input.split_to(length).freeze();
-            if !progress::is_of_link(&frame) {
-                // Until this host speaks itself it is not there.
-                if self.is_speaking {
-                    inputs.push(Input::Frame(frame));
-                }
-                continue;
-            }
-            let (source, synced) = progress::read(frame).map_err(|_| Loss::Garbage)?;
-            let (peer, run) = link.greeted;
-            if source != peer {
-                return Err(Loss::Garbage);
-            }
-            let Incarnation { node, start } = source;
+        // Until this host speaks itself it is not there.
+        let arrived = link.frames(self.is_speaking, inputs)?;
+        let (Incarnation { node, start }, run) = link.greeted;
+        if let Some(synced) = arrived.synced {
             self.peers.see(Sighting { node, start, run, synced });
         }
+        self.shared.reject_many(RejectReason::Frame, arrived.foreign);
         Ok(())
     }
 
@@ -358,7 +357,7 @@ impl Links {
         for key in std::mem::take(&mut self.dirty) {
             let Some(link) = self.links.get_mut(key) else { continue };
             link.is_dirty = false;
-            if io::write(&mut link.stream, &mut link.out).is_err() {
+            if link.write().is_err() {
                 self.lose(key, &Loss::Closed);
             }
         }
@@ -378,18 +377,26 @@ impl Links {
                     "bytes are no frame; connection closed"
                 );
             }
-            Loss::Refused(error) => self.complain(peer, error),
+            Loss::Refused(error) => self.complain(key, peer, error),
         }
         self.close(key);
     }
 
-    fn complain(&mut self, peer: Option<usize>, error: &HelloError) {
+    fn complain(&mut self, key: usize, peer: Option<usize>, error: &HelloError) {
         self.shared.reject(RejectReason::Handshake);
-        // Who was dialled is known; who connected is known by what it claims to be.
+        // Who was dialled is known; who connected is known by what it has proven to be.
         let claimed = error.node().and_then(|node| self.peers.find(node));
+        let accepted = self.proofs.accepted.len();
         let peer = peer.or(claimed).and_then(|index| self.peers.get_mut(index));
         let address = match peer {
             Some(peer) => {
+                if *error == HelloError::Refused {
+                    peer.refusals = peer.refusals.wrapping_add(1);
+                    if peer.refusals % accepted != 0 {
+                        // There is another secret, which it may accept.
+                        return;
+                    }
+                }
                 if peer.complaint.as_ref() == Some(error) {
                     return;
                 }
@@ -397,13 +404,32 @@ impl Links {
                 peer.cells.set_trouble(&error.to_string());
                 peer.cells.address()
             }
-            None => "a connection to this host".to_owned(),
+            None => match self.stranger(key) {
+                Some(address) => address,
+                None => return,
+            },
         };
         if error.is_grave() {
             tracing::error!(event = "peer_refused", %address, reason = %error);
         } else {
             tracing::warn!(event = "peer_refused", %address, reason = %error);
         }
+    }
+
+    /// How a stranger is called that was refused, if that is to be logged.
+    fn stranger(&mut self, key: usize) -> Option<String> {
+        let (logged, hidden) = &mut self.strangers;
+        if logged.is_some_and(|at| at.elapsed() < STRANGERS_LOGGED_EVERY) {
+            *hidden += 1;
+            return None;
+        }
+        *logged = Some(Instant::now());
+        let from = self.links.get(key).and_then(|link| link.stream.peer_addr().ok());
+        let from = from.map_or_else(|| String::from("nowhere"), |from| from.to_string());
+        Some(match std::mem::take(hidden) {
+            0 => format!("a connection from {from}"),
+            more => format!("a connection from {from}, and {more} before it"),
+        })
     }
 
     fn close(&mut self, key: usize) {
@@ -415,16 +441,9 @@ impl Links {
         peer.link = None;
         peer.dial_at = Instant::now() + peer.dial_after;
         peer.cells.set_up(&self.shared, false);
-        if link.is_up {
+        if link.is_up() {
             tracing::info!(event = "peer_down", peer = %peer.node);
         }
         self.peers.forget(index);
     }
-}
-
-/// Why a connection is closed.
-enum Loss {
-    Closed,
-    Garbage,
-    Refused(HelloError),
 }

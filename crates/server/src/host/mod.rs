@@ -8,11 +8,13 @@
 //! |---|---|
 //! | `core`, `out` | the loop, and what a turn lets out |
 //! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
-//! | `links`, `handshake` | connections to other hosts, and their first bytes |
+//! | `links`, `link` | connections to other hosts: all of them; one, from its proof to its frames |
+//! | `handshake` | what two hosts say of themselves first |
 //! | `meeting`, `progress` | what the others have seen of this host, and how far it says it is |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
 //! | `questions`, `desk`, `show` | what operators ask, and what lanes show |
+//! | `refused` | what the node refused of its peers |
 //! | `sent` | how much each lane sent |
 //! | `faults` | frames dropped or delayed on purpose |
 //! | `disk` | the disk thread: group commit |
@@ -35,6 +37,7 @@ mod io;
 mod keyspaces;
 mod lanes;
 mod launch;
+mod link;
 mod links;
 mod meeting;
 mod names;
@@ -42,6 +45,7 @@ mod out;
 mod peers;
 mod progress;
 mod questions;
+mod refused;
 mod remembered;
 mod sent;
 mod show;
@@ -52,7 +56,9 @@ pub use faults::Fault;
 pub use keyspaces::Served;
 pub use questions::{Inbox, Question, Questions, Reply, Silence, questions};
 
+use crate::config::values::Encrypt;
 use crate::metrics::Shared;
+use crate::proof::Secrets;
 use crate::shutdown::Shutdown;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::NodeId;
@@ -79,6 +85,10 @@ pub struct Options {
     /// The hosts that the directory names, this one included, each where the configuration or else
     /// the directory says it is.
     pub hosts: Vec<RingHost>,
+    /// The secrets that other hosts may show to know.
+    pub secrets: Arc<Secrets>,
+    /// Which connections to other hosts are encrypted.
+    pub encrypt: Encrypt,
     /// What operators ask.
     pub questions: Inbox,
     /// What the doors on other threads ask.

@@ -41,6 +41,8 @@ pub(super) struct Peer {
     pub dial_at: Instant,
     pub dial_after: Duration,
     pub dropped: u64,
+    /// How often it refused a secret of this host.
+    pub refusals: usize,
     /// The last complaint about it, so that each is logged once.
     pub complaint: Option<HelloError>,
     pub cells: Arc<PeerCells>,
@@ -127,6 +129,7 @@ impl Peers {
             dial_at: Instant::now() + patience,
             dial_after: DIAL_AFTER,
             dropped: 0,
+            refusals: 0,
             complaint: None,
             cells,
             is_listed: false,

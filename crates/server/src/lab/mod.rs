@@ -14,6 +14,7 @@
 //! | [`paired`], [`price`] | Fig. 6 and 7: the price of atomicity, by paired runs |
 //! | [`stamps`] | what the stamps of consistent quorums cost, by counting |
 //! | [`moved`], [`killed`] | one host joins, is drained or is killed under load, step by step |
+//! | [`door`] | what proof and encryption between hosts cost |
 //! | [`copy`] | the plain copy that a move is measured against |
 //! | [`background`] | load while something happens to the cluster |
 //! | [`statistics`] | means and their confidence intervals |
@@ -25,6 +26,7 @@ pub mod calibrate;
 pub mod cats;
 pub mod cluster;
 pub mod copy;
+pub mod door;
 pub mod dotteddb;
 pub mod elastic;
 pub mod killed;
@@ -55,6 +57,8 @@ enum Command {
     Dotteddb(dotteddb::DottedArgs),
     /// Have one host join, or drain one, under load: what clients see, and how long it takes
     Join(moved::JoinArgs),
+    /// What the proof and the encryption between hosts cost
+    Door(door::DoorArgs),
     /// Kill one host under load: how long until every key has all its replicas again
     Kill(killed::KillArgs),
 }
@@ -68,6 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Cats(args) => cats::run(args),
         Command::Dotteddb(args) => dotteddb::run(args),
         Command::Join(args) => moved::run(args),
+        Command::Door(args) => door::run(args),
         Command::Kill(args) => killed::run(args),
     }
 }

@@ -76,9 +76,10 @@ labels! {
         Clients = "clients",
         /// Bytes on a client's connection that are no command.
         Protocol = "protocol",
-        /// A frame of a peer that could not be decoded.
+        /// A frame of a peer that could not be decoded, or that no correct peer sends.
         Frame = "frame",
-        /// A peer of another cluster, or in an older start than was seen.
+        /// A connection to the cluster door without the secret, of another cluster, or of a host in
+        /// an older start than was seen.
         Handshake = "handshake",
         /// A client that did not read its replies.
         SlowClient = "slow_client",
@@ -131,12 +132,13 @@ impl Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::operation::Cursor;
 
     #[test]
     fn numbers_index_the_list_of_all_values() {
         assert!(Kind::ALL.iter().enumerate().all(|(index, kind)| *kind as usize == index));
         assert!(Ending::ALL.iter().enumerate().all(|(index, ending)| *ending as usize == index));
-        assert_eq!(Kind::of(&Operation::Scan { from: 0, limit: 1 }).text(), "scan");
+        assert_eq!(Kind::of(&Operation::Scan { from: Cursor::at(0), limit: 1 }).text(), "scan");
     }
 
     #[test]

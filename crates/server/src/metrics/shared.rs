@@ -209,7 +209,12 @@ impl Shared {
 
     /// Counts something turned away. Called by the core thread only.
     pub fn reject(&self, reason: RejectReason) {
-        self.rejected[reason as usize].add(1);
+        self.reject_many(reason, 1);
+    }
+
+    /// Counts so many. Called by the core thread only.
+    pub fn reject_many(&self, reason: RejectReason, count: u64) {
+        self.rejected[reason as usize].add(count);
     }
 
     /// How often something was turned away for this reason.

@@ -62,8 +62,8 @@ impl Keyspace {
         let text = match self.entry.engine {
             Engine::Linearizable => {
                 "a key that is there throughout is listed; a key that is written or deleted \
-                 meanwhile may be or not; each page is as a majority of replicas held it while it \
-                 was read, the listing as a whole is no snapshot, and each value is read by itself"
+                 meanwhile may be or not, but what a page has shown no later read denies; the \
+                 listing as a whole is no snapshot, and each value is read by itself"
             }
             Engine::Causal => {
                 "each part of the listing is what one replica has: a key whose last write has \

@@ -11,7 +11,7 @@ use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
 use quorate_kernel::causal::{Ask, Told as Answered, WriteId, WriteName};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::time::Span;
 use quorate_node::catalog::Engine;
 use std::time::Duration;
@@ -226,8 +226,8 @@ pub fn deleted(outcome: &Outcome) -> Result<(bool, Bytes), Problem> {
     }
 }
 
-/// A page of keys, and the position to go on at.
-pub fn page(outcome: Outcome) -> Result<(Vec<Bytes>, Option<u64>), Problem> {
+/// A page of keys, and where to go on.
+pub fn page(outcome: Outcome) -> Result<(Vec<Bytes>, Option<Cursor>), Problem> {
     match outcome {
         Outcome::Page { keys, next } => Ok((keys, next)),
         _ => Err(problem::mismatch()),

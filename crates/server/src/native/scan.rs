@@ -10,7 +10,7 @@ use super::problem::{self, Problem};
 use super::service::{Asking, Native};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_api::v1;
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -23,38 +23,46 @@ const PAGE_BYTES: usize = 1024 * 1024;
 /// How many values are read at once, at most.
 const VALUES_AT_ONCE: usize = 32;
 
-/// Where a listing goes on.
+/// Where a listing goes on, as a client keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Cursor {
+enum Token {
     /// At a position.
     At(u64),
     /// Behind a key.
     Behind(Bytes),
+    /// At a key, or the next one.
+    From(Bytes),
 }
 
 const AT: u8 = 1;
 const BEHIND: u8 = 2;
+const FROM: u8 = 3;
 
-impl Cursor {
+impl Token {
     fn to_bytes(&self) -> Bytes {
         let mut bytes = BytesMut::new();
         match self {
-            Cursor::At(position) => {
+            Token::At(position) => {
                 bytes.put_u8(AT);
                 bytes.put_u64(*position);
             }
-            Cursor::Behind(key) => {
+            Token::Behind(key) => {
                 bytes.put_u8(BEHIND);
+                bytes.put_slice(key);
+            }
+            Token::From(key) => {
+                bytes.put_u8(FROM);
                 bytes.put_slice(key);
             }
         }
         bytes.freeze()
     }
 
-    fn of(mut bytes: Bytes) -> Option<Cursor> {
+    fn of(mut bytes: Bytes) -> Option<Token> {
         match (bytes.try_get_u8().ok()?, bytes.len()) {
-            (AT, 8) => Some(Cursor::At(bytes.get_u64())),
-            (BEHIND, _) => Some(Cursor::Behind(bytes)),
+            (AT, 8) => Some(Token::At(bytes.get_u64())),
+            (BEHIND, _) => Some(Token::Behind(bytes)),
+            (FROM, _) => Some(Token::From(bytes)),
             _ => None,
         }
     }
@@ -66,7 +74,7 @@ pub struct Listing {
     keyspace: Arc<Keyspace>,
     from: Bytes,
     to: Option<Bytes>,
-    behind: Option<(u64, Bytes)>,
+    behind: Option<Bytes>,
     with_values: bool,
     page_keys: u32,
     timeout_ms: u32,
@@ -75,7 +83,7 @@ pub struct Listing {
     /// Keys that were listed and not told yet.
     waiting: VecDeque<Bytes>,
     /// Where the engine's next page begins; none behind the last.
-    next: Option<u64>,
+    next: Option<Cursor>,
     is_over: bool,
     /// The bytes of the values of the page that was told last.
     held: usize,
@@ -102,20 +110,18 @@ impl Listing {
         let from = request.from.unwrap_or_default();
         let cursor = match request.cursor.len() {
             // The position of the empty key is not where a listing by hash begins.
-            0 if from.is_empty() => Cursor::At(0),
-            0 => Cursor::At(keyspace.position(&from)),
-            _ => Cursor::of(request.cursor).ok_or_else(|| {
+            0 if from.is_empty() => Token::At(0),
+            0 => Token::From(from.clone()),
+            _ => Token::of(request.cursor).ok_or_else(|| {
                 let right = "give the cursor of a page as it was, or none to begin";
                 problem::invalid("cursor", "the cursor is none that a page gave", right)
             })?,
         };
-        let begin = match &cursor {
-            Cursor::At(position) => *position,
-            Cursor::Behind(key) => keyspace.position(key),
-        };
-        let behind = match cursor {
-            Cursor::At(_) => None,
-            Cursor::Behind(key) => Some((begin, key)),
+        let at = |key: &Bytes| Cursor { position: keyspace.position(key), key: key.clone() };
+        let (begin, behind) = match cursor {
+            Token::At(position) => (Cursor::at(position), None),
+            Token::From(key) => (at(&key), None),
+            Token::Behind(key) => (at(&key), Some(key)),
         };
         Ok(Listing {
             native: native.clone(),
@@ -151,13 +157,13 @@ impl Listing {
         }
         let deadline = self.native.deadline(self.timeout_ms, asking);
         if self.waiting.is_empty()
-            && let Some(from) = self.next
+            && let Some(from) = self.next.clone()
         {
             let limit = u32::try_from(self.left).unwrap_or(u32::MAX).min(self.page_keys);
-            let scan = Operation::Scan { from, limit };
+            let scan = Operation::Scan { from: from.clone(), limit };
             let (outcome, _) = self.native.call(&self.keyspace, scan, deadline, None).await?;
             let (keys, next) = map::page(outcome)?;
-            // A position that does not rise would never end.
+            // A cursor that does not rise would never end.
             self.next = next.filter(|next| *next > from);
             self.admit(keys);
         }
@@ -184,10 +190,8 @@ impl Listing {
     /// Notes those of the engine's keys that belong to the listing.
     fn admit(&mut self, keys: Vec<Bytes>) {
         for key in keys {
-            let position = self.keyspace.position(&key);
-            let is_told =
-                self.behind.as_ref().is_some_and(|(at, behind)| (position, &key) <= (*at, behind));
-            if is_told || key < self.from {
+            // Where keys are not in order, `from` is empty.
+            if self.behind.as_ref() == Some(&key) || key < self.from {
                 continue;
             }
             if self.to.as_ref().is_some_and(|to| key >= *to) {
@@ -195,10 +199,9 @@ impl Listing {
             }
             self.waiting.push_back(key);
         }
-        let last = self.to.as_ref().map(|to| self.keyspace.position(to));
-        if self.next.zip(last).is_some_and(|(next, last)| next > last) {
-            self.next = None;
-        }
+        let end = |to: &Bytes| Cursor { position: self.keyspace.position(to), key: to.clone() };
+        let end = self.to.as_ref().map(end);
+        self.next = self.next.take().filter(|next| end.is_none_or(|end| *next < end));
     }
 
     /// Takes keys that wait, no more than may be listed.
@@ -232,10 +235,11 @@ impl Listing {
     fn finish(&mut self, entries: Vec<v1::Entry>) -> v1::ScanPage {
         let is_last = self.waiting.is_empty() && self.next.is_none();
         self.is_over = is_last || self.left == 0;
-        let cursor = match (self.waiting.is_empty(), self.next, entries.last()) {
+        let cursor = match (self.waiting.is_empty(), &self.next, entries.last()) {
             (true, None, _) => Bytes::new(),
-            (true, Some(next), _) => Cursor::At(next).to_bytes(),
-            (false, _, Some(last)) => Cursor::Behind(last.key.clone()).to_bytes(),
+            (true, Some(next), _) if next.is_position() => Token::At(next.position).to_bytes(),
+            (true, Some(next), _) => Token::From(next.key.clone()).to_bytes(),
+            (false, _, Some(last)) => Token::Behind(last.key.clone()).to_bytes(),
             // Nothing was told although keys wait: only if none may be, which ends the listing.
             (false, _, None) => Bytes::new(),
         };
@@ -250,11 +254,16 @@ mod tests {
     #[test]
     fn a_cursor_reads_what_it_wrote_and_nothing_else() {
         let key = Bytes::from_static(b"k\0");
-        for cursor in [Cursor::At(u64::MAX), Cursor::Behind(key), Cursor::Behind(Bytes::new())] {
-            assert_eq!(Cursor::of(cursor.to_bytes()), Some(cursor));
+        for token in [
+            Token::At(u64::MAX),
+            Token::Behind(key.clone()),
+            Token::Behind(Bytes::new()),
+            Token::From(key),
+        ] {
+            assert_eq!(Token::of(token.to_bytes()), Some(token));
         }
-        for bad in [&b""[..], b"\x00", b"\x01short", b"\x01much too long", b"\x03aaaaaaaa"] {
-            assert_eq!(Cursor::of(Bytes::copy_from_slice(bad)), None, "{bad:?}");
+        for bad in [&b""[..], b"\x00", b"\x01short", b"\x01much too long", b"\x04aaaaaaaa"] {
+            assert_eq!(Token::of(Bytes::copy_from_slice(bad)), None, "{bad:?}");
         }
     }
 }

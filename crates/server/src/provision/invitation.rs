@@ -8,6 +8,7 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::HOSTS_LISTED_MAX;
 use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::Rng;
+use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::overlay::tokens;
 use quorate_store::text::{self, HostText, KeyspaceText};
 use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
@@ -23,6 +24,8 @@ pub struct Invitation {
     pub protocol: u8,
     /// A number for the newcomer that no other host has, as far as is known.
     pub number: u32,
+    /// The key that signs contexts of causal keyspaces, in hexadecimal.
+    pub context_key: String,
     /// The hosts on the ring.
     pub hosts: Vec<HostText>,
     /// Where tokens have stood that are gone: positions that bound groups all the same, as far as
@@ -66,6 +69,7 @@ impl Invitation {
         Invitation {
             cluster: identity.cluster.to_string(),
             protocol,
+            context_key: text::of_bytes(&context_key(identity)),
             // Hosts that left keep theirs.
             number: highest.max(count) + 1,
             hosts: hosts.iter().filter(is_there).map(inviting).collect(),
@@ -85,6 +89,8 @@ impl Invitation {
         let keyspaces = self.keyspaces.iter().cloned().map(KeyspaceRecord::try_from);
         let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(refused)?;
         let cluster = text::cluster(&self.cluster).map_err(refused)?;
+        let context_key = text::bytes(&self.context_key, "context_key").map_err(refused)?;
+        let context_key = Some(context_key);
         let ring = Ring::new(0, founding::ring_hosts(&hosts));
         let former = self.former.iter().map(|position| text::word(position, "former"));
         let former = former.collect::<Result<Vec<_>, _>>().map_err(refused)?;
@@ -99,8 +105,16 @@ impl Invitation {
         let (host, node) = (record.host, record.node);
         let mut hosts: Vec<HostRecord> = hosts.into_iter().chain([record]).collect();
         hosts.sort_by_key(|record| (record.host == 0, record.host, record.node));
-        Ok(Identity { cluster, node, host, is_founder: false, secret, hosts, keyspaces })
+        let is_founder = false;
+        Ok(Identity { cluster, node, host, is_founder, secret, context_key, hosts, keyspaces })
     }
+}
+
+/// The key that signs contexts of causal keyspaces, the same on all hosts however their cluster's
+/// secret has changed.
+#[must_use]
+pub fn context_key(identity: &Identity) -> [u8; 32] {
+    identity.context_key.unwrap_or_else(|| Tokens::key_of(&identity.secret.0))
 }
 
 /// Where hosts that have left stood, and where groups end that this host knows, unless a token
@@ -153,7 +167,10 @@ mod tests {
             zone: String::from("a"),
             tokens: 2,
         };
-        let joined = invitation.accept(&newcomer, seed.secret).expect("a good invitation");
+        let changed = Secret([9; 32]);
+        let joined = invitation.accept(&newcomer, changed).expect("a good invitation");
+        assert_eq!(joined.secret, changed);
+        assert_eq!(context_key(&joined), context_key(&seed), "contexts pass from host to host");
         assert!(!joined.is_founder && joined.cluster == seed.cluster && joined.host == 3);
         assert_eq!(joined.keyspaces, seed.keyspaces);
         assert_eq!(joined.hosts.len(), 2, "who has left is not looked for");

@@ -18,6 +18,6 @@ pub mod secret;
 
 pub use doors::{Doors, doors_of, write_addresses};
 pub use error::ProvisionError;
-pub use invitation::{Invitation, Newcomer};
+pub use invitation::{Invitation, Newcomer, context_key};
 pub use keyspace::KeyspaceSpec;
 pub use plan::{Plan, host_directory, write};

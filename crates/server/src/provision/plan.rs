@@ -50,7 +50,7 @@ pub fn write(plan: &Plan, output: &Path) -> Result<Identity, ProvisionError> {
     for record in &identity.hosts {
         quorate_store::check_empty(&host_directory(output, record.host))?;
     }
-    secret::write(output, &identity.secret)?;
+    secret::write(output, &[identity.secret])?;
     for (record, doors) in identity.hosts.clone().iter().zip(&plan.hosts).rev() {
         (identity.host, identity.node) = (record.host, record.node);
         let directory = host_directory(output, record.host);
@@ -81,6 +81,7 @@ fn draw(plan: &Plan) -> Result<Identity, ProvisionError> {
         host: 1,
         is_founder: true,
         secret: Secret(random()?),
+        context_key: None,
         keyspaces: keyspaces(plan, &Ring::new(0, founding::ring_hosts(&hosts)))?,
         hosts,
     })
@@ -175,11 +176,11 @@ mod tests {
             assert_eq!(identity.hosts[index].address, doors.cluster);
         }
         let secret = secret::read(&output.path().join(secret::FILE_NAME));
-        assert_eq!(secret.ok(), Some(first.secret));
+        assert_eq!(secret.ok(), Some(vec![first.secret]));
         let again = write(&plan, output.path());
         assert!(matches!(again, Err(ProvisionError::Directory(_))), "nothing is written over");
         let kept = secret::read(&output.path().join(secret::FILE_NAME));
-        assert_eq!(kept.ok(), Some(first.secret), "nor is the secret");
+        assert_eq!(kept.ok(), Some(vec![first.secret]), "nor is the secret");
     }
 
     #[test]

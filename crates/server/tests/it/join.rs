@@ -36,7 +36,7 @@ fn a_host_must_show_the_secret_of_the_cluster_that_it_joins() {
     let wrong = wrong.display().to_string();
     let said = join(&data, &seed, &["--secret-file", &wrong]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("not the secret of cluster"), "{said:?}");
+    assert!(said.err.contains("no knowledge of the secret of cluster"), "{said:?}");
     fs::write(&wrong, "nonsense").expect("a file");
     let said = join(&data, &seed, &["--secret-file", &wrong]);
     assert!(said.err.contains("64 hexadecimal digits"), "{said:?}");

@@ -63,6 +63,15 @@ fn every_figure_of_cats_is_made() {
 }
 
 #[test]
+fn what_encryption_between_hosts_costs_is_told() {
+    let said = quorate(&["lab", "door", "--seconds", "1", "--rounds", "1", "--port-base", "26700"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for row in ["refusal of a wrong secret", "a record of 4096 bytes", "put of 100 bytes"] {
+        assert!(said.out.contains(row), "{said:?}");
+    }
+}
+
+#[test]
 fn a_figure_that_is_not_repeated_is_refused() {
     let said = quorate(&["lab", "cats", "--figure", "8"]);
     assert_eq!(said.code, 2, "{said:?}");

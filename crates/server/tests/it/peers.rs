@@ -2,57 +2,25 @@
 
 use crate::client::{Client, beside_bystanders};
 use crate::cluster::{Cluster, until};
+use crate::intruder::{HELLO_BYTES, Intruder, KNOWN_AT, PREFACE, must_close, secret_of, send};
 use crate::load::Load;
 use bytes::BytesMut;
 use quorate_doors::resp::client::write_command;
 use quorate_kernel::rng::Rng;
 use rustix::process::Signal;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::io::Write;
+use std::net::TcpListener;
 
-/// The first bytes between hosts: magic, version, cluster, node, start, for node, settings,
-/// run, and what is known of the other: flags, highest start, start, run and batch seen.
-const HELLO_BYTES: usize = 82;
-const KNOWN_AT: usize = 57;
 /// The start that a false host shows: above that of the host in whose place it is.
 const FAKE_START: u32 = 2;
 const HANDSHAKES: &str = "quorate_rejected_total{reason=\"handshake\"}";
 const FRAMES: &str = "quorate_rejected_total{reason=\"frame\"}";
 
-/// Waits until the other side closes; whatever it sends on the way is not looked at.
-fn must_close(mut stream: TcpStream) {
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
-    let mut piece = [0; 64 * 1024];
-    loop {
-        match stream.read(&mut piece) {
-            Ok(0) => return,
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
-            Err(error) => panic!("the host did not close: {error}"),
-        }
-    }
-}
-
-fn send(address: &str, bytes: &[u8]) {
-    let mut stream = TcpStream::connect(address).expect("the door is open");
-    stream.write_all(bytes).expect("the host reads");
-    must_close(stream);
-}
-
 /// The hosts from the lowest node to the highest: of two, the lower one dials.
-fn by_node(cluster: &Cluster) -> Vec<usize> {
+pub fn by_node(cluster: &Cluster) -> Vec<usize> {
     let mut hosts = vec![1, 2, 3];
     hosts.sort_by_key(|host| cluster.status(*host)["node"].as_str().map(str::to_owned));
     hosts
-}
-
-/// Waits in the place of a host that is away until another one dials, and takes its hello.
-fn dialled(listener: &TcpListener) -> (TcpStream, [u8; HELLO_BYTES]) {
-    let (mut stream, _) = listener.accept().expect("a host dials");
-    let mut hello = [0; HELLO_BYTES];
-    stream.read_exact(&mut hello).expect("a host that dials says hello");
-    (stream, hello)
 }
 
 /// The hello that answers another: its sender and target change places.
@@ -74,28 +42,33 @@ fn a_peer_that_sends_garbage_is_turned_away_and_counted() {
     cluster.kill(&[away]);
     beside_bystanders(&doors, || {
         let listener = TcpListener::bind(cluster.cluster(away)).expect("its host is away");
-        let (first, hello) = dialled(&listener);
-        drop(first);
+        let secret = secret_of(&cluster.place().join("data/cluster.secret"));
+        let (hello, _) = Intruder::dialled(&listener, &secret).greeted().expect("it says hello");
         let door = cluster.cluster(order[1]);
         let before = cluster.metric(order[1], HANDSHAKES);
         let mut rng = Rng::new(3);
         let random: Vec<u8> = (0..HELLO_BYTES).map(|_| rng.next().to_le_bytes()[0]).collect();
         let mut foreign = hello;
         foreign[5] ^= 1;
-        let mut later = hello;
+        let mut later = PREFACE.to_vec();
         later[4] = 99;
-        for bytes in [&random[..], &[b'*'; HELLO_BYTES], &foreign, &later] {
+        for bytes in [&random[..], &[b'*'; HELLO_BYTES], &later] {
             send(&door, bytes);
         }
+        // One of a cluster with the same secret, as of a copied directory.
+        let mut stranger = Intruder::dial(&door, &secret).expect("it knows the secret");
+        stranger.greet(&foreign, false);
+        assert_eq!(stranger.greeted(), None);
         until("each is counted", || cluster.metric(order[1], HANDSHAKES) >= before + 4);
 
         let frames: u64 = [low, order[1]].iter().map(|host| cluster.metric(*host, FRAMES)).sum();
         for garbage in [&u32::MAX.to_le_bytes()[..], &[0; 64], &[0xff; 5000]] {
-            let (mut stream, hello) = dialled(&listener);
-            stream.write_all(&answer(&hello)).expect("the host reads");
+            let mut false_host = Intruder::dialled(&listener, &secret);
+            let (hello, _) = false_host.greeted().expect("it says hello");
+            false_host.greet(&answer(&hello), false);
             // It may have closed before all of it was sent.
-            drop(stream.write_all(garbage));
-            must_close(stream);
+            drop(false_host.stream.write_all(garbage));
+            must_close(false_host.stream);
         }
         until("each is counted", || {
             let now: u64 = [low, order[1]].iter().map(|host| cluster.metric(*host, FRAMES)).sum();

@@ -1,7 +1,12 @@
 //! Keyspaces that keep their keys in order: scans walk them so, across groups.
 
-use crate::cluster::Cluster;
+use crate::client::Client;
+use crate::cluster::{Cluster, get};
 use crate::run::{Said, quorate};
+use quorate_doors::resp::client::Reply;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 fn on(resp: &str, keyspace: &str, args: &[&str]) -> Said {
     let target = ["--endpoint", resp, "--keyspace", keyspace];
@@ -38,4 +43,61 @@ fn a_range_is_read_in_order_across_groups() {
     assert_eq!(unordered, names, "a scan shows everything, in whatever order");
     let refused = on(&resp, "plain", &["scan", "--from", "3"]);
     assert!(refused.code == 2 && refused.err.contains("order=key"), "{refused:?}");
+}
+
+/// The cursor and the keys of a reply to `SCAN`.
+fn page(reply: &Reply) -> (String, Vec<String>) {
+    let Reply::Array(parts) = reply else { panic!("{reply:?}") };
+    let [next, Reply::Array(keys)] = &parts[..] else { panic!("{reply:?}") };
+    let text = |reply: &Reply| {
+        let bytes = reply.as_bytes().expect("a text");
+        String::from_utf8(bytes.to_vec()).expect("UTF-8")
+    };
+    (text(next), keys.iter().map(text).collect())
+}
+
+/// Keys that share their first eight bytes share a position of the ring; a page between hosts holds
+/// 256 KiB of keys, these are ten times as many.
+#[test]
+fn keys_that_share_their_first_bytes_are_listed_in_pieces() {
+    let more = ["--keyspace", "days=linearizable,order=key"];
+    let mut cluster = Cluster::create_with("memory", &more);
+    cluster.start_all();
+    let tail = "x".repeat(3_000);
+    let pile = (0..900).map(|number| format!("samehead{number:04}{tail}"));
+    let names: BTreeSet<String> = pile.chain(["a".to_owned(), "z".to_owned()]).collect();
+    let resp = cluster.resp(1);
+    let mut client = Client::connect(&resp, Duration::from_secs(60)).expect("the door is open");
+    for name in &names {
+        assert_eq!(client.told_at_last(&[b"SET", name.as_bytes(), b"v"]), "OK");
+    }
+    // One reply has all of a position, whatever was asked for.
+    let (mut cursor, mut all, mut longest) = ("0".to_owned(), Vec::new(), 0);
+    loop {
+        let reply = client.ask(&[b"SCAN", cursor.as_bytes(), b"COUNT", b"50"]);
+        let (next, keys) = page(&reply.expect("the host answers"));
+        longest = longest.max(keys.len());
+        all.extend(keys);
+        if next == "0" {
+            break;
+        }
+        cursor = next;
+    }
+    assert!(all.iter().eq(&names), "each key once, in order");
+    assert!(longest >= 900, "{longest}");
+    // A page over HTTP goes on behind a key, at any host.
+    let (mut cursor, mut all, mut pages) = (String::new(), Vec::new(), 0);
+    while pages == 0 || !cursor.is_empty() {
+        let path = format!("/v1/kv/days?limit=70&cursor={cursor}");
+        let told = get(&cluster.http(pages % 3 + 1), &path);
+        let told: Value = serde_json::from_str(&told).expect("JSON");
+        let keys = told["entries"].as_array().expect("a list").iter();
+        let before = all.len();
+        all.extend(keys.map(|entry| entry["key"].as_str().expect("text").to_owned()));
+        assert!(all.len() - before <= 70);
+        cursor = told["cursor"].as_str().unwrap_or_default().to_owned();
+        pages += 1;
+    }
+    assert!(all.iter().eq(&names), "each key once, in order");
+    assert!(pages > 10, "{pages}");
 }

@@ -4,6 +4,7 @@ use super::MixedSection;
 use super::ledger::Ledger;
 use crate::causal::clients::Clients;
 use crate::fault::Fault;
+use crate::forger::Forger;
 use crate::host::Wrap;
 use crate::machines::{CLIENTS, Machines};
 use crate::membership::{Founders, WATCH_NS};
@@ -105,6 +106,17 @@ impl<'a> World<'a> {
             of_registers: Ledger::default(),
             of_siblings: Ledger::default(),
         }
+    }
+
+    /// Has frames added that no correct peer sends, see [`Machines::forge`].
+    pub fn forge(&mut self, forger: Forger, events_max: u64) {
+        self.machines.forge(forger, events_max);
+    }
+
+    /// How many frames were added so.
+    #[must_use]
+    pub fn forged(&self) -> u64 {
+        self.machines.forger.as_ref().map_or(0, |(forger, _)| forger.forged)
     }
 
     /// Runs until all is quiet and was looked at, or something is wrong; then the judge of siblings

@@ -6,7 +6,7 @@ use crate::queue::HostIndex;
 use crate::scenario::WorkloadSection;
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_check::history::OperationId;
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::rng::Rng;
 
 /// How many keys a page of a scan has, about: few, so that a scan has several pages.
@@ -55,7 +55,7 @@ pub struct Client {
     /// Whether an event will look at its patience.
     pub is_watched: bool,
     /// Where its scan goes on.
-    pub scan: Option<u64>,
+    pub scan: Option<Cursor>,
     /// The next key of its final gets.
     pub next_final: usize,
     written: u32,
@@ -141,7 +141,7 @@ impl Client {
         } else if drawn < section.get + section.put + section.delete {
             Operation::Delete { key }
         } else {
-            Operation::Scan { from: 0, limit: SCAN_LIMIT }
+            Operation::Scan { from: Cursor::default(), limit: SCAN_LIMIT }
         }
     }
 

@@ -7,7 +7,7 @@ use quorate_doors::resp::client::{Reply, ReplyParser, write_command};
 use quorate_doors::resp::{Clock, Identity, Keyspace, NoFacts, Requests, Session, Shared};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::VALUE_BYTES_DEFAULT;
-use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::rng::Rng;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
@@ -207,7 +207,7 @@ fn page(reply: &Reply) -> Result<Completion, String> {
     let cursor = std::str::from_utf8(cursor).ok().and_then(|text| text.parse::<u64>().ok());
     let next = match cursor.ok_or_else(wrong)? {
         0 => None,
-        position => Some(position),
+        position => Some(Cursor::at(position)),
     };
     let key = |each: &Reply| match each {
         Reply::Bulk(key) => Ok(key.clone()),

@@ -312,7 +312,9 @@ impl Workload {
         match &completion {
             Completion::Refused => self.counts.refused += 1,
             Completion::Unknown => self.counts.unknown += 1,
-            Completion::Page { next, .. } if self.stage != Stage::Final => client.scan = *next,
+            Completion::Page { next, .. } if self.stage != Stage::Final => {
+                client.scan.clone_from(next);
+            }
             _ => {}
         }
         if !matches!(completion, Completion::Refused | Completion::Unknown) {

@@ -37,7 +37,10 @@ impl std::fmt::Display for Shown<'_> {
                 write!(f, "put {}={}", key.escape_ascii(), value.escape_ascii())
             }
             Operation::Delete { key } => write!(f, "delete {}", key.escape_ascii()),
-            Operation::Scan { from, limit } => write!(f, "scan {limit} from {from:016x}"),
+            Operation::Scan { from, limit } => {
+                let key = from.key.escape_ascii();
+                write!(f, "scan {limit} from {:016x}{key}", from.position)
+            }
             Operation::Causal(ask) => write!(f, "{ask:?}"),
         }
     }
@@ -56,7 +59,8 @@ impl std::fmt::Display for ShownEnd<'_> {
             Completion::Written => f.write_str("written"),
             Completion::Deleted { existed } => write!(f, "deleted, existed: {existed}"),
             Completion::Page { keys, next: Some(next) } => {
-                write!(f, "{} keys, more from {next:016x}", keys.len())
+                let key = next.key.escape_ascii();
+                write!(f, "{} keys, more from {:016x}{key}", keys.len(), next.position)
             }
             Completion::Page { keys, next: None } => write!(f, "{} keys, no more", keys.len()),
             Completion::Refused => f.write_str("refused"),

@@ -66,6 +66,12 @@ impl Workload {
         self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
 
+    /// What was acknowledged from this time on may be lost. What was there before is the beginning of
+    /// a history that goes on, and the one up to now is judged as it is.
+    pub fn lose(&mut self, since: Time) {
+        self.past.push(self.recorder.lose(since));
+    }
+
     /// Every operation begun from now on must succeed. It gets more time than during the faults: in
     /// some seeds a single sync takes most of a second.
     pub fn demand(&mut self, now: u64, queue: &mut Queue) {

@@ -21,6 +21,7 @@ pub fn identity() -> Identity {
         host: 1,
         is_founder: true,
         secret: Secret([7; 32]),
+        context_key: None,
         hosts: vec![HostRecord {
             host: 1,
             node: NodeId(0xfedc_ba98_7654_3210),

@@ -23,11 +23,15 @@ const fn spec(
     Spec { name, arity, flags, keys, group: "generic", since, summary, run: Run::Handler(run) }
 }
 
+/// What `DEL` does, and what its answer does not say: a register cannot tell what a write replaced.
+const DELETE: &str = "Delete keys, each by itself. The count is of the values seen before, not \
+                      linearizable beside other writes of the same key";
+
 /// The commands on keys.
 #[rustfmt::skip] // One command, one line.
 pub(crate) const SPECS: &[Spec] = &[
-    spec("del", -2, &["write"], ALL_KEYS, "1.0.0", "Delete keys, each by itself", del),
-    spec("unlink", -2, &["write", "fast"], ALL_KEYS, "4.0.0", "Delete keys, each by itself", del),
+    spec("del", -2, &["write"], ALL_KEYS, "1.0.0", DELETE, del),
+    spec("unlink", -2, &["write", "fast"], ALL_KEYS, "4.0.0", DELETE, del),
     spec("exists", -2, &["readonly", "fast"], ALL_KEYS, "1.0.0", "Count how many of the given keys exist", exists),
     spec("touch", -2, &["readonly", "fast"], ALL_KEYS, "3.2.1", "Count how many of the given keys exist", exists),
     spec("type", 2, &["readonly", "fast"], ONE_KEY, "1.0.0", "Determine the type stored at key", type_of),

@@ -13,10 +13,13 @@ fn size_is_exact_at_the_end_and_a_density_before() {
 
 #[test]
 fn keys_are_counted_over_short_pages() {
-    let page = |keys: usize, next| Outcome::Page { keys: vec![Bytes::new(); keys], next };
+    let page = |keys: usize, next: Option<u64>| {
+        let next = next.map(Cursor::at);
+        Outcome::Page { keys: vec![Bytes::new(); keys], next }
+    };
     let mut pages = Pages::size();
     assert_eq!(pages.on_outcome(page(0, Some(10))), None);
-    assert_eq!(pages.operation(), Operation::Scan { from: 10, limit: PAGE_KEYS });
+    assert_eq!(pages.operation(), Operation::Scan { from: Cursor::at(10), limit: PAGE_KEYS });
     assert_eq!(pages.on_outcome(page(1, Some(20))), None);
     assert_eq!(pages.on_outcome(page(2, None)), Some(Answer::Integer(3)));
 
@@ -66,10 +69,13 @@ fn mset_says_which_key_is_in_which_state() {
 
 #[test]
 fn random_key_wraps_once_and_ends() {
-    let page = |keys: Vec<Bytes>, next| Outcome::Page { keys, next };
+    let page = |keys: Vec<Bytes>, next: Option<u64>| {
+        let next = next.map(Cursor::at);
+        Outcome::Page { keys, next }
+    };
     let mut pages = Pages::random(77);
     assert_eq!(pages.on_outcome(page(vec![], None)), None);
-    assert_eq!(pages.operation(), Operation::Scan { from: 0, limit: 1 });
+    assert_eq!(pages.operation(), Operation::Scan { from: Cursor::at(0), limit: 1 });
     assert_eq!(pages.on_outcome(page(vec![], None)), Some(Answer::Bulk(None)));
     let mut pages = Pages::random(77);
     let key = Bytes::from_static(b"k");
@@ -78,9 +84,48 @@ fn random_key_wraps_once_and_ends() {
 }
 
 #[test]
+fn a_scan_tells_all_keys_of_the_position_where_it_began() {
+    let key = |name: &'static str| Bytes::from_static(name.as_bytes());
+    let within = |position, name| Cursor { position, key: key(name) };
+    let page = |names: &[&'static str], next| Outcome::Page {
+        keys: names.iter().map(|name| key(name)).collect(),
+        next,
+    };
+    let mut pages = Pages::scan(7, 2, None, false);
+    assert_eq!(
+        pages.on_outcome(page(&["samehead1", "samehead2"], Some(within(7, "samehead3")))),
+        None
+    );
+    assert_eq!(pages.operation(), Operation::Scan { from: within(7, "samehead3"), limit: 2 });
+    assert_eq!(pages.held(), 18);
+    // It has come to the next position, of which all come with the next page.
+    let told = pages.on_outcome(page(&["samehead3", "samehear1"], Some(within(9, "samehear2"))));
+    let all = ["samehead1", "samehead2", "samehead3"];
+    assert_eq!(told, Some(Answer::Page(9, all.map(key).to_vec())));
+    let mut pages = Pages::scan(9, 2, Some(key("*e")), false);
+    let told = pages.on_outcome(page(&["d", "e"], None));
+    assert_eq!(told, Some(Answer::Page(0, [key("e")].to_vec())));
+}
+
+#[test]
+fn a_position_of_too_many_keys_is_refused_with_what_to_do() {
+    let long = Bytes::from(vec![b'x'; REPLY_BYTES_MAX / 2 + 1]);
+    let mut pages = Pages::scan(7, 1, None, false);
+    let next = |name| Cursor { position: 7, key: Bytes::from_static(name) };
+    let page = |next| Outcome::Page { keys: vec![long.clone()], next: Some(next) };
+    assert_eq!(pages.on_outcome(page(next(b"y"))), None);
+    let Some(Answer::Error(text)) = pages.on_outcome(page(next(b"z"))) else { panic!() };
+    assert!(text.starts_with("ERR the reply of SCAN is over the limit of 268435456 bytes"));
+    assert!(text.ends_with("; go on behind them with 8; gRPC and HTTP list them"), "{text}");
+}
+
+#[test]
 fn a_page_that_does_not_go_on_ends_the_listing() {
     let mut pages = Pages::keys(Bytes::from_static(b"*"));
-    let page = |next| Outcome::Page { keys: vec![Bytes::from_static(b"k")], next };
+    let page = |next: Option<u64>| {
+        let next = next.map(Cursor::at);
+        Outcome::Page { keys: vec![Bytes::from_static(b"k")], next }
+    };
     assert_eq!(pages.on_outcome(page(Some(5))), None);
     assert_eq!(pages.held(), 1);
     let both = vec![Bytes::from_static(b"k"); 2];

@@ -69,6 +69,29 @@ fn a_reply_to_an_earlier_question_says_nothing_of_the_chain_now() {
     assert_eq!(world.answers[&second], refused);
 }
 
+/// What a member has accepted may be decided, and its proposer's client told so: until it knows, it
+/// does not say that nothing more was decided.
+#[test]
+fn who_has_accepted_something_confirms_nothing() {
+    let mut world = World::founded(8, 3);
+    world.run(SOON);
+    world.hosts[0].side = 1;
+    let dropped = world.order(1, KeyspaceOrder::Drop { name: "default".to_string() }, SOON);
+    while !world.answers.contains_key(&dropped) {
+        world.run(Span(250_000));
+    }
+    assert_eq!(world.answers[&dropped], Outcome::Noted);
+    // Nobody else hears that it was decided, and who knows it is gone.
+    world.drop_messages();
+    world.crash(1);
+    assert_eq!((world.version(0), world.version(2)), (2, 2), "both know the chain before it");
+    world.hosts[0].side = 0;
+    // The name is free: nobody may be told that it is taken.
+    let made = world.order(0, create("default", "groups"), Span::secs(20));
+    world.run(Span::secs(20));
+    assert_eq!(world.answers[&made], Outcome::Noted);
+}
+
 /// Three hosts of which those but one have accepted a decree, and nobody was told so.
 fn half_decided(seed: u64, left_out: usize) -> World {
     let mut world = World::founded(seed, 3);

@@ -1,10 +1,12 @@
 //! Births, races, orders and what is refused.
 
 use super::world::{World, create};
+use crate::catalog::message::Message;
 use quorate_kernel::ids::{LaneId, NodeId, Start};
 use quorate_kernel::keyspace::{Birth, CatalogRefusal, KeyspaceOrder, Settings};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::time::Span;
+use std::boxed::Box;
 use std::string::ToString;
 use std::vec::Vec;
 
@@ -169,4 +171,23 @@ fn a_keyspace_made_online_begins_with_groups_that_cover_the_ring() {
         assert_eq!(count, 1, "{position} has one group");
     }
     assert!(views.iter().all(|view| view.members().len() == 3));
+}
+
+/// No correct peer says so. It is counted, and the host goes on with what it has.
+#[test]
+fn a_decree_beside_another_one_of_its_number_is_refused() {
+    let mut world = World::founded(3, 3);
+    world.run(Span::secs(3));
+    world.order(0, create("x", "groups"), Span::secs(3));
+    world.run(Span::secs(3));
+    let stored = &world.hosts[1].lane.as_ref().expect("it is up").state.stored;
+    let (number, before) = stored.entries[stored.entries.len() - 2].clone();
+    assert_eq!(world.version(1), number + 1);
+    // What was decided before is said to be what was decided last.
+    let message = Message::Entries { follows: number, entries: Vec::from([before]) };
+    world.refused = Some(Vec::new());
+    world.deliver(Vec::from([(world.hosts[0].me, Box::new(message))]), 1);
+    assert_eq!(world.refused.take(), Some(Vec::from(["two decrees have one number"])));
+    world.run(Span::secs(3));
+    assert!((0..3).all(|host| world.names(host) == ["default", "x"]));
 }

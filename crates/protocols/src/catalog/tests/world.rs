@@ -72,6 +72,8 @@ pub struct World {
     /// The judge's: who had each lane.
     pub(super) lanes: BTreeMap<LaneId, (String, u64)>,
     pub trace: Option<Vec<String>>,
+    /// What hosts refused of messages that no correct peer sends, where a test sends some.
+    pub refused: Option<Vec<&'static str>>,
     rung: Time,
 }
 
@@ -95,6 +97,7 @@ impl World {
             chain: BTreeMap::new(),
             lanes: BTreeMap::new(),
             trace: None,
+            refused: None,
             rung: Time(0),
         }
     }
@@ -356,6 +359,9 @@ impl World {
             }
             Effect::Disarm { timer } => drop(self.hosts[host].timers.remove(&timer.code())),
             Effect::Announce(Note::Keyspaces(keyspaces)) => held.push(Held::Note(keyspaces)),
+            Effect::Announce(Note::Refused(what)) => {
+                self.refused.as_mut().expect("correct peers send nothing such").push(what);
+            }
             Effect::Announce(note) => panic!("the catalog does not say {note:?}"),
         }
     }

@@ -4,7 +4,7 @@ use super::super::keys::hash_of_key;
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
 use bytes::Bytes;
 use quorate_kernel::causal::{Ask, Told};
-use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
 use std::collections::BTreeSet;
 use std::format;
@@ -104,8 +104,9 @@ fn operations_without_a_context_are_forwarded_like_all_others() {
 fn scan(world: &mut CausalWorld, node: u64, limit: u32) -> Vec<Bytes> {
     let (mut all, mut from) = (Vec::new(), Some(0));
     while let Some(at) = from {
-        match plain(world, node, Operation::Scan { from: at, limit }) {
+        match plain(world, node, Operation::Scan { from: Cursor::at(at), limit }) {
             Outcome::Page { keys, next } => {
+                let next = next.map(|next| next.position);
                 assert!(next.is_none_or(|next| next > at), "it comes to an end");
                 all.extend(keys);
                 from = next;
@@ -161,7 +162,7 @@ fn scans_list_every_key_with_a_value_once_in_the_order_of_hashes() {
         calm(&mut world, Span::secs(1));
         if members == 3 {
             // Each node has a replica of everything.
-            let whole = plain(&mut world, 2, Operation::Scan { from: 0, limit: 1000 });
+            let whole = plain(&mut world, 2, Operation::Scan { from: Cursor::at(0), limit: 1000 });
             assert!(matches!(whole, Outcome::Page { next: None, .. }), "{whole:?}");
         }
         let expected: Vec<Bytes> = expected.into_iter().map(|(_, key)| key).collect();

@@ -1,8 +1,8 @@
 //! Any message that a correct peer can send.
 
 use super::super::group::{Generation, Standing};
-use super::super::keys::Order;
-use super::super::message::{Basis, Beat, Message, Stamp, Want};
+use super::super::keys::{Order, cursor_of};
+use super::super::message::{Basis, Beat, Bounds, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{COUNTER_MAX, Record, Ts};
 use crate::quorum::CrashVector;
@@ -10,6 +10,7 @@ use crate::reconfigure::{self, Ballot};
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, Range, View, ViewId};
 use std::boxed::Box;
 use std::vec::Vec;
@@ -24,6 +25,10 @@ fn any_standing() -> impl Strategy<Value = Standing> {
         Just(Standing::Split),
         Just(Standing::Gathering),
     ]
+}
+
+fn any_cursor() -> impl Strategy<Value = Cursor> {
+    prop_oneof![any::<u64>().prop_map(Cursor::at), any_key().prop_map(|key| cursor_of(&key))]
 }
 
 fn any_generation() -> impl Strategy<Value = Generation> {
@@ -56,7 +61,9 @@ fn any_view_id() -> impl Strategy<Value = ViewId> {
 
 fn any_view() -> impl Strategy<Value = View> {
     let nodes = proptest::collection::btree_set(any::<u64>(), 1..=7);
-    (any_view_id(), any::<(u64, u64)>(), nodes).prop_map(|(id, (low, high), nodes)| {
+    (any_view_id(), any::<(u64, u64)>(), nodes).prop_map(|(mut id, (low, high), nodes)| {
+        // Views of higher versions are refused.
+        id.version %= 1 << 62;
         View::new(id, Range { low, high }, nodes.into_iter().map(NodeId).collect())
     })
 }
@@ -185,9 +192,9 @@ fn of_operations() -> impl Strategy<Value = Message> {
         ),
         (any::<u64>(), any_view_id(), any::<bool>(), any_stamp())
             .prop_map(|(op, view, ok, stamp)| Message::WriteB { op, view, ok, stamp }),
-        (any::<u64>(), any_view_id(), any::<u64>(), any::<u32>())
+        (any::<u64>(), any_view_id(), any_cursor(), any::<u32>())
             .prop_map(|(op, view, from, limit)| Message::PageA { op, view, from, limit }),
-        (any::<u64>(), any_stamp(), any::<Option<u64>>(), any_page())
+        (any::<u64>(), any_stamp(), proptest::option::of(any_cursor()), any_page())
             .prop_map(|(op, stamp, next, page)| Message::PageB { op, stamp, next, page }),
     ]
 }
@@ -195,9 +202,10 @@ fn of_operations() -> impl Strategy<Value = Message> {
 fn of_transfers() -> impl Strategy<Value = Message> {
     let lost = proptest::collection::vec(any_who(), 0..7);
     let asked = || (any::<u64>(), any_view_id());
-    let list = (any::<(bool, u64, Option<u64>)>(), lost, any_page());
+    let next = proptest::option::of(any_cursor());
+    let list = ((any::<bool>(), any_cursor(), next), lost, any_page());
     prop_oneof![
-        (asked(), any::<bool>(), any::<u64>()).prop_map(|((round, since), forgot, from)| {
+        (asked(), any::<bool>(), any_cursor()).prop_map(|((round, since), forgot, from)| {
             Message::ListA { round, since, forgot, from }
         }),
         (asked(), any_stamp(), list).prop_map(
@@ -206,12 +214,13 @@ fn of_transfers() -> impl Strategy<Value = Message> {
                 since,
                 stamp,
                 is_source,
-                from,
-                next,
+                bounds: Box::new(Bounds { from, next }),
                 lost,
                 page
             }
         ),
+        (asked(), proptest::collection::vec(any::<u64>().prop_map(NodeId), 0..9))
+            .prop_map(|((round, since), awaits)| Message::Lacks { round, since, awaits }),
         (asked(), any_page()).prop_map(|((round, since), page)| Message::FetchA {
             round,
             since,
@@ -290,6 +299,7 @@ fn of_comparisons() -> impl Strategy<Value = Message> {
 }
 
 fn of_purges() -> impl Strategy<Value = Message> {
+    let next = proptest::option::of(any_cursor());
     prop_oneof![
         (any_view_id(), any_generation())
             .prop_map(|(view, generation)| Message::FloorA { view, generation }),
@@ -300,10 +310,11 @@ fn of_purges() -> impl Strategy<Value = Message> {
             .prop_map(|(view, (from, next), page)| Message::TombsB { view, from, next, page }),
         (any_view_id(), any_generation(), any_page())
             .prop_map(|(view, generation, page)| Message::DropA { view, generation, page }),
-        any::<(u64, u64)>().prop_flat_map(|(generation, from)| any_view_id()
-            .prop_map(move |view| Message::TombstonesA { view, generation, from })),
-        (any_view_id(), any::<(u64, u64, Option<u64>)>(), any_page()).prop_map(
-            |(view, (generation, from, next), page)| Message::TombstonesB {
+        (any_view_id(), any::<u64>(), any_cursor()).prop_map(|(view, generation, from)| {
+            Message::TombstonesA { view, generation, from }
+        }),
+        (any_view_id(), any::<u64>(), (any_cursor(), next), any_page()).prop_map(
+            |(view, generation, (from, next), page)| Message::TombstonesB {
                 view,
                 generation,
                 from,
@@ -311,7 +322,7 @@ fn of_purges() -> impl Strategy<Value = Message> {
                 page
             }
         ),
-        (any_view_id(), any_generation())
-            .prop_map(|(view, generation)| Message::DropB { view, generation }),
+        (any_view_id(), any_generation(), any_key())
+            .prop_map(|(view, generation, first)| Message::DropB { view, generation, first }),
     ]
 }

@@ -184,10 +184,11 @@ fn a_write_acknowledged_after_everything_was_lost_is_kept() {
          drop ListA 2->1
          drop ListA 2->3
          deliver ListA
-         deliver ListB
+         deliver Lacks
          deliver ListA
-         deliver ListB
+         deliver Lacks
          deliver ListA
+         drop Lacks
          deliver ListB
          show 3 ready
          # last 3: ready true
@@ -226,7 +227,8 @@ fn everything_is_lost_only_if_all_had_forgot_at_once() {
              restart {node} forgot
              tick 400ms
              deliver ListA 1->{node}
-             deliver ListB {node}->1
+             deliver Lacks {node}->1
+             drop ListB {node}->1
              drop ListA 1->
              deliver all
              show {node} ready

@@ -1,8 +1,8 @@
 //! One message of every variant, and of every shape of its fields, with its bytes.
 
 use super::super::group::{Generation, Standing};
-use super::super::keys::Order;
-use super::super::message::{Basis, Beat, Message, Stamp, Want};
+use super::super::keys::{Order, cursor_of};
+use super::super::message::{Basis, Beat, Bounds, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{Record, Ts};
 use super::wire::unhex;
@@ -11,6 +11,7 @@ use crate::reconfigure::{self, Ballot};
 use crate::testing::Scripted;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, Range, View, ViewId};
 use std::boxed::Box;
 use std::vec::Vec;
@@ -65,12 +66,13 @@ impl Golden {
             Message::CompareB { .. } => 31,
             Message::RecordsA { .. } => 32,
             Message::RecordsB { .. } => 33,
+            Message::Lacks { .. } => 34,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 34;
+pub(super) const VARIANTS: u8 = 35;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -173,17 +175,21 @@ fn of_operations() -> Vec<(Message, Pieces)> {
             ["030101030101030200000000", "", ""],
         ),
         (
-            Message::PageA { op: 1, view, from: u64::MAX, limit: 10 },
+            Message::PageA { op: 1, view, from: Cursor::at(u64::MAX), limit: 10 },
             ["04010103ffffffffffffffffff010a", "", ""],
         ),
         (
             Message::PageB {
                 op: 1,
                 stamp: stamp(Standing::Outside),
-                next: Some(128),
+                next: Some(Cursor::at(128)),
                 page: one_page(),
             },
             ["050101030300000000018001", PAGE, ""],
+        ),
+        (
+            Message::PageA { op: 1, view, from: cursor_of(&Order::Hash.data_key(b"k")), limit: 10 },
+            ["040101039d90eafe84eef890a9010a", "", "01006b"],
         ),
     ])
 }
@@ -195,16 +201,23 @@ fn of_transfers() -> Vec<(Message, Pieces)> {
         since,
         stamp: stamp(Standing::Ready),
         is_source,
-        from: 0,
-        next,
+        bounds: Box::new(Bounds { from: Cursor::at(0), next }),
         lost,
         page: page.clone(),
     };
     let lost = Vec::from([who(1, 2), who(2, 2)]);
+    let awaits = Vec::from([NodeId(1), NodeId(2)]);
     Vec::from([
-        (Message::ListA { round: 2, since, forgot: true, from: 0 }, ["060201030100", "", ""]),
-        (list(true, Some(128), Vec::new()), ["0702010301030000000000010001800100", PAGE, ""]),
+        (
+            Message::ListA { round: 2, since, forgot: true, from: Cursor::at(0) },
+            ["060201030100", "", ""],
+        ),
+        (
+            list(true, Some(Cursor::at(128)), Vec::new()),
+            ["0702010301030000000000010001800100", PAGE, ""],
+        ),
         (list(false, None, lost), ["07020103010300000000000000000201020202", PAGE, ""]),
+        (Message::Lacks { round: 2, since, awaits }, ["22020103020102", "", ""]),
         (Message::FetchA { round: 2, since, page: page.clone() }, ["08020103", PAGE, ""]),
         (Message::FetchB { round: 2, since, page }, ["09020103", PAGE, ""]),
     ])
@@ -257,6 +270,7 @@ fn of_reconfigurations() -> Vec<(Message, Pieces)> {
 
 fn of_purges() -> Vec<(Message, Pieces)> {
     let (view, generation, page) = (view_id(), generation(), one_page());
+    let first = Order::Hash.data_key(b"k");
     Vec::from([
         (Message::FloorA { view, generation }, ["12010304ac02", "", ""]),
         (Message::FloorB { view, generation }, ["13010304ac02", "", ""]),
@@ -266,12 +280,31 @@ fn of_purges() -> Vec<(Message, Pieces)> {
             ["150103ac0200", PAGE, ""],
         ),
         (Message::DropA { view, generation, page: page.clone() }, ["16010304ac02", PAGE, ""]),
-        (Message::TombstonesA { view, generation: 3, from: 300 }, ["1b010303ac02", "", ""]),
         (
-            Message::TombstonesB { view, generation: 3, from: 300, next: Some(301), page },
+            Message::TombstonesA { view, generation: 3, from: Cursor::at(300) },
+            ["1b010303ac02", "", ""],
+        ),
+        (
+            Message::TombstonesB {
+                view,
+                generation: 3,
+                from: Cursor::at(300),
+                next: Some(Cursor::at(301)),
+                page: page.clone(),
+            },
             ["1c010303ac0201ad02", PAGE, ""],
         ),
-        (Message::DropB { view, generation }, ["1d010304ac02", "", ""]),
+        (
+            Message::TombstonesB {
+                view,
+                generation: 3,
+                from: cursor_of(&Order::Hash.data_key(b"k")),
+                next: Some(cursor_of(&Order::Hash.data_key(b"l"))),
+                page,
+            },
+            ["1c0103039d90eafe84eef890a90101ba98b0c0f5a9e787c001", PAGE, "01006b6c"],
+        ),
+        (Message::DropB { view, generation, first }, ["1d010304ac02", KEY, ""]),
     ])
 }
 

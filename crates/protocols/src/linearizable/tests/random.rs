@@ -47,8 +47,13 @@ impl Run {
         let has_digests = rng.below(2) == 0;
         let digests = has_digests.then_some("digests");
         let options = digests.into_iter().chain(option).map(ToString::to_string).collect();
-        let setup =
-            Setup { members: MEMBERS, spares: NODES - MEMBERS, is_memory, first: None, options };
+        let setup = Setup {
+            members: MEMBERS,
+            spares: NODES - MEMBERS,
+            is_memory,
+            options,
+            ..Setup::default()
+        };
         let views = match faults {
             Faults::Crashes | Faults::Forgetting => Vec::new(),
             _ => VIEWS.map(|(version, members, _)| view(version, &members)).into(),

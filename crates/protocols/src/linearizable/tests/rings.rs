@@ -54,7 +54,7 @@ impl Run {
         let options = Vec::from(["brisk".to_string(), "comparing".to_string()]);
         let first = (!has_splits).then_some(0x100);
         let (members, spares) = (MEMBERS, NODES - MEMBERS);
-        let world = World::new(&Setup { members, spares, is_memory: false, first, options });
+        let world = World::new(&Setup { members, spares, first, options, ..Setup::default() });
         let (joined, beliefs) = (MEMBERS, BTreeMap::new());
         Run { seed, chaos: Chaos::new(world, rng, NODES), has_splits, joined, beliefs }
     }

@@ -8,11 +8,13 @@ use super::super::record::{Record, Ts};
 use super::super::{Linearizable, Mode, Order, Pace, Settings};
 use crate::quorum::CrashVector;
 use crate::reconfigure::{self, Ballot};
+use crate::testing::shown::show_cursor;
 use crate::testing::world::incarnation;
 use crate::testing::{Scripted, word};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::storage::Class;
+use quorate_kernel::operation::Cursor;
+use quorate_kernel::storage::{Class, Durability};
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
 use std::borrow::ToOwned;
@@ -27,6 +29,7 @@ impl Scripted for Linearizable {
             replicas: first_view.members().len(),
             order: Order::Hash,
             mode: Mode::Atomic,
+            durability: Durability::Memory,
             value_bytes_max: 1000,
             digest_reads: false,
             ask_majority_first: false,
@@ -38,6 +41,7 @@ impl Scripted for Linearizable {
             match *option {
                 "digests" => settings.digest_reads = true,
                 "ordered" => settings.order = Order::Key,
+                "periodic" => settings.durability = Durability::Periodic { every_ms: 50 },
                 "eventual" => settings.mode = Mode::Eventual,
                 "brisk" => settings.pace = brisk(),
                 "hasty" => settings.pace.purge = Span::millis(60),
@@ -64,6 +68,7 @@ impl Scripted for Linearizable {
             Message::PageB { .. } => "PageB",
             Message::ListA { .. } => "ListA",
             Message::ListB { .. } => "ListB",
+            Message::Lacks { .. } => "Lacks",
             Message::FetchA { .. } => "FetchA",
             Message::FetchB { .. } => "FetchB",
             Message::LocateA { .. } => "LocateA",
@@ -120,10 +125,10 @@ impl Scripted for Linearizable {
                 format!("op {op} {} {verdict}, {}", version(*view), show_stamp(stamp))
             }
             Message::PageA { op, view, from, limit } => {
-                format!("op {op} {} from {from:x} limit {limit}", version(*view))
+                format!("op {op} {} from {} limit {limit}", version(*view), show_cursor(from))
             }
             Message::PageB { op, stamp, next, page } => {
-                format!("op {op} {}: {}", show_stamp(stamp), show_page(page, *next))
+                format!("op {op} {}: {}", show_stamp(stamp), show_page(page, next.as_ref()))
             }
             other => show_rare(other),
         }
@@ -156,8 +161,8 @@ impl Scripted for Linearizable {
     }
 }
 
-/// Everything ten times as often, so that little time must pass in a test. Members compare what they
-/// hold only if a test says so.
+/// Everything ten times as often, so that little time must pass in a test. Members compare what
+/// they hold only if a test says so.
 fn brisk() -> Pace {
     Pace {
         tend: Span::millis(20),
@@ -181,12 +186,16 @@ fn show_rare(message: &Message) -> String {
         Message::BareWriteB { op } => format!("op {op} ok"),
         Message::ListA { round, since, forgot, from } => {
             let reason = if *forgot { "forgot" } else { "new" };
-            format!("round {round} since {} {reason} from {from:x}", version(*since))
+            format!("round {round} since {} {reason} from {}", version(*since), show_cursor(from))
         }
-        Message::ListB { round, stamp, is_source, from, next, lost, page, .. } => {
-            let (stamp, page) = (show_stamp(stamp), show_page(page, *next));
+        Message::ListB { round, stamp, is_source, bounds, lost, page, .. } => {
+            let (stamp, page) = (show_stamp(stamp), show_page(page, bounds.next.as_ref()));
             let (lost, source) = (show_lost(lost), if *is_source { "" } else { " no source" });
-            format!("round {round} {stamp}{source}{lost}: from {from:x} {page}")
+            let from = show_cursor(&bounds.from);
+            format!("round {round} {stamp}{source}{lost}: from {from} {page}")
+        }
+        Message::Lacks { round, awaits, .. } => {
+            format!("round {round} awaits {}", members(awaits))
         }
         Message::FetchA { page, .. } | Message::FetchB { page, .. } => show_page(page, None),
         Message::Reconfigure(list) => {
@@ -205,27 +214,26 @@ fn show_rare(message: &Message) -> String {
         }
         Message::FloorA { view, generation }
         | Message::FloorB { view, generation }
-        | Message::DropB { view, generation } => {
+        | Message::DropB { view, generation, .. } => {
             format!("{} {}", version(*view), show_generation(*generation))
         }
         Message::TombstonesA { view, generation, from } => {
-            format!("{} generation {generation} from {from:x}", version(*view))
+            format!("{} generation {generation} from {}", version(*view), show_cursor(from))
         }
         Message::TombstonesB { generation, from, next, page, .. } => {
-            format!("generation {generation} from {from:x} {}", show_page(page, *next))
+            let page = show_page(page, next.as_ref());
+            format!("generation {generation} from {} {page}", show_cursor(from))
         }
-        Message::TombsA { view, from } => format!("{} from {from:x}", version(*view)),
         Message::Beats(list) => {
             let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
             list.iter().map(beat).collect::<Vec<_>>().join(", ")
         }
-        Message::TombsB { from, next, page, .. } => {
-            format!("from {from:x} {}", show_page(page, *next))
-        }
         Message::DropA { generation, page, .. } => {
             format!("{}: {}", show_generation(*generation), show_page(page, None))
         }
-        Message::CompareA { view, .. } => version(*view),
+        Message::TombsA { view, .. }
+        | Message::TombsB { view, .. }
+        | Message::CompareA { view, .. } => version(*view),
         Message::CompareB { view, page, upto, .. } => {
             let rest = if upto.is_empty() { "" } else { ", to be continued" };
             format!("{} {}{rest}", version(*view), show_page(page, None))
@@ -374,10 +382,13 @@ fn show_lost(lost: &[Incarnation]) -> String {
     if lost.is_empty() { String::new() } else { format!(" lost({})", lost.join(" ")) }
 }
 
-fn show_page(page: &Bytes, next: Option<u64>) -> String {
+fn show_page(page: &Bytes, next: Option<&Cursor>) -> String {
     let entry = |(key, record): (Bytes, Record)| {
         format!("{} = {}, ", data_key(&key), show_record(record.bytes()))
     };
     let entries: String = page::entries(page.clone()).map(entry).collect();
-    format!("{entries}{}", next.map_or("end".to_owned(), |next| format!("next {next:x}")))
+    format!(
+        "{entries}{}",
+        next.map_or("end".to_owned(), |next| format!("next {}", show_cursor(next)))
+    )
 }

@@ -13,6 +13,7 @@ use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use quorate_kernel::ids::{GroupId, LaneId, NodeId};
 use quorate_kernel::limits::{BEATS_MAX, RECONFIGURES_MAX};
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, ViewId};
 use quorate_kernel::wire::{Body, Frame, PREFIX_BYTES, Received, Wire};
 use std::collections::BTreeSet;
@@ -71,7 +72,7 @@ fn every_message_has_its_bytes() {
 
 #[test]
 fn a_whole_frame_has_its_bytes() {
-    let message = Message::ListA { round: 2, since: view_id(), forgot: true, from: 0 };
+    let message = Message::ListA { round: 2, since: view_id(), forgot: true, from: Cursor::at(0) };
     assert_eq!(
         hex(&frame(&message)),
         "2d0000000403000000010000000000000002000000020000000000000000000000f9460b110600000000000\

@@ -182,7 +182,7 @@ impl Node {
     fn on_decided(&mut self, follows: ViewId, change: Change) -> Option<Message> {
         let version = self.installed(follows.group)?.id.version;
         let queue = self.queues.entry(follows.group).or_default();
-        queue.push(version, follows.version, change);
+        assert!(queue.push(version, follows.version, change), "one decision follows a view");
         let mut installed = self.installed(follows.group)?.id;
         while let Some(change) = self.queues.get_mut(&follows.group)?.next(installed.version) {
             self.install(follows.group, change);

@@ -1,19 +1,12 @@
 //! What two hosts say of each other: hellos, refusals, and how far each has synced.
 
-use super::{Link, Links, PROGRESS_EVERY, SILENT_WITHIN, io, mark, progress};
+use super::{Greeting, Links, PROGRESS_EVERY, SILENT_WITHIN, mark};
 use crate::host::handshake::{Hello, HelloError, Word};
 use crate::host::meeting::Verdict;
-use quorate_kernel::ids::{Incarnation, Lsn, NodeId};
+use quorate_kernel::ids::{Lsn, NodeId};
 use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
 use quorate_kernel::sighting::Sighting;
 use std::time::Instant;
-
-impl Link {
-    pub(super) fn say(&mut self, me: Incarnation, to: NodeId, synced: Lsn) {
-        self.out.push(progress::frame(me, to, synced));
-        self.said = Some((synced, Instant::now()));
-    }
-}
 
 impl Links {
     /// Whether the meeting with the other hosts has just come to its end. What leaves from now on
@@ -54,8 +47,8 @@ impl Links {
         let is_due = |said: &Option<(Lsn, Instant)>| {
             said.is_none_or(|(lsn, at)| lsn < self.synced || at.elapsed() >= PROGRESS_EVERY)
         };
-        for (key, link) in self.links.iter_mut().filter(|(_, link)| link.is_up) {
-            if is_due(&link.said) && link.out.len() < PEER_QUEUE_BYTES_MAX {
+        for (key, link) in self.links.iter_mut().filter(|(_, link)| link.is_up()) {
+            if is_due(&link.said) && link.waiting() < PEER_QUEUE_BYTES_MAX {
                 link.say(self.hello.from, link.greeted.0.node, self.synced);
                 mark(&mut link.is_dirty, &mut self.dirty, key);
             }
@@ -63,9 +56,15 @@ impl Links {
     }
 
     /// A peer said hello: the connection carries frames from now on.
-    pub(super) fn greet(&mut self, key: usize, hello: &Hello) -> Result<(), HelloError> {
+    pub(super) fn greet(&mut self, key: usize, greeting: &Greeting) -> Result<(), HelloError> {
+        let hello = &greeting.hello;
         self.hello.check(hello)?;
         let node = hello.from.node;
+        let dialled = self.links.get(key).and_then(|link| link.peer);
+        let dialled = dialled.and_then(|index| self.peers.get(index)).map(|peer| peer.node);
+        if let Some(wanted) = dialled.filter(|wanted| *wanted != node) {
+            return Err(HelloError::Other { wanted, found: node });
+        }
         self.meeting.hear(node, &hello.word, Instant::now())?;
         let rival = self.rival(key, hello);
         let greeted = match self.peers.check(hello) {
@@ -76,19 +75,16 @@ impl Links {
         let Some(peer) = self.peers.get_mut(index) else { return Ok(()) };
         let replaced = peer.link.replace(key).filter(|old| *old != key);
         peer.cells.set_up(&self.shared, true);
+        let word = self.peers.word(node);
+        let reply = dialled.is_none().then_some(Hello { to: node, word, ..self.hello });
         let link = &mut self.links[key];
-        if link.peer.is_none() {
-            let reply = Hello { to: node, word: self.peers.word(node), ..self.hello };
-            link.out.push_slice(&reply.to_bytes());
-            mark(&mut link.is_dirty, &mut self.dirty, key);
-        }
+        link.open(hello.from, reply.as_ref(), greeting.encrypts);
         link.peer = Some(index);
-        link.is_up = true;
         link.greeted = (hello.from, hello.run);
         if self.is_speaking {
             link.say(self.hello.from, node, self.synced);
-            mark(&mut link.is_dirty, &mut self.dirty, key);
         }
+        mark(&mut link.is_dirty, &mut self.dirty, key);
         if let Some(old) = replaced {
             self.links.try_remove(old);
         }
@@ -100,7 +96,7 @@ impl Links {
     fn rival(&self, key: usize, hello: &Hello) -> bool {
         let peer = self.peers.find(hello.from.node).and_then(|index| self.peers.get(index));
         let other = peer.and_then(|peer| peer.link).filter(|other| *other != key);
-        let other = other.and_then(|other| self.links.get(other)).filter(|link| link.is_up);
+        let other = other.and_then(|other| self.links.get(other)).filter(|link| link.is_up());
         other.is_some_and(|link| {
             link.greeted != (hello.from, hello.run) && link.heard_at.elapsed() < SILENT_WITHIN
         })
@@ -111,9 +107,6 @@ impl Links {
     fn answer_refused(&mut self, key: usize, node: NodeId, is_there: bool) {
         let Some(link) = self.links.get_mut(key).filter(|link| link.peer.is_none()) else { return };
         let word = Word { is_there, ..self.peers.word(node) };
-        let reply = Hello { to: node, word, ..self.hello };
-        link.out.push_slice(&reply.to_bytes());
-        // If it is not taken, the other one connects again.
-        drop(io::write(&mut link.stream, &mut link.out));
+        link.answer(&Hello { to: node, word, ..self.hello });
     }
 }

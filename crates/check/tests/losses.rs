@@ -1,0 +1,42 @@
+//! A recording goes on after hosts have lost what they had acknowledged last.
+
+use bytes::Bytes;
+use quorate_check::history::{ClientId, Completion, Recorder};
+use quorate_check::linearizable::judge;
+use quorate_check::report::Verdict;
+use quorate_kernel::operation::Operation;
+use quorate_kernel::time::Time;
+
+const STEPS_MAX: u64 = 10_000;
+
+fn get(key: &'static str) -> Operation {
+    Operation::Get { key: Bytes::from_static(key.as_bytes()) }
+}
+
+#[test]
+fn what_was_answered_shortly_before_a_loss_may_be_gone() {
+    let put = |value: &'static str| Operation::Put {
+        key: Bytes::from_static(b"k"),
+        value: Bytes::from_static(value.as_bytes()),
+    };
+    // The second value is lost, or not, and the third one was under way; the first one holds.
+    let verdict = |value: Option<&'static str>| {
+        let mut recorder = Recorder::new();
+        for (at, value) in [(10, "a"), (50, "b")] {
+            let id = recorder.invoke(ClientId(1), put(value), Time(at));
+            recorder.complete(id, Completion::Written, Time(at + 5));
+        }
+        let seen = recorder.invoke(ClientId(2), get("k"), Time(60));
+        recorder.complete(seen, Completion::Value(Some(Bytes::from_static(b"b"))), Time(61));
+        let under_way = recorder.invoke(ClientId(1), put("c"), Time(65));
+        let past = recorder.lose(Time(40));
+        assert!(matches!(judge(&past, STEPS_MAX), Verdict::Holds));
+        recorder.complete(under_way, Completion::Written, Time(75));
+        let get = recorder.invoke(ClientId(1), get("k"), Time(80));
+        let value = value.map(|value| Bytes::from_static(value.as_bytes()));
+        recorder.complete(get, Completion::Value(value), Time(85));
+        matches!(judge(recorder.finish(), STEPS_MAX), Verdict::Holds)
+    };
+    assert!(["a", "b", "c"].into_iter().all(|value| verdict(Some(value))));
+    assert!(!verdict(None), "it was acknowledged long before");
+}

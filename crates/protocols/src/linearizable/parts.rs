@@ -1,0 +1,70 @@
+//! What several messages carry: stamps of replies, what writes rest on, what nodes tell of a group.
+
+use super::cursor;
+use super::group::{Generation, Standing};
+use crate::quorum::CrashVector;
+use alloc::boxed::Box;
+use quorate_kernel::operation::Cursor;
+use quorate_kernel::view::{View, ViewId};
+use serde::{Deserialize, Serialize};
+
+/// What a reader wants of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Want {
+    /// The newest record.
+    Value,
+    /// The timestamp alone, as good as the record: it will be shown to a client.
+    Digest,
+    /// The timestamp alone, to write above it.
+    Counter,
+}
+
+/// What every reply is stamped with (CATS §4): the sender's installed view, how far it may be
+/// counted, and what it knows of members that forgot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// The view the sender has installed.
+    pub view: ViewId,
+    /// What the sender is in it.
+    pub standing: Standing,
+    /// How far tombstones are removed at the sender.
+    pub generation: Generation,
+    /// The members that forgot, as far as the sender knows.
+    pub crashes: CrashVector,
+    /// The newest view of the asked position that the sender knows, when the asker's is older.
+    pub hint: Option<Box<View>>,
+}
+
+/// What a write rests on: how far tombstones were removed at all members that its read phase
+/// counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// The lowest generation number of the quorum.
+    pub generation: u64,
+    /// Whether it imposes what a get read; otherwise it is a client's write.
+    pub is_imposed: bool,
+}
+
+/// What a node says of itself in one group, unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beat {
+    /// The view it has installed.
+    pub view: ViewId,
+    /// What it is in it.
+    pub standing: Standing,
+    /// How far tombstones are removed.
+    pub generation: Generation,
+    /// Whether it wants to hear how the receiver stands, who may have no reason to tell unasked.
+    pub asks: bool,
+}
+
+/// What a page of a list covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Where it begins, as it was asked for.
+    #[serde(with = "cursor")]
+    pub from: Cursor,
+    /// Where it ends, not included; `None` at the end of the interval of the view's range.
+    #[serde(with = "cursor::optional")]
+    pub next: Option<Cursor>,
+}
