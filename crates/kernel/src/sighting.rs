@@ -4,8 +4,8 @@
 //! what it acknowledged, and its own disk cannot tell. Others can. Each process draws a **run**, a
 //! random number, and notes it with its start before it sends anything else ([`Past`]). Whoever
 //! hears from it keeps start, run and the highest batch that was synced when it spoke
-//! ([`Sighting`]). When the node is started again the others tell it what they have seen; it goes on
-//! only if all of that lies in its own past.
+//! ([`Sighting`]). When the node is started again the others tell it what they have seen; it goes
+//! on only if all of that lies in its own past.
 
 use crate::ids::{Lsn, NodeId, Start};
 use crate::mutant;

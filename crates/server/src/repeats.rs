@@ -26,8 +26,8 @@ struct Count {
 }
 
 impl Count {
-    /// Counts one more; how many were left out in the window before, or nothing if this one is to be
-    /// left out too.
+    /// Counts one more; how many were left out in the window before, or nothing if this one is to
+    /// be left out too.
     fn add(&mut self, most: u64, now: Instant) -> Option<u64> {
         if now - self.since >= WINDOW {
             let left_out = self.lines.saturating_sub(most);
@@ -40,8 +40,8 @@ impl Count {
 }
 
 impl Repeats {
-    /// Whether a line may be written, and how many like it were left out since the last one. `place`
-    /// and `line` are hashes.
+    /// Whether a line may be written, and how many like it were left out since the last one.
+    /// `place` and `line` are hashes.
     pub fn admit(&mut self, place: u64, line: u64, now: Instant) -> Option<u64> {
         if self.counts.len() >= COUNTED_MAX {
             self.counts.clear();

@@ -183,8 +183,8 @@ impl Runner {
     }
 
     /// Runs a seed of a cluster with both engines, where every so manieth frame is followed by one
-    /// that no correct peer sends. Nothing is judged but whether a host ends by it. Answers how many
-    /// were sent, too.
+    /// that no correct peer sends. Nothing is judged but whether a host ends by it. Answers how
+    /// many were sent, too.
     pub fn forge(
         &mut self,
         prepared: &Prepared,

@@ -13,6 +13,9 @@
 //! `init` writes the identity last, so a directory without one was never in use unless something
 //! else in it says so.
 
+mod found;
+
+use self::found::{check_format, occupant, read_identity};
 use crate::access::{self, FILE_MODE};
 use crate::error::DirectoryError;
 use crate::files::{sync_directory, write_atomically};
@@ -23,7 +26,7 @@ use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, Start};
 use quorate_kernel::sighting::Past;
 use quorate_kernel::storage::Durability;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -280,35 +283,6 @@ impl Directory {
     }
 }
 
-/// The name of something in the directory that `create` must not write over.
-fn occupant(path: &Path) -> Result<Option<String>, DirectoryError> {
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(DirectoryError::io("reading", path)(error)),
-    };
-    for entry in entries {
-        let name = entry.map_err(DirectoryError::io("reading", path))?.file_name();
-        let name = name.to_string_lossy().into_owned();
-        let is_ours = BEFORE_IDENTITY.contains(&name.as_str());
-        if !(is_ours || name == "lost+found") {
-            return Ok(Some(name));
-        }
-    }
-    if was_in_use(path)? { Ok(Some(DATABASE.to_owned())) } else { Ok(None) }
-}
-
-/// Whether a directory without an identity holds what only a start can have written.
-fn was_in_use(path: &Path) -> Result<bool, DirectoryError> {
-    let database = path.join(DATABASE);
-    let has_data = match fs::read_dir(&database) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => return Err(DirectoryError::io("reading", &database)(error)),
-    };
-    Ok(has_data || read_start(path).is_ok_and(|start| start.starts > 0))
-}
-
 fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
     access::create_directory(&path.join(DATABASE))?;
     // The directory may have been there before.
@@ -327,60 +301,6 @@ fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
         _ => sync_directory(Path::new(".")),
-    }
-}
-
-/// Refuses a directory that is none, was never finished, or has a newer format.
-fn check_format(path: &Path) -> Result<(), DirectoryError> {
-    let file = path.join(FORMAT);
-    let text = match fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(absent(path)),
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            return Err(DirectoryError::damaged(&file, "it is not text"));
-        }
-        Err(error) => return Err(DirectoryError::io("reading", &file)(error)),
-    };
-    let number = text.strip_prefix(FORMAT_TEXT).and_then(|rest| rest.strip_suffix('\n'));
-    match number.and_then(|digits| digits.parse::<u32>().ok()) {
-        Some(FORMAT_VERSION) => Ok(()),
-        Some(found) if found > FORMAT_VERSION => Err(DirectoryError::NewerFormat {
-            path: path.to_path_buf(),
-            found,
-            newest: FORMAT_VERSION,
-        }),
-        Some(found) if found >= 1 => Err(DirectoryError::OlderFormat {
-            path: path.to_path_buf(),
-            found,
-            oldest: FORMAT_VERSION,
-        }),
-        _ => Err(DirectoryError::damaged(&file, "it names no format version")),
-    }
-}
-
-/// What a directory without a format file is: never initialised, or wiped.
-fn absent(path: &Path) -> DirectoryError {
-    let has_identity = path.join(IDENTITY).exists();
-    match was_in_use(path) {
-        Ok(false) if !has_identity => DirectoryError::NotInitialised { path: path.to_path_buf() },
-        Ok(_) => DirectoryError::Wiped { path: path.to_path_buf(), missing: "format version" },
-        Err(error) => error,
-    }
-}
-
-fn read_identity(path: &Path) -> Result<Identity, DirectoryError> {
-    let file = path.join(IDENTITY);
-    match fs::read_to_string(&file) {
-        Ok(text) => Identity::from_text(&text).map_err(|what| DirectoryError::damaged(&file, what)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(if was_in_use(path)? {
-            DirectoryError::Wiped { path: path.to_path_buf(), missing: "identity" }
-        } else {
-            DirectoryError::NotInitialised { path: path.to_path_buf() }
-        }),
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            Err(DirectoryError::damaged(&file, "it is not text"))
-        }
-        Err(error) => Err(DirectoryError::io("reading", &file)(error)),
     }
 }
 

@@ -18,8 +18,8 @@
 //! journals, cuts a torn tail, opens the database and compares what it recovered with what was
 //! surely synced. A replica that forgets an acknowledged write breaks every quorum, so an open that
 //! would have to forget one is refused. The limit of that promise is the last second: the mark is
-//! rewritten once a second, also when nothing follows, and within that second only batches that a later whole batch names as
-//! synced are known to have been.
+//! rewritten once a second, also when nothing follows, and within that second only batches that a
+//! later whole batch names as synced are known to have been.
 //!
 //! # The log is a seam
 //! A host writes through [`quorate_kernel::storage::Log`] and reads through

@@ -33,9 +33,9 @@
 //! may go on if each of the set is complete, or lacked data at the moment between the rounds, and
 //! hears all of them. Then of what was acknowledged only this is lost: writes that each member of a
 //! majority had acknowledged, and lost from its disk.
-//! - *A write that one of them still holds*, complete or not, is heard from it. One that this member
-//!   takes later does not count together with an acknowledgement of the asker's earlier start, for
-//!   this member knows by then that the asker forgot.
+//! - *A write that one of them still holds*, complete or not, is heard from it. One that this
+//!   member takes later does not count together with an acknowledgement of the asker's earlier
+//!   start, for this member knows by then that the asker forgot.
 //! - *A write that all of them lost*: each lost it with its power within the interval after it had
 //!   acknowledged it, and had not refilled when the last of them did. For who refills hears all the
 //!   others, and would have heard it from those that still had it. So they were a majority that
@@ -111,8 +111,8 @@ impl Transfer {
         self.sources.iter().filter(|source| !source.has_left)
     }
 
-    /// Whether everybody is complete, or of the incarnations that lacked data when this node was not
-    /// waited for.
+    /// Whether everybody is complete, or of the incarnations that lacked data when this node was
+    /// not waited for.
     fn waits_for_lost(&self) -> bool {
         let is_lost = |source: &Source| {
             let who = source.lacks.map(|start| Incarnation { node: source.node, start });

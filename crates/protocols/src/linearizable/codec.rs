@@ -6,7 +6,7 @@ use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Message, Stamp};
 use super::page;
-use super::record::{COUNTER_MAX, Record};
+use super::record::{COUNTER_MAX, Record, Ts};
 use super::transfer::SOURCES_MAX;
 use crate::reconfigure;
 use bytes::Bytes;
@@ -71,22 +71,13 @@ impl Message {
     }
 
     fn validate(&self) -> Result<(), WireError> {
-        let well_formed = |is_so: bool, what| match is_so {
-            true => Ok(()),
-            false => Err(WireError::Malformed { what }),
-        };
         match self {
             Message::ReadA { key, .. } | Message::BareReadA { key, .. } => is_data_key(key),
-            Message::ReadB { record, ts, .. } | Message::BareReadB { record, ts, .. } => {
-                well_formed(ts.n <= COUNTER_MAX, "counter")?;
-                if !record.is_empty() {
-                    Record::from_bytes(record.clone())?;
-                }
-                match self {
-                    Message::ReadB { stamp, .. } => stamp.validate(),
-                    _ => Ok(()),
-                }
+            Message::ReadB { record, ts, stamp, .. } => {
+                is_answer(*ts, record)?;
+                stamp.validate()
             }
+            Message::BareReadB { record, ts, .. } => is_answer(*ts, record),
             Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
                 Record::from_bytes(record.clone())?;
                 is_data_key(key)
@@ -141,6 +132,19 @@ impl Message {
             | Message::BareWriteB { .. } => Ok(()),
         }
     }
+}
+
+fn well_formed(is_so: bool, what: &'static str) -> Result<(), WireError> {
+    if is_so { Ok(()) } else { Err(WireError::Malformed { what }) }
+}
+
+/// Whether a read may be answered so: with a record, or with none.
+fn is_answer(ts: Ts, record: &Bytes) -> Result<(), WireError> {
+    well_formed(ts.n <= COUNTER_MAX, "counter")?;
+    if !record.is_empty() {
+        Record::from_bytes(record.clone())?;
+    }
+    Ok(())
 }
 
 /// Whether one view may follow the other.

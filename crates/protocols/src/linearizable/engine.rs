@@ -148,10 +148,7 @@ impl Process for Linearizable {
                 self.on_fetch_reply(from.node, (round, since), page, cx);
             }
             Message::LocateA { position } => self.on_locate(from, position, cx),
-            Message::LocateB { view } => {
-                self.outpaced(from, &view, cx);
-                self.learn(&Arc::new(view), cx);
-            }
+            Message::LocateB { view } => self.on_located(from, view, cx),
             Message::Reconfigure(messages) => self.on_reconfigure(from, messages, cx),
             Message::Invite { next, old, generation } => {
                 self.on_invite(from, (next, old), generation, cx);

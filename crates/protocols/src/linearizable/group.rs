@@ -218,8 +218,8 @@ impl Group {
         self.is_serving() || matches!(self.record.status, Status::Retired { was_ready: true, .. })
     }
 
-    /// Whether others wait for data that this node waits for too, or has lost for good. A group that
-    /// was split goes on in its parts, where this is asked again.
+    /// Whether others wait for data that this node waits for too, or has lost for good. A group
+    /// that was split goes on in its parts, where this is asked again.
     pub fn lacks_data(&self) -> bool {
         let may_be_asked = match &self.record.status {
             Status::Learner { .. } => false,

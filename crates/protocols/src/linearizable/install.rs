@@ -10,7 +10,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -180,15 +179,13 @@ impl Linearizable {
                 }
                 other => other.clone(),
             };
-            let is_right = parts.last().is_some_and(|right| right.id == part.id);
-            let is_forgetful = is_right && mutant!("split_without_generation");
             let record = Record {
                 view: part.clone(),
                 status,
                 slot: before.slot,
                 acceptor: Acceptor::default(),
                 lost: before.lost.clone(),
-                generation: if is_forgetful { Generation::default() } else { before.generation },
+                generation: before.generation,
                 owed: Vec::new(),
             };
             self.take_up(record, cx);

@@ -111,6 +111,12 @@ impl Linearizable {
         }
     }
 
+    /// Somebody answers where a position is.
+    pub(super) fn on_located(&mut self, from: Incarnation, view: View, cx: &mut Context<'_>) {
+        self.outpaced(from, &view, cx);
+        self.learn(&Arc::new(view), cx);
+    }
+
     /// Takes in a view that somebody told of.
     pub(super) fn learn(&mut self, view: &Arc<View>, cx: &mut Context<'_>) {
         if !self.volatile.routes.learn(view) || self.volatile.unrouted.waiting.is_empty() {

@@ -131,14 +131,10 @@ impl Reading {
     /// floor.
     fn basis(&self, view: &View, crashes: &CrashVector, is_imposed: bool) -> (Basis, u64) {
         let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
-        let (mut generation, mut highest, mut floor) = (u64::MAX, 0, 0);
+        let (mut generation, mut floor) = (u64::MAX, 0);
         for (_, answer) in ready {
             generation = generation.min(answer.generation.number);
-            highest = highest.max(answer.generation.number);
             floor = floor.max(answer.generation.floor);
-        }
-        if mutant!("basis_of_highest") {
-            generation = highest;
         }
         (Basis { generation, is_imposed }, floor)
     }

@@ -10,7 +10,6 @@ use super::{Context, Linearizable};
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::LIST_KEYS_MAX;
-use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
@@ -60,7 +59,7 @@ impl Linearizable {
             return;
         }
         let announced = group.record.generation;
-        if announced.number != generation && !mutant!("purge_without_generation") {
+        if announced.number != generation {
             probe!("linearizable/listing_too_late");
             return;
         }

@@ -64,7 +64,8 @@ pub(super) struct Transfer {
     pub lasting: bool,
     /// Whether a quorum is enough also of those that lack data, when nobody else is left.
     pub is_member_refill: bool,
-    /// Whether nobody else is left, so that to hear all is enough too, those that lack data as well.
+    /// Whether nobody else is left, so that to hear all is enough too, those that lack data as
+    /// well.
     pub hears_all: bool,
     /// The incarnations of a loss that this node was told of and had no part in.
     pub told: Vec<Incarnation>,

@@ -12,7 +12,8 @@ pub(crate) struct Setup {
     pub spares: u64,
     /// Whether data is kept in memory alone.
     pub is_memory: bool,
-    /// Whether data is synced later than it is acknowledged. A node that forgot has what was synced.
+    /// Whether data is synced later than it is acknowledged. A node that forgot has what was
+    /// synced.
     pub is_periodic: bool,
     /// The first position of the one group's range. Without it the group has the whole ring; with
     /// it there is room below for the hosts' tokens, so that the ring asks for no split.

@@ -1,4 +1,5 @@
-//! `POST /join`: what a host that joins must know, for one that proves to know the cluster's secret.
+//! `POST /join`: what a host that joins must know, for one that proves to know the cluster's
+//! secret.
 //!
 //! The secret crosses the network on neither way, and what the host is told nobody else can read.
 

@@ -1,24 +1,26 @@
 //! `server`: one host, from its data directory.
 
+mod ready;
+
+pub use self::ready::ReadyLine;
+use self::ready::announce;
 use super::exit::{Code, Failure};
 use super::output::Output;
 use super::{doors, join};
-use crate::admin::health;
 use crate::config::{Config, Environment, Loaded, Sources};
+use crate::host::{self, HostError};
+use crate::logging;
 use crate::metrics::Shared;
 use crate::proof::Secrets;
 use crate::ring::founding::{self, ring_hosts};
 use crate::shutdown::Shutdown;
-use crate::{host, logging};
 use quorate_kernel::ring::RingHost;
 use quorate_store::{Directory, Identity, KeyspaceRecord};
 use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Signal};
-use serde::{Deserialize, Serialize};
-use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The arguments of `server`.
@@ -109,25 +111,6 @@ impl Settings {
     }
 }
 
-/// A ready host as one line: where it is, and how to harm it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadyLine {
-    /// Its number.
-    pub host: u32,
-    /// Its process.
-    pub pid: u32,
-    /// Its data directory.
-    pub data: PathBuf,
-    /// Its HTTP door.
-    pub http: SocketAddr,
-    /// Its door for other hosts.
-    pub cluster: SocketAddr,
-    /// Its RESP door.
-    pub resp: SocketAddr,
-    /// Its gRPC door.
-    pub grpc: SocketAddr,
-}
-
 /// Runs `server`, until the host is told to stop or must.
 ///
 /// # Errors
@@ -144,7 +127,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // What the database creates too is its owner's alone.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     join::prepare(&args.join, &config)?;
-    let directory = match args.moved {
+    let directory = open(&config, args.moved)?;
+    let hosts = hosts(&config, directory.identity())?;
+    let result = serve(args, &config, directory, hosts)?;
+    match &result {
+        Ok(()) => tracing::info!(event = "host_stopped"),
+        Err(error) => tracing::error!(event = "host_failed", %error),
+    }
+    Ok(result?)
+}
+
+/// Opens the data directory, if this host can serve what is in it.
+fn open(config: &Config, is_moved: bool) -> Result<Directory, Failure> {
+    let directory = match is_moved {
         true => Directory::open_moved(&config.node.data, None)?,
         false => Directory::open(&config.node.data, None)?,
     };
@@ -154,8 +149,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let count = directory.opened_to_others();
         tracing::warn!(event = "closed_to_others", count, "others could read the data directory");
     }
-    check_views(&config, identity)?;
-    let hosts = hosts(&config, identity)?;
+    check_views(config, identity)?;
+    Ok(directory)
+}
+
+/// Opens the doors beside the host and runs it until it ends; how it ended.
+fn serve(
+    args: &Args,
+    config: &Config,
+    directory: Directory,
+    hosts: Vec<RingHost>,
+) -> Result<Result<(), HostError>, Failure> {
+    let identity = directory.identity();
     let shared = Arc::new(shared(identity, &directory));
     let shutdown = Arc::new(Shutdown::default());
     let (host, data) = (identity.host, std::path::absolute(directory.path())?);
@@ -165,7 +170,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let is_json = args.output.is_json();
     let secrets = Arc::new(Secrets::of(directory.path(), identity)?);
     let watched = Arc::clone(&secrets);
-    let bound = Arc::new(std::sync::OnceLock::new());
+    let bound = Arc::new(OnceLock::new());
     let found = Arc::clone(&bound);
     let beside = async move {
         tokio::select! {
@@ -175,10 +180,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     };
     let ((questions, inbox), (calls, calls_inbox)) = (host::questions(), host::calls());
-    let (admin, grpc) =
-        doors::open(&config, identity, &secrets, &shared, questions, calls, beside)?;
+    let (admin, grpc) = doors::open(config, identity, &secrets, &shared, questions, calls, beside)?;
     bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
-    let options = host::Options {
+    let result = host::run(host::Options {
         directory,
         is_moved: args.moved,
         resp: config.resp.bind,
@@ -193,23 +197,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         request_timeout: config.limits.request_timeout.0,
         clients_max: config.resp.clients_max as usize,
         clients_bytes_max: usize::try_from(config.resp.memory_max.0).unwrap_or(usize::MAX),
-        store: quorate_store::Options {
-            cache_bytes: config.store.cache.0,
-            memtable_bytes: config.store.memtable.0,
-            journal_bytes_max: config.store.journal_max.0,
-            worker_threads: config.store.worker_threads as usize,
-            sync_delay: config.store.sync_delay.0,
-        },
+        store: store_options(config),
         shared,
         shutdown,
-    };
-    let result = host::run(options);
+    });
     drop((grpc, admin));
-    match &result {
-        Ok(()) => tracing::info!(event = "host_stopped"),
-        Err(error) => tracing::error!(event = "host_failed", %error),
+    Ok(result)
+}
+
+fn store_options(config: &Config) -> quorate_store::Options {
+    quorate_store::Options {
+        cache_bytes: config.store.cache.0,
+        memtable_bytes: config.store.memtable.0,
+        journal_bytes_max: config.store.journal_max.0,
+        worker_threads: config.store.worker_threads as usize,
+        sync_delay: config.store.sync_delay.0,
     }
-    Ok(result?)
 }
 
 /// A keyspace without consistent quorums is served only where that was asked for: nothing of what
@@ -305,71 +308,11 @@ async fn stop_on_signal(shutdown: &Shutdown) {
     std::process::exit(Code::Interrupted as i32);
 }
 
-/// Prints the ready line as soon as clients will be served, then waits for ever.
-async fn announce(
-    shared: &Shared,
-    data: &std::path::Path,
-    found: &std::sync::OnceLock<(SocketAddr, SocketAddr)>,
-    is_json: bool,
-) {
-    while !health::is_ready(shared) {
-        shared.changed().await;
-    }
-    if let (Some(doors), Some((http, grpc))) = (shared.doors(), found.get().copied()) {
-        let line = ReadyLine {
-            host: shared.host,
-            pid: std::process::id(),
-            data: data.to_owned(),
-            http,
-            cluster: doors.cluster,
-            resp: doors.resp,
-            grpc,
-        };
-        tracing::info!(event = "host_ready", resp = %line.resp, http = %line.http);
-        // Nobody may be listening, and the host serves all the same.
-        let _ = writeln!(stdout(), "{}", text_of(&line, is_json));
-    }
-    std::future::pending::<()>().await;
-}
-
-fn text_of(line: &ReadyLine, is_json: bool) -> String {
-    if is_json {
-        return serde_json::to_string(line).expect("a ready line has only texts and numbers");
-    }
-    let ReadyLine { host, pid, resp, http, grpc, cluster, .. } = line;
-    format!(
-        "host {host} is ready: process {pid}, resp {resp}, http {http}, grpc {grpc}, cluster \
-         {cluster}"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::provision::{self, Doors, KeyspaceSpec, Plan};
     use quorate_kernel::storage::Durability;
-
-    #[test]
-    fn the_ready_line_reads_back() {
-        let line = ReadyLine {
-            host: 2,
-            pid: 7,
-            data: PathBuf::from("/d/host-2"),
-            http: "127.0.0.1:7422".parse().expect("an address"),
-            cluster: "127.0.0.1:7421".parse().expect("an address"),
-            resp: "127.0.0.1:7423".parse().expect("an address"),
-            grpc: "127.0.0.1:7424".parse().expect("an address"),
-        };
-        let json = text_of(&line, true);
-        assert_eq!(
-            json,
-            "{\"host\":2,\"pid\":7,\"data\":\"/d/host-2\",\"http\":\"127.0.0.1:7422\",\
-             \"cluster\":\"127.0.0.1:7421\",\"resp\":\"127.0.0.1:7423\",\
-             \"grpc\":\"127.0.0.1:7424\"}"
-        );
-        assert_eq!(serde_json::from_str::<ReadyLine>(&json).expect("its own form"), line);
-        assert!(text_of(&line, false).contains("resp 127.0.0.1:7423"));
-    }
 
     #[test]
     fn a_keyspace_without_consistent_quorums_is_served_to_measurements_alone() {

@@ -118,8 +118,9 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "cluster.encrypt",
         shape: Shape::Text,
-        doc: "Which connections between hosts are encrypted: auto for those that leave the machine,\n\
-              always for all. Of two hosts one that wants it is enough. Both sides prove that they\n\
+        doc: "Which connections between hosts are encrypted: auto for those that leave the \
+              machine,\nalways for all. Of two hosts one that wants it is enough. Both sides prove \
+              that they\n\
               know the cluster's secret on every connection, whatever is set here.",
         set: |config, text| assign(&mut config.cluster.encrypt, text),
         show: |config| config.cluster.encrypt.to_string(),

@@ -1,26 +1,24 @@
 //! The core thread: drain what has arrived, run one turn, write once per peer and client.
 
 mod accept;
+mod start;
 
-use super::budget::Budget;
+use self::start::system;
 use super::callers::Callers;
 use super::clients::Clients;
 use super::desk::{Desk, Sight};
-use super::disk::{self, Disk, SyncEvery};
-use super::handshake::Hello;
-use super::io::{listen, wake};
+use super::disk::{Disk, SyncEvery};
 use super::keyspaces::Table;
-use super::links::{Links, Proofs};
-use super::meeting::{Meeting, Verdict};
+use super::links::Links;
+use super::meeting::Verdict;
 use super::out::Out;
 use super::refused::Refused;
 use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
-use super::{HostError, Options, facts, lanes, show};
-use crate::metrics::{DoorAddresses, Shared, Stage};
-use crate::ring::founding;
+use super::{HostError, show};
+use crate::metrics::{Shared, Stage};
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
-use mio::{Events, Poll, Waker};
+use mio::{Events, Poll};
 use quorate_doors::resp::Clock;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
@@ -28,10 +26,10 @@ use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::ring::{Closing, Ring};
-use quorate_kernel::time::{Span, Time, WallTime};
+use quorate_kernel::time::{Time, WallTime};
 use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
-use quorate_store::{Directory, HostRecord};
+use quorate_store::Directory;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -76,88 +74,7 @@ pub(super) struct Core {
     shutdown: Arc<Shutdown>,
 }
 
-fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
-    move |source| HostError::System { what, source }
-}
-
 impl Core {
-    /// Opens the store, binds the doors and starts the node.
-    pub fn start(mut options: Options) -> Result<Core, HostError> {
-        let (shared, shutdown) = (Arc::clone(&options.shared), Arc::clone(&options.shutdown));
-        let poll = Poll::new().map_err(system("a poller"))?;
-        let waker = Waker::new(poll.registry(), WAKER).map(Arc::new).map_err(system("a waker"))?;
-        let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
-        let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
-        let identity = options.directory.identity().clone();
-        let clock = quorate_store::machine_clock();
-        let opened = quorate_store::open(&options.directory, &options.store, clock)?;
-        if let Some(cut) = &opened.cut {
-            tracing::warn!(event = "torn_tail_cut", cut = ?cut, "writes never synced were cut off");
-        }
-        options.directory.recovered(opened.recovered)?;
-        let seed = getrandom::u64()
-            .map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))?;
-        let sync_every = SyncEvery::default();
-        let settings = disk::Settings::new(&sync_every, &shared);
-        let (reader, recovered, seen) = (opened.reader.clone(), opened.recovered, opened.seen);
-        let wake_disk = Arc::clone(&waker);
-        let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
-            .map_err(system("the disk thread"))?;
-        let lanes = lanes::of(&options, cluster_at)?;
-        let me = options.directory.incarnation();
-        let node = Node::new(me, seed, recovered, Box::new(reader), lanes)
-            .with_opener(lanes::opener(&options));
-        let hello = Hello::first(&identity, me, seed);
-        let (port, clients_max) = (resp_at.port(), options.clients_max);
-        let door = facts::door(&identity, &shared, port, clients_max, wall(), seed);
-        let timeout = options.request_timeout;
-        let number = |record: &HostRecord| (record.node, record.host);
-        let numbers: Vec<_> = identity.hosts.iter().map(number).collect();
-        let bounds = (clients_max, Budget::of(options.clients_bytes_max));
-        let clients = Clients::new(door.into(), Arc::clone(&shared), bounds, timeout, seed);
-        let past = options.directory.past().clone();
-        let meeting = Meeting::new(me, hello.run, past, options.is_moved);
-        let met = (meeting, seen, recovered);
-        let proofs = Proofs::new(options.secrets, options.encrypt);
-        let links = Links::new(hello, &options.hosts, &numbers, met, proofs, Arc::clone(&shared));
-        let desk = Desk::new(
-            options.questions,
-            Ring::new(0, options.hosts.clone()),
-            numbers.clone(),
-            Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
-            wake(&waker),
-        );
-        let callers = Callers::new(options.calls, me, wake(&waker));
-        shutdown.on_request(wake(&waker));
-        shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
-        Ok(Core {
-            poll,
-            resp,
-            cluster,
-            clients,
-            links,
-            desk,
-            callers,
-            node,
-            disk,
-            directory: options.directory,
-            run: hello.run,
-            table: Table::default(),
-            fresh: None,
-            founding: founding::ring(&identity),
-            sync_every,
-            inputs: Vec::new(),
-            answers: Vec::new(),
-            epoch: Instant::now(),
-            clock: Clock { now: Time(0), wall: wall() },
-            tended: Instant::now(),
-            refused: Refused::default(),
-            stopping_since: None,
-            shared,
-            shutdown,
-        })
-    }
-
     /// Turns until the host is told to stop, then syncs and closes the directory.
     pub fn run(mut self) -> Result<(), HostError> {
         let served = self.serve();

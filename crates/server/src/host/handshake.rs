@@ -141,7 +141,7 @@ impl Hello {
         bytes[41..49].copy_from_slice(&self.settings.to_le_bytes());
         bytes[49..57].copy_from_slice(&self.run.to_le_bytes());
         let Word { has_left, is_there, highest, seen } = self.word;
-        bytes[57] = HAS_LEFT * u8::from(has_left) | IS_THERE * u8::from(is_there);
+        bytes[57] = (HAS_LEFT * u8::from(has_left)) | (IS_THERE * u8::from(is_there));
         bytes[58..62].copy_from_slice(&highest.0.to_le_bytes());
         if let Some(seen) = seen {
             bytes[62..66].copy_from_slice(&seen.start.0.to_le_bytes());

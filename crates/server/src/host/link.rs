@@ -171,8 +171,8 @@ impl Link {
         Ok(progress)
     }
 
-    /// Goes on with the proof; answers what the other side says of itself, once it has. `me` is what
-    /// this host says.
+    /// Goes on with the proof; answers what the other side says of itself, once it has. `me` is
+    /// what this host says.
     pub fn prove(&mut self, secrets: &[Secret], me: &Hello) -> Result<Option<Greeting>, Loss> {
         loop {
             match &mut self.stage {
@@ -234,8 +234,8 @@ impl Link {
         Ok(Some(*bytes[PREFACE_BYTES..].first_chunk().expect("its length was looked at")))
     }
 
-    /// Why the other side ended the connection before it carried frames, if that says something: one
-    /// that was asked for a proof, and gives none, refuses ours.
+    /// Why the other side ended the connection before it carried frames, if that says something:
+    /// one that was asked for a proof, and gives none, refuses ours.
     pub fn last_words(&self) -> Loss {
         match self.stage {
             Stage::Asked(_) if self.raw[..] == PREFACE => Loss::Refused(HelloError::Refused),

@@ -1,14 +1,15 @@
 //! Connections to the other hosts: one for each pair, carrying frames both ways.
 //!
 //! The node with the lower id dials, the other accepts; a newer connection replaces an older one.
-//! Nothing is read of a connection, and nothing known of its other side is touched, before that side
-//! has proven that it belongs to the cluster.
+//! Nothing is read of a connection, and nothing known of its other side is touched, before that
+//! side has proven that it belongs to the cluster.
 //! What waits for a peer is bounded: a peer that does not read loses frames, and protocols repeat.
 
+mod ending;
 mod hello;
 
 use super::faults::{Fate, Faults};
-use super::handshake::{Hello, HelloError};
+use super::handshake::Hello;
 use super::io::Progress;
 use super::link::{Greeting, Link, Loss};
 use super::mark;
@@ -41,16 +42,13 @@ const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// How long what was sent may stay unacknowledged. Left alone, TCP waits ever longer, and two hosts
 /// would find each other again as late after a cut as the cut was long.
 const SILENT_WITHIN_MS: u32 = 3_000;
-/// The most accepted connections that have not said hello. One more takes the place of the oldest: a
-/// host needs milliseconds, and who only holds a place must not keep it out.
+/// The most accepted connections that have not said hello. One more takes the place of the oldest:
+/// a host needs milliseconds, and who only holds a place must not keep it out.
 const STRANGERS_MAX: usize = 64;
 /// How often a connection says at least how far this host has synced.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// How long a connection may be silent before its other end may be gone.
 const SILENT_WITHIN: Duration = Duration::from_secs(2);
-/// How often connections of strangers that were refused are logged at most.
-const STRANGERS_LOGGED_EVERY: Duration = Duration::from_secs(10);
-
 /// All connections to other hosts.
 pub(super) struct Links {
     hello: Hello,
@@ -361,89 +359,5 @@ impl Links {
                 self.lose(key, &Loss::Closed);
             }
         }
-    }
-
-    fn lose(&mut self, key: usize, why: &Loss) {
-        let peer = self.links.get(key).and_then(|link| link.peer);
-        match why {
-            Loss::Closed => {}
-            Loss::Garbage => {
-                self.shared.reject(RejectReason::Frame);
-                let peer = peer.and_then(|index| self.peers.get(index));
-                let peer = peer.map(|peer| peer.node.to_string());
-                tracing::warn!(
-                    event = "peer_garbage",
-                    peer,
-                    "bytes are no frame; connection closed"
-                );
-            }
-            Loss::Refused(error) => self.complain(key, peer, error),
-        }
-        self.close(key);
-    }
-
-    fn complain(&mut self, key: usize, peer: Option<usize>, error: &HelloError) {
-        self.shared.reject(RejectReason::Handshake);
-        // Who was dialled is known; who connected is known by what it has proven to be.
-        let claimed = error.node().and_then(|node| self.peers.find(node));
-        let accepted = self.proofs.accepted.len();
-        let peer = peer.or(claimed).and_then(|index| self.peers.get_mut(index));
-        let address = match peer {
-            Some(peer) => {
-                if *error == HelloError::Refused {
-                    peer.refusals = peer.refusals.wrapping_add(1);
-                    if peer.refusals % accepted != 0 {
-                        // There is another secret, which it may accept.
-                        return;
-                    }
-                }
-                if peer.complaint.as_ref() == Some(error) {
-                    return;
-                }
-                peer.complaint = Some(error.clone());
-                peer.cells.set_trouble(&error.to_string());
-                peer.cells.address()
-            }
-            None => match self.stranger(key) {
-                Some(address) => address,
-                None => return,
-            },
-        };
-        if error.is_grave() {
-            tracing::error!(event = "peer_refused", %address, reason = %error);
-        } else {
-            tracing::warn!(event = "peer_refused", %address, reason = %error);
-        }
-    }
-
-    /// How a stranger is called that was refused, if that is to be logged.
-    fn stranger(&mut self, key: usize) -> Option<String> {
-        let (logged, hidden) = &mut self.strangers;
-        if logged.is_some_and(|at| at.elapsed() < STRANGERS_LOGGED_EVERY) {
-            *hidden += 1;
-            return None;
-        }
-        *logged = Some(Instant::now());
-        let from = self.links.get(key).and_then(|link| link.stream.peer_addr().ok());
-        let from = from.map_or_else(|| String::from("nowhere"), |from| from.to_string());
-        Some(match std::mem::take(hidden) {
-            0 => format!("a connection from {from}"),
-            more => format!("a connection from {from}, and {more} before it"),
-        })
-    }
-
-    fn close(&mut self, key: usize) {
-        let Some(link) = self.links.try_remove(key) else { return };
-        let Some(index) = link.peer else { return };
-        let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.link == Some(key)) else {
-            return;
-        };
-        peer.link = None;
-        peer.dial_at = Instant::now() + peer.dial_after;
-        peer.cells.set_up(&self.shared, false);
-        if link.is_up() {
-            tracing::info!(event = "peer_down", peer = %peer.node);
-        }
-        self.peers.forget(index);
     }
 }

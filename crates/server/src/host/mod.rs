@@ -142,10 +142,10 @@ pub enum HostError {
     Directory(#[from] DirectoryError),
     /// The directory is not what the other hosts have seen of its node. Nothing of it was sent.
     #[error(
-        "node {node} cannot be served from {path}: {why}. The directory is a copy, was put back, or has \
-         lost what was acknowledged. Keep it as it is. Only `quorate rejoin --force --data {path}` may \
-         give this host a new node id, to join again by state transfer, and never a majority of a \
-         group at once", path = path.display()
+        "node {node} cannot be served from {path}: {why}. The directory is a copy, was put back, \
+         or has lost what was acknowledged. Keep it as it is. Only `quorate rejoin --force \
+         --data {path}` may give this host a new node id, to join again by state transfer, and \
+         never a majority of a group at once", path = path.display()
     )]
     Disowned {
         /// The node.

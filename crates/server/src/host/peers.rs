@@ -4,15 +4,15 @@
 //! says hello and is not known yet is taken in all the same: it may be joining, and what it says of
 //! itself arrives by gossip. If the ring never hears of it, it is forgotten when it disconnects.
 
-use super::handshake::{Hello, HelloError, Word};
+mod seen;
+
+use super::handshake::{Hello, HelloError};
 use super::names::Names;
 use crate::metrics::{PeerCells, Shared};
-use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::limits::HOSTS_MAX;
+use quorate_kernel::ids::{NodeId, Start};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::sighting::Sighting;
 use slab::Slab;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -194,31 +194,6 @@ impl Peers {
         gone
     }
 
-    /// What this host knows of a node.
-    pub fn word(&self, node: NodeId) -> Word {
-        let seen = self.seen.get(&node).copied();
-        let peer = self.find(node).and_then(|index| self.get(index));
-        let heard = peer.map_or(Start(0), |peer| peer.heard);
-        let highest = seen.map_or(heard, |seen| seen.start.max(heard));
-        Word { has_left: self.left.contains(&node), is_there: false, highest, seen }
-    }
-
-    /// Whether a host that said hello is one that may connect, by what is known of its node.
-    pub fn check(&self, hello: &Hello) -> Result<(), HelloError> {
-        let Incarnation { node, start } = hello.from;
-        if self.left.contains(&node) {
-            return Err(HelloError::Left { node });
-        }
-        let Word { highest, seen, .. } = self.word(node);
-        if start < highest {
-            return Err(HelloError::Start { node, found: start.0, seen: highest.0 });
-        }
-        if seen.is_some_and(|seen| seen.start == start && seen.run != hello.run) {
-            return Err(HelloError::Twin { node, start: start.0 });
-        }
-        Ok(())
-    }
-
     /// Lets a host connect that said hello, if it may; its place among the peers. That is not yet
     /// to believe it: it may itself find that it is not who it was, and then says nothing more.
     pub fn greet(&mut self, hello: &Hello) -> Result<usize, HelloError> {
@@ -234,28 +209,6 @@ impl Peers {
         peer.complaint = None;
         peer.cells.set_trouble("");
         Ok(index)
-    }
-
-    /// A host that is connected says how far it has synced.
-    pub fn see(&mut self, sighting: Sighting) {
-        let is_more = match self.seen.entry(sighting.node) {
-            Entry::Occupied(mut known) => known.get_mut().raise(&sighting),
-            Entry::Vacant(place) => {
-                place.insert(sighting);
-                true
-            }
-        };
-        self.is_seen_taken &= !is_more;
-        // Of strangers that never join no more is kept than there is room for.
-        while self.seen.len() > HOSTS_MAX {
-            self.seen.pop_first();
-        }
-    }
-
-    /// What was seen of all nodes, if that has changed since it was last taken.
-    pub fn take_seen(&mut self) -> Option<Vec<Sighting>> {
-        let is_taken = std::mem::replace(&mut self.is_seen_taken, true);
-        (!is_taken).then(|| self.seen.values().copied().collect())
     }
 
     /// The other hosts that the directory or the ring names.
@@ -312,8 +265,9 @@ impl Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::handshake::Word;
     use crate::metrics::shared::tests::sample;
-    use quorate_kernel::ids::{ClusterId, Lsn};
+    use quorate_kernel::ids::{ClusterId, Incarnation, Lsn};
 
     fn peers() -> Peers {
         let known = ring(&[(2, "127.0.0.1:2", Standing::Up)]);

@@ -15,8 +15,8 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// Tells what was refused since. Frames of earlier starts, and for lanes that are not open here,
-    /// are none of these: they are expected.
+    /// Tells what was refused since. Frames of earlier starts, and for lanes that are not open
+    /// here, are none of these: they are expected.
     pub fn tell(&mut self, dropped: Dropped, shared: &Shared) {
         let all = dropped.malformed + dropped.refused;
         let fresh = all - std::mem::replace(&mut self.told, all);

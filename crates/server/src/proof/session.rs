@@ -17,7 +17,8 @@ pub const RECORD_BYTES_MAX: usize = u16::MAX as usize - TAG_BYTES;
 const LENGTH_BYTES: usize = 2;
 const TAG_BYTES: usize = 16;
 
-/// A record that the other side did not write, or not as the next one. The session is of no more use.
+/// A record that the other side did not write, or not as the next one. The session is of no more
+/// use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a record is not what the other side wrote")]
 pub struct Broken;

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The file beside a new cluster's directories, and in a data directory once the secret was changed.
+/// The file beside a new cluster's directories, and in a data directory once the secret was
+/// changed.
 pub const FILE_NAME: &str = "cluster.secret";
 /// The most secrets that a host accepts at one time.
 pub const SECRETS_MAX: usize = 2;
@@ -45,8 +46,8 @@ pub fn write(place: &Path, secrets: &[Secret]) -> Result<(), ProvisionError> {
     write_to(&path, secrets)
 }
 
-/// Writes a file of secrets in the place of the one there may be: after a crash it is wholly the old
-/// one or wholly the new one.
+/// Writes a file of secrets in the place of the one there may be: after a crash it is wholly the
+/// old one or wholly the new one.
 ///
 /// # Errors
 /// [`ProvisionError::Io`]; the file is as it was, unless the disk failed.

@@ -66,8 +66,8 @@ impl Workload {
         self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
 
-    /// What was acknowledged from this time on may be lost. What was there before is the beginning of
-    /// a history that goes on, and the one up to now is judged as it is.
+    /// What was acknowledged from this time on may be lost. What was there before is the beginning
+    /// of a history that goes on, and the one up to now is judged as it is.
     pub fn lose(&mut self, since: Time) {
         self.past.push(self.recorder.lose(since));
     }

@@ -86,8 +86,9 @@ fn a_full_outage_while_two_newcomers_are_busy_leaves_an_empty_group() {
     );
 }
 
-/// One member is complete again after everything was lost when a change is installed, and a newcomer
-/// comes that had no part in it. It waits for members that nobody will ever make complete without it.
+/// One member is complete again after everything was lost when a change is installed, and a
+/// newcomer comes that had no part in it. It waits for members that nobody will ever make complete
+/// without it.
 #[test]
 fn a_newcomer_that_comes_after_everything_was_lost_goes_on() {
     for forgot in ["", "crash 4\nrestart 4 forgot"] {
@@ -126,8 +127,8 @@ fn a_newcomer_that_comes_after_everything_was_lost_goes_on() {
     }
 }
 
-/// A newcomer was replaced before it came, and everybody forgot. It is among those that its successor
-/// waits for, and knows nothing of the group.
+/// A newcomer was replaced before it came, and everybody forgot. It is among those that its
+/// successor waits for, and knows nothing of the group.
 #[test]
 fn who_was_chosen_and_never_came_is_not_waited_for() {
     schedule(
@@ -194,8 +195,8 @@ fn who_has_left_and_kept_its_data_is_waited_for() {
     );
 }
 
-/// A newcomer that lacks data stores what is written. If it forgets that, hearing the members of the
-/// view before is not enough: it acknowledged it after they had left that view.
+/// A newcomer that lacks data stores what is written. If it forgets that, hearing the members of
+/// the view before is not enough: it acknowledged it after they had left that view.
 #[test]
 fn a_busy_newcomer_that_forgot_hears_the_members_of_its_own_view_too() {
     schedule(

@@ -204,14 +204,24 @@ fn show_rare(message: &Message) -> String {
         Message::Invite { next, old, .. } => {
             format!("to {} after {}", show_view(next), show_view(old))
         }
-        Message::Learn { view, .. } => show_view(view),
+        Message::Learn { view, .. } | Message::LocateB { view } => show_view(view),
         Message::LocateA { position } => format!("{position:x}"),
-        Message::LocateB { view } => show_view(view),
         Message::DecisionsA { view } => format!("after {}", version(*view)),
         Message::DecisionsB { view, changes } => {
             let changes: Vec<String> = changes.iter().map(|change| show_change(*change)).collect();
             format!("after {}: {}", version(*view), changes.join(", "))
         }
+        Message::Beats(list) => {
+            let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
+            list.iter().map(beat).collect::<Vec<_>>().join(", ")
+        }
+        other => show_background(other),
+    }
+}
+
+/// What members say when they have nothing else to do.
+fn show_background(message: &Message) -> String {
+    match message {
         Message::FloorA { view, generation }
         | Message::FloorB { view, generation }
         | Message::DropB { view, generation, .. } => {
@@ -223,10 +233,6 @@ fn show_rare(message: &Message) -> String {
         Message::TombstonesB { generation, from, next, page, .. } => {
             let page = show_page(page, next.as_ref());
             format!("generation {generation} from {} {page}", show_cursor(from))
-        }
-        Message::Beats(list) => {
-            let beat = |beat: &Beat| format!("{} {:?}", version(beat.view), beat.standing);
-            list.iter().map(beat).collect::<Vec<_>>().join(", ")
         }
         Message::DropA { generation, page, .. } => {
             format!("{}: {}", show_generation(*generation), show_page(page, None))

@@ -1,0 +1,126 @@
+//! How the core thread comes to be: the store is opened, the doors are bound, and the node is put
+//! on top.
+
+use super::{Core, wall};
+use crate::host::budget::Budget;
+use crate::host::callers::Callers;
+use crate::host::clients::Clients;
+use crate::host::desk::Desk;
+use crate::host::disk::{self, Disk, SyncEvery};
+use crate::host::handshake::Hello;
+use crate::host::io::{listen, wake};
+use crate::host::keyspaces::Table;
+use crate::host::links::{Links, Proofs};
+use crate::host::meeting::Meeting;
+use crate::host::refused::Refused;
+use crate::host::token::{CLUSTER, RESP, WAKER};
+use crate::host::{HostError, Options, facts, lanes};
+use crate::metrics::DoorAddresses;
+use crate::ring::founding;
+use mio::{Poll, Waker};
+use quorate_doors::resp::Clock;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::ring::Ring;
+use quorate_kernel::time::{Span, Time};
+use quorate_node::node::Node;
+use quorate_store::{HostRecord, Identity, Opened};
+use std::sync::Arc;
+use std::time::Instant;
+
+pub(super) fn system(what: &'static str) -> impl Fn(std::io::Error) -> HostError {
+    move |source| HostError::System { what, source }
+}
+
+impl Core {
+    /// Opens the store, binds the doors and starts the node.
+    pub fn start(mut options: Options) -> Result<Core, HostError> {
+        let (shared, shutdown) = (Arc::clone(&options.shared), Arc::clone(&options.shutdown));
+        let poll = Poll::new().map_err(system("a poller"))?;
+        let waker = Waker::new(poll.registry(), WAKER).map(Arc::new).map_err(system("a waker"))?;
+        let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
+        let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
+        let identity = options.directory.identity().clone();
+        let opened = open_store(&mut options)?;
+        let seed = seed()?;
+        let sync_every = SyncEvery::default();
+        let settings = disk::Settings::new(&sync_every, &shared);
+        let (reader, recovered, seen) = (opened.reader.clone(), opened.recovered, opened.seen);
+        let wake_disk = Arc::clone(&waker);
+        let disk = Disk::start(opened.log, opened.reader, recovered, settings, wake_disk)
+            .map_err(system("the disk thread"))?;
+        let lanes = lanes::of(&options, cluster_at)?;
+        let me = options.directory.incarnation();
+        let node = Node::new(me, seed, recovered, Box::new(reader), lanes)
+            .with_opener(lanes::opener(&options));
+        let hello = Hello::first(&identity, me, seed);
+        let clients = clients(&options, &identity, resp_at.port(), seed);
+        let numbers = numbers(&identity);
+        let past = options.directory.past().clone();
+        let met = (Meeting::new(me, hello.run, past, options.is_moved), seen, recovered);
+        let proofs = Proofs::new(options.secrets, options.encrypt);
+        let links = Links::new(hello, &options.hosts, &numbers, met, proofs, Arc::clone(&shared));
+        let timeout = options.request_timeout.as_nanos();
+        let timeout = Span(u64::try_from(timeout).unwrap_or(u64::MAX));
+        let ring = Ring::new(0, options.hosts);
+        let desk = Desk::new(options.questions, ring, numbers, timeout, wake(&waker));
+        let callers = Callers::new(options.calls, me, wake(&waker));
+        shutdown.on_request(wake(&waker));
+        shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
+        Ok(Core {
+            poll,
+            resp,
+            cluster,
+            clients,
+            links,
+            desk,
+            callers,
+            node,
+            disk,
+            directory: options.directory,
+            run: hello.run,
+            table: Table::default(),
+            fresh: None,
+            founding: founding::ring(&identity),
+            sync_every,
+            inputs: Vec::new(),
+            answers: Vec::new(),
+            epoch: Instant::now(),
+            clock: Clock { now: Time(0), wall: wall() },
+            tended: Instant::now(),
+            refused: Refused::default(),
+            stopping_since: None,
+            shared,
+            shutdown,
+        })
+    }
+}
+
+/// Opens the store, and notes in the directory how far it came.
+fn open_store(options: &mut Options) -> Result<Opened, HostError> {
+    let clock = quorate_store::machine_clock();
+    let opened = quorate_store::open(&options.directory, &options.store, clock)?;
+    if let Some(cut) = &opened.cut {
+        tracing::warn!(event = "torn_tail_cut", cut = ?cut, "writes never synced were cut off");
+    }
+    options.directory.recovered(opened.recovered)?;
+    Ok(opened)
+}
+
+/// A number that nobody can foresee, and that no other process of the host has.
+fn seed() -> Result<u64, HostError> {
+    getrandom::u64().map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))
+}
+
+/// The clients of the RESP door, which listens on this port.
+fn clients(options: &Options, identity: &Identity, port: u16, seed: u64) -> Clients {
+    let (shared, clients_max) = (&options.shared, options.clients_max);
+    let door = facts::door(identity, shared, port, clients_max, wall(), seed);
+    let bounds = (clients_max, Budget::of(options.clients_bytes_max));
+    Clients::new(door.into(), Arc::clone(shared), bounds, options.request_timeout, seed)
+}
+
+/// The number of each host that the directory knows.
+fn numbers(identity: &Identity) -> Vec<(NodeId, u32)> {
+    let number = |record: &HostRecord| (record.node, record.host);
+    identity.hosts.iter().map(number).collect()
+}
