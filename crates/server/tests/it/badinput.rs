@@ -57,9 +57,10 @@ fn too_large(address: &str) {
     let told = sender.told(&[b"SET", b"large", &value]);
     assert!(told.starts_with("ERR Protocol error"), "{told}");
     assert_eq!(sender.rest(), b"", "the connection is closed");
-    let set = client.told(&[b"SET", b"large", &value[1..]]);
+    let set = client.told_at_last(&[b"SET", b"large", &value[1..]]);
     assert_eq!(set, "OK", "the limit itself is fine");
-    assert_eq!(client.told(&[b"GET", b"large"]).len(), VALUE_BYTES_DEFAULT);
+    // Its copies may keep hosts from answering pings for long on a busy machine.
+    assert_eq!(client.told_at_last(&[b"GET", b"large"]).len(), VALUE_BYTES_DEFAULT);
 }
 
 fn garbage(address: &str) {

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::cluster::{Cluster, until};
-use crate::intruder::{HELLO_BYTES, Intruder, PREFACE, must_close, secret_of, send};
+use crate::intruder::{HELLO_BYTES, Intruder, KNOWN_AT, PREFACE, must_close, secret_of, send};
 use crate::load::Load;
 use crate::peers::by_node;
 use crate::run::{command, quorate};
@@ -223,6 +223,7 @@ fn frames_are_records_where_one_side_wants_it_and_plain_where_none_does() {
         hello[21..29].copy_from_slice(&theirs[33..41]);
         hello[29..33].copy_from_slice(&start.to_le_bytes());
         hello[33..41].copy_from_slice(&theirs[21..29]);
+        hello[KNOWN_AT..].fill(0);
         one.greet(&hello, encrypts);
         let frame = if encrypts {
             one.record().expect("it speaks")
@@ -326,6 +327,7 @@ fn a_frame_in_another_hosts_name_is_dropped() {
             answer[21..29].copy_from_slice(&theirs[33..41]);
             answer[29..33].copy_from_slice(&start.to_le_bytes());
             answer[33..41].copy_from_slice(&theirs[21..29]);
+            answer[KNOWN_AT..].fill(0);
             one.greet(&answer, false);
             break one;
         }

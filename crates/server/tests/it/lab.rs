@@ -64,7 +64,8 @@ fn every_figure_of_cats_is_made() {
 
 #[test]
 fn what_encryption_between_hosts_costs_is_told() {
-    let said = quorate(&["lab", "door", "--seconds", "1", "--rounds", "1", "--port-base", "26700"]);
+    let base = crate::ports::base().to_string();
+    let said = quorate(&["lab", "door", "--seconds", "1", "--rounds", "1", "--port-base", &base]);
     assert_eq!(said.code, 0, "{said:?}");
     for row in ["refusal of a wrong secret", "a record of 4096 bytes", "put of 100 bytes"] {
         assert!(said.out.contains(row), "{said:?}");
