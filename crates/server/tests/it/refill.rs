@@ -43,8 +43,8 @@ fn the_only_replica_of_each_key_moves_to_a_host_that_joins() {
     fill(&mut cart);
     ctl(data, &["add"]);
     let node = |door: &str| node_at(&ring(&http), door);
-    until("it is on the ring", || node("127.0.0.1:29321").is_some());
-    let both = [dev.door(1, "cluster"), String::from("127.0.0.1:29321")];
+    until("it is on the ring", || node(&dev.at(2, "cluster")).is_some());
+    let both = [dev.door(1, "cluster"), dev.at(2, "cluster")];
     let [first, second] = both.map(|door| node(&door).expect("it is on the ring"));
     let held = |node: &str| positions(&http, "carts", node);
     let is_level = || held(&first).0.abs_diff(held(&second).0) <= 1 && held(&first).1 == 0;
@@ -53,7 +53,7 @@ fn the_only_replica_of_each_key_moves_to_a_host_that_joins() {
         record(&http, "carts")["former"] == serde_json::json!([])
     });
     assert_all(&mut cart);
-    let mut other = Cart::at("127.0.0.1:29323", "carts");
+    let mut other = Cart::at(&dev.at(2, "resp"), "carts");
     assert_all(&mut other);
     let seen = other.put("more", b"", "written at two");
     until("it has arrived", || cart.values("more") == ["written at two"]);
