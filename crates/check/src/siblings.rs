@@ -8,8 +8,8 @@
 //!
 //! Nothing here knows how contexts are made. A write names the answer whose context it carried;
 //! from that the judge derives what its writer had seen: the values of that answer, and all that
-//! their writers had seen. Each put has a value of its own; one that was sent again, to any host, is
-//! one write. Unknown outcomes stay open: such a
+//! their writers had seen. Each put has a value of its own; one that was sent again, to any host,
+//! is one write. Unknown outcomes stay open: such a
 //! write explains that older values are gone if its own value is there, or was replaced in turn,
 //! or if it was a delete.
 

@@ -131,7 +131,7 @@ impl Causal {
         let mut replicas = self.durable.replicas.values();
         let has_all =
             self.durable.map.is_some() && replicas.all(|replica| replica.record.is_joined);
-        self.volatile.has_refilled |= has_all || mutant!("ready_before_refilled");
+        self.volatile.has_refilled |= has_all;
     }
 
     /// A page of a scan has come.

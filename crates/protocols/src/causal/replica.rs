@@ -25,7 +25,6 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::WriteId;
 use quorate_kernel::limits::INDEX_KEYS_MAX;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use serde::{Deserialize, Serialize};
@@ -210,9 +209,7 @@ impl Replica {
                 if !object.context.covers(Dot { actor: *actor, counter: *counter }) {
                     probe!("causal/witness_fills");
                 }
-                if !mutant!("witness_left_out") {
-                    object.context.raise(*actor, *counter);
-                }
+                object.context.raise(*actor, *counter);
             }
         }
         object

@@ -54,9 +54,6 @@ impl Entry {
         if mutant!("strip_before_base") {
             return counter <= self.highest();
         }
-        if mutant!("close_without_raising") {
-            return self.closed || counter <= self.base;
-        }
         // Not more than filling puts back, of a closed actor either: what a context alone says of
         // it must be raised into the entry first.
         counter <= self.filled()
@@ -66,9 +63,6 @@ impl Entry {
     /// that filling covers all that was stripped. It has no gaps from now on.
     pub fn close(&mut self, upto: Counter) {
         self.closed = true;
-        if mutant!("close_without_raising") {
-            return;
-        }
         self.insert_range(1, upto.max(self.highest()));
     }
 

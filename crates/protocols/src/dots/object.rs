@@ -63,8 +63,8 @@ impl Object {
     }
 
     /// Merges as [`Object::merge`] does, and takes away whatever is the same write as a version
-    /// that either has replaced; returns whether there was any. What the context does not cover stays:
-    /// nobody could say that it is in the past.
+    /// that either has replaced; returns whether there was any. What the context does not cover
+    /// stays: nobody could say that it is in the past.
     pub fn unite(&mut self, other: Object) -> bool {
         let mut names: BTreeSet<WriteId> = self.replaced.values().copied().collect();
         names.extend(other.replaced.values());

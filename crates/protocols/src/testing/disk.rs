@@ -157,6 +157,11 @@ fn a_crash_takes_what_was_not_synced() {
 }
 
 impl<P: Scripted> World<P> {
+    /// Whether a node says that it is ready.
+    pub fn is_ready(&mut self, id: u64) -> bool {
+        self.node(id).process.as_ref().expect("the node is up").is_ready()
+    }
+
     /// What a node's disk holds now.
     pub fn kept(&mut self, id: u64) -> Kept {
         self.node(id).disk.kept()

@@ -46,7 +46,7 @@ enum Held {
 pub(super) struct Node<P: Scripted> {
     me: Incarnation,
     /// None while the node is down.
-    process: Option<P>,
+    pub(super) process: Option<P>,
     pub(super) disk: Disk,
     held: VecDeque<(u64, Held)>,
     timers: Vec<(Time, u64, P::Timer)>,
@@ -278,11 +278,6 @@ impl<P: Scripted> World<P> {
             due.map(|(place, (at, number, _))| (*at, *number, node.me.node.0, place))
         });
         timers.min().map(|(at, _, id, place)| (at, id, place))
-    }
-
-    /// Whether a node says that it is ready.
-    pub fn is_ready(&mut self, id: u64) -> bool {
-        self.node(id).process.as_ref().expect("the node is up").is_ready()
     }
 
     /// A field of a node's inspected state.
