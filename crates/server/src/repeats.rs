@@ -16,7 +16,8 @@ const COUNTED_MAX: usize = 1024;
 /// What was logged lately.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    counts: BTreeMap<u64, Count>,
+    /// By what bounds them and the hash of what is counted: a line and a place never share one.
+    counts: BTreeMap<(u64, u64), Count>,
 }
 
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl Repeats {
         }
         let mut count = |of: u64, most| {
             let new = Count { since: now, lines: 0 };
-            self.counts.entry(of).or_insert(new).add(most, now)
+            self.counts.entry((most, of)).or_insert(new).add(most, now)
         };
         let equal = count(line, EQUAL_MAX)?;
         Some(equal.max(count(place, PLACE_MAX)?))
