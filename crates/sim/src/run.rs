@@ -53,8 +53,8 @@ impl Sweep {
         if self.limit.is_some() { None } else { seeds.checked_mul(scenarios as u64) }
     }
 
-    /// Runs every seed of every scenario, seed by seed. The result does not depend on the number of
-    /// threads unless a time limit cuts it off.
+    /// Runs the seeds of every scenario, seed by seed; of costly scenarios among others only some.
+    /// The result does not depend on the number of threads unless a time limit cuts it off.
     #[must_use]
     pub fn run(&self, scenarios: &[Prepared]) -> Summary {
         let begun = Instant::now();
@@ -96,6 +96,10 @@ impl Sweep {
             }
             let scenario = (item % scenarios.len() as u64) as usize;
             let seed = self.seeds.start + item / scenarios.len() as u64;
+            if scenarios.len() > 1 && !seed.is_multiple_of(scenarios[scenario].scenario.every) {
+                bar.inc(1);
+                continue;
+            }
             let report = runner.run(&scenarios[scenario], Setup { seed, ..Setup::default() });
             if report.violation.is_some() && self.until_violation {
                 // Every run before this one was taken by a thread that finishes it, so the first

@@ -26,6 +26,10 @@ pub struct Scenario {
     pub name: String,
     /// One sentence on what it is for.
     pub about: String,
+    /// A sweep over several scenarios runs one of so many seeds of this one: more for what costs
+    /// much.
+    #[serde(default = "one")]
+    pub every: u64,
     /// How many hosts there are.
     pub hosts: usize,
     /// How many of them, the last ones, are no founders: they join while clients work.
@@ -354,6 +358,7 @@ impl Scenario {
         let workload = &self.workload;
         let checks = [
             (self.durability.parse::<Durability>().is_ok(), "durability is no level"),
+            (self.every > 0, "every must be at least 1"),
             ((1..=HOSTS_MAX).contains(&self.hosts), "hosts must be 1 to 64"),
             (self.spares < self.hosts, "there must be more hosts than spares"),
             (matches!(self.replicas(), 1 | 3 | 5 | 7), "replicas must be 1, 3, 5 or 7"),
