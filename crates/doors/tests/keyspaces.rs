@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{World, shared};
-use quorate_doors::resp::{Facts, Identity, Keyspace, Shared};
+use common::{REGISTERS, World, keyspace, shared};
+use quorate_doors::resp::{Facts, Identity, Shared};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::{Outcome, Refusal};
 use std::sync::Arc;
@@ -11,18 +11,11 @@ use std::sync::Arc;
 /// The keyspaces of all worlds, and one more; a number that was given away stays empty.
 fn change(world: &mut World, with: &[(usize, &str)]) {
     let before = shared();
-    let mut keyspaces: Vec<Keyspace> = before.keyspaces().to_vec();
+    let mut keyspaces = before.keyspaces().to_vec();
     for (number, name) in with {
-        let closed = |number: usize| Keyspace::closed(LaneId(1 + number as u32));
-        while keyspaces.len() <= *number {
-            keyspaces.push(closed(keyspaces.len()));
-        }
-        let open =
-            Keyspace { name: (*name).into(), is_open: true, ..before.keyspaces()[0].clone() };
-        keyspaces[*number] = match name.is_empty() {
-            true => closed(*number),
-            false => Keyspace { lane: LaneId(1 + *number as u32), ..open },
-        };
+        keyspaces.resize(keyspaces.len().max(*number + 1), None);
+        let open = || keyspace(name, 1 + *number as u32, &REGISTERS);
+        keyspaces[*number] = if name.is_empty() { None } else { open() };
     }
     world.session.set_shared(Arc::new(before.with_keyspaces(keyspaces, true)));
 }
@@ -102,8 +95,7 @@ impl Facts for Starting {
 
 #[test]
 fn a_host_that_knows_no_keyspace_yet_says_that_it_is_starting() {
-    let closed = vec![Keyspace::closed(LaneId(1))];
-    let starting = Shared::new(closed, Identity::default(), Box::new(Starting));
+    let starting = Shared::new(vec![None], Identity::default(), Box::new(Starting));
     let mut world = World::default();
     world.session.set_shared(Arc::new(starting));
     assert_eq!(world.ask("PING"), "+PONG\r\n");

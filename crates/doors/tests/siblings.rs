@@ -3,24 +3,25 @@
 mod common;
 
 use bytes::Bytes;
-use common::World;
-use quorate_doors::resp::Keyspace;
+use common::{REGISTERS, World};
 use quorate_kernel::causal::{Ask, ContextError, Told};
+use quorate_kernel::engine::{Capability, Engine};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use std::sync::Arc;
+
+const SIBLINGS: Engine = Engine {
+    name: "causal",
+    can: &[Capability::Values, Capability::Siblings, Capability::Listing],
+    ..REGISTERS
+};
 
 /// A session on a causal keyspace, whose operations this test answers.
 fn world() -> World {
     let mut world = World::default();
     let shared = common::shared();
     let mut keyspaces = shared.keyspaces().to_vec();
-    keyspaces.push(Keyspace {
-        name: "carts".into(),
-        lane: LaneId(3),
-        engine: "causal".into(),
-        ..keyspaces[0].clone()
-    });
+    keyspaces.push(common::keyspace("carts", 3, &SIBLINGS));
     world.session.set_shared(Arc::new(shared.with_keyspaces(keyspaces, true)));
     assert_eq!(world.ask("SELECT carts"), "+OK\r\n");
     world

@@ -1,7 +1,7 @@
 //! Keyspaces as the catalog has them: the words that catalog, node, engines and doors share.
 
 use crate::ids::{LaneId, NodeId, Start};
-use crate::limits::{KEYSPACE_NAME_BYTES_MAX, POSITIONS_MAX};
+use crate::limits::{KEYSPACE_NAME_BYTES_MAX, POSITIONS_MAX, VALUE_BYTES_DEFAULT};
 use crate::storage::Durability;
 use crate::view::View;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -109,6 +109,12 @@ impl Keyspace {
         self.setting("replicas").parse().unwrap_or(1)
     }
 
+    /// The longest value in bytes that it takes.
+    #[must_use]
+    pub fn value_bytes_max(&self) -> usize {
+        self.setting("value").parse().unwrap_or(VALUE_BYTES_DEFAULT)
+    }
+
     /// How durable its data is.
     #[must_use]
     pub fn durability(&self) -> Durability {
@@ -145,18 +151,23 @@ pub struct Keyspaces {
     pub dropped: Vec<LaneId>,
 }
 
+/// A keyspace that is to be: what an operator asks for, and what a cluster is born with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewKeyspace {
+    /// Its name.
+    pub name: String,
+    /// Its engine.
+    pub engine: String,
+    /// The settings that shall not have their default.
+    pub settings: Settings,
+}
+
 /// What an operator asks of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyspaceOrder {
     /// A new keyspace.
-    Create {
-        /// Its name.
-        name: String,
-        /// Its engine.
-        engine: String,
-        /// The settings that shall not have their default.
-        settings: Settings,
-    },
+    Create(NewKeyspace),
     /// Other settings for one there is.
     Alter {
         /// Its name.

@@ -8,9 +8,10 @@ use crate::operation::{Control, Outcome};
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
 use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
-use crate::storage::Class;
+use crate::storage::{Class, Durability};
 use crate::time::{Time, WallTime};
 use crate::wire::{Body, Decoder, Wire};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
@@ -63,6 +64,18 @@ pub enum Raised {
     },
     /// Tell the node something.
     Note(Note),
+}
+
+/// One lane to be put on a node.
+pub struct LaneSpec {
+    /// Its number, the same on every node.
+    pub lane: LaneId,
+    /// How durable its data is.
+    pub durability: Durability,
+    /// What the directory still knows of it.
+    pub recovery: Recovery,
+    /// The protocol.
+    pub process: Box<dyn Lane>,
 }
 
 /// What the node lends a lane for one call.

@@ -7,6 +7,7 @@
 //! | [`rng`] | the seeded generator a process draws from |
 //! | [`process`] | [`process::Process`]: what a protocol is, and the context it sees |
 //! | [`effects`] | what a protocol may ask for |
+//! | [`engine`] | an engine as a value: its settings, what it can do, how it is opened |
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
 //! | [`operation`] | the words doors and engines share |
 //! | [`causal`] | the same for keyspaces that keep siblings |
@@ -30,6 +31,7 @@ extern crate std;
 
 pub mod causal;
 pub mod effects;
+pub mod engine;
 pub mod error;
 pub mod ids;
 pub mod invariant;

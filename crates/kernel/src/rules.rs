@@ -1,20 +1,10 @@
 //! What engines let be set: one table for each, and what `alter` may change in it.
 
+use crate::engine::Engine;
 use crate::keyspace::{CatalogRefusal, Settings};
 use crate::storage::Durability;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-
-/// What an engine lets be set, and what may be altered later.
-#[derive(Debug)]
-pub struct Rules {
-    /// The engine's name.
-    pub engine: &'static str,
-    /// Whether its keyspaces have fixed positions; groups otherwise.
-    pub has_positions: bool,
-    /// Its settings; `replicas` and `durability` are among them, and `positions` if it has some.
-    pub settings: &'static [Setting],
-}
 
 /// A setting of an engine.
 #[derive(Debug)]
@@ -82,7 +72,7 @@ impl Takes {
     }
 }
 
-impl Rules {
+impl Engine {
     /// The settings of a new keyspace: those asked for, and defaults.
     ///
     /// # Errors
@@ -109,6 +99,26 @@ impl Rules {
             }
         }
         Ok(())
+    }
+
+    /// Whether settings are all there, each as it is spelt, and go together: those of a keyspace
+    /// that this build can serve.
+    ///
+    /// # Errors
+    /// One is not, or they do not.
+    pub fn check(&self, all: &Settings) -> Result<(), CatalogRefusal> {
+        for setting in self.settings {
+            let value = all.get(setting.name).cloned().unwrap_or_default();
+            if setting.takes.spell(&value).as_ref() != Ok(&value) {
+                let expected = setting.takes.spell(&value).err().unwrap_or_default();
+                return Err(CatalogRefusal::Value {
+                    name: setting.name.to_string(),
+                    value,
+                    expected,
+                });
+            }
+        }
+        self.agree(all)
     }
 
     /// The settings that an alteration really changes.
@@ -145,7 +155,7 @@ impl Rules {
         self.settings.iter().find(|setting| setting.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.settings.iter().map(|setting| setting.name).collect();
             CatalogRefusal::Setting {
-                engine: self.engine.to_string(),
+                engine: self.name.to_string(),
                 name: name.to_string(),
                 known: known.join(", "),
             }
@@ -156,10 +166,9 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::testing;
 
-    const RULES: Rules = Rules {
-        engine: "fast",
-        has_positions: false,
+    const RULES: Engine = Engine {
         settings: &[
             Setting {
                 name: "replicas",
@@ -180,6 +189,7 @@ mod tests {
                 alter: Alter::Never("it says what is on disk"),
             },
         ],
+        ..testing::ENGINE
     };
 
     fn settings(pairs: &[(&str, &str)]) -> Settings {
@@ -221,7 +231,7 @@ mod tests {
         let [_, value, _] = RULES.settings else { panic!("three settings") };
         let value = Setting { alter: Alter::Live("at once"), ..*value };
         let settings_of = alloc::boxed::Box::leak(alloc::boxed::Box::new([value, copies]));
-        let rules = Rules { engine: "fast", has_positions: false, settings: settings_of };
+        let rules = Engine { settings: settings_of, ..testing::ENGINE };
         let all = rules.complete(&settings(&[("copies", "010")])).expect("ten are allowed");
         assert_eq!(all["copies"], "10");
         let text = |refused: CatalogRefusal| refused.to_string();

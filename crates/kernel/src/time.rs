@@ -32,6 +32,12 @@ impl Span {
     pub const fn secs(n: u64) -> Span {
         Span(n * 1_000_000_000)
     }
+
+    /// Whole milliseconds.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000_000
+    }
 }
 
 impl Add<Span> for Time {

@@ -16,25 +16,16 @@
 //! | [`timers`] | one deadline per (lane, timer), in order |
 //! | [`pump`] | the loop body shared by the server and the simulator |
 //! | [`host`] | what the outside must offer |
-//! | [`lanes`] | the lanes of a node: the overlay, and one for each keyspace |
-//! | [`catalog`] | keyspaces: name, lane, engine, durability, first view |
-//! | [`record`] | from the words of the catalog's chain to a keyspace, and back |
-//! | [`factory`] | the list of engines; the only file that names them |
 #![no_std]
 
 extern crate alloc;
 
-pub mod catalog;
 pub mod dropped;
-pub mod factory;
 pub mod gate;
 pub mod host;
-pub mod lanes;
 mod memory;
 pub mod node;
 mod peers;
 pub mod pump;
-pub mod record;
 pub mod table;
 pub mod timers;
-mod words;

@@ -3,18 +3,18 @@
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
+use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::storage::{Batch, Durability, Reader};
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::{Body, Frame};
-use quorate_node::factory::{overlay, overlay_lane};
 use quorate_node::host::Host;
-use quorate_node::lanes::LaneSpec;
 use quorate_node::node::Node;
 use quorate_node::pump::{Input, turn};
 use quorate_protocols::detector::{PERIOD, TIMEOUT_MIN, UNANSWERED_MAX};
+use quorate_protocols::overlay;
 use quorate_protocols::overlay::message::Message;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn node(me: Incarnation) -> Node {
         lane: LaneId::OVERLAY,
         durability: Durability::Sync,
         recovery: Recovery::Intact,
-        process: overlay_lane(settings),
+        process: overlay::lane(settings),
     };
     Node::new(me, 1, Lsn(0), Box::new(Empty), vec![spec])
 }

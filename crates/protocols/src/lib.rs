@@ -14,6 +14,7 @@
 //! | [`catalog`] | the lane that knows which keyspaces there are: a chain of decrees |
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
+//! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 //! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
 //! | [`merkle`] | what DottedDB is measured against; for the lab only |
@@ -27,6 +28,7 @@ pub mod catalog;
 pub mod causal;
 pub mod detector;
 pub mod dots;
+pub mod engines;
 pub mod gossip;
 pub(crate) mod lately;
 pub mod linearizable;

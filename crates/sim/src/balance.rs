@@ -11,9 +11,8 @@ use crate::workload::Stage;
 use crate::world::World;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::time::Span;
-use quorate_node::catalog::{Keyspace, Mode, Order};
-use quorate_node::factory::overlay::balance::Least;
-use quorate_node::factory::overlay::weights::Balance;
+use quorate_protocols::overlay::balance::Least;
+use quorate_protocols::overlay::weights::Balance;
 use serde::{Deserialize, Serialize};
 
 /// For how many looks nobody must have wished for a move. Two hosts that take each other for the
@@ -55,20 +54,13 @@ impl BalanceSection {
     /// What is wrong with it.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
-        let is_order = self.order.parse::<Order>().is_ok();
+        let is_order = ["hash", "key"].contains(&self.order.as_str());
         let checks = [
             (is_order, "the order of keys is hash or key"),
             (self.look_ms > 0, "look_ms must be above 0"),
             (self.tokens_fewer != Some(0), "a host needs a token"),
         ];
         checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message)
-    }
-
-    /// A keyspace in the order of the scenario.
-    #[must_use]
-    pub fn ordered(&self, keyspace: Keyspace) -> Keyspace {
-        let order = self.order.parse().expect("it was checked when the scenario was read");
-        keyspace.with_order_and_mode(order, Mode::Atomic)
     }
 }
 

@@ -10,20 +10,20 @@ use crate::disk::Disk;
 use crate::groups::Groups;
 use crate::memory::{Memory, sighting};
 use crate::queue::{Event, HostIndex, Said};
+use quorate_kernel::engine::{Opening, Pace};
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start};
-use quorate_kernel::keyspace::Keyspaces;
-use quorate_kernel::lane::Lane;
+use quorate_kernel::ids::{ClusterId, Incarnation, LaneId, Lsn, NodeId, Start};
+use quorate_kernel::keyspace::{Keyspace, Keyspaces};
+use quorate_kernel::lane::{Lane, LaneSpec};
 use quorate_kernel::process::{Inspect, Recovery};
 use quorate_kernel::ring::Closing;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
-use quorate_kernel::time::{Span, Time};
-use quorate_node::catalog::Catalog;
-use quorate_node::factory::{Pace, overlay};
-use quorate_node::lanes::{LaneSpec, lanes};
+use quorate_kernel::time::Time;
 use quorate_node::node::{Node, Opener};
 use quorate_node::pump::{self, Input};
+use quorate_protocols::engines::open;
+use quorate_protocols::overlay;
 use quorate_store::memory::Crash;
 use std::sync::Arc;
 
@@ -36,17 +36,10 @@ pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
 /// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
 /// things are tried.
 #[must_use]
-pub fn pace(purge: Span, compare: Span, balance: Option<&BalanceSection>) -> Pace {
-    let mut pace = Pace::default();
-    if let Some(balance) = balance {
-        pace.linearizable.is_weighing = true;
-        pace.linearizable.weigh = Span::millis(balance.look_ms);
-    }
-    pace.linearizable.settle = Span::millis(500);
-    pace.linearizable.beat = Span::millis(500);
-    pace.linearizable.purge = purge;
-    pace.linearizable.compare = compare;
-    pace
+pub fn pace(purge_ms: u64, compare_ms: u64, balance: Option<&BalanceSection>) -> Pace {
+    let pace = Pace::default().with("settle", 500).with("beat", 500);
+    let pace = pace.with("purge", purge_ms).with("compare", compare_ms);
+    balance.map_or(pace.clone(), |balance| pace.with("weigh", balance.look_ms))
 }
 
 /// Whether a process runs.
@@ -163,21 +156,27 @@ impl Host {
     pub fn start(
         &mut self,
         overlay: overlay::Settings,
-        catalog: &Catalog,
-        pace: Pace,
+        keyspace: &Keyspace,
+        pace: &Pace,
         wrap: Option<Wrap>,
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
         let recovery = self.recovery();
-        let mut specs = lanes(overlay, catalog, pace, |_: Durability| recovery);
+        let overlay = LaneSpec {
+            lane: LaneId::OVERLAY,
+            durability: Durability::Sync,
+            recovery,
+            process: overlay::lane(overlay),
+        };
+        // Nothing of such a world leaves it.
+        let (cluster, signing_key) = (ClusterId(0), [0; 32]);
+        let founding = None;
+        let opening = Opening { keyspace, founding, cluster, signing_key, pace };
+        let mut spec = open(&opening, recovery).expect("a scenario's settings were checked");
         if let Some(wrap) = wrap {
-            let wrapped = |spec: LaneSpec| match spec.lane {
-                LANE => LaneSpec { process: wrap(spec.process), ..spec },
-                _ => spec,
-            };
-            specs = specs.into_iter().map(wrapped).collect();
+            spec = LaneSpec { process: wrap(spec.process), ..spec };
         }
-        self.launch(specs, None, around)
+        self.launch(vec![overlay, spec], None, around)
     }
 
     /// What the directory still knows of the lanes.

@@ -9,11 +9,12 @@ use crate::scenario::Scenario;
 use crate::workload::Stage;
 use crate::world::World;
 use quorate_kernel::ids::{Incarnation, NodeId, Start, Ticket};
+use quorate_kernel::keyspace::{Birth, Keyspace};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
-use quorate_node::catalog::{Catalog, Engine, Keyspace};
-use quorate_node::factory::overlay;
-use quorate_protocols::overlay::tokens;
+use quorate_protocols::linearizable::ENGINE;
+use quorate_protocols::overlay::{self, tokens};
+use quorate_protocols::placement;
 
 /// The ticket of what the simulator itself asks; nobody waits for the answer.
 pub const NOBODY: Ticket = Ticket(u64::MAX);
@@ -49,24 +50,24 @@ impl Founders {
         Founders { ring, replicas: scenario.replicas() }
     }
 
-    /// The keyspaces of a host: a founder has views to begin with, who joins has none.
+    /// The keyspace as a host has it: a founder has views to begin with, who joins has none.
     #[must_use]
-    pub fn catalog(&self, scenario: &Scenario, node: NodeId) -> Catalog {
-        let (engine, durability) = (Engine::Linearizable, scenario.durability());
+    pub fn keyspace(&self, scenario: &Scenario, node: NodeId) -> Keyspace {
+        let pairs = [
+            ("replicas", self.replicas.to_string()),
+            ("durability", scenario.durability().to_string()),
+        ];
+        let order = scenario.balance.as_ref().map(|balance| ("order", balance.order.clone()));
+        let settings = pairs.into_iter().chain(order);
+        let settings = settings.map(|(name, value)| (name.to_owned(), value)).collect();
+        let settings = ENGINE.complete(&settings).expect("a scenario's settings were checked");
+        let mut keyspace = Keyspace::new("default", LANE, ENGINE.name, settings, 1);
         // A spare that never joins the ring knows the first views too: it only coordinates.
-        let before = scenario.replicas_before.unwrap_or(self.replicas);
-        let keyspace = if self.ring.host(node).is_some() || scenario.keeps_view {
-            Keyspace::founded("default", LANE, engine, durability, before, &self.ring)
-        } else {
-            Keyspace::joined("default", LANE, engine, durability, self.replicas)
-        };
-        let mut keyspace = keyspace.expect("a scenario's replicas were checked");
-        keyspace.replicas = self.replicas;
-        let keyspace = match &scenario.balance {
-            Some(balance) => balance.ordered(keyspace),
-            None => keyspace,
-        };
-        Catalog { keyspaces: vec![keyspace] }
+        if self.ring.host(node).is_some() || scenario.keeps_view {
+            let before = usize::from(scenario.replicas_before.unwrap_or(self.replicas));
+            keyspace.birth = Birth::Online(placement::first_views(&self.ring, before));
+        }
+        keyspace
     }
 
     /// The founders' ring; `None` for a node that joined later.

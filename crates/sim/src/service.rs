@@ -31,7 +31,7 @@ pub const CLIENTS_MAX: usize = 1 << 16;
 /// The most simulated time hosts may take until they can serve.
 const READY_NS: u64 = 10_000_000_000;
 /// How often hosts look for tombstones, and compare what they hold; there is nothing to find.
-const PURGE: Span = Span::secs(60);
+const PURGE_MS: u64 = 60_000;
 const MILLION: u64 = 1_000_000;
 
 /// What the processor of a host costs.
@@ -175,10 +175,10 @@ impl<'a> Cluster<'a> {
     fn start(&mut self) -> Result<(), Fatal> {
         for index in 0..self.machines.hosts.len() {
             let node = self.machines.hosts[index].node_id;
-            let catalog = self.founders.catalog(&self.scenario, node);
+            let keyspace = self.founders.keyspace(&self.scenario, node);
             let overlay = self.founders.overlay(&self.scenario, &self.machines.hosts, index);
             let (host, mut around) = self.machines.lend(index);
-            host.start(overlay, &catalog, pace(PURGE, PURGE, None), None, &mut around)?;
+            host.start(overlay, &keyspace, &pace(PURGE_MS, PURGE_MS, None), None, &mut around)?;
         }
         while !self.machines.hosts.iter().all(Host::is_ready) {
             self.step()?;

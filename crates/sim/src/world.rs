@@ -234,13 +234,12 @@ impl Turns for World<'_> {
         let (scenario, wrap) = (&self.prepared.scenario, self.wrap);
         let hosts = &self.machines.hosts;
         let node = hosts[host].node_id;
-        let catalog = self.founders.catalog(scenario, node);
+        let keyspace = self.founders.keyspace(scenario, node);
         let overlay = self.founders.overlay(scenario, hosts, host);
         let (purge, compare) = (scenario.purge_ms, scenario.compare_ms);
-        let (purge, compare) = (Span::millis(purge), Span::millis(compare));
         let pace = crate::host::pace(purge, compare, scenario.balance.as_ref());
         let (target, mut around) = self.machines.lend(host);
-        target.start(overlay, &catalog, pace, wrap, &mut around)
+        target.start(overlay, &keyspace, &pace, wrap, &mut around)
     }
 
     fn on_host_started(&mut self, host: HostIndex) {

@@ -2,11 +2,10 @@
 //! afterwards.
 
 use crate::files::{seal, unseal};
-use crate::text::{self, HostText, KeyspaceText};
-use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
-use quorate_kernel::storage::Durability;
+use crate::text::{self, HostText};
+use quorate_kernel::ids::{ClusterId, NodeId};
+use quorate_kernel::keyspace::NewKeyspace;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// A cluster's shared secret. It prints as dots.
@@ -39,8 +38,9 @@ pub struct Identity {
     /// The hosts the cluster was born with; of a host that joined, those that the ring had then,
     /// itself included.
     pub hosts: Vec<HostRecord>,
-    /// The keyspaces of the cluster.
-    pub keyspaces: Vec<KeyspaceRecord>,
+    /// The keyspaces that the cluster was born with, in the order of their lanes, each with all its
+    /// settings.
+    pub keyspaces: Vec<NewKeyspace>,
 }
 
 /// One host of a cluster.
@@ -56,29 +56,6 @@ pub struct HostRecord {
     pub zone: String,
     /// Its positions on the ring, ascending.
     pub tokens: Vec<u64>,
-}
-
-/// One keyspace. The words of its settings are those of the engines' catalog.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyspaceRecord {
-    /// Its name.
-    pub name: String,
-    /// Its lane on every node.
-    pub lane: LaneId,
-    /// The engine that serves it.
-    pub engine: String,
-    /// How durable its data is.
-    pub durability: Durability,
-    /// The longest value it takes.
-    pub value_bytes_max: u64,
-    /// How many hosts hold each key.
-    pub replicas: u8,
-    /// Where keys stand on the ring: `hash` or `key`.
-    pub order: String,
-    /// What an operation promises: `atomic` or `eventual`.
-    pub mode: String,
-    /// What only its engine understands.
-    pub settings: BTreeMap<String, String>,
 }
 
 impl Identity {
@@ -109,7 +86,7 @@ struct IdentityText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context_key: Option<String>,
     hosts: Vec<HostText>,
-    keyspaces: Vec<KeyspaceText>,
+    keyspaces: Vec<NewKeyspace>,
 }
 
 impl From<&Identity> for IdentityText {
@@ -122,7 +99,7 @@ impl From<&Identity> for IdentityText {
             secret: text::of_bytes(&identity.secret.0),
             context_key: identity.context_key.as_ref().map(|key| text::of_bytes(key)),
             hosts: identity.hosts.iter().map(HostText::from).collect(),
-            keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
+            keyspaces: identity.keyspaces.clone(),
         }
     }
 }
@@ -146,11 +123,7 @@ impl TryFrom<IdentityText> for Identity {
                 .into_iter()
                 .map(HostRecord::try_from)
                 .collect::<Result<_, _>>()?,
-            keyspaces: identity
-                .keyspaces
-                .into_iter()
-                .map(KeyspaceRecord::try_from)
-                .collect::<Result<_, _>>()?,
+            keyspaces: identity.keyspaces,
         })
     }
 }
@@ -158,6 +131,7 @@ impl TryFrom<IdentityText> for Identity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn an_identity_reads_what_it_wrote() {
@@ -176,16 +150,10 @@ mod tests {
                 zone: "a".to_owned(),
                 tokens: vec![7, u64::MAX],
             }],
-            keyspaces: vec![KeyspaceRecord {
+            keyspaces: vec![NewKeyspace {
                 name: "default".to_owned(),
-                lane: LaneId(3),
                 engine: "linearizable".to_owned(),
-                durability: Durability::Periodic { every_ms: 20 },
-                value_bytes_max: 16 << 20,
-                replicas: 5,
-                order: "hash".to_owned(),
-                mode: "atomic".to_owned(),
-                settings: BTreeMap::from([("index".to_owned(), "on".to_owned())]),
+                settings: BTreeMap::from([("order".to_owned(), "hash".to_owned())]),
             }],
         };
         let text = identity.to_text();

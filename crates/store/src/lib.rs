@@ -46,7 +46,7 @@ pub mod text;
 pub use directory::{Directory, check_empty, create, identity_of};
 pub use error::DirectoryError;
 pub use fjall_store::{FjallLog, FjallReader, Opened, Options, Stats, open};
-pub use identity::{HostRecord, Identity, KeyspaceRecord, Secret};
+pub use identity::{HostRecord, Identity, Secret};
 pub use log::{Clock, machine_clock};
 pub use memory::{Crash, MemoryStore};
 pub use recovery::Cut;

@@ -1,10 +1,9 @@
 //! Records of an identity as texts: ids, positions and secrets in hexadecimal, since not every
 //! reader of TOML or JSON takes whole numbers of 64 bits.
 
-use crate::identity::{HostRecord, KeyspaceRecord};
-use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use crate::identity::HostRecord;
+use quorate_kernel::ids::{ClusterId, NodeId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// A host as a text: in the identity file, and in what a host that joins is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,23 +17,6 @@ pub struct HostText {
     pub tokens: Vec<String>,
 }
 
-/// A keyspace as a text, in the same places.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the fields are those of `KeyspaceRecord`")]
-pub struct KeyspaceText {
-    pub name: String,
-    pub lane: u32,
-    pub engine: String,
-    pub durability: String,
-    pub value_bytes_max: u64,
-    pub replicas: u8,
-    pub order: String,
-    pub mode: String,
-    #[serde(default)]
-    pub settings: BTreeMap<String, String>,
-}
-
 impl From<&HostRecord> for HostText {
     fn from(record: &HostRecord) -> HostText {
         HostText {
@@ -43,22 +25,6 @@ impl From<&HostRecord> for HostText {
             address: record.address.clone(),
             zone: record.zone.clone(),
             tokens: record.tokens.iter().map(|token| of_word(*token)).collect(),
-        }
-    }
-}
-
-impl From<&KeyspaceRecord> for KeyspaceText {
-    fn from(record: &KeyspaceRecord) -> KeyspaceText {
-        KeyspaceText {
-            name: record.name.clone(),
-            lane: record.lane.0,
-            engine: record.engine.clone(),
-            durability: record.durability.to_string(),
-            value_bytes_max: record.value_bytes_max,
-            replicas: record.replicas,
-            order: record.order.clone(),
-            mode: record.mode.clone(),
-            settings: record.settings.clone(),
         }
     }
 }
@@ -74,24 +40,6 @@ impl TryFrom<HostText> for HostRecord {
             address: text.address,
             zone: text.zone,
             tokens: tokens.collect::<Result<_, _>>()?,
-        })
-    }
-}
-
-impl TryFrom<KeyspaceText> for KeyspaceRecord {
-    type Error = String;
-
-    fn try_from(text: KeyspaceText) -> Result<KeyspaceRecord, String> {
-        Ok(KeyspaceRecord {
-            lane: LaneId(text.lane),
-            engine: text.engine,
-            durability: text.durability.parse().map_err(str::to_owned)?,
-            value_bytes_max: text.value_bytes_max,
-            replicas: text.replicas,
-            order: text.order,
-            mode: text.mode,
-            settings: text.settings,
-            name: text.name,
         })
     }
 }

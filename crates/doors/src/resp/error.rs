@@ -93,25 +93,25 @@ pub(crate) enum CommandError {
         "ERR {command} needs {lack}, which a {engine} keyspace cannot do, nor any other engine of \
          this version"
     )]
-    Lacking { command: String, lack: Lack, engine: String },
+    Lacking { command: String, lack: Lack, engine: &'static str },
     /// The keyspace has one value a key.
     #[error(
         "ERR {command} is for values with siblings, and a key of a {engine} keyspace has one \
          value: use {instead}"
     )]
-    NoSiblings { command: String, engine: String, instead: &'static str },
+    NoSiblings { command: String, engine: &'static str, instead: &'static str },
     /// Nothing on this server can do it.
     #[error("ERR {command} needs {lack}, which this server does not offer")]
     NotOffered { command: String, lack: Lack },
     /// Values are byte strings and nothing else.
     #[error("ERR {command} works on {lack}, but a {engine} keyspace holds plain byte strings")]
-    WrongType { command: String, lack: Lack, engine: String },
+    WrongType { command: String, lack: Lack, engine: &'static str },
     /// Keys of a register stay until they are deleted.
     #[error(
         "ERR {command} needs expiry, which a {engine} keyspace cannot do: \
          a key stays until it is deleted"
     )]
-    NoExpiry { command: String, engine: String },
+    NoExpiry { command: String, engine: &'static str },
     /// A `MULTI` was refused; what follows it must not run on its own.
     #[error("ERR not executed: the MULTI before it was refused; send DISCARD to go on")]
     AfterMulti,

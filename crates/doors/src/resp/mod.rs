@@ -87,4 +87,4 @@ pub use frame::Command;
 pub use parse::{Parser, ProtocolError};
 pub use reply::{Encoder, Protocol};
 pub use session::{Clock, Requests, Session};
-pub use shared::{Facts, Identity, Keyspace, NoFacts, REDIS_VERSION, Shared};
+pub use shared::{Facts, Identity, NoFacts, REDIS_VERSION, Shared};

@@ -258,7 +258,7 @@ impl Session {
         self.is_draining |= self.client.is_leaving;
         let lane = match (&plan, self.shared.selected(self.client.keyspace)) {
             (Plan::Now(_), _) => LaneId::default(),
-            (_, Ok(keyspace)) => keyspace.lane,
+            (_, Ok(served)) => served.keyspace.lane,
             (_, Err(error)) => {
                 let answer = Answer::Error(error.to_string());
                 return self.queue_answer(answer, bytes, is_silent);

@@ -6,44 +6,13 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use quorate_kernel::engine::Served;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::limits::KEY_BYTES_MAX;
 use quorate_kernel::time::WallTime;
 
 /// The version of Redis whose behaviour is offered; clients choose by it what they may ask.
 pub const REDIS_VERSION: &str = "7.2.4";
-
-/// A keyspace as clients see it.
-#[derive(Clone, Debug)]
-pub struct Keyspace {
-    /// The name `SELECT` takes.
-    pub name: String,
-    /// The lane that serves it.
-    pub lane: LaneId,
-    /// The name of its engine.
-    pub engine: String,
-    /// How its keys stand on the ring: `hash` or `key`.
-    pub order: String,
-    /// The longest value it takes.
-    pub value_bytes_max: usize,
-    /// Whether it can be chosen: false once it was dropped, and where its number is not given.
-    pub is_open: bool,
-}
-
-impl Keyspace {
-    /// What stands at a number that no keyspace has.
-    #[must_use]
-    pub fn closed(lane: LaneId) -> Keyspace {
-        Keyspace {
-            name: String::new(),
-            lane,
-            engine: String::new(),
-            order: String::new(),
-            value_bytes_max: 0,
-            is_open: false,
-        }
-    }
-}
 
 /// What the host is; fixed while it runs.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +90,7 @@ impl Facts for NoFacts {}
 
 /// What all connections of a node share.
 pub struct Shared {
-    keyspaces: Vec<Keyspace>,
+    keyspaces: Vec<Option<Served>>,
     /// What the host is.
     pub identity: Identity,
     pub(crate) facts: Arc<dyn Facts + Send + Sync>,
@@ -129,47 +98,49 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The keyspaces in the order of their numbers; a connection starts with the first.
+    /// The keyspaces in the order of their numbers, none where a number is not given or its keyspace
+    /// was dropped; a connection starts with the first.
     ///
     /// # Panics
-    /// There is no keyspace.
+    /// There is no number.
     #[must_use]
     pub fn new(
-        keyspaces: Vec<Keyspace>,
+        keyspaces: Vec<Option<Served>>,
         identity: Identity,
         facts: Box<dyn Facts + Send + Sync>,
     ) -> Shared {
-        assert!(!keyspaces.is_empty(), "a door needs at least one keyspace");
+        assert!(!keyspaces.is_empty(), "a door needs at least one number");
         Shared { keyspaces, identity, facts: facts.into(), table: Table::new() }
     }
 
-    /// The same host with other keyspaces; a number keeps its keyspace as long as it is open.
+    /// The same host with other keyspaces; a number keeps its keyspace as long as that is there.
     ///
     /// # Panics
-    /// There is no keyspace.
+    /// There is no number.
     #[must_use]
-    pub fn with_keyspaces(&self, keyspaces: Vec<Keyspace>, is_durable: bool) -> Shared {
-        assert!(!keyspaces.is_empty(), "a door needs at least one keyspace");
+    pub fn with_keyspaces(&self, keyspaces: Vec<Option<Served>>, is_durable: bool) -> Shared {
+        assert!(!keyspaces.is_empty(), "a door needs at least one number");
         let identity = Identity { is_durable, ..self.identity.clone() };
         Shared { keyspaces, identity, facts: Arc::clone(&self.facts), table: Table::new() }
     }
 
     /// The keyspaces in the order of their numbers.
     #[must_use]
-    pub fn keyspaces(&self) -> &[Keyspace] {
+    pub fn keyspaces(&self) -> &[Option<Served>] {
         &self.keyspaces
     }
 
     /// The keyspaces that can be chosen, with their numbers.
-    pub fn open(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
-        self.keyspaces.iter().enumerate().filter(|(_, keyspace)| keyspace.is_open)
+    pub fn open(&self) -> impl Iterator<Item = (usize, &Served)> {
+        let all = self.keyspaces.iter().enumerate();
+        all.filter_map(|(number, served)| Some((number, served.as_ref()?)))
     }
 
     /// The longest argument a request may have: the longest value, and never less than what makes
     /// an over-long key an error of its own.
     #[must_use]
     pub fn argument_bytes_max(&self) -> usize {
-        let longest = self.keyspaces.iter().map(|keyspace| keyspace.value_bytes_max).max();
+        let longest = self.open().map(|(_, served)| served.value_bytes_max).max();
         longest.unwrap_or(0).max(KEY_BYTES_MAX * 2)
     }
 
@@ -186,7 +157,7 @@ impl Shared {
     }
 
     /// The keyspace that a connection works on.
-    pub(crate) fn selected(&self, number: usize) -> Result<&Keyspace, CommandError> {
+    pub(crate) fn selected(&self, number: usize) -> Result<&Served, CommandError> {
         let dropped = || CommandError::Dropped { number, known: self.names() };
         self.numbered(number).ok_or_else(|| self.or_starting(dropped()))
     }
@@ -196,20 +167,20 @@ impl Shared {
         if self.facts.knows_keyspaces() { error } else { CommandError::Starting }
     }
 
-    fn numbered(&self, number: usize) -> Option<&Keyspace> {
-        let found = self.keyspaces.get(number).filter(|keyspace| keyspace.is_open);
+    fn numbered(&self, number: usize) -> Option<&Served> {
+        let found = self.keyspaces.get(number).and_then(Option::as_ref);
         if number > 0 {
             return found;
         }
-        found.or_else(|| self.named(DEFAULT.as_bytes()).map(|(_, keyspace)| keyspace))
+        found.or_else(|| self.named(DEFAULT.as_bytes()).map(|(_, served)| served))
     }
 
-    fn named(&self, name: &[u8]) -> Option<(usize, &Keyspace)> {
-        self.open().find(|(_, keyspace)| keyspace.name.as_bytes() == name)
+    fn named(&self, name: &[u8]) -> Option<(usize, &Served)> {
+        self.open().find(|(_, served)| served.keyspace.name.as_bytes() == name)
     }
 
     fn names(&self) -> String {
-        let names: Vec<&str> = self.open().map(|(_, keyspace)| &keyspace.name[..]).collect();
+        let names: Vec<&str> = self.open().map(|(_, served)| &served.keyspace.name[..]).collect();
         names.join(", ")
     }
 }

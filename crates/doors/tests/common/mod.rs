@@ -2,8 +2,10 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use bytes::{Bytes, BytesMut};
-use quorate_doors::resp::{Clock, Identity, Keyspace, NoFacts, Requests, Session, Shared};
+use quorate_doors::resp::{Clock, Identity, NoFacts, Requests, Session, Shared};
+use quorate_kernel::engine::{Capability, Engine, Listing, Placement, Served};
 use quorate_kernel::ids::LaneId;
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Time, WallTime};
@@ -68,15 +70,27 @@ pub struct World {
     pub clock: Clock,
 }
 
+/// An engine of plain values, as far as a door is concerned.
+pub const REGISTERS: Engine = Engine {
+    name: "linearizable",
+    placement: Placement::Groups,
+    settings: &[],
+    can: &[Capability::Values, Capability::Listing],
+    listing: Listing { is_complete: true, text: "" },
+    position: |_, _| 0,
+    mode: |_| "atomic",
+    // A door opens nothing.
+    open: |_| Err(CatalogRefusal::NotLearnt),
+};
+
+/// A keyspace of an engine.
+pub fn keyspace(name: &str, lane: u32, engine: &'static Engine) -> Option<Served> {
+    let settings = BTreeMap::from([("value".to_string(), (1 << 20).to_string())]);
+    let keyspace = Keyspace::new(name, LaneId(lane), engine.name, settings, 1);
+    Some(Served::new(Arc::new(keyspace), engine))
+}
+
 pub fn shared() -> Arc<Shared> {
-    let keyspace = |name: &str, lane| Keyspace {
-        name: name.into(),
-        lane: LaneId(lane),
-        engine: "linearizable".into(),
-        order: "hash".into(),
-        value_bytes_max: 1 << 20,
-        is_open: true,
-    };
     let identity = Identity {
         version: "0.1.0".into(),
         run_id: "ab".repeat(20),
@@ -87,7 +101,8 @@ pub fn shared() -> Arc<Shared> {
         clients_max: 10_000,
         ..Identity::default()
     };
-    let keyspaces = vec![keyspace("default", 1), keyspace("other", 2)];
+    let keyspaces = [("default", 1), ("other", 2)];
+    let keyspaces = keyspaces.map(|(name, lane)| keyspace(name, lane, &REGISTERS)).to_vec();
     Arc::new(Shared::new(keyspaces, identity, Box::new(NoFacts)))
 }
 

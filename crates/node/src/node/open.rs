@@ -8,7 +8,6 @@
 
 use super::{Node, Slot};
 use crate::host::Host;
-use crate::lanes::LaneSpec;
 use crate::table::LaneTable;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -18,6 +17,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::{LaneId, Lsn, Start};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Keyspaces};
+use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::limits::SWEEP_KEYS_MAX;
 use quorate_kernel::ring::Weighed;
 use quorate_kernel::storage::{Class, Write, store_key};

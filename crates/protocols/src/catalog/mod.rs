@@ -58,7 +58,7 @@ mod learn;
 mod levelling;
 mod message;
 pub mod moves;
-mod orders;
+pub mod orders;
 pub mod positions;
 mod propose;
 mod recover;
@@ -74,14 +74,13 @@ pub use message::Message;
 pub use timer::Timer;
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
+use quorate_kernel::engine::Engine;
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::keyspace::Settings as KeyspaceSettings;
+use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
 use quorate_kernel::ring::{Ring, Standing};
-use quorate_kernel::rules::Rules;
 use quorate_kernel::time::Span;
 
 /// How often a host talks to another one.
@@ -91,7 +90,7 @@ const PERIOD: Span = Span::secs(1);
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The engines of this build.
-    pub engines: &'static [&'static Rules],
+    pub engines: &'static [&'static Engine],
     /// How the cluster was born, on hosts that it was born with.
     pub founding: Option<Founding>,
     /// The lanes that the directory was made with, ascending.
@@ -103,19 +102,8 @@ pub struct Settings {
 pub struct Founding {
     /// The founding hosts and their tokens.
     pub ring: Ring,
-    /// The keyspaces in the order of their lanes.
-    pub keyspaces: Vec<Founded>,
-}
-
-/// A keyspace of a cluster's birth.
-#[derive(Clone, Debug)]
-pub struct Founded {
-    /// Its name.
-    pub name: String,
-    /// Its engine.
-    pub engine: String,
-    /// All its settings.
-    pub settings: KeyspaceSettings,
+    /// The keyspaces in the order of their lanes, each with all its settings.
+    pub keyspaces: Vec<NewKeyspace>,
 }
 
 /// The catalog of one node.

@@ -6,11 +6,13 @@ use super::positions;
 use crate::placement;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use quorate_kernel::engine::{self, Engine, Placement};
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::{Birth, CatalogRefusal, KeyspaceOrder, Settings, is_name};
+use quorate_kernel::keyspace::{
+    Birth, CatalogRefusal, KeyspaceOrder, NewKeyspace, Settings, is_name,
+};
 use quorate_kernel::limits::FIRST_GROUPS_MAX;
 use quorate_kernel::ring::Ring;
-use quorate_kernel::rules::Rules;
 
 /// The decree that does what is asked; `None` if nothing is left to do.
 ///
@@ -19,24 +21,24 @@ use quorate_kernel::rules::Rules;
 pub(super) fn decree(
     catalog: &Catalog,
     ring: &Ring,
-    engines: &[&'static Rules],
+    engines: &[&'static Engine],
     order: &KeyspaceOrder,
 ) -> Result<Option<Decree>, CatalogRefusal> {
     let decree = match order {
-        KeyspaceOrder::Create { name, engine, settings } => {
+        KeyspaceOrder::Create(NewKeyspace { name, engine, settings }) => {
             if !is_name(name) {
                 return Err(CatalogRefusal::Name { name: name.clone() });
             }
-            let rules = rules(engines, engine)?;
+            let engine = engine::find(engines, engine)?;
             if catalog.named(name).is_ok() {
                 return Err(CatalogRefusal::Exists { name: name.clone() });
             }
-            create(ring, rules, name, settings)?
+            create(ring, engine, name, settings)?
         }
         KeyspaceOrder::Alter { name, settings } => {
             let keyspace = catalog.named(name)?;
-            let rules = rules(engines, &keyspace.engine)?;
-            let settings = rules.alter(&keyspace.settings, settings)?;
+            let engine = engine::find(engines, &keyspace.engine)?;
+            let settings = engine.alter(&keyspace.settings, settings)?;
             if settings.is_empty() {
                 return Ok(None);
             }
@@ -57,23 +59,34 @@ pub(super) fn decree(
     Ok(Some(decree))
 }
 
+/// All settings of a new keyspace; the usual number of positions fits its replicas.
+///
+/// # Errors
+/// A setting is not the engine's, or does not take its value.
+pub fn complete(engine: &Engine, asked: &Settings) -> Result<Settings, CatalogRefusal> {
+    let mut settings = engine.complete(asked)?;
+    if engine.placement == Placement::Positions && !asked.contains_key("positions") {
+        let (usual, replicas) = (number(&settings, "positions"), number(&settings, "replicas"));
+        let count = positions::usual_count(usual, replicas);
+        settings.insert("positions".to_string(), count.to_string());
+    }
+    Ok(settings)
+}
+
+fn number(settings: &Settings, name: &str) -> usize {
+    settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
+}
+
 fn create(
     ring: &Ring,
-    rules: &Rules,
+    engine: &Engine,
     name: &str,
     asked: &Settings,
 ) -> Result<Decree, CatalogRefusal> {
-    let mut settings = rules.complete(asked)?;
-    let number = |settings: &Settings, name: &str| {
-        settings.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(1)
-    };
-    let replicas = number(&settings, "replicas").max(1);
-    let (birth, places) = if rules.has_positions {
-        let mut count = number(&settings, "positions");
-        if !asked.contains_key("positions") {
-            count = positions::usual_count(count, replicas);
-            settings.insert("positions".to_string(), count.to_string());
-        }
+    let settings = complete(engine, asked)?;
+    let replicas = number(&settings, "replicas");
+    let (birth, places) = if engine.placement == Placement::Positions {
+        let count = number(&settings, "positions");
         (Birth::WithCluster, positions::spread(ring, count, replicas)?)
     } else {
         let views = placement::online_views(ring, replicas, FIRST_GROUPS_MAX);
@@ -84,16 +97,9 @@ fn create(
     };
     Ok(Decree::Create {
         name: name.to_string(),
-        engine: rules.engine.to_string(),
+        engine: engine.name.to_string(),
         settings,
         birth,
         places,
-    })
-}
-
-fn rules(engines: &[&'static Rules], name: &str) -> Result<&'static Rules, CatalogRefusal> {
-    engines.iter().copied().find(|rules| rules.engine == name).ok_or_else(|| {
-        let known: Vec<&str> = engines.iter().map(|rules| rules.engine).collect();
-        CatalogRefusal::Engine { name: name.to_string(), known: known.join(", ") }
     })
 }

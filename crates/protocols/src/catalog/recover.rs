@@ -4,14 +4,15 @@ use super::decree::{Decree, Entry, Origin};
 use super::fold::Catalog;
 use super::state::State;
 use super::timer::Timer;
-use super::{CatalogLane, Context, Founded, PERIOD, keys, positions, system_size};
+use super::{CatalogLane, Context, PERIOD, keys, positions, system_size};
 use crate::placement;
 use crate::reconfigure::Ground;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use quorate_kernel::engine::{self, Placement};
 use quorate_kernel::ids::{LaneId, Start};
 use quorate_kernel::invariant;
-use quorate_kernel::keyspace::{Birth, Keyspaces};
+use quorate_kernel::keyspace::{Birth, Keyspaces, NewKeyspace};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::Range;
@@ -64,14 +65,15 @@ impl CatalogLane {
     }
 
     /// A keyspace of a cluster's birth as a decree. Nobody decided it: all founders know it.
-    fn birth(&self, ring: &Ring, founded: &Founded) -> Entry {
-        let (name, engine) = (founded.name.clone(), founded.engine.clone());
-        let (settings, birth) = (founded.settings.clone(), Birth::WithCluster);
-        let rules = self.settings.engines.iter().find(|rules| rules.engine == engine);
-        let places = match rules {
-            Some(rules) if rules.has_positions => positions::founding(ring, &settings)
+    fn birth(&self, ring: &Ring, founded: &NewKeyspace) -> Entry {
+        let NewKeyspace { name, engine, settings } = founded.clone();
+        let birth = Birth::WithCluster;
+        let placed = engine::find(self.settings.engines, &engine).map(|engine| engine.placement);
+        let places = match placed {
+            Ok(Placement::Positions) => positions::founding(ring, &settings)
                 .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}")),
-            _ => Vec::new(),
+            // The engine itself looks after its groups; one of a later build is opened by nobody.
+            Ok(Placement::Groups) | Err(_) => Vec::new(),
         };
         let decree = Decree::Create { name, engine, settings, birth, places };
         Entry { origin: Origin::default(), decree }

@@ -121,6 +121,7 @@ use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::limits::{CLOCK_RANGES_MAX, LIST_KEYS_MAX, WRITE_NAMES_MAX};
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
+pub use rules::ENGINE;
 use token::Tokens;
 
 /// What a keyspace of this engine is set to.

@@ -1,21 +1,36 @@
-//! What a keyspace of this engine lets be set, and what may be altered while it serves.
+//! The engine as a value: what its keyspaces let be set, and how one is opened.
 
+use super::keys::hash_of_key;
 use super::map::{Map, POSITIONS_DEFAULT, Shape};
 use super::token::Tokens;
 use super::{Causal, Plain, Settings};
-use quorate_kernel::keyspace::{Keyspace, Settings as Words};
+use alloc::string::String;
+use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Placement};
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Settings as Words};
 use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX, SIBLING_BYTES_MAX};
-use quorate_kernel::rules::{Alter, Rules, Setting, Takes};
+use quorate_kernel::rules::{Alter, Setting, Takes};
 use quorate_kernel::time::Span;
 
 const ON_OFF: Takes = Takes::Word(&["on", "off"]);
 /// The longest interval that can be set.
 const INTERVAL_MS_MAX: u64 = 60_000;
 
-/// The engine's settings.
-pub const RULES: Rules = Rules {
-    engine: "causal",
-    has_positions: true,
+/// The engine.
+pub const ENGINE: Engine = Engine {
+    name: "causal",
+    placement: Placement::Positions,
+    can: &[Capability::Values, Capability::Siblings, Capability::Replies, Capability::Listing],
+    listing: Listing {
+        // What one replica has not heard of yet is not listed, however long ago it was written.
+        is_complete: false,
+        text: "each part of the listing is what one replica has: a key whose last write has \
+               reached that replica is listed as it was left there, a write that is still on its \
+               way may be missing; the listing as a whole is no snapshot, and each key's values \
+               are read by themselves",
+    },
+    position: |_, key| hash_of_key(key),
+    mode: |_| "eventual",
+    open: |opening| Ok(super::lane(Settings::of(opening)?)),
     settings: &[
         Setting {
             name: "replicas",
@@ -123,16 +138,26 @@ pub fn shape(words: &Words) -> Option<Shape> {
 }
 
 impl Settings {
-    /// What a keyspace is set to as the catalog has it; none if it cannot be read.
-    #[must_use]
-    pub fn of(keyspace: &Keyspace, tokens: Tokens) -> Option<Settings> {
+    /// What a keyspace is set to as the catalog has it.
+    ///
+    /// # Errors
+    /// A setting cannot be read, or they contradict each other.
+    pub fn of(opening: &Opening<'_>) -> Result<Settings, CatalogRefusal> {
+        let keyspace = opening.keyspace;
+        ENGINE.check(&keyspace.settings)?;
+        let refused = |why: &str| CatalogRefusal::Positions { why: String::from(why) };
+        let none = "the keyspace has no positions for its replicas";
+        let shape = shape(&keyspace.settings).ok_or_else(|| refused(none))?;
         let map = Map::of(keyspace);
-        let shape = shape(&keyspace.settings)?;
+        let tokens = Tokens::with_key(opening.signing_key, opening.cluster);
         let mut settings = Settings::usual(shape, None, tokens);
         settings.alter(&keyspace.settings);
         settings.born = keyspace.created;
         settings.first_map = map.fits(shape).then_some(map);
-        (settings.problem().is_none()).then_some(settings)
+        match settings.problem() {
+            Some(why) => Err(refused(why)),
+            None => Ok(settings),
+        }
     }
 
     /// Takes the settings that may be altered; what cannot be read stays as it is.
@@ -170,6 +195,7 @@ impl Causal {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use quorate_kernel::engine::Pace;
     use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
     use quorate_kernel::keyspace::Position;
 
@@ -178,22 +204,24 @@ mod tests {
     }
 
     fn keyspace(pairs: &[(&str, &str)]) -> Keyspace {
-        let settings = RULES.complete(&words(pairs)).expect("they are allowed");
+        let settings = ENGINE.complete(&words(pairs)).expect("they are allowed");
         let count = number(&settings, "positions").expect("a number");
         let place = |at: u64| Position { node: NodeId(1 + at % 3), since: 9, is_settled: true };
         let keyspace = Keyspace::new("k", LaneId(17), "causal", settings, 9);
         Keyspace { changed: 12, positions: (0..count).map(place).collect(), ..keyspace }
     }
 
-    fn tokens() -> Tokens {
-        Tokens::new(b"secret", ClusterId(1))
+    fn settings_of(keyspace: &Keyspace) -> Result<Settings, CatalogRefusal> {
+        let (founding, signing_key, pace) = (None, [7; 32], &Pace::default());
+        let cluster = ClusterId(1);
+        Settings::of(&Opening { keyspace, founding, cluster, signing_key, pace })
     }
 
     #[test]
     fn the_defaults_are_the_usual_settings() {
         let keyspace = keyspace(&[("positions", "66")]);
-        let settings = Settings::of(&keyspace, tokens()).expect("they can be read");
-        let usual = Settings::usual(Shape::new(66, 3), None, tokens());
+        let settings = settings_of(&keyspace).expect("they can be read");
+        let usual = Settings::usual(Shape::new(66, 3), None, Tokens::new(b"secret", ClusterId(1)));
         assert_eq!((settings.r, settings.w), (usual.r, usual.w));
         assert_eq!(settings.sync_interval, usual.sync_interval);
         assert_eq!(settings.strip_interval, usual.strip_interval);
@@ -214,20 +242,20 @@ mod tests {
             &[("w", "2"), ("replication", "off")],
             &[("w", "2"), ("replicas", "1")],
         ] {
-            assert!(RULES.complete(&words(bad)).is_err(), "{bad:?}");
+            assert!(ENGINE.complete(&words(bad)).is_err(), "{bad:?}");
         }
-        let all = RULES.complete(&words(&[("w", "3"), ("r", "2")])).expect("three replicas");
-        assert!(RULES.alter(&all, &words(&[("replication", "off")])).is_err());
+        let all = ENGINE.complete(&words(&[("w", "3"), ("r", "2")])).expect("three replicas");
+        assert!(ENGINE.alter(&all, &words(&[("replication", "off")])).is_err());
         let both = words(&[("replication", "off"), ("w", "1")]);
-        assert_eq!(RULES.alter(&all, &both), Ok(both.clone()));
+        assert_eq!(ENGINE.alter(&all, &both), Ok(both.clone()));
         for fixed in ["replicas", "positions"] {
-            assert!(RULES.alter(&all, &words(&[(fixed, "2")])).is_err(), "{fixed}");
+            assert!(ENGINE.alter(&all, &words(&[(fixed, "2")])).is_err(), "{fixed}");
         }
     }
 
     #[test]
     fn every_setting_that_may_be_altered_is_taken() {
-        let mut settings = Settings::of(&keyspace(&[]), tokens()).expect("they can be read");
+        let mut settings = settings_of(&keyspace(&[])).expect("they can be read");
         let other = keyspace(&[
             ("value", "7"),
             ("r", "2"),

@@ -147,6 +147,7 @@ use quorate_kernel::process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::View;
+pub use rules::ENGINE;
 
 /// What a keyspace promises of each key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

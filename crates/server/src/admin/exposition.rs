@@ -73,7 +73,7 @@ impl Cells {
         let help = "Operations accepted and not yet answered";
         out.gauges("inflight_requests", help, |each| {
             self.0.keyspaces().iter().try_for_each(|keyspace| {
-                each(&[("keyspace", &keyspace.name)], keyspace.inflight.get())
+                each(&[("keyspace", keyspace.name())], keyspace.inflight.get())
             })
         })
     }
@@ -92,8 +92,8 @@ impl Cells {
                         continue;
                     }
                     let labels = [
-                        ("keyspace", keyspace.name.as_str()),
-                        ("engine", keyspace.engine.as_str()),
+                        ("keyspace", keyspace.name()),
+                        ("engine", keyspace.engine()),
                         ("op", kind.text()),
                         ("outcome", ending.text()),
                     ];
@@ -111,8 +111,8 @@ impl Cells {
             keyspaces.iter().try_for_each(|keyspace| {
                 RoundKind::ALL.iter().try_for_each(|kind| {
                     let labels = [
-                        ("keyspace", keyspace.name.as_str()),
-                        ("engine", keyspace.engine.as_str()),
+                        ("keyspace", keyspace.name()),
+                        ("engine", keyspace.engine()),
                         ("kind", kind.text()),
                     ];
                     each(&labels, keyspace.rounds(*kind).get())
@@ -121,12 +121,12 @@ impl Cells {
         })?;
         out.gauges("keyspace_ready", "Whether the keyspace can serve clients here", |each| {
             keyspaces.iter().try_for_each(|keyspace| {
-                each(&[("keyspace", &keyspace.name)], u64::from(keyspace.is_ready()))
+                each(&[("keyspace", keyspace.name())], u64::from(keyspace.is_ready()))
             })
         })?;
         out.gauges("view_id", "The version of the view in force here", |each| {
             keyspaces.iter().try_for_each(|keyspace| {
-                each(&[("keyspace", &keyspace.name)], keyspace.view_version.get())
+                each(&[("keyspace", keyspace.name())], keyspace.view_version.get())
             })
         })?;
         type Cell = fn(&KeyspaceCells) -> &Gauge;
@@ -139,19 +139,19 @@ impl Cells {
         for (name, help, value) in groups {
             out.gauges(name, help, |each| {
                 keyspaces.iter().try_for_each(|keyspace| {
-                    each(&[("keyspace", &keyspace.name)], value(keyspace).get())
+                    each(&[("keyspace", keyspace.name())], value(keyspace).get())
                 })
             })?;
         }
         let help = "Bytes of the frames that the keyspace had for other hosts";
         out.counters("keyspace_sent_bytes", help, |each| {
             keyspaces.iter().try_for_each(|keyspace| {
-                each(&[("keyspace", &keyspace.name)], keyspace.sent_bytes.get())
+                each(&[("keyspace", keyspace.name())], keyspace.sent_bytes.get())
             })
         })?;
         out.gauges("view_size", "The members of the view in force here", |each| {
             keyspaces.iter().try_for_each(|keyspace| {
-                each(&[("keyspace", &keyspace.name)], keyspace.view_members.get())
+                each(&[("keyspace", keyspace.name())], keyspace.view_members.get())
             })
         })
     }

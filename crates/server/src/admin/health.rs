@@ -73,7 +73,7 @@ impl Question {
 #[must_use]
 pub fn answer(probe: Probe, question: &Question, shared: &Shared) -> Answer {
     if let Some(name) = &question.keyspace
-        && !shared.keyspaces().iter().any(|keyspace| keyspace.name == *name)
+        && !shared.keyspaces().iter().any(|keyspace| keyspace.name() == *name)
     {
         return Answer { is_passed: None, text: format!("no keyspace {name}\n") };
     }
@@ -109,13 +109,13 @@ fn ready(question: &Question, shared: &Shared) -> Vec<Check> {
     let unknown = || String::from("not learnt yet; another host must be reached");
     checks.push(Check::new("catalog", shared.knows_keyspaces(), unknown));
     let asked = |name: &str| question.keyspace.as_deref().is_none_or(|asked| asked == name);
-    for keyspace in shared.keyspaces().iter().filter(|keyspace| asked(&keyspace.name)) {
+    for keyspace in shared.keyspaces().iter().filter(|keyspace| asked(keyspace.name())) {
         let refills = || String::from("not ready; it may be refilling from the other hosts");
-        let name = format!("keyspace/{}", keyspace.name);
+        let name = format!("keyspace/{}", keyspace.name());
         checks.push(Check::new(name, keyspace.is_ready(), refills));
         let (reached, needed) = shared.reach(keyspace);
         let short = || format!("{reached} of {needed} members needed are connected");
-        checks.push(Check::new(format!("quorum/{}", keyspace.name), reached >= needed, short));
+        checks.push(Check::new(format!("quorum/{}", keyspace.name()), reached >= needed, short));
     }
     checks
 }

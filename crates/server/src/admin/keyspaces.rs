@@ -9,11 +9,12 @@ use crate::provision::keyspace::{ENGINE_DEFAULT, spelt};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use quorate_kernel::engine::Engine;
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::keyspace::{Birth, Keyspace, KeyspaceOrder, Keyspaces, Settings};
+use quorate_kernel::keyspace::{Birth, Keyspace, KeyspaceOrder, Keyspaces, NewKeyspace, Settings};
 use quorate_kernel::ring::Standing;
-use quorate_kernel::rules::{Alter, Rules};
-use quorate_node::factory::ENGINES;
+use quorate_kernel::rules::Alter;
+use quorate_protocols::engines::ENGINES;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -29,11 +30,11 @@ pub(super) async fn list(State(door): State<Arc<Door>>) -> Response {
 /// `POST /control/keyspace/create?name=..&engine=..`, with each setting as a parameter.
 pub(super) async fn create(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
     let Some(name) = parameter(&pairs, "name") else { return nameless() };
-    let order = KeyspaceOrder::Create {
+    let order = KeyspaceOrder::Create(NewKeyspace {
         name: name.to_owned(),
         engine: parameter(&pairs, "engine").unwrap_or(ENGINE_DEFAULT).to_owned(),
         settings: settings(&pairs),
-    };
+    });
     give_and_note(&door, name, order).await
 }
 
@@ -107,7 +108,7 @@ fn json_of(keyspaces: &Keyspaces) -> Value {
         "decrees": keyspaces.version,
         "members": keyspaces.members.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "keyspaces": keyspaces.list.iter().map(|(k, _)| keyspace(k)).collect::<Vec<_>>(),
-        "engines": ENGINES.iter().map(|rules| engine(rules)).collect::<Vec<_>>(),
+        "engines": ENGINES.iter().map(|each| engine(each)).collect::<Vec<_>>(),
     })
 }
 
@@ -145,7 +146,7 @@ fn keyspace(keyspace: &Keyspace) -> Value {
 }
 
 /// What may be set, and what altering it does.
-fn engine(rules: &Rules) -> Value {
+fn engine(engine: &Engine) -> Value {
     let setting = |setting: &quorate_kernel::rules::Setting| {
         let (is_live, meaning) = match setting.alter {
             Alter::Live(what) => (true, what),
@@ -159,7 +160,7 @@ fn engine(rules: &Rules) -> Value {
         })
     };
     json!({
-        "name": rules.engine,
-        "settings": rules.settings.iter().map(setting).collect::<Vec<_>>(),
+        "name": engine.name,
+        "settings": engine.settings.iter().map(setting).collect::<Vec<_>>(),
     })
 }

@@ -143,7 +143,7 @@ pub(super) async fn explain(State(door): State<Arc<Door>>, pairs: Pairs) -> Resp
         return failure(StatusCode::BAD_REQUEST, text);
     };
     let named = parameter(&pairs, "keyspace").map(str::to_owned);
-    let first = || door.shared.keyspaces().first().map(|keyspace| keyspace.name.clone());
+    let first = || door.shared.keyspaces().first().map(|keyspace| keyspace.name().to_owned());
     let keyspace = named.or_else(first).unwrap_or_default();
     match ask(&door, Question::Explain { keyspace, key }).await {
         Ok(Reply::Explained(explanation)) => {

@@ -14,7 +14,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::ring::{Ring, Standing};
-use quorate_node::factory::catalog::moves;
+use quorate_protocols::catalog::moves;
 use serde_json::json;
 use std::sync::Arc;
 

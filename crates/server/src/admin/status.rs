@@ -39,9 +39,9 @@ fn keyspace(cells: &KeyspaceCells, shared: &Shared) -> Value {
         .map(|(name, text)| (name.to_owned(), Value::from(text)))
         .collect();
     json!({
-        "name": cells.name,
-        "engine": cells.engine,
-        "durability": cells.durability.to_string(),
+        "name": cells.name(),
+        "engine": cells.engine(),
+        "durability": cells.durability().to_string(),
         "ready": cells.is_ready(),
         "view": cells.view_version.get(),
         "members": cells.view_members.get(),

@@ -2,7 +2,8 @@
 
 use super::exit::{Code, Failure};
 use super::output::{Output, columns};
-use crate::provision::{self, Doors, KeyspaceSpec, Plan, ProvisionError};
+use crate::provision::{self, Doors, Plan, ProvisionError, keyspace};
+use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::storage::Durability;
 use serde_json::json;
 use std::io::{Write, stdout};
@@ -29,8 +30,8 @@ pub struct Args {
     /// NAME=ENGINE[,replicas=1|3|5|7][,durability=LEVEL][,value=SIZE][,order=hash|key]
     /// [,mode=atomic|eventual], or NAME=causal with any of its settings; if none is given,
     /// default=linearizable
-    #[arg(long = "keyspace", value_name = "SPEC")]
-    keyspaces: Vec<KeyspaceSpec>,
+    #[arg(long = "keyspace", value_name = "SPEC", value_parser = keyspace::parse)]
+    keyspaces: Vec<NewKeyspace>,
     /// The failure zone of a host, once for each in the order of the hosts, or not at all; the
     /// replicas of a key are kept in different zones where there are enough
     #[arg(long = "zone", value_name = "NAME")]
@@ -51,7 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let hosts = args.hosts.iter().map(|address| Doors::at(address));
     let mut keyspaces = args.keyspaces.clone();
     if keyspaces.is_empty() {
-        keyspaces.push(KeyspaceSpec::standard());
+        keyspaces.push(keyspace::standard());
     }
     let plan = Plan {
         hosts: hosts.collect::<Result<_, _>>()?,

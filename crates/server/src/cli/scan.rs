@@ -4,7 +4,7 @@ use super::client::{Client, Target, unexpected};
 use super::exit::{Code, Failure};
 use super::output::{Format, put_bytes};
 use quorate_doors::resp::client::Reply;
-use quorate_node::factory::linearizable::Order;
+use quorate_protocols::linearizable::Order;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::io::{Write, stdout};

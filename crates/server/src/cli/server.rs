@@ -12,10 +12,12 @@ use crate::host::{self, HostError};
 use crate::logging;
 use crate::metrics::Shared;
 use crate::proof::Secrets;
-use crate::ring::founding::{self, ring_hosts};
+use crate::ring::founding::ring_hosts;
 use crate::shutdown::Shutdown;
+use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::ring::RingHost;
-use quorate_store::{Directory, Identity, KeyspaceRecord};
+use quorate_protocols::linearizable::rules::{STATIC_VIEWS, has_static_views};
+use quorate_store::{Directory, Identity};
 use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Signal};
 use std::net::SocketAddr;
@@ -218,7 +220,7 @@ fn store_options(config: &Config) -> quorate_store::Options {
 /// A keyspace without consistent quorums is served only where that was asked for: nothing of what
 /// this project promises holds there.
 fn check_views(config: &Config, identity: &Identity) -> Result<(), Failure> {
-    let is_static = |record: &&KeyspaceRecord| founding::has_static_views(record);
+    let is_static = |keyspace: &&NewKeyspace| has_static_views(&keyspace.settings);
     let Some(record) = identity.keyspaces.iter().find(is_static) else { return Ok(()) };
     if config.dev.unsafe_static_views {
         tracing::warn!(event = "static_views", keyspace = record.name, "it is not linearizable");
@@ -227,8 +229,7 @@ fn check_views(config: &Config, identity: &Identity) -> Result<(), Failure> {
     let text = format!(
         "keyspace `{}` has no consistent quorums ({}): it was made by `quorate lab` for a \
          measurement and is not linearizable; this host does not serve it",
-        record.name,
-        founding::STATIC_VIEWS
+        record.name, STATIC_VIEWS
     );
     Err(Failure::new(Code::CheckFailed, text))
 }
@@ -311,20 +312,20 @@ async fn stop_on_signal(shutdown: &Shutdown) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provision::{self, Doors, KeyspaceSpec, Plan};
+    use crate::provision::{self, Doors, Plan, keyspace};
     use quorate_kernel::storage::Durability;
 
     #[test]
     fn a_keyspace_without_consistent_quorums_is_served_to_measurements_alone() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let mut spec = KeyspaceSpec { name: String::from("bare"), ..KeyspaceSpec::standard() };
-        let mut found = |static_views, name: &str| {
-            spec.static_views = static_views;
+        let mut bare = NewKeyspace { name: String::from("bare"), ..keyspace::standard() };
+        let mut found = |static_views: bool, name: &str| {
+            bare.settings.insert(STATIC_VIEWS.to_owned(), static_views.to_string());
             let plan = Plan {
                 hosts: vec![Doors::on_this_machine(7400, 1).expect("free ports")],
                 zones: Vec::new(),
                 tokens: 1,
-                keyspaces: vec![KeyspaceSpec::standard(), spec.clone()],
+                keyspaces: vec![keyspace::standard(), bare.clone()],
                 durability: Durability::Memory,
             };
             provision::write(&plan, &place.path().join(name)).expect("an empty place")
@@ -336,9 +337,6 @@ mod tests {
         assert!(refused.to_string().contains("`bare` has no consistent quorums"), "{refused}");
         config.dev.unsafe_static_views = true;
         assert!(check_views(&config, &bare).is_ok());
-        let catalog = founding::catalog(&bare).expect("it was checked when written");
-        let flags: Vec<bool> = catalog.keyspaces.iter().map(|one| one.static_views).collect();
-        assert_eq!(flags, [false, true]);
     }
 
     #[test]

@@ -21,9 +21,10 @@ pub mod steer;
 
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output::Output;
-use crate::provision::KeyspaceSpec;
+use crate::provision::keyspace;
 use hosts::{Event, Hosts};
 use prepare::Prepared;
+use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::storage::Durability;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -67,8 +68,8 @@ pub struct Args {
     pub durability: Option<Durability>,
     /// A keyspace of a new cluster, once for each, as `init` takes it: NAME=ENGINE[,SETTING=VALUE]…
     /// [default: one of each engine]
-    #[arg(long = "keyspace", value_name = "SPEC")]
-    pub keyspaces: Vec<KeyspaceSpec>,
+    #[arg(long = "keyspace", value_name = "SPEC", value_parser = keyspace::parse)]
+    pub keyspaces: Vec<NewKeyspace>,
     /// How many places on the ring each host of a new cluster has [default: 1]
     #[arg(long, value_name = "COUNT")]
     pub tokens: Option<usize>,

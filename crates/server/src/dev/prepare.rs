@@ -3,7 +3,7 @@
 use super::{Args, HOSTS, HOSTS_MAX, PORT_BASE};
 use crate::cli::exit::{Code, Failure};
 use crate::config::{Config, Environment, Loaded, Sources};
-use crate::provision::{self, Doors, KeyspaceSpec, Plan, host_directory};
+use crate::provision::{self, Doors, Plan, host_directory, keyspace};
 use quorate_kernel::storage::Durability;
 use quorate_store::Identity;
 use std::io::ErrorKind;
@@ -49,7 +49,7 @@ fn make(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
     let hosts = doors(args.port_base.unwrap_or(PORT_BASE), args.hosts.unwrap_or(HOSTS))?;
     check_ports(&hosts)?;
     let keyspaces = match args.keyspaces.as_slice() {
-        [] => KeyspaceSpec::of_each_engine(args.hosts.unwrap_or(HOSTS)),
+        [] => keyspace::of_each_engine(args.hosts.unwrap_or(HOSTS)),
         asked => asked.to_vec(),
     };
     let plan = Plan {
@@ -67,7 +67,7 @@ fn make(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
 fn find(args: &Args, data: PathBuf) -> Result<Prepared, Failure> {
     let identity = quorate_store::identity_of(&host_directory(&data, 1))?;
     let count = identity.hosts.len();
-    let durability = identity.keyspaces.first().map(|keyspace| keyspace.durability);
+    let durability = identity.keyspaces.first().map(|_| durability(&identity));
     refuse_if_differs(&data, "--hosts", args.hosts.map(|hosts| hosts as usize), Some(count))?;
     refuse_if_differs(&data, "--durability", args.durability, durability)?;
     if !args.keyspaces.is_empty() {
@@ -227,7 +227,8 @@ fn check_ports(doors: &[Doors]) -> Result<(), Failure> {
 /// The durability of the cluster's first keyspace.
 #[must_use]
 pub fn durability(identity: &Identity) -> Durability {
-    identity.keyspaces.first().map_or_else(Durability::default, |keyspace| keyspace.durability)
+    let first = identity.keyspaces.first().and_then(|first| first.settings.get("durability"));
+    first.and_then(|level| level.parse().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -296,7 +297,7 @@ mod tests {
         let memory = Some(Durability::Memory);
         let failure = refused(&Args { durability: memory, ..args(place.path(), 17_300) });
         assert!(failure.message.contains("--durability sync"), "{failure}");
-        let keyspaces = vec!["carts=causal".parse().expect("a good one")];
+        let keyspaces = vec![keyspace::parse("carts=causal").expect("a good one")];
         let failure = refused(&Args { keyspaces, ..args(place.path(), 17_300) });
         assert!(failure.message.contains("quorate keyspace create"), "{failure}");
         let same = Args { hosts: Some(3), ..args(place.path(), 17_300) };
@@ -307,7 +308,7 @@ mod tests {
     fn a_new_cluster_has_the_keyspaces_it_was_asked_for() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let specs = ["default=causal,siblings=newest", "carts=causal,replicas=1"];
-        let keyspaces = specs.map(|spec| spec.parse().expect("a good one")).to_vec();
+        let keyspaces = specs.map(|spec| keyspace::parse(spec).expect("a good one")).to_vec();
         let made = prepare(&Args { keyspaces, ..args(place.path(), 17_700) }).expect("free ports");
         let names: Vec<_> = made.identity.keyspaces.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["default", "carts"]);

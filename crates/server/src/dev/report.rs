@@ -76,7 +76,7 @@ fn executable() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provision::{Doors, KeyspaceSpec, Plan, write};
+    use crate::provision::{Doors, Plan, keyspace, write};
     use quorate_kernel::storage::Durability;
 
     fn prepared(place: &Path) -> Prepared {
@@ -85,7 +85,7 @@ mod tests {
             hosts: hosts.collect::<Result<_, _>>().expect("ports in range"),
             zones: Vec::new(),
             tokens: 1,
-            keyspaces: vec![KeyspaceSpec::standard()],
+            keyspaces: vec![keyspace::standard()],
             durability: Durability::Memory,
         };
         let identity = write(&plan, place).expect("an empty place");

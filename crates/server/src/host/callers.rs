@@ -109,7 +109,7 @@ impl Callers {
             let nanos = at.saturating_duration_since(epoch).as_nanos();
             Time(u64::try_from(nanos).unwrap_or(u64::MAX))
         };
-        let lane = call.keyspace.entry.lane;
+        let lane = call.keyspace.keyspace().lane;
         let begun = InHand {
             replies: vec![reply],
             keyspace: call.keyspace,
@@ -136,7 +136,7 @@ impl Callers {
             _ if self.is_stopping => return refused(Refusal::Stopping),
             _ if self.in_hand.len() >= IN_HAND_MAX => return refused(Refusal::Overloaded),
             Some(Named { id, digest, repeat }) => {
-                let (name, key) = ((call.keyspace.entry.lane, id), self.last_number + 1);
+                let (name, key) = ((call.keyspace.keyspace().lane, id), self.last_number + 1);
                 let age = repeat.map(|(_, age)| age);
                 self.remembered.arrive(name, digest, key, age, TEND_EVERY)
             }
@@ -174,14 +174,15 @@ impl Callers {
 
     /// Keyspaces came or went.
     pub fn set_keyspaces(&mut self, table: &Table) {
-        self.inbox.calls.set_keyspaces(table.served());
+        self.inbox.calls.set_keyspaces(table.served.iter().cloned().collect());
     }
 
     /// Ends what is in hand for keyspaces that went.
     pub fn end_dropped(&mut self, now: Time) {
         let served = self.inbox.calls.keyspaces().unwrap_or_default();
-        let is_served = |lane: LaneId| served.iter().any(|keyspace| keyspace.entry.lane == lane);
-        let gone = |_: &u64, hand: &mut InHand| !is_served(hand.keyspace.entry.lane);
+        let is_served =
+            |lane: LaneId| served.iter().any(|keyspace| keyspace.keyspace().lane == lane);
+        let gone = |_: &u64, hand: &mut InHand| !is_served(hand.keyspace.keyspace().lane);
         let ended: Vec<InHand> = self.in_hand.extract_if(gone).map(|(_, hand)| hand).collect();
         for ended in ended {
             let outcome = ended_by_drop(ended.kind);
@@ -191,7 +192,7 @@ impl Callers {
 
     /// How many operations on the keyspace of this lane are in hand.
     pub fn in_hand(&self, lane: LaneId) -> u64 {
-        self.in_hand.values().filter(|hand| hand.keyspace.entry.lane == lane).count() as u64
+        self.in_hand.values().filter(|hand| hand.keyspace.keyspace().lane == lane).count() as u64
     }
 
     /// A tick has passed.
@@ -214,12 +215,9 @@ impl Callers {
 mod tests {
     use super::super::calls::{Calls, QUEUED_MAX, calls};
     use super::*;
-    use crate::metrics::KeyspaceCells;
     use bytes::Bytes;
     use quorate_kernel::ids::{NodeId, Start};
     use quorate_kernel::operation::Operation;
-    use quorate_kernel::storage::Durability;
-    use quorate_node::catalog::{Catalog, Engine, Keyspace};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     const ME: Incarnation = Incarnation { node: NodeId(1), start: Start(4) };
@@ -228,21 +226,13 @@ mod tests {
 
     /// The table of a host that serves this one keyspace, if any.
     fn table(lane: Option<LaneId>) -> Table {
-        let (engine, durability) = (Engine::Linearizable, Durability::Sync);
-        let keyspace =
-            |lane| Keyspace::on_one_group("default", lane, engine, durability, &[ME.node]);
-        let entry = lane.map(|lane| keyspace(lane).expect("it keeps the rules"));
-        let cells = || Arc::new(KeyspaceCells::new("default", "linearizable", durability, 1));
-        Table {
-            cells: entry.iter().map(|_| cells()).collect(),
-            catalog: Catalog { keyspaces: entry.into_iter().collect() },
-            ..Table::default()
-        }
+        let keyspace = |lane| Arc::new(Served::sample("default", "linearizable", &[], lane));
+        Table { served: lane.into_iter().map(keyspace).collect(), ..Table::default() }
     }
 
     fn call(operation: Operation, named: Option<Named>) -> Call {
         let deadline = Instant::now() + Duration::from_secs(5);
-        let keyspace = Arc::clone(&table(Some(LANE)).served()[0]);
+        let keyspace = Arc::clone(&table(Some(LANE)).served[0]);
         Call { keyspace, operation, deadline, named }
     }
 

@@ -102,9 +102,10 @@ impl Clients {
     /// Keyspaces came or went. Who works on one that went is told so by its next operation.
     pub fn set_keyspaces(&mut self, table: &Table) {
         self.cells.clear();
-        for (keyspace, cells) in table.catalog.keyspaces.iter().zip(&table.cells) {
-            self.cells.resize(number(keyspace.lane) + 1, None);
-            self.cells[number(keyspace.lane)] = Some(Arc::clone(cells));
+        for served in &table.served {
+            let number = number(served.keyspace().lane);
+            self.cells.resize(number + 1, None);
+            self.cells[number] = Some(Arc::clone(&served.cells));
         }
         let door = self.launch.door.with_keyspaces(table.numbered(), table.is_durable());
         self.launch.door = Arc::new(door);

@@ -25,7 +25,7 @@ use quorate_kernel::ids::Ticket;
 use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::ring::{Closing, Ring};
+use quorate_kernel::ring::Closing;
 use quorate_kernel::time::{Time, WallTime};
 use quorate_node::node::Node;
 use quorate_node::pump::{self, Input};
@@ -61,7 +61,6 @@ pub(super) struct Core {
     /// What the catalog says since the last turn, if it has changed.
     fresh: Option<Arc<Keyspaces>>,
     /// The ring that the cluster was born with, on hosts that it was born with.
-    founding: Option<Ring>,
     sync_every: SyncEvery,
     inputs: Vec<Input>,
     answers: Vec<(Ticket, Outcome)>,
@@ -259,7 +258,7 @@ impl Core {
                 }
             }
             if fresh.is_some() {
-                self.desk.end_dropped(&self.table.catalog);
+                self.desk.end_dropped(&self.table);
                 self.callers.end_dropped(self.clock.now);
                 self.clients.end_dropped(self.clock, &mut self.inputs);
             }
@@ -272,7 +271,7 @@ impl Core {
 
     /// The catalog has changed: doors, metrics and the disk thread follow before anybody is told.
     fn on_keyspaces(&mut self, keyspaces: &Arc<Keyspaces>) {
-        self.table = self.table.after(keyspaces, self.founding.as_ref());
+        self.table = self.table.after(keyspaces);
         self.sync_every.set(self.table.sync_every());
         self.clients.set_keyspaces(&self.table);
         self.callers.set_keyspaces(&self.table);
@@ -295,8 +294,8 @@ impl Core {
         self.clients.tend(self.clock.now);
         self.callers.tick();
         let mut all_ready = self.shared.knows_keyspaces();
-        for (keyspace, cells) in self.table.catalog.keyspaces.iter().zip(&self.table.cells) {
-            let lane = keyspace.lane;
+        for served in &self.table.served {
+            let (lane, cells) = (served.keyspace().lane, &served.cells);
             let is_ready = self.links.is_speaking() && self.node.is_ready(lane);
             all_ready &= is_ready;
             self.shared.set_keyspace_ready(cells, is_ready);

@@ -13,10 +13,9 @@ use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
-use quorate_node::catalog::{Catalog, Keyspace};
-use quorate_node::factory::catalog::moves;
 use quorate_node::node::Node;
 use quorate_node::pump::Input;
+use quorate_protocols::catalog::moves;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -121,11 +120,11 @@ impl Desk {
         match question {
             Question::Ring => Err(Reply::Ring(Box::new(self.report(sight)))),
             Question::Explain { keyspace, key } => {
-                let lane = lane_of(&sight.table.catalog, &keyspace)?;
+                let lane = lane_of(sight.table, &keyspace)?;
                 Ok((lane, Control::Explain { key }))
             }
             Question::Examine { keyspace, position } => {
-                let lane = lane_of(&sight.table.catalog, &keyspace)?;
+                let lane = lane_of(sight.table, &keyspace)?;
                 Ok((lane, Control::Examine { position }))
             }
             Question::Drain { host, undo } => {
@@ -145,7 +144,7 @@ impl Desk {
                 let order = KeyspaceOrder::Replace { name, position, to };
                 Ok((LaneId::CATALOG, Control::Keyspace(order)))
             }
-            Question::Shutdown { force } => match lost(&sight.table.catalog) {
+            Question::Shutdown { force } => match lost(sight.table) {
                 Some(why) if !force => Err(Reply::Refused(Refusal::Membership { why })),
                 _ => Ok((LaneId::OVERLAY, Control::Shutdown)),
             },
@@ -175,10 +174,9 @@ impl Desk {
 
     /// Answers what is in hand for keyspaces that went: their lanes are gone and will not. Such
     /// questions change nothing.
-    pub fn end_dropped(&mut self, catalog: &Catalog) {
-        let is_open = |lane: LaneId| {
-            lane < LaneId::KEYSPACES || catalog.keyspaces.iter().any(|it| it.lane == lane)
-        };
+    pub fn end_dropped(&mut self, table: &Table) {
+        let is_open =
+            |lane: LaneId| lane < LaneId::KEYSPACES || table.keyspaces().any(|it| it.lane == lane);
         for (_, gone) in self.pending.extract_if(|_, pending| !is_open(pending.lane)) {
             // Whoever asked may have gone.
             drop(gone.reply.send(Reply::Refused(Refusal::NotOpen)));
@@ -202,12 +200,9 @@ impl Desk {
     }
 
     fn report(&self, sight: &Sight<'_>) -> Report {
-        let keyspaces = sight.table.catalog.keyspaces.iter().map(|keyspace| KeyspaceReport {
-            name: keyspace.name.clone(),
-            replicas: keyspace.replicas,
-            order: keyspace.order.to_string(),
-            mode: keyspace.mode.to_string(),
-            groups: show::rows(sight.node, keyspace.lane, "groups"),
+        let keyspaces = sight.table.served.iter().map(|served| KeyspaceReport {
+            entry: served.entry.clone(),
+            groups: show::rows(sight.node, served.keyspace().lane, "groups"),
         });
         Report {
             me: sight.node.me().node,
@@ -252,10 +247,9 @@ fn stuck(records: &Keyspaces, ring: &Ring, node: NodeId) -> Option<String> {
 }
 
 /// What is lost when all hosts end at one time, if anything is.
-fn lost(catalog: &Catalog) -> Option<String> {
-    let is_lost = |keyspace: &&Keyspace| keyspace.durability == Durability::Memory;
-    let names = catalog.keyspaces.iter().filter(is_lost).map(|keyspace| keyspace.name.as_str());
-    let names: Vec<&str> = names.collect();
+fn lost(table: &Table) -> Option<String> {
+    let lost = table.keyspaces().filter(|keyspace| keyspace.durability() == Durability::Memory);
+    let names: Vec<&str> = lost.map(|keyspace| keyspace.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
             "all that is in {} would be lost, since these keyspaces are kept in memory alone; \
@@ -265,21 +259,20 @@ fn lost(catalog: &Catalog) -> Option<String> {
     })
 }
 
-fn lane_of(catalog: &Catalog, name: &str) -> Result<LaneId, Reply> {
-    let found = catalog.keyspaces.iter().find(|keyspace| keyspace.name == name);
+fn lane_of(table: &Table, name: &str) -> Result<LaneId, Reply> {
+    let found = table.keyspaces().find(|keyspace| keyspace.name == name);
     found.map(|keyspace| keyspace.lane).ok_or_else(|| {
-        let names: Vec<&str> = catalog.keyspaces.iter().map(|k| k.name.as_str()).collect();
-        Reply::Unknown(format!("no keyspace {name}; there are {}", names.join(", ")))
+        Reply::Unknown(format!("no keyspace {name}; there are {}", table.names().join(", ")))
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::keyspaces::Served;
     use super::super::questions::{Questions, questions};
     use super::*;
     use quorate_kernel::ids::{Incarnation, Start};
     use quorate_kernel::ring::{RingHost, Standing};
-    use quorate_node::catalog::Engine;
 
     fn desk() -> (Arc<Questions>, Desk) {
         let (questions, inbox) = questions();
@@ -328,13 +321,14 @@ mod tests {
     fn what_is_in_hand_for_a_dropped_keyspace_is_answered_at_the_drop() {
         let (_, mut desk) = desk();
         let lane = |number: u32| LaneId(LaneId::KEYSPACES.0 + number);
-        let (engine, durability) = (Engine::Linearizable, Durability::Sync);
-        let kept = Keyspace::on_one_group("kept", lane(1), engine, durability, &[NodeId(0xa1)]);
-        let catalog = Catalog { keyspaces: vec![kept.expect("it keeps the rules")] };
+        let table = {
+            let kept = Served::sample("kept", "linearizable", &[], lane(1));
+            Table { served: vec![Arc::new(kept)], ..Table::default() }
+        };
         let (late, mut dropped) = asked(&mut desk, lane(0));
         let (_, mut kept) = asked(&mut desk, lane(1));
         let (_, mut decree) = asked(&mut desk, LaneId::CATALOG);
-        desk.end_dropped(&catalog);
+        desk.end_dropped(&table);
         assert!(matches!(dropped.try_recv(), Ok(Reply::Refused(Refusal::NotOpen))));
         assert!(kept.try_recv().is_err() && decree.try_recv().is_err(), "these lanes will answer");
         // What the lane had said before comes for nobody, also if something else is asked by now.

@@ -11,6 +11,7 @@
 //! log, answers with its own hello if it has not sent one, and closes.
 
 use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, NodeId, Start};
+use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::sighting::Sighting;
 use quorate_kernel::wire::VERSION;
 use quorate_store::Identity;
@@ -199,18 +200,8 @@ impl Hello {
 pub(super) fn settings_hash(identity: &Identity) -> u64 {
     let mut text = String::new();
     for keyspace in &identity.keyspaces {
-        text += &format!(
-            "{}|{}|{}|{}|{}|{}|{}|{}|{:?}\n",
-            keyspace.name,
-            keyspace.lane.0,
-            keyspace.engine,
-            keyspace.durability,
-            keyspace.value_bytes_max,
-            keyspace.replicas,
-            keyspace.order,
-            keyspace.mode,
-            keyspace.settings
-        );
+        let NewKeyspace { name, engine, settings } = keyspace;
+        text += &format!("{name}|{engine}|{settings:?}\n");
     }
     xxh3_64(text.as_bytes())
 }

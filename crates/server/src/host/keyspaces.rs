@@ -1,13 +1,12 @@
 //! The keyspaces of a host as the catalog has them now: for the loop, the doors and the metrics.
 
 use crate::metrics::{KeyspaceCells, Kind, Shared};
-use quorate_doors::resp;
+use quorate_kernel::engine;
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::keyspace::Keyspaces;
+use quorate_kernel::keyspace::{Keyspace, Keyspaces};
 use quorate_kernel::operation::{Outcome, Refusal};
-use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
-use quorate_node::catalog::{Catalog, Keyspace};
+use quorate_protocols::engines::served;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,101 +15,84 @@ use std::time::Duration;
 pub(super) struct Table {
     /// What the catalog says.
     pub records: Arc<Keyspaces>,
-    /// The keyspaces that this build can serve.
-    pub catalog: Catalog,
-    /// Their cells, in the same order.
-    pub cells: Vec<Arc<KeyspaceCells>>,
+    /// The keyspaces that this build can serve, in the order of their lanes.
+    pub served: Vec<Arc<Served>>,
 }
 
 /// A keyspace that this host serves, for the doors on other threads.
 #[derive(Debug)]
 pub struct Served {
-    /// What the catalog has of it.
-    pub entry: Keyspace,
+    /// The keyspace and its engine.
+    pub entry: engine::Served,
     /// Its cells.
     pub cells: Arc<KeyspaceCells>,
 }
 
+impl Served {
+    /// The keyspace as the catalog has it.
+    #[must_use]
+    pub fn keyspace(&self) -> &Keyspace {
+        &self.entry.keyspace
+    }
+}
+
 impl Table {
     /// The table after the catalog has changed. Cells of keyspaces that stay go on counting.
-    pub fn after(&self, records: &Arc<Keyspaces>, founding: Option<&Ring>) -> Table {
+    pub fn after(&self, records: &Arc<Keyspaces>) -> Table {
         let mut table = Table { records: Arc::clone(records), ..Table::default() };
-        for (record, _) in &records.list {
-            let keyspace = match Keyspace::of(record, founding) {
-                Ok(keyspace) => keyspace,
+        for (keyspace, _) in &records.list {
+            let entry = match served(keyspace) {
+                Ok(entry) => entry,
                 Err(error) => {
-                    let (event, keyspace) = ("keyspace_not_served", &record.name);
+                    let (event, keyspace) = ("keyspace_not_served", &keyspace.name);
                     tracing::error!(event, keyspace, %error, "upgrade this host");
                     continue;
                 }
             };
-            let lane = keyspace.lane;
-            let before = self.catalog.keyspaces.iter().position(|other| other.lane == lane);
-            let cells = before.map_or_else(
-                || {
-                    let (name, engine) = (&record.name, &record.engine);
-                    let (durability, replicas) = (keyspace.durability, keyspace.replicas);
-                    Arc::new(KeyspaceCells::new(name, engine, durability, replicas))
-                },
-                |index| Arc::clone(&self.cells[index]),
-            );
-            cells.set_replicas(keyspace.replicas);
-            if let Err(error) = table.catalog.add(keyspace) {
-                tracing::error!(event = "keyspace_not_served", keyspace = record.name, %error);
-                continue;
-            }
-            table.cells.push(cells);
+            let before = self.served.iter().find(|other| other.keyspace().lane == keyspace.lane);
+            let new = || Arc::new(KeyspaceCells::new(keyspace));
+            let cells = before.map_or_else(new, |before| Arc::clone(&before.cells));
+            cells.set_replicas(keyspace.replicas());
+            table.served.push(Arc::new(Served { entry, cells }));
         }
         table
     }
 
+    /// The keyspaces that are served.
+    pub fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+        self.served.iter().map(|served| served.keyspace())
+    }
+
     /// The keyspaces as the RESP door numbers them: by their lanes, so that a number is never given
     /// to another one.
-    pub fn numbered(&self) -> Vec<resp::Keyspace> {
-        let last = self.catalog.keyspaces.last().map_or(0, |keyspace| number(keyspace.lane));
-        let lane = |number: usize| LaneId(LaneId::KEYSPACES.0 + number as u32);
-        let mut all: Vec<resp::Keyspace> =
-            (0..=last).map(|number| resp::Keyspace::closed(lane(number))).collect();
-        for keyspace in &self.catalog.keyspaces {
-            all[number(keyspace.lane)] = resp::Keyspace {
-                name: keyspace.name.clone(),
-                lane: keyspace.lane,
-                engine: keyspace.engine.to_string(),
-                order: keyspace.order.to_string(),
-                value_bytes_max: keyspace.value_bytes_max,
-                is_open: true,
-            };
+    pub fn numbered(&self) -> Vec<Option<engine::Served>> {
+        let count = self.keyspaces().last().map_or(1, |last| number(last.lane) + 1);
+        let mut all = vec![None; count];
+        for served in &self.served {
+            all[number(served.keyspace().lane)] = Some(served.entry.clone());
         }
         all
     }
 
     /// Their names.
     pub fn names(&self) -> Vec<&str> {
-        self.catalog.keyspaces.iter().map(|keyspace| keyspace.name.as_str()).collect()
+        self.keyspaces().map(|keyspace| keyspace.name.as_str()).collect()
     }
 
     /// Whether all data is on disk before it is acknowledged.
     pub fn is_durable(&self) -> bool {
-        self.catalog.keyspaces.iter().all(|keyspace| keyspace.durability == Durability::Sync)
+        self.keyspaces().all(|keyspace| keyspace.durability() == Durability::Sync)
     }
 
     /// The shortest sync interval of the periodic keyspaces.
     pub fn sync_every(&self) -> Option<Duration> {
-        let every = self.catalog.keyspaces.iter().filter_map(|k| k.durability.every());
+        let every = self.keyspaces().filter_map(|keyspace| keyspace.durability().every());
         every.min().map(|span| Duration::from_nanos(span.0))
-    }
-
-    /// The keyspaces that are served, in the order of their lanes.
-    pub fn served(&self) -> Arc<[Arc<Served>]> {
-        let all = self.catalog.keyspaces.iter().zip(&self.cells);
-        all.map(|(entry, cells)| (entry.clone(), Arc::clone(cells)))
-            .map(|(entry, cells)| Arc::new(Served { entry, cells }))
-            .collect()
     }
 
     /// Tells the outside which keyspaces there are.
     pub fn show(&self, shared: &Shared) {
-        shared.set_keyspaces(self.cells.clone());
+        shared.set_keyspaces(self.served.iter().map(|it| Arc::clone(&it.cells)).collect());
     }
 }
 
@@ -126,4 +108,18 @@ pub(super) fn ended_by_drop(kind: Kind) -> Outcome {
 /// The number of a keyspace at the RESP door.
 pub(super) fn number(lane: LaneId) -> usize {
     (lane.0 - LaneId::KEYSPACES.0) as usize
+}
+
+#[cfg(test)]
+impl Served {
+    /// A keyspace with the defaults of its engine but for these settings.
+    pub(crate) fn sample(name: &str, engine: &str, set: &[(&str, &str)], lane: LaneId) -> Served {
+        let engine = engine::find(quorate_protocols::engines::ENGINES, engine);
+        let engine = engine.expect("an engine of this build");
+        let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let settings = engine.complete(&set.collect()).expect("good settings");
+        let keyspace = Arc::new(Keyspace::new(name, lane, engine.name, settings, 1));
+        let cells = Arc::new(KeyspaceCells::new(&keyspace));
+        Served { entry: engine::Served::new(keyspace, engine), cells }
+    }
 }

@@ -3,18 +3,18 @@
 use super::Options;
 use crate::provision::context_key;
 use crate::ring::founding;
+use quorate_kernel::engine::{Opening, Pace};
 use quorate_kernel::ids::Start;
-use quorate_kernel::keyspace::Keyspace as Record;
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, NewKeyspace};
+use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_node::catalog::{Catalog, CatalogError, Keyspace};
-use quorate_node::factory::overlay::weights::Balance;
-use quorate_node::factory::{ENGINES, Pace, catalog, overlay};
-use quorate_node::lanes::{LaneSpec, always, lane};
 use quorate_node::node::Opener;
-use quorate_protocols::causal::token::Tokens;
+use quorate_protocols::engines::{ENGINES, always, open};
+use quorate_protocols::overlay::weights::Balance;
+use quorate_protocols::{catalog, overlay};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -26,20 +26,13 @@ const WEIGH_MIN: Span = Span::millis(500);
 ///
 /// # Errors
 /// The directory names a keyspace that this build cannot serve.
-pub(super) fn of(options: &Options, cluster: SocketAddr) -> Result<Vec<LaneSpec>, CatalogError> {
+pub(super) fn of(options: &Options, cluster: SocketAddr) -> Result<Vec<LaneSpec>, CatalogRefusal> {
     let identity = options.directory.identity();
-    let born = founding::catalog(identity)?;
-    let overlay = overlay_of(&born, options, cluster);
-    let founded = |keyspace: &Keyspace| catalog::Founded {
-        name: keyspace.name.clone(),
-        engine: keyspace.engine.to_string(),
-        settings: keyspace.settings(),
-    };
-    let founding = founding::ring(identity).map(|ring| catalog::Founding {
-        ring,
-        keyspaces: born.keyspaces.iter().map(founded).collect(),
-    });
-    let lanes = born.keyspaces.iter().map(|keyspace| keyspace.lane).collect();
+    founding::check(identity)?;
+    let overlay = overlay_of(options, cluster);
+    let keyspaces = identity.keyspaces.clone();
+    let founding = founding::ring(identity).map(|ring| catalog::Founding { ring, keyspaces });
+    let lanes = founding::lanes(identity);
     Ok(always(overlay, catalog::Settings { engines: ENGINES, founding, lanes }))
 }
 
@@ -50,39 +43,42 @@ pub(super) fn opener(options: &Options) -> Opener {
     // A lane that this start heard of first has nothing that it could have forgotten.
     let levels = [Durability::Sync, Durability::Memory, Durability::Periodic { every_ms: 1 }];
     let [sync, memory, periodic] = levels.map(|level| directory.remembers(level));
-    let ring: Option<Ring> = founding::ring(directory.identity());
-    let mut pace = Pace { transfer_bytes_per_second: options.transfer_rate, ..Pace::default() };
+    let mut pace = Pace::default();
+    if options.transfer_rate > 0 {
+        pace = pace.with("transfer_bytes_per_second", options.transfer_rate);
+    }
     if let Some(look) = options.balance {
-        pace.linearizable.is_weighing = true;
-        pace.linearizable.weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
+        let weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
+        pace = pace.with("weigh", weigh.as_millis());
     }
     let identity = directory.identity();
-    let tokens = Tokens::with_key(context_key(identity), identity.cluster);
-    Box::new(move |record: &Record, since: Start| {
-        let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
-        let remembers = match keyspace.durability {
+    let founding: Option<Ring> = founding::ring(identity);
+    let (cluster, signing_key) = (identity.cluster, context_key(identity));
+    Box::new(move |keyspace: &Keyspace, since: Start| {
+        let remembers = match keyspace.durability() {
             Durability::Sync => sync,
             Durability::Memory => memory,
             Durability::Periodic { .. } => periodic,
         };
         let is_intact = remembers || since == start;
         let recovery = if is_intact { Recovery::Intact } else { Recovery::Forgot };
-        Some(lane(&keyspace, pace, &tokens, recovery))
+        let (founding, pace) = (founding.as_ref(), &pace);
+        open(&Opening { keyspace, founding, cluster, signing_key, pace }, recovery).ok()
     })
 }
 
 /// What the overlay begins with: this host as the directory has it, and the hosts it names.
-fn overlay_of(born: &Catalog, options: &Options, cluster: SocketAddr) -> overlay::Settings {
-    let me = options.directory.identity().node;
+fn overlay_of(options: &Options, cluster: SocketAddr) -> overlay::Settings {
+    let identity = options.directory.identity();
     let hosts = &options.hosts;
-    let mine = hosts.iter().find(|host| host.who.node == me);
-    let replicas = born.keyspaces.iter().map(|keyspace| usize::from(keyspace.replicas));
+    let mine = hosts.iter().find(|host| host.who.node == identity.node);
+    let replicas = |keyspace: &NewKeyspace| keyspace.settings.get("replicas")?.parse().ok();
     overlay::Settings {
         address: mine.map_or_else(|| cluster.to_string(), |host| host.address.clone()),
         zone: mine.map_or_else(String::new, |host| host.zone.clone()),
         tokens: mine.map_or_else(Vec::new, |host| host.tokens.clone()),
         hosts: hosts.clone(),
-        replicas_max: replicas.max().unwrap_or(1),
+        replicas_max: identity.keyspaces.iter().filter_map(replicas).max().unwrap_or(1),
         balance: options.balance.map(|look| Balance { look: span(look), ..Balance::default() }),
     }
 }

@@ -136,7 +136,7 @@ pub enum HostError {
     },
     /// The identity names a keyspace that this build cannot serve. The host did not start.
     #[error("the keyspaces of this directory cannot be served: {0}")]
-    Catalog(#[from] quorate_node::catalog::CatalogError),
+    Catalog(#[from] quorate_kernel::keyspace::CatalogRefusal),
     /// The data directory was refused.
     #[error(transparent)]
     Directory(#[from] DirectoryError),

@@ -4,9 +4,11 @@ use crate::cli::exit::Failure;
 use crate::cli::server::ReadyLine;
 use crate::cli::{http, membership};
 use crate::dev::ctl::{self, Order};
-use crate::provision::{self, Doors, KeyspaceSpec, Plan};
+use crate::provision::{self, Doors, Plan, keyspace};
 use quorate_bench::{BenchError, Config, Distribution, Workload};
+use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::storage::Durability;
+use quorate_protocols::linearizable::rules::has_static_views;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
@@ -47,7 +49,7 @@ impl Cluster {
     /// # Errors
     /// A port is taken, or a host did not start.
     pub fn start(port_base: u16, hosts: u32, specs: &[Spec<'_>]) -> Result<Cluster, Failure> {
-        let keyspaces = specs.iter().map(|spec| spec.parse::<KeyspaceSpec>());
+        let keyspaces = specs.iter().map(|spec| keyspace::parse(spec));
         let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(Failure::failed)?;
         Cluster::with(port_base, hosts, keyspaces, &[])
     }
@@ -59,13 +61,13 @@ impl Cluster {
     pub fn with(
         port_base: u16,
         hosts: u32,
-        keyspaces: Vec<KeyspaceSpec>,
+        keyspaces: Vec<NewKeyspace>,
         settings: &[String],
     ) -> Result<Cluster, Failure> {
         let place = tempfile::tempdir()?;
         let data = place.path().join("data");
         let doors = (1..=hosts).map(|number| Doors::on_this_machine(port_base, number));
-        let is_static = keyspaces.iter().any(|spec| spec.static_views);
+        let is_static = keyspaces.iter().any(|keyspace| has_static_views(&keyspace.settings));
         let plan = Plan {
             hosts: doors.collect::<Result<_, _>>()?,
             zones: Vec::new(),

@@ -8,6 +8,7 @@ use super::load::cpu_us;
 use super::page::{Table, fixed};
 use crate::cli::exit::Failure;
 use crate::proof::{Purpose, Session, answer, ask, next};
+use crate::provision::keyspace;
 use bytes::BytesMut;
 use quorate_bench::{Extent, Workload};
 use quorate_store::Secret;
@@ -97,8 +98,7 @@ fn alone() -> Table {
 
 fn operations(args: &DoorArgs) -> Result<Table, Failure> {
     let start = |base: u16, encrypt: &str| {
-        let spec = "default=linearizable".parse().map_err(Failure::failed)?;
-        Cluster::with(base, 3, vec![spec], &[format!("cluster.encrypt={encrypt}")])
+        Cluster::with(base, 3, vec![keyspace::standard()], &[format!("cluster.encrypt={encrypt}")])
     };
     let clusters = [start(args.port_base, "auto")?, start(args.port_base + 50, "always")?];
     let mut table = Table::new(

@@ -8,6 +8,7 @@ use super::page::{Table, fixed};
 use crate::cli::exit::Failure;
 use crate::config::values::Size;
 use crate::dev::ctl::Order;
+use crate::provision::keyspace;
 use quorate_bench::{Config, Pace, Report, Workload};
 use quorate_kernel::storage::Durability;
 use std::io::{Write, stdout};
@@ -68,7 +69,7 @@ impl Common {
     /// The cluster did not start, or could not take the data.
     pub fn prepare(&self) -> Result<(Cluster, Config), Failure> {
         let spec = format!("default=linearizable,durability={}", self.durability);
-        let spec = spec.parse().map_err(Failure::failed)?;
+        let spec = keyspace::parse(&spec).map_err(Failure::failed)?;
         let settings = [format!("cluster.transfer_rate={}", self.transfer_rate)];
         let cluster = Cluster::with(self.port_base, self.hosts, vec![spec], &settings)?;
         let mut config = cluster.load(Workload::B);

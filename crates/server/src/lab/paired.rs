@@ -6,9 +6,10 @@ use super::cluster::Cluster;
 use super::load::{MIXES, cpu_us};
 use super::statistics::{Estimate, trimmed_ratio};
 use crate::cli::exit::Failure;
-use crate::provision::KeyspaceSpec;
+use crate::provision::keyspace;
 use quorate_bench::{BenchError, Config, Extent, Report};
-use quorate_node::catalog::Mode;
+use quorate_kernel::keyspace::NewKeyspace;
+use quorate_protocols::linearizable::rules::STATIC_VIEWS;
 
 /// The sizes of values, in bytes.
 pub const VALUE_BYTES: [usize; 3] = [256, 1024, 4096];
@@ -85,10 +86,13 @@ pub struct Measured {
 /// # Errors
 /// The cluster did not start, or a run failed.
 pub fn measure(port_base: u16, size: &Size) -> Result<Measured, Failure> {
-    let spec = |name: &str| KeyspaceSpec { name: name.to_owned(), ..KeyspaceSpec::standard() };
-    let mut keyspaces = KEYSPACES.map(spec);
-    keyspaces[1].mode = Mode::Eventual;
-    keyspaces[2].static_views = true;
+    let named = |name: &str| NewKeyspace { name: name.to_owned(), ..keyspace::standard() };
+    let mut keyspaces = KEYSPACES.map(named);
+    let mut set = |index: usize, name: &str, value: &str| {
+        keyspaces[index].settings.insert(name.to_owned(), value.to_owned());
+    };
+    set(1, "mode", "eventual");
+    set(2, STATIC_VIEWS, "true");
     let cluster = Cluster::with(port_base, 3, keyspaces.to_vec(), &[])?;
     let mut runs = Vec::new();
     for value_bytes in VALUE_BYTES {

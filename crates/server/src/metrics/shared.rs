@@ -4,9 +4,10 @@ use super::cell::{Counter, Gauge, Histogram};
 use super::labels::{Ending, Kind, RejectReason, RoundKind};
 use super::peer::PeerCells;
 use quorate_kernel::ids::{ClusterId, NodeId, Start};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::storage::Durability;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -35,13 +36,9 @@ pub struct DoorAddresses {
 /// The cells of one keyspace. Written by the core thread.
 #[derive(Debug)]
 pub struct KeyspaceCells {
-    /// Its name.
-    pub name: String,
-    /// Its engine.
-    pub engine: String,
-    /// Its durability.
-    pub durability: Durability,
-    replicas: AtomicU8,
+    /// What of it never changes: name, engine, durability.
+    born: Arc<Keyspace>,
+    replicas: AtomicUsize,
     ready: AtomicBool,
     /// The version of the view in force here.
     pub view_version: Gauge,
@@ -67,12 +64,10 @@ pub struct KeyspaceCells {
 impl KeyspaceCells {
     /// The cells of a keyspace that is not ready and has served nothing.
     #[must_use]
-    pub fn new(name: &str, engine: &str, durability: Durability, replicas: u8) -> KeyspaceCells {
+    pub fn new(keyspace: &Arc<Keyspace>) -> KeyspaceCells {
         let combinations = Kind::ALL.len() * Ending::ALL.len();
         KeyspaceCells {
-            name: name.to_owned(),
-            engine: engine.to_owned(),
-            durability,
+            born: Arc::clone(keyspace),
             ready: AtomicBool::new(false),
             view_version: Gauge::default(),
             view_members: Gauge::default(),
@@ -85,18 +80,36 @@ impl KeyspaceCells {
             rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),
             fields: Mutex::new(Vec::new()),
-            replicas: AtomicU8::new(replicas),
+            replicas: AtomicUsize::new(keyspace.replicas()),
         }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.born.name
+    }
+
+    /// Its engine's name.
+    #[must_use]
+    pub fn engine(&self) -> &str {
+        &self.born.engine
+    }
+
+    /// Its durability.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.born.durability()
     }
 
     /// How many hosts hold each key; fewer while there are fewer hosts.
     #[must_use]
-    pub fn replicas(&self) -> u8 {
+    pub fn replicas(&self) -> usize {
         self.replicas.load(Ordering::Relaxed)
     }
 
     /// The catalog has changed how many hosts hold each key.
-    pub fn set_replicas(&self, replicas: u8) {
+    pub fn set_replicas(&self, replicas: usize) {
         self.replicas.store(replicas, Ordering::Relaxed);
     }
 
@@ -326,7 +339,7 @@ impl Shared {
     pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
         let peers = self.peers();
         let up = peers.iter().filter(|peer| peer.is_up()).count();
-        let replicas = usize::from(keyspace.replicas()).min(peers.len() + 1);
+        let replicas = keyspace.replicas().min(peers.len() + 1);
         ((up + 1).min(replicas), replicas / 2 + 1)
     }
 }
@@ -334,16 +347,18 @@ impl Shared {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::host::Served;
+    use quorate_kernel::ids::LaneId;
 
     /// Host 1 of three, with one keyspace of all three.
     pub(crate) fn sample() -> Shared {
-        let keyspace = KeyspaceCells::new("default", "linearizable", Durability::Sync, 3);
+        let keyspace = Served::sample("default", "linearizable", &[], LaneId(16)).cells;
         let peer = |host: u32| {
             PeerCells::new(host, NodeId(u64::from(host)), &format!("127.0.0.1:74{host}1"))
         };
         let me = (1, NodeId(1), Start(4));
         let shared = Shared::new(ClusterId(0xc1), me, vec![peer(2), peer(3)]);
-        shared.set_keyspaces(vec![Arc::new(keyspace)]);
+        shared.set_keyspaces(vec![keyspace]);
         shared
     }
 

@@ -6,10 +6,11 @@ use crate::metrics::{Shared, Stage};
 use crate::ring::report::{self, Row, cell};
 use crate::ring::{KeyspaceReport, Report};
 use quorate_api::v1;
+use quorate_kernel::engine;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::Keyspace as Record;
 use quorate_kernel::rules::Alter;
-use quorate_node::factory::ENGINES;
+use quorate_protocols::engines::ENGINES;
 
 /// The cells of a group that have fields of their own.
 const FIELDS: [&str; 6] = ["group", "low", "high", "version", "members", "status"];
@@ -20,23 +21,23 @@ pub fn keyspaces(all: &Keyspaces) -> Vec<v1::Keyspace> {
 }
 
 fn keyspace(keyspace: &Keyspace) -> v1::Keyspace {
-    let entry = &keyspace.entry;
+    let record = keyspace.keyspace();
     v1::Keyspace {
-        name: entry.name.clone(),
-        engine: entry.engine.to_string(),
-        durability: entry.durability.to_string(),
-        replicas: u32::from(entry.replicas),
-        value_bytes_max: entry.value_bytes_max as u64,
+        name: record.name.clone(),
+        engine: record.engine.clone(),
+        durability: record.durability().to_string(),
+        replicas: u32::try_from(record.replicas()).unwrap_or(u32::MAX),
+        value_bytes_max: record.value_bytes_max() as u64,
         order: keyspace.order().into(),
         scan: Some(keyspace.promise()),
         is_ready: keyspace.cells.is_ready(),
-        mode: entry.mode.to_string(),
+        mode: keyspace.entry.mode().to_owned(),
     }
 }
 
 /// How a keyspace is set, and what of that may be altered.
 pub fn details(record: &Record) -> v1::KeyspaceDetails {
-    let rules = ENGINES.iter().find(|rules| rules.engine == record.engine);
+    let engine = engine::find(ENGINES, &record.engine);
     let setting = |setting: &quorate_kernel::rules::Setting| {
         let (is_alterable, altering) = match setting.alter {
             Alter::Live(what) => (true, what),
@@ -60,7 +61,7 @@ pub fn details(record: &Record) -> v1::KeyspaceDetails {
         name: record.name.clone(),
         engine: record.engine.clone(),
         number: record.lane.0 - LaneId::KEYSPACES.0,
-        settings: rules.iter().flat_map(|rules| rules.settings).map(setting).collect(),
+        settings: engine.iter().flat_map(|engine| engine.settings).map(setting).collect(),
         created: record.created,
         changed: record.changed,
         positions: positions.collect(),
@@ -106,7 +107,7 @@ pub fn ring(report: &Report) -> v1::RingResponse {
         is_suspected: host.is_suspected,
     });
     let groups = |keyspace: &KeyspaceReport| {
-        let name = keyspace.name.clone();
+        let name = keyspace.entry.keyspace.name.clone();
         keyspace.groups.iter().map(|row| group(&name, row)).collect::<Vec<_>>()
     };
     v1::RingResponse {

@@ -9,11 +9,12 @@ use crate::host::{Named, Told};
 use bytes::Bytes;
 use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
 use quorate_kernel::causal::{Ask, Told as Answered, WriteId, WriteName};
+use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::time::Span;
-use quorate_node::catalog::Engine;
+use quorate_protocols::engines::that_can;
 use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -27,13 +28,11 @@ const SPLIT: &str =
 pub fn get(keyspace: &Keyspace, key: Bytes, replicas: u32) -> Result<Operation, Problem> {
     check_key(&key)?;
     check_replicas(keyspace, replicas)?;
-    Ok(match keyspace.entry.engine {
-        Engine::Linearizable => Operation::Get { key },
-        Engine::Causal => {
-            let replies = u8::try_from(replicas).ok().filter(|replies| *replies > 0);
-            Operation::Causal(Ask::Get { key, replies })
-        }
-    })
+    if !keyspace.entry.can(Capability::Siblings) {
+        return Ok(Operation::Get { key });
+    }
+    let replies = u8::try_from(replicas).ok().filter(|replies| *replies > 0);
+    Ok(Operation::Causal(Ask::Get { key, replies }))
 }
 
 /// A write of a key.
@@ -50,17 +49,14 @@ pub fn put(
     if value.len() > limit {
         return Err(problem::too_large("value", value.len(), limit, SPLIT));
     }
-    Ok(match keyspace.entry.engine {
-        Engine::Linearizable => Operation::Put { key, value },
-        Engine::Causal => {
-            // The id stays with the version: one that is written twice is one all the same.
-            let id = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]).ok();
-            let age = options.repeat.map_or(0, |repeat| repeat.age_ms.max(1));
-            let name = |id| WriteName { id: WriteId(u128::from_be_bytes(id)), age: millis(age) };
-            let id = id.map(name);
-            Operation::Causal(Ask::Put { key, value, context, id })
-        }
-    })
+    if !keyspace.entry.can(Capability::Siblings) {
+        return Ok(Operation::Put { key, value });
+    }
+    // The id stays with the version: one that is written twice is one all the same.
+    let id = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]).ok();
+    let age = options.repeat.map_or(0, |repeat| repeat.age_ms.max(1));
+    let name = |id| WriteName { id: WriteId(u128::from_be_bytes(id)), age: millis(age) };
+    Ok(Operation::Causal(Ask::Put { key, value, context, id: id.map(name) }))
 }
 
 /// A span that a client has named, however long.
@@ -72,9 +68,9 @@ fn millis(count: u64) -> Span {
 pub fn delete(keyspace: &Keyspace, key: Bytes, context: Bytes) -> Result<Operation, Problem> {
     check_key(&key)?;
     check_context(keyspace, &context)?;
-    Ok(match keyspace.entry.engine {
-        Engine::Causal if !context.is_empty() => Operation::Causal(Ask::Delete { key, context }),
-        Engine::Linearizable | Engine::Causal => Operation::Delete { key },
+    Ok(match context.is_empty() {
+        true => Operation::Delete { key },
+        false => Operation::Causal(Ask::Delete { key, context }),
     })
 }
 
@@ -89,34 +85,34 @@ fn check_key(key: &Bytes) -> Result<(), Problem> {
 
 /// Whether a read may ask for so many replicas.
 pub fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem> {
-    match keyspace.entry.engine {
-        Engine::Linearizable if replicas != 0 => {
-            let what = "a linearizable keyspace reads from a majority; nobody can choose another \
-                        number of replicas";
-            Err(problem::unsupported(what, "leave replicas at 0"))
-        }
-        Engine::Causal if replicas > u32::from(keyspace.entry.replicas) => {
-            let what = format!("a read of {replicas} replicas");
-            let right = format!("each key has {}; ask for no more", keyspace.entry.replicas);
-            Err(problem::invalid("replicas", what, right))
-        }
-        Engine::Linearizable | Engine::Causal => Ok(()),
+    let (engine, most) = (keyspace.entry.engine, keyspace.keyspace().replicas());
+    if replicas != 0 && !engine.can(Capability::Replies) {
+        let name = engine.name;
+        let what = format!("a read of a {name} keyspace asks as many replicas as it needs");
+        let able = that_can(Capability::Replies);
+        return Err(problem::unsupported(&what, &format!("leave replicas at 0, or {able}")));
     }
+    if replicas as usize > most {
+        let what = format!("a read of {replicas} replicas");
+        let right = format!("each key has {most}; ask for no more");
+        return Err(problem::invalid("replicas", what, right));
+    }
+    Ok(())
 }
 
 fn check_context(keyspace: &Keyspace, context: &Bytes) -> Result<(), Problem> {
-    match keyspace.entry.engine {
-        Engine::Linearizable if !context.is_empty() => {
-            let what =
-                "a linearizable keyspace has no contexts: a write replaces whatever is there";
-            Err(problem::unsupported(what, "leave the context out, or use a causal keyspace"))
-        }
-        Engine::Causal if context.len() > CONTEXT_BYTES_MAX => {
-            let right = "give the context of an earlier answer as it was";
-            Err(problem::too_large("context", context.len(), CONTEXT_BYTES_MAX, right))
-        }
-        Engine::Linearizable | Engine::Causal => Ok(()),
+    let engine = keyspace.entry.engine;
+    if !context.is_empty() && !engine.can(Capability::Siblings) {
+        let name = engine.name;
+        let what = format!("a {name} keyspace has no contexts: a write replaces whatever is there");
+        let able = that_can(Capability::Siblings);
+        return Err(problem::unsupported(&what, &format!("leave the context out, or {able}")));
     }
+    if context.len() > CONTEXT_BYTES_MAX {
+        let right = "give the context of an earlier answer as it was";
+        return Err(problem::too_large("context", context.len(), CONTEXT_BYTES_MAX, right));
+    }
+    Ok(())
 }
 
 /// How a write is recognized when it is sent again, if it has an id.

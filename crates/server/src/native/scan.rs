@@ -117,7 +117,7 @@ impl Listing {
                 problem::invalid("cursor", "the cursor is none that a page gave", right)
             })?,
         };
-        let at = |key: &Bytes| Cursor { position: keyspace.position(key), key: key.clone() };
+        let at = |key: &Bytes| Cursor { position: keyspace.entry.position(key), key: key.clone() };
         let (begin, behind) = match cursor {
             Token::At(position) => (Cursor::at(position), None),
             Token::From(key) => (at(&key), None),
@@ -199,7 +199,8 @@ impl Listing {
             }
             self.waiting.push_back(key);
         }
-        let end = |to: &Bytes| Cursor { position: self.keyspace.position(to), key: to.clone() };
+        let end =
+            |to: &Bytes| Cursor { position: self.keyspace.entry.position(to), key: to.clone() };
         let end = self.to.as_ref().map(end);
         self.next = self.next.take().filter(|next| end.is_none_or(|end| *next < end));
     }

@@ -1,7 +1,7 @@
 //! Why a cluster was not written.
 
+use quorate_kernel::keyspace::CatalogRefusal;
 use quorate_kernel::limits::{FOUNDING_HOSTS_MAX, HOST_TOKENS_MAX};
-use quorate_node::catalog::CatalogError;
 use quorate_store::DirectoryError;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -48,7 +48,7 @@ pub enum ProvisionError {
     },
     /// A keyspace breaks a rule. Nothing was written.
     #[error(transparent)]
-    Catalog(#[from] CatalogError),
+    Catalog(#[from] CatalogRefusal),
     /// A directory could not be created; those of hosts with higher numbers were.
     #[error(transparent)]
     Directory(#[from] DirectoryError),

@@ -5,13 +5,14 @@ use super::plan::random;
 use crate::ring::founding;
 use crate::ring::report::cell;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::limits::HOSTS_LISTED_MAX;
 use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::overlay::tokens;
-use quorate_store::text::{self, HostText, KeyspaceText};
-use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
+use quorate_store::text::{self, HostText};
+use quorate_store::{HostRecord, Identity, Secret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -33,7 +34,7 @@ pub struct Invitation {
     #[serde(default)]
     pub former: Vec<String>,
     /// The keyspaces.
-    pub keyspaces: Vec<KeyspaceText>,
+    pub keyspaces: Vec<NewKeyspace>,
 }
 
 /// What a newcomer says of itself.
@@ -74,7 +75,7 @@ impl Invitation {
             number: highest.max(count) + 1,
             hosts: hosts.iter().filter(is_there).map(inviting).collect(),
             former: former(report).iter().map(|position| format!("{position:016x}")).collect(),
-            keyspaces: identity.keyspaces.iter().map(KeyspaceText::from).collect(),
+            keyspaces: identity.keyspaces.clone(),
         }
     }
 
@@ -86,8 +87,7 @@ impl Invitation {
         let refused = |what: String| ProvisionError::Invitation { what };
         let hosts = self.hosts.iter().cloned().map(HostRecord::try_from);
         let hosts: Vec<HostRecord> = hosts.collect::<Result<_, _>>().map_err(refused)?;
-        let keyspaces = self.keyspaces.iter().cloned().map(KeyspaceRecord::try_from);
-        let keyspaces = keyspaces.collect::<Result<_, _>>().map_err(refused)?;
+        let keyspaces = self.keyspaces.clone();
         let cluster = text::cluster(&self.cluster).map_err(refused)?;
         let context_key = text::bytes(&self.context_key, "context_key").map_err(refused)?;
         let context_key = Some(context_key);
@@ -132,7 +132,7 @@ fn former(report: &crate::ring::Report) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provision::{Doors, KeyspaceSpec, Plan, write};
+    use crate::provision::{Doors, Plan, keyspace, write};
     use crate::ring::{Report, founding};
     use quorate_kernel::ring::Ring;
     use quorate_kernel::storage::Durability;
@@ -146,7 +146,7 @@ mod tests {
             hosts: vec![doors(1), doors(2)],
             zones: Vec::new(),
             tokens: 1,
-            keyspaces: vec![KeyspaceSpec::standard()],
+            keyspaces: vec![keyspace::standard()],
             durability: Durability::Sync,
         };
         let seed = write(&plan, place.path()).expect("an empty place");
@@ -177,8 +177,11 @@ mod tests {
         let own = &joined.hosts[1];
         assert_eq!((own.node, own.tokens.len()), (joined.node, 2));
         assert!(own.tokens.contains(&u64::MAX), "the place of who has left is taken again");
-        let catalog = founding::catalog(&joined).expect("the same keyspaces");
-        assert!(catalog.keyspaces[0].first_views.is_empty());
+        assert_eq!(
+            founding::ring(&joined),
+            None,
+            "it learns from the others which groups there are"
+        );
         let broken = Invitation { cluster: String::from("x"), ..invitation };
         let error = broken.accept(&newcomer, seed.secret);
         assert!(matches!(error, Err(ProvisionError::Invitation { .. })));

@@ -1,23 +1,19 @@
 //! A keyspace that is to be born with its cluster, in one word.
 
 use crate::config::values::Size;
-use crate::ring::founding::STATIC_VIEWS;
-use quorate_kernel::ids::LaneId;
-use quorate_kernel::keyspace::{CatalogRefusal, Keyspace as Record, Settings};
+use quorate_kernel::engine::{self, Engine, Placement};
+use quorate_kernel::keyspace::{CatalogRefusal, NewKeyspace, Settings, is_name};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
-use quorate_node::catalog::{CatalogError, Engine, Keyspace, Mode, Order, REPLICAS_DEFAULT};
-use quorate_node::factory::catalog::positions;
-use quorate_node::factory::causal;
-use std::str::FromStr;
+use quorate_protocols::catalog::{orders, positions};
+use quorate_protocols::engines::ENGINES;
+use quorate_protocols::linearizable::rules::STATIC_VIEWS;
 
 /// What a keyspace is written as.
-pub const FORM: &str = "NAME=ENGINE[,replicas=1|3|5|7][,durability=LEVEL][,value=SIZE]\
-                        [,order=hash|key][,mode=atomic|eventual], or NAME=causal with any of its \
-                        settings";
+pub const FORM: &str = "NAME=ENGINE[,SETTING=VALUE]...";
 
 /// The engine of a keyspace that is made without a word on it.
-pub const ENGINE_DEFAULT: &str = "linearizable";
+pub const ENGINE_DEFAULT: &str = ENGINES[0].name;
 
 /// Settings as the catalog takes them from those that a person has written: lengths may have a
 /// unit. What each may be is the catalog's business.
@@ -29,152 +25,77 @@ pub fn spelt(written: impl IntoIterator<Item = (String, String)>) -> Settings {
     written.into_iter().map(one).collect()
 }
 
-/// A keyspace to be born with the cluster, written as [`FORM`] says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyspaceSpec {
-    /// Its name.
-    pub name: String,
-    /// Its engine.
-    pub engine: Engine,
-    /// Its durability; that of the cluster if not given.
-    pub durability: Option<Durability>,
-    /// Its longest value; the default if not given.
-    pub value: Option<Size>,
-    /// How many hosts hold each key.
-    pub replicas: u8,
-    /// Where its keys stand on the ring.
-    pub order: Order,
-    /// What its operations wait for.
-    pub mode: Mode,
-    /// What else is set, of an engine with positions.
-    pub settings: Settings,
-    /// Whether it has no consistent quorums. No text says so: `lab` alone sets it, and hosts serve
-    /// it only with `dev.unsafe_static_views`.
-    pub static_views: bool,
+/// The keyspace of a cluster that was asked for none.
+#[must_use]
+pub fn standard() -> NewKeyspace {
+    let (name, engine) = (String::from("default"), String::from(ENGINE_DEFAULT));
+    NewKeyspace { name, engine, settings: Settings::new() }
 }
 
-impl KeyspaceSpec {
-    /// The keyspace of a cluster that was asked for none.
-    #[must_use]
-    pub fn standard() -> KeyspaceSpec {
-        KeyspaceSpec::new("default", Engine::Linearizable)
-    }
-
-    /// One keyspace of each engine there is, for so many hosts: the usual one, and others that are
-    /// called like their engines.
-    #[must_use]
-    pub fn of_each_engine(hosts: u32) -> Vec<KeyspaceSpec> {
-        // A key of an engine with positions always has all its replicas.
-        let replicas = u8::try_from(hosts).unwrap_or(u8::MAX).min(REPLICAS_DEFAULT);
-        let causal = KeyspaceSpec::new("causal", Engine::Causal);
-        vec![KeyspaceSpec::standard(), KeyspaceSpec { replicas, ..causal }]
-    }
-
-    fn new(name: &str, engine: Engine) -> KeyspaceSpec {
-        KeyspaceSpec {
-            name: name.to_owned(),
-            engine,
-            durability: None,
-            value: None,
-            replicas: REPLICAS_DEFAULT,
-            order: Order::default(),
-            mode: Mode::default(),
-            settings: Settings::new(),
-            static_views: false,
+/// One keyspace of each engine there is, for so many hosts: the usual one, and others that are
+/// called like their engines.
+#[must_use]
+pub fn of_each_engine(hosts: u32) -> Vec<NewKeyspace> {
+    let other = |engine: &&Engine| {
+        let usual = engine.settings.iter().find(|setting| setting.name == "replicas");
+        let usual = usual.and_then(|setting| setting.default.parse::<u32>().ok()).unwrap_or(1);
+        let mut settings = Settings::new();
+        if engine.placement == Placement::Positions {
+            // A key of such an engine always has all its replicas.
+            settings.insert(String::from("replicas"), usual.min(hosts).to_string());
         }
-    }
-
-    /// The keyspace born on this ring; `durability` is that of the cluster.
-    ///
-    /// # Errors
-    /// It breaks a rule of the catalog.
-    pub fn founded(
-        &self,
-        lane: LaneId,
-        durability: Durability,
-        ring: &Ring,
-    ) -> Result<Keyspace, CatalogError> {
-        let (name, replicas) = (&self.name, self.replicas);
-        let durability = self.durability.unwrap_or(durability);
-        if self.engine == Engine::Causal {
-            return self.placed(lane, durability, ring);
-        }
-        let mut keyspace = Keyspace::founded(name, lane, self.engine, durability, replicas, ring)?;
-        if let Some(Size(bytes)) = self.value {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            keyspace = keyspace.with_value_bytes_max(bytes)?;
-        }
-        let keyspace = keyspace.with_order_and_mode(self.order, self.mode);
-        Ok(Keyspace { static_views: self.static_views, ..keyspace })
-    }
+        NewKeyspace { name: engine.name.to_owned(), engine: engine.name.to_owned(), settings }
+    };
+    std::iter::once(standard()).chain(ENGINES[1..].iter().map(other)).collect()
 }
 
-impl KeyspaceSpec {
-    /// The keyspace of an engine with positions, born on this ring.
-    fn placed(
-        &self,
-        lane: LaneId,
-        durability: Durability,
-        ring: &Ring,
-    ) -> Result<Keyspace, CatalogError> {
-        let refused = |why: CatalogRefusal| CatalogError::Settings {
-            name: self.name.clone(),
-            why: why.to_string(),
-        };
-        let mut asked = self.settings.clone();
-        let mut set = |name: &str, value: String| asked.insert(name.to_owned(), value);
-        set("durability", durability.to_string());
-        set("replicas", self.replicas.to_string());
-        if let Some(Size(bytes)) = self.value {
-            set("value", bytes.to_string());
-        }
-        let mut all = causal::rules::RULES.complete(&asked).map_err(refused)?;
-        if !self.settings.contains_key("positions") {
-            let count = all["positions"].parse().unwrap_or(1);
-            let count = positions::usual_count(count, usize::from(self.replicas));
-            all.insert(String::from("positions"), count.to_string());
-        }
-        positions::founding(ring, &all).map_err(refused)?;
-        let engine = self.engine.to_string();
-        Keyspace::of(&Record::new(&self.name, lane, &engine, all, 1), Some(ring))
+/// Reads a keyspace that is written as [`FORM`] says.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn parse(text: &str) -> Result<NewKeyspace, String> {
+    let expected = || format!("expected {FORM}");
+    let mut parts = text.split(',');
+    let first = parts.next().and_then(|part| part.split_once('='));
+    let (name, engine) = first.ok_or_else(expected)?;
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').ok_or_else(expected)?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    let settings = spelt(parts.map(pair).collect::<Result<Vec<_>, String>>()?);
+    if settings.contains_key(STATIC_VIEWS) {
+        return Err(static_views());
     }
+    // So that what cannot be is refused where it is written.
+    let known = engine::find(ENGINES, engine).map_err(|refusal| refusal.to_string())?;
+    known.complete(&settings).map_err(|refusal| refusal.to_string())?;
+    Ok(NewKeyspace { name: name.to_owned(), engine: engine.to_owned(), settings })
 }
 
-impl FromStr for KeyspaceSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<KeyspaceSpec, String> {
-        let expected = || format!("expected {FORM}");
-        let word = |error: CatalogError| error.to_string();
-        let mut parts = text.split(',');
-        let (name, engine) =
-            parts.next().and_then(|part| part.split_once('=')).ok_or_else(expected)?;
-        let mut spec = KeyspaceSpec::new(name, engine.parse().map_err(word)?);
-        for part in parts {
-            match part.split_once('=') {
-                Some(("durability", level)) => spec.durability = Some(level.parse()?),
-                Some(("value", size)) => spec.value = Some(size.parse()?),
-                Some(("replicas", count)) => {
-                    spec.replicas = count.parse().map_err(|_| expected())?;
-                }
-                Some((name, value)) if spec.engine == Engine::Causal => {
-                    spec.settings.insert(name.to_owned(), value.to_owned());
-                }
-                Some(("order", order)) => spec.order = order.parse().map_err(word)?,
-                Some(("mode", mode)) => spec.mode = mode.parse().map_err(word)?,
-                Some((STATIC_VIEWS, _)) => return Err(static_views()),
-                _ => return Err(expected()),
-            }
-        }
-        if spec.engine == Engine::Causal {
-            // So that what cannot be is refused where it is written.
-            let mut asked = spec.settings.clone();
-            asked.insert(String::from("replicas"), spec.replicas.to_string());
-            let asked = causal::rules::RULES.complete(&asked);
-            asked.map_err(|refusal| refusal.to_string())?;
-        }
-        Ok(spec)
+/// The keyspace with all its settings, to be born on this ring; `durability` is that of the
+/// cluster.
+///
+/// # Errors
+/// It breaks a rule of the catalog.
+pub fn founded(
+    asked: &NewKeyspace,
+    durability: Durability,
+    ring: &Ring,
+) -> Result<NewKeyspace, CatalogRefusal> {
+    let NewKeyspace { name, engine, mut settings } = asked.clone();
+    if !is_name(&name) {
+        return Err(CatalogRefusal::Name { name });
     }
+    let found = engine::find(ENGINES, &engine)?;
+    settings.entry(String::from("durability")).or_insert_with(|| durability.to_string());
+    // The engine's table does not have it.
+    let unchecked = settings.remove_entry(STATIC_VIEWS);
+    let mut settings = orders::complete(found, &settings)?;
+    settings.extend(unchecked);
+    if found.placement == Placement::Positions {
+        positions::founding(ring, &settings)?;
+    }
+    Ok(NewKeyspace { name, engine, settings })
 }
 
 fn static_views() -> String {
@@ -190,25 +111,20 @@ mod tests {
 
     #[test]
     fn nobody_asks_for_static_views() {
-        let refused = "x=linearizable,unsafe_static_views=true".parse::<KeyspaceSpec>();
+        let refused = parse("x=linearizable,unsafe_static_views=true");
         assert_eq!(refused, Err(static_views()));
     }
 
     #[test]
     fn keyspaces_are_described_in_one_word() {
-        let spec: KeyspaceSpec =
-            "cache=linearizable,durability=periodic=20ms,value=1MiB,replicas=5,order=key"
-                .parse()
-                .expect("valid");
-        assert_eq!(spec.name, "cache");
-        assert_eq!(spec.durability, Some(Durability::Periodic { every_ms: 20 }));
-        assert_eq!(spec.value, Some(Size(1 << 20)));
-        assert_eq!((spec.replicas, spec.order, spec.mode), (5, Order::Key, Mode::Atomic));
-        assert_eq!("default=linearizable".parse(), Ok(KeyspaceSpec::standard()));
-        let text = "carts=causal,replicas=5,w=4,siblings=newest,durability=memory";
-        let spec: KeyspaceSpec = text.parse().expect("valid");
-        assert_eq!((spec.engine, spec.replicas), (Engine::Causal, 5));
-        assert_eq!(spec.settings["siblings"], "newest");
+        let text = "cache=linearizable,durability=periodic=20ms,value=1MiB,replicas=5,order=key";
+        let cache = parse(text).expect("valid");
+        let setting = |name: &str| cache.settings[name].as_str();
+        assert_eq!((cache.name.as_str(), setting("durability")), ("cache", "periodic=20ms"));
+        assert_eq!((setting("value"), setting("order")), ("1048576", "key"));
+        assert_eq!(parse("default=linearizable"), Ok(standard()));
+        let carts = parse("carts=causal,replicas=5,w=4,siblings=newest,durability=memory");
+        assert_eq!(carts.expect("valid").settings["siblings"], "newest");
         for bad in [
             "x=causal,w=4",
             "x=causal,order=key",
@@ -219,8 +135,9 @@ mod tests {
             "x=linearizable,ttl=1",
             "x=linearizable,order=up",
             "x=linearizable,value=huge",
+            "x=linearizable,replicas=2",
         ] {
-            assert!(bad.parse::<KeyspaceSpec>().is_err(), "{bad}");
+            assert!(parse(bad).is_err(), "{bad}");
         }
     }
 }

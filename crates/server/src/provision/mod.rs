@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`plan`] | [`Plan`]: what is asked for, drawn and written as directories |
-//! | [`keyspace`] | [`KeyspaceSpec`]: a keyspace in one word |
+//! | [`keyspace`] | a keyspace in one word |
 //! | [`invitation`] | [`Invitation`]: what a host that joins is told, and makes of it |
 //! | [`secret`] | the cluster's secret as text, and the file of it |
 //! | [`doors`] | [`Doors`]: where a host listens, and the file that says so |
@@ -19,5 +19,4 @@ pub mod secret;
 pub use doors::{Doors, doors_of, write_addresses};
 pub use error::ProvisionError;
 pub use invitation::{Invitation, Newcomer, context_key};
-pub use keyspace::KeyspaceSpec;
 pub use plan::{Plan, host_directory, write};

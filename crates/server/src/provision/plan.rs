@@ -2,20 +2,17 @@
 
 use super::doors::{Doors, write_addresses};
 use super::error::ProvisionError;
-use super::keyspace::KeyspaceSpec;
+use super::keyspace;
 use super::secret;
 use crate::ring::founding;
-use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use quorate_kernel::ids::{ClusterId, NodeId};
+use quorate_kernel::keyspace::{CatalogRefusal, NewKeyspace};
 use quorate_kernel::limits::{FOUNDING_HOSTS_MAX, HOST_TOKENS_MAX};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
-use quorate_node::catalog::Catalog;
 use quorate_protocols::overlay::tokens;
-use quorate_store::{HostRecord, Identity, KeyspaceRecord, Secret};
+use quorate_store::{HostRecord, Identity, Secret};
 use std::path::{Path, PathBuf};
-
-/// Lanes below this one are kept for what every node has, such as the membership.
-const LANE_FIRST: u32 = 16;
 
 /// A cluster to be born.
 #[derive(Clone, Debug)]
@@ -27,7 +24,7 @@ pub struct Plan {
     /// How many places on the ring each host has.
     pub tokens: usize,
     /// The keyspaces.
-    pub keyspaces: Vec<KeyspaceSpec>,
+    pub keyspaces: Vec<NewKeyspace>,
     /// The durability of keyspaces that do not say.
     pub durability: Durability,
 }
@@ -107,12 +104,15 @@ fn check(plan: &Plan) -> Result<(), ProvisionError> {
     Ok(())
 }
 
-fn keyspaces(plan: &Plan, ring: &Ring) -> Result<Vec<KeyspaceRecord>, ProvisionError> {
-    let mut catalog = Catalog::default();
-    for (lane, spec) in (LANE_FIRST..).map(LaneId).zip(&plan.keyspaces) {
-        catalog.add(spec.founded(lane, plan.durability, ring)?)?;
+fn keyspaces(plan: &Plan, ring: &Ring) -> Result<Vec<NewKeyspace>, CatalogRefusal> {
+    let mut all: Vec<NewKeyspace> = Vec::new();
+    for asked in &plan.keyspaces {
+        if all.iter().any(|other| other.name == asked.name) {
+            return Err(CatalogRefusal::Exists { name: asked.name.clone() });
+        }
+        all.push(keyspace::founded(asked, plan.durability, ring)?);
     }
-    Ok(catalog.keyspaces.iter().map(founding::record).collect())
+    Ok(all)
 }
 
 /// Bytes from the operating system's generator: ids must differ between machines and runs.
@@ -132,7 +132,7 @@ mod tests {
             hosts: (1..=hosts).map(doors).collect(),
             zones: Vec::new(),
             tokens: 1,
-            keyspaces: vec![KeyspaceSpec::standard()],
+            keyspaces: vec![keyspace::standard()],
             durability: Durability::Sync,
         }
     }
@@ -141,19 +141,18 @@ mod tests {
     fn a_keyspace_with_positions_is_born_with_all_its_settings_on_hosts_enough() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let mut plan = plan(3);
-        plan.keyspaces = KeyspaceSpec::of_each_engine(3);
+        plan.keyspaces = keyspace::of_each_engine(3);
         let identity = write(&plan, &place.path().join("three")).expect("an empty place");
         let record = &identity.keyspaces[1];
         assert_eq!((record.name.as_str(), record.engine.as_str()), ("causal", "causal"));
         let setting = |name: &str| record.settings[name].clone();
         assert_eq!((setting("positions"), setting("replicas")), ("66".into(), "3".into()));
-        let catalog = founding::catalog(&identity).expect("it was checked when written");
-        assert_eq!(founding::record(&catalog.keyspaces[1]), *record);
+        founding::check(&identity).expect("it was checked when written");
         plan.hosts.truncate(2);
         let few = write(&plan, &place.path().join("two"));
         assert!(few.is_err_and(|error| error.to_string().contains("3 hosts that take part")));
         plan.hosts.truncate(1);
-        plan.keyspaces = KeyspaceSpec::of_each_engine(1);
+        plan.keyspaces = keyspace::of_each_engine(1);
         write(&plan, &place.path().join("one")).expect("one replica");
     }
 
@@ -171,8 +170,7 @@ mod tests {
             assert_eq!((identity.cluster, &identity.hosts), (first.cluster, &first.hosts));
             assert_eq!(identity.keyspaces, first.keyspaces);
             assert!(identity.is_founder && identity.hosts[index].tokens.len() == 1);
-            let catalog = founding::catalog(&identity).expect("it was checked when written");
-            assert_eq!(catalog.keyspaces[0].first_views.len(), 3, "one group for each token");
+            founding::check(&identity).expect("it was checked when written");
             assert_eq!(identity.hosts[index].address, doors.cluster);
         }
         let secret = secret::read(&output.path().join(secret::FILE_NAME));
@@ -197,7 +195,7 @@ mod tests {
         twice.hosts[1] = twice.hosts[0].clone();
         assert!(matches!(refused(&twice), ProvisionError::Address { .. }));
         let mut doubled = plan(1);
-        doubled.keyspaces.push(KeyspaceSpec::standard());
+        doubled.keyspaces.push(keyspace::standard());
         assert!(matches!(refused(&doubled), ProvisionError::Catalog(_)));
         let left = std::fs::read_dir(output.path()).expect("it is there").count();
         assert_eq!(left, 0, "nothing was written");

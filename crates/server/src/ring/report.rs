@@ -1,5 +1,6 @@
 //! What one host says of the ring: its hosts, and the groups that it knows.
 
+use quorate_kernel::engine::Served;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Explanation;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
@@ -13,7 +14,7 @@ pub type Row = Vec<(&'static str, String)>;
 const NAMES: [&str; 4] = ["group", "low", "high", "members"];
 
 /// What one host says of the ring.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// The node that says so.
     pub me: NodeId,
@@ -29,16 +30,10 @@ pub struct Report {
 ///
 /// Each row of `groups` has the cells `group`, `low`, `high` (16 hexadecimal digits), `version`,
 /// `members` (node ids with commas between), `status`, `role` and whatever else the engine shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct KeyspaceReport {
-    /// Its name.
-    pub name: String,
-    /// How many hosts hold each key.
-    pub replicas: u8,
-    /// Where its keys stand on the ring.
-    pub order: String,
-    /// What its operations wait for.
-    pub mode: String,
+    /// The keyspace and its engine.
+    pub entry: Served,
     /// The groups that this host knows.
     pub groups: Vec<Row>,
 }
@@ -82,10 +77,10 @@ impl Report {
         let keyspace = |keyspace: &KeyspaceReport| {
             let groups: Vec<Value> = keyspace.groups.iter().map(row).collect();
             json!({
-                "name": keyspace.name,
-                "replicas": keyspace.replicas,
-                "order": keyspace.order,
-                "mode": keyspace.mode,
+                "name": keyspace.entry.keyspace.name,
+                "replicas": keyspace.entry.keyspace.replicas(),
+                "order": keyspace.entry.order(),
+                "mode": keyspace.entry.mode(),
                 "groups": groups,
             })
         };
@@ -158,7 +153,8 @@ pub fn explanation(explanation: &Explanation) -> Value {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use quorate_kernel::ids::{Incarnation, Start};
+    use crate::host::Served;
+    use quorate_kernel::ids::{Incarnation, LaneId, Start};
 
     /// Three hosts with a token each, of which the second is suspected and the third leaves, and
     /// their three groups.
@@ -189,10 +185,7 @@ pub(crate) mod tests {
             ring: Arc::new(Ring::new(9, (1..=3).map(host).collect())),
             numbers: vec![(NodeId(1), 1), (NodeId(2), 2)],
             keyspaces: vec![KeyspaceReport {
-                name: String::from("default"),
-                replicas: 3,
-                order: String::from("hash"),
-                mode: String::from("atomic"),
+                entry: Served::sample("default", "linearizable", &[], LaneId(16)).entry,
                 groups: vec![group(1, "ready"), group(2, "busy"), group(3, "ready")],
             }],
         }

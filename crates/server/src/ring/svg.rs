@@ -138,7 +138,7 @@ fn groups(report: &Report, keyspace: &KeyspaceReport, radius: f64, out: &mut Str
              {low:016x} up to {high:016x}, view {}: members {members}, {}</title></path>",
             arc(low, high, radius),
             group_colour(group),
-            escaped(&keyspace.name),
+            escaped(&keyspace.entry.keyspace.name),
             escaped(cell(group, "version")),
             escaped(cell(group, "status"))
         );
@@ -209,9 +209,9 @@ fn legend(report: &Report, out: &mut String) {
         let busy = keyspace.groups.iter().filter(|group| is_busy(group)).count();
         let text = format!(
             "circle {place}: {}, {} replicas, {} order; {} groups, {busy} busy",
-            keyspace.name,
-            keyspace.replicas,
-            keyspace.order,
+            keyspace.entry.keyspace.name,
+            keyspace.entry.keyspace.replicas(),
+            keyspace.entry.order(),
             keyspace.groups.len()
         );
         line("", &escaped(&text), out);
@@ -264,7 +264,8 @@ mod tests {
     #[test]
     fn names_cannot_break_the_picture() {
         let mut report = sample();
-        report.keyspaces[0].name = String::from("<script>\"&");
+        let entry = &mut report.keyspaces[0].entry;
+        Arc::make_mut(&mut entry.keyspace).name = String::from("<script>\"&");
         let picture = render(&report);
         assert!(!picture.contains("<script>") && picture.contains("&lt;script&gt;&quot;&amp;"));
     }

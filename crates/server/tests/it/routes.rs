@@ -7,7 +7,7 @@ use crate::run::quorate;
 use crate::rustclient::{block_on, client};
 use bytes::Bytes;
 use quorate_kernel::view::Range;
-use quorate_node::factory::linearizable::Order;
+use quorate_protocols::linearizable::Order;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,7 @@ use crate::scenario::WorkloadSection;
 use crate::workload::Counts;
 use quorate_check::catalog::{Ask, Ending, History, OrderNumber};
 use quorate_kernel::ids::Ticket;
-use quorate_kernel::keyspace::{CatalogRefusal, KeyspaceOrder, Settings};
+use quorate_kernel::keyspace::{CatalogRefusal, KeyspaceOrder, NewKeyspace, Settings};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::rng::Rng;
 
@@ -178,7 +178,7 @@ impl Clients {
             None
         } else if drawn < list + create {
             let (engine, ask) = ("linearizable".to_owned(), name.clone());
-            let order = KeyspaceOrder::Create { name, engine, settings };
+            let order = KeyspaceOrder::Create(NewKeyspace { name, engine, settings });
             Some((order, Ask::Create { name: ask, tag }))
         } else if drawn < list + create + drop {
             Some((KeyspaceOrder::Drop { name: name.clone() }, Ask::Drop { name }))

@@ -9,9 +9,8 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
-use quorate_node::factory::ENGINES;
-use quorate_node::lanes::always;
 use quorate_protocols::catalog::{Founding, Settings};
+use quorate_protocols::engines::{ENGINES, always};
 
 impl Turns for World<'_> {
     fn machines(&mut self) -> &mut Machines {

@@ -8,9 +8,9 @@ use crate::turns::Turns;
 use crate::workload::Submission;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
+use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
-use quorate_node::lanes::LaneSpec;
 
 impl Turns for World<'_> {
     fn machines(&mut self) -> &mut Machines {

@@ -9,20 +9,19 @@ use crate::machines::Machines;
 use crate::queue::HostIndex;
 use crate::turns::Turns;
 use crate::workload::Submission;
+use quorate_kernel::engine::{Opening, Pace};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{ClusterId, LaneId, Start, Ticket};
-use quorate_kernel::keyspace::Keyspace as Record;
+use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_node::catalog::Keyspace;
-use quorate_node::factory::{ENGINES, Pace};
-use quorate_node::lanes::{LaneSpec, always, lane};
 use quorate_node::node::Opener;
 use quorate_protocols::catalog::{Founding, Settings};
-use quorate_protocols::causal::token::Tokens;
+use quorate_protocols::engines::{ENGINES, always, open};
 
 /// Tells the tickets of the keyspace of siblings from those of registers.
 const OF_SIBLINGS: u64 = 1 << 62;
@@ -84,7 +83,7 @@ impl Turns for World<'_> {
             founding: ring.clone().map(|ring| Founding { ring, keyspaces }),
         };
         let (purge, compare) = (scenario.purge_ms, scenario.compare_ms);
-        let pace = crate::host::pace(Span::millis(purge), Span::millis(compare), None);
+        let pace = crate::host::pace(purge, compare, None);
         let opener = opener(ring, pace, self.wraps, &hosts[host]);
         let (target, mut around) = self.machines.lend(host);
         target.launch(always(overlay, catalog), Some(opener), &mut around)
@@ -104,15 +103,16 @@ impl Turns for World<'_> {
 }
 
 /// Makes the lanes of keyspaces.
-fn opener(ring: Option<Ring>, pace: Pace, wraps: Wraps, host: &Host) -> Opener {
+fn opener(founding: Option<Ring>, pace: Pace, wraps: Wraps, host: &Host) -> Opener {
     let (recovery, start) = (host.recovery(), host.me().start.next());
-    let tokens = Tokens::new(b"the simulated cluster's secret", ClusterId(1));
-    Box::new(move |record: &Record, since: Start| {
-        let keyspace = Keyspace::of(record, ring.as_ref()).ok()?;
+    let (cluster, signing_key) = (ClusterId(1), [7; 32]);
+    Box::new(move |keyspace: &Keyspace, since: Start| {
         // What it has heard of in this start it cannot have forgotten.
-        let is_intact = keyspace.durability == Durability::Sync || since == start;
+        let is_intact = keyspace.durability() == Durability::Sync || since == start;
         let recovery = if is_intact { Recovery::Intact } else { recovery };
-        let spec = lane(&keyspace, pace, &tokens, recovery);
+        let (founding, pace) = (founding.as_ref(), &pace);
+        let opening = Opening { keyspace, founding, cluster, signing_key, pace };
+        let spec = open(&opening, recovery).ok()?;
         let wrap = match spec.lane {
             REGISTERS => wraps.registers,
             _ => wraps.siblings,

@@ -2,10 +2,9 @@
 
 use crate::scenario::WorkloadSection;
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::keyspace::{KeyspaceOrder, Settings};
+use quorate_kernel::keyspace::{KeyspaceOrder, NewKeyspace, Settings};
 use quorate_kernel::storage::Durability;
-use quorate_node::factory::{causal, linearizable};
-use quorate_protocols::catalog::Founded;
+use quorate_protocols::{causal, linearizable};
 use serde::{Deserialize, Serialize};
 
 /// The lane of the keyspace of registers.
@@ -65,11 +64,11 @@ impl MixedSection {
     }
 
     /// What the cluster is born with.
-    pub(super) fn founded(&self, replicas: u8) -> Vec<Founded> {
+    pub(super) fn founded(&self, replicas: u8) -> Vec<NewKeyspace> {
         let words = Settings::from([("replicas".to_owned(), replicas.to_string())]);
-        let registers = linearizable::rules::RULES.complete(&words);
-        let siblings = causal::rules::RULES.complete(&self.siblings(replicas));
-        let founded = |name: &str, engine: &str, settings| Founded {
+        let registers = linearizable::ENGINE.complete(&words);
+        let siblings = causal::ENGINE.complete(&self.siblings(replicas));
+        let founded = |name: &str, engine: &str, settings| NewKeyspace {
             name: name.to_owned(),
             engine: engine.to_owned(),
             settings,
@@ -85,7 +84,7 @@ impl MixedSection {
     /// What makes the keyspace of siblings where the cluster was born without.
     pub(super) fn creation(&self, replicas: u8) -> KeyspaceOrder {
         let (name, engine) = (NAME.to_owned(), "causal".to_owned());
-        KeyspaceOrder::Create { name, engine, settings: self.siblings(replicas) }
+        KeyspaceOrder::Create(NewKeyspace { name, engine, settings: self.siblings(replicas) })
     }
 
     /// What contradicts itself, if anything does.

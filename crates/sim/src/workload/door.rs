@@ -4,25 +4,22 @@
 use bytes::{Bytes, BytesMut};
 use quorate_check::history::Completion;
 use quorate_doors::resp::client::{Reply, ReplyParser, write_command};
-use quorate_doors::resp::{Clock, Identity, Keyspace, NoFacts, Requests, Session, Shared};
+use quorate_doors::resp::{Clock, Identity, NoFacts, Requests, Session, Shared};
+use quorate_kernel::engine::Served;
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::limits::VALUE_BYTES_DEFAULT;
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::rng::Rng;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 /// What every simulated host says about itself. It keeps no state, so all runs share one.
 static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(|| {
-    let keyspace = Keyspace {
-        name: "default".to_owned(),
-        lane: crate::host::LANE,
-        engine: "linearizable".to_owned(),
-        order: "hash".to_owned(),
-        value_bytes_max: VALUE_BYTES_DEFAULT,
-        is_open: true,
-    };
-    Arc::new(Shared::new(vec![keyspace], Identity::default(), Box::new(NoFacts)))
+    let engine = &quorate_protocols::linearizable::ENGINE;
+    let settings = engine.complete(&BTreeMap::new()).expect("defaults");
+    let keyspace = Keyspace::new("default", crate::host::LANE, engine.name, settings, 1);
+    let served = Served::new(Arc::new(keyspace), engine);
+    Arc::new(Shared::new(vec![Some(served)], Identity::default(), Box::new(NoFacts)))
 });
 
 /// What one command asks, so that its reply can be told to the operations in it.

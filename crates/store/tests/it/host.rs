@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use quorate_kernel::ids::{ClusterId, LaneId, Lsn, NodeId};
-use quorate_kernel::storage::{Batch, Class, Durability, Reader, Write, store_key};
+use quorate_kernel::keyspace::NewKeyspace;
+use quorate_kernel::storage::{Batch, Class, Reader, Write, store_key};
 use quorate_kernel::time::{Span, Time};
 use quorate_store::{
-    Clock, Directory, DirectoryError, HostRecord, Identity, KeyspaceRecord, Opened, Options,
-    Secret, create, open,
+    Clock, Directory, DirectoryError, HostRecord, Identity, Opened, Options, Secret, create, open,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,15 +29,9 @@ pub fn identity() -> Identity {
             zone: String::new(),
             tokens: vec![u64::MAX],
         }],
-        keyspaces: vec![KeyspaceRecord {
+        keyspaces: vec![NewKeyspace {
             name: "default".to_owned(),
-            lane: LaneId(1),
             engine: "linearizable".to_owned(),
-            durability: Durability::Sync,
-            value_bytes_max: 1 << 24,
-            replicas: 1,
-            order: "hash".to_owned(),
-            mode: "atomic".to_owned(),
             settings: BTreeMap::new(),
         }],
     }

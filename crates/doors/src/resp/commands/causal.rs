@@ -10,6 +10,7 @@ use crate::resp::frame::Command;
 use crate::resp::single::Single;
 use alloc::string::ToString;
 use quorate_kernel::causal::Ask;
+use quorate_kernel::engine::Capability;
 use quorate_kernel::limits::CONTEXT_BYTES_MAX;
 use quorate_kernel::operation::Operation;
 
@@ -32,15 +33,12 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("cdel", 3, &["write"], "Delete all values that a context covers", cdel),
 ];
 
-/// The engine whose keyspaces have siblings.
-const ENGINE: &str = "causal";
-
 fn check_engine(cx: &Cx<'_>, command: &str, instead: &'static str) -> Result<(), CommandError> {
-    let engine = &cx.keyspace()?.engine;
-    if engine == ENGINE {
+    let served = cx.keyspace()?;
+    if served.can(Capability::Siblings) {
         return Ok(());
     }
-    let (command, engine) = (command.to_string(), engine.clone());
+    let (command, engine) = (command.to_string(), served.engine.name);
     Err(CommandError::NoSiblings { command, engine, instead })
 }
 

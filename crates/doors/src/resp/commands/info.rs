@@ -111,8 +111,8 @@ fn cluster(_cx: &Cx<'_>, out: &mut Fields) {
 
 /// Redis leaves out empty databases; here those whose size is not known without asking, too.
 fn keyspace(cx: &Cx<'_>, out: &mut Fields) {
-    for (number, keyspace) in cx.shared.open() {
-        if let Some(keys @ 1..) = cx.shared.facts.keys(keyspace.lane) {
+    for (number, served) in cx.shared.open() {
+        if let Some(keys @ 1..) = cx.shared.facts.keys(served.keyspace.lane) {
             let _ = write!(out.0, "db{number}:keys={keys},expires=0,avg_ttl=0\r\n");
         }
     }
@@ -120,8 +120,9 @@ fn keyspace(cx: &Cx<'_>, out: &mut Fields) {
 
 /// What each keyspace is, by its name.
 fn quorate(cx: &Cx<'_>, out: &mut Fields) {
-    for (_, keyspace) in cx.shared.open() {
-        let (name, engine, order) = (&keyspace.name, &keyspace.engine, &keyspace.order);
+    for (_, served) in cx.shared.open() {
+        let (name, engine) = (&served.keyspace.name, served.engine.name);
+        let order = served.order();
         let _ = write!(out.0, "keyspace_{name}:engine={engine},order={order}\r\n");
     }
 }

@@ -19,12 +19,13 @@ use super::error::CommandError;
 use super::frame::Command;
 use super::reply::Answer;
 use super::session::Clock;
-use super::shared::{Keyspace, Shared};
+use super::shared::Shared;
 use super::single::Single;
 use super::state::Client;
 use super::work::{Many, Pages};
 use alloc::string::ToString;
 use bytes::Bytes;
+use quorate_kernel::engine::Served;
 use quorate_kernel::limits::KEY_BYTES_MAX;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
@@ -39,7 +40,7 @@ pub(crate) struct Cx<'a> {
 
 impl Cx<'_> {
     /// The keyspace the connection works on.
-    fn keyspace(&self) -> Result<&Keyspace, CommandError> {
+    fn keyspace(&self) -> Result<&Served, CommandError> {
         self.shared.selected(self.client.keyspace)
     }
 

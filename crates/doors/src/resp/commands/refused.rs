@@ -79,7 +79,7 @@ pub(crate) const SPECS: &[Spec] = &[
 pub(crate) fn reason(cx: &Cx<'_>, name: &str, lack: Lack) -> CommandError {
     let command = name.to_ascii_uppercase();
     let engine = match cx.keyspace() {
-        Ok(keyspace) => keyspace.engine.clone(),
+        Ok(served) => served.engine.name,
         Err(error) => return error,
     };
     match lack {

@@ -5,7 +5,7 @@ use super::world::{World, create, node};
 use crate::catalog::levelling::next_levelling;
 use crate::catalog::positions::spread;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder, Tenure};
+use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder, NewKeyspace, Tenure};
 use quorate_kernel::ring::{Closing, Ring, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
@@ -168,10 +168,10 @@ fn who_leaves_is_given_nothing_by_a_host_that_has_not_heard_of_it() {
         let mut world = World::founded(9, 3);
         world.run(Span::secs(3));
         let single = [(String::from("replicas"), String::from("1"))];
-        let KeyspaceOrder::Create { name, engine, .. } = create("p", "places") else {
+        let KeyspaceOrder::Create(asked) = create("p", "places") else {
             unreachable!("it creates")
         };
-        let order = KeyspaceOrder::Create { name, engine, settings: single.into() };
+        let order = KeyspaceOrder::Create(NewKeyspace { settings: single.into(), ..asked });
         world.order(0, order, Span::secs(3));
         world.add(None);
         settle(&mut world, 60);

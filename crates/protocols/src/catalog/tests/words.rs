@@ -2,7 +2,9 @@
 
 use crate::catalog::{Entry, Message};
 use crate::reconfigure;
-use quorate_kernel::rules::{Alter, Rules, Setting, Takes};
+use quorate_kernel::engine::{Engine, Listing, Placement};
+use quorate_kernel::keyspace::CatalogRefusal;
+use quorate_kernel::rules::{Alter, Setting, Takes};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -19,12 +21,23 @@ const DURABILITY: Setting = Setting {
     default: "sync",
     alter: Alter::Never("it says what is on disk"),
 };
+const GROUPS: Engine = Engine {
+    name: "groups",
+    placement: Placement::Groups,
+    settings: &[REPLICAS, DURABILITY],
+    can: &[],
+    listing: Listing { is_complete: false, text: "" },
+    position: |_, _| 0,
+    mode: |_| "eventual",
+    // The catalog opens nothing.
+    open: |_| Err(CatalogRefusal::NotLearnt),
+};
 /// Engines that only this world has: one of groups, one of positions.
-pub const ENGINES: &[&Rules] = &[
-    &Rules { engine: "groups", has_positions: false, settings: &[REPLICAS, DURABILITY] },
-    &Rules {
-        engine: "places",
-        has_positions: true,
+pub const ENGINES: &[&Engine] = &[
+    &GROUPS,
+    &Engine {
+        name: "places",
+        placement: Placement::Positions,
         settings: &[
             Setting { alter: Alter::Never("clocks would lie"), ..REPLICAS },
             DURABILITY,
@@ -35,6 +48,7 @@ pub const ENGINES: &[&Rules] = &[
                 alter: Alter::Never("keys would move"),
             },
         ],
+        ..GROUPS
     },
 ];
 

@@ -2,13 +2,13 @@
 //! synced, and a judge that sees all hosts.
 
 use super::words::{ENGINES, show};
-use crate::catalog::{CatalogLane, Entry, Founded, Founding, Message, Origin, Settings, Timer};
+use crate::catalog::{CatalogLane, Entry, Founding, Message, Origin, Settings, Timer};
 use crate::testing::disk::Disk;
 use crate::testing::timeline::Timeline;
 use bytes::Bytes;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
-use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
+use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces, NewKeyspace};
 use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::process::{Context, Process, Recovery, Timer as _};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
@@ -108,7 +108,7 @@ impl World {
         let ring = Ring::new(1, (0..hosts).map(born).collect());
         let settings = ENGINES[0].complete(&BTreeMap::new()).expect("defaults");
         let founded =
-            Founded { name: "default".to_string(), engine: "groups".to_string(), settings };
+            NewKeyspace { name: "default".to_string(), engine: "groups".to_string(), settings };
         let founding = Founding { ring, keyspaces: Vec::from([founded]) };
         (0..hosts).for_each(|_| world.add(Some(founding.clone())));
         world.ring();
@@ -392,5 +392,5 @@ fn ring_host(who: Incarnation, standing: Standing, is_suspected: bool) -> RingHo
 /// An order for a new keyspace.
 pub fn create(name: &str, engine: &str) -> KeyspaceOrder {
     let (name, engine) = (name.to_string(), engine.to_string());
-    KeyspaceOrder::Create { name, engine, settings: BTreeMap::new() }
+    KeyspaceOrder::Create(NewKeyspace { name, engine, settings: BTreeMap::new() })
 }

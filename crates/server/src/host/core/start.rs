@@ -16,7 +16,6 @@ use crate::host::refused::Refused;
 use crate::host::token::{CLUSTER, RESP, WAKER};
 use crate::host::{HostError, Options, facts, lanes};
 use crate::metrics::DoorAddresses;
-use crate::ring::founding;
 use mio::{Poll, Waker};
 use quorate_doors::resp::Clock;
 use quorate_kernel::ids::NodeId;
@@ -80,7 +79,6 @@ impl Core {
             run: hello.run,
             table: Table::default(),
             fresh: None,
-            founding: founding::ring(&identity),
             sync_every,
             inputs: Vec::new(),
             answers: Vec::new(),

@@ -141,7 +141,7 @@ async fn report(mut reporter: HealthReporter, shared: Arc<Shared>) {
         let mut now: BTreeMap<String, bool> =
             services.into_iter().map(|service| (service.to_owned(), is_ready)).collect();
         for keyspace in shared.keyspaces().iter() {
-            now.insert(format!("keyspace/{}", keyspace.name), keyspace.is_ready());
+            now.insert(format!("keyspace/{}", keyspace.name()), keyspace.is_ready());
         }
         for (service, is_ready) in &now {
             if told.get(service) != Some(is_ready) {

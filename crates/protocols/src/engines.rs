@@ -1,0 +1,118 @@
+//! The engines of this build. A new one is a folder beside this file, and a line here.
+
+use crate::{catalog, causal, linearizable, overlay};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::engine::{self, Capability, Engine, Opening, Served};
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
+use quorate_kernel::lane::LaneSpec;
+use quorate_kernel::process::Recovery;
+use quorate_kernel::storage::Durability;
+
+/// All of them; the first is that of a keyspace that is made without a word on it.
+pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE];
+
+/// The keyspace with its engine.
+///
+/// # Errors
+/// This build has no such engine, or the engine cannot read the settings.
+pub fn served(keyspace: &Arc<Keyspace>) -> Result<Served, CatalogRefusal> {
+    Served::of(keyspace, ENGINES)
+}
+
+/// The engines whose keyspaces can do this, by name; how to say so where one cannot.
+#[must_use]
+pub fn that_can(capability: Capability) -> String {
+    let able = ENGINES.iter().filter(|engine| engine.can(capability));
+    let names: Vec<&str> = able.map(|engine| engine.name).collect();
+    match &names[..] {
+        [] => String::from("no engine of this build can do it"),
+        names => format!("use a keyspace of the engine {}", names.join(" or ")),
+    }
+}
+
+/// The lane of a keyspace on one node, in the condition that the directory found it in.
+///
+/// # Errors
+/// This build has no such engine, or the engine cannot read the settings.
+pub fn open(opening: &Opening<'_>, recovery: Recovery) -> Result<LaneSpec, CatalogRefusal> {
+    let keyspace = opening.keyspace;
+    let engine = engine::find(ENGINES, &keyspace.engine)?;
+    let (lane, durability) = (keyspace.lane, keyspace.durability());
+    Ok(LaneSpec { lane, durability, recovery, process: (engine.open)(opening)? })
+}
+
+/// The lanes that a node has whatever keyspaces there are: the overlay and the catalog. Those of
+/// keyspaces are opened as the catalog says.
+#[must_use]
+pub fn always(overlay: overlay::Settings, catalog: catalog::Settings) -> Vec<LaneSpec> {
+    let lanes =
+        [(LaneId::OVERLAY, overlay::lane(overlay)), (LaneId::CATALOG, catalog::lane(catalog))];
+    let spec = |(lane, process)| {
+        let (durability, recovery) = (Durability::Sync, Recovery::Intact);
+        LaneSpec { lane, durability, recovery, process }
+    };
+    lanes.into_iter().map(spec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use quorate_kernel::engine::{Pace, Placement};
+    use quorate_kernel::ids::ClusterId;
+    use quorate_kernel::keyspace::Settings;
+
+    fn keyspace(engine: &Engine) -> Keyspace {
+        let settings = engine.complete(&Settings::new()).expect("defaults");
+        Keyspace::new("k", LaneId(17), engine.name, settings, 3)
+    }
+
+    fn refusal(keyspace: &Keyspace) -> Option<CatalogRefusal> {
+        let (founding, cluster, pace) = (None, ClusterId(1), &Pace::default());
+        let opening = Opening { keyspace, founding, cluster, signing_key: [7; 32], pace };
+        open(&opening, Recovery::Intact).err()
+    }
+
+    #[test]
+    fn every_engine_opens_what_it_lets_be_set_and_nothing_else() {
+        for engine in ENGINES {
+            let usual = keyspace(engine);
+            assert_eq!(refusal(&usual), None, "{}", engine.name);
+            assert_eq!(engine.check(&usual.settings), Ok(()));
+            for setting in engine.settings {
+                let mut broken = usual.clone();
+                broken.settings.insert(setting.name.to_string(), "?".to_string());
+                let refused = refusal(&broken).expect("no setting is `?`").to_string();
+                assert!(refused.contains(setting.name), "{refused}");
+                broken.settings.remove(setting.name);
+                assert!(refusal(&broken).is_some(), "{} is missing", setting.name);
+            }
+            for needed in ["replicas", "durability", "value"] {
+                assert!(engine.settings.iter().any(|it| it.name == needed), "{needed}");
+            }
+            let has_positions = engine.settings.iter().any(|it| it.name == "positions");
+            assert_eq!(has_positions, engine.placement == Placement::Positions);
+            assert!(engine.can(Capability::Values));
+        }
+    }
+
+    #[test]
+    fn who_can_do_what_a_keyspace_cannot_is_named() {
+        assert_eq!(that_can(Capability::Siblings), "use a keyspace of the engine causal");
+        let both = "use a keyspace of the engine linearizable or causal";
+        assert_eq!(that_can(Capability::Listing), both);
+        assert_eq!(that_can(Capability::Transactions), "no engine of this build can do it");
+    }
+
+    #[test]
+    fn a_foreign_engine_is_named_with_those_there_are() {
+        let foreign = Keyspace { engine: "gossip".to_string(), ..keyspace(ENGINES[0]) };
+        let refused = refusal(&foreign).expect("this build does not have it").to_string();
+        assert_eq!(refused, "unknown engine `gossip`; this build has: linearizable, causal");
+        assert!(served(&Arc::new(foreign)).is_err());
+    }
+}
