@@ -221,6 +221,7 @@ impl Links {
         let late = self.links.iter().filter(|(_, link)| is_late(link));
         let late: Vec<usize> = late.map(|(key, _)| key).collect();
         late.into_iter().for_each(|key| self.close(key));
+        self.tell_unreached(now);
         if self.is_speaking {
             self.tell_progress();
         }

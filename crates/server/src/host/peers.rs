@@ -34,6 +34,8 @@ pub(super) struct Peer {
     /// Where the address leads; none until its name was looked up.
     pub resolved: Option<SocketAddr>,
     pub link: Option<usize>,
+    /// Since when no connection carries frames, until that was told; none while one does.
+    pub away_since: Option<Instant>,
     /// Whether it came since this host was started.
     has_come: bool,
     /// The highest start that the ring knows.
@@ -47,7 +49,7 @@ pub(super) struct Peer {
     pub complaint: Option<HelloError>,
     pub cells: Arc<PeerCells>,
     /// Whether the directory or the ring names it.
-    is_listed: bool,
+    pub is_listed: bool,
 }
 
 /// All other hosts.
@@ -116,6 +118,10 @@ impl Peers {
         self.peers.iter().map(|(_, peer)| peer)
     }
 
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.peers.iter_mut().map(|(_, peer)| peer)
+    }
+
     fn add(&mut self, node: NodeId, cells: Arc<PeerCells>) -> usize {
         // Of two hosts the one with the lower node dials, so that there is one connection.
         let patience = if self.me < node { Duration::ZERO } else { PATIENCE };
@@ -124,6 +130,7 @@ impl Peers {
             address: String::new(),
             resolved: None,
             link: None,
+            away_since: Some(Instant::now()),
             has_come: false,
             heard: Start(0),
             dial_at: Instant::now() + patience,

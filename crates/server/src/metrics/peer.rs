@@ -65,13 +65,13 @@ impl PeerCells {
         address.clone_into(&mut self.address.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Why it was turned away last; empty if it was not.
+    /// Why it was turned away last, or is not connected; empty if there is nothing to tell.
     #[must_use]
     pub fn trouble(&self) -> String {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// It was turned away, or no longer. Takes a lock; handshakes are rare.
+    /// It was turned away or not reached, or no longer. Takes a lock; handshakes are rare.
     pub fn set_trouble(&self, why: &str) {
         why.clone_into(&mut self.trouble.lock().unwrap_or_else(PoisonError::into_inner));
     }
