@@ -132,6 +132,11 @@ impl Links {
         }
     }
 
+    /// The numbers of all hosts, if they have changed since this was last asked.
+    pub fn take_numbers(&mut self) -> Option<Vec<(NodeId, u32)>> {
+        self.peers.take_numbers()
+    }
+
     /// The faults in force.
     pub fn faults(&mut self) -> &mut Faults {
         &mut self.faults

@@ -3,14 +3,13 @@
 use super::cell::{Counter, Gauge};
 use super::shared::Shared;
 use quorate_kernel::ids::NodeId;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The cells of one other host. Written by the core thread.
 #[derive(Debug)]
 pub struct PeerCells {
-    /// The host's number; 0 if it is not known.
-    pub host: u32,
+    host: AtomicU32,
     /// Its node.
     pub node: NodeId,
     address: Mutex<String>,
@@ -27,7 +26,7 @@ impl PeerCells {
     #[must_use]
     pub fn new(host: u32, node: NodeId, address: &str) -> PeerCells {
         PeerCells {
-            host,
+            host: AtomicU32::new(host),
             node,
             address: Mutex::new(address.to_owned()),
             trouble: Mutex::default(),
@@ -35,6 +34,17 @@ impl PeerCells {
             frames_dropped: Counter::default(),
             queued_bytes: Gauge::default(),
         }
+    }
+
+    /// The host's number; 0 if it is not known.
+    #[must_use]
+    pub fn host(&self) -> u32 {
+        self.host.load(Ordering::Relaxed)
+    }
+
+    /// It is called by another number from now on; the one before.
+    pub fn set_host(&self, number: u32) -> u32 {
+        self.host.swap(number, Ordering::Relaxed)
     }
 
     /// Whether it has completed a handshake and is connected.
@@ -51,7 +61,10 @@ impl PeerCells {
     /// What it is called where names are short: its number if it is known, its node if not.
     #[must_use]
     pub fn label(&self) -> String {
-        if self.host == 0 { self.node.to_string() } else { self.host.to_string() }
+        match self.host() {
+            0 => self.node.to_string(),
+            number => number.to_string(),
+        }
     }
 
     /// Where it is looked for.
