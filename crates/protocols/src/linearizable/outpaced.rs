@@ -5,7 +5,9 @@
 //! view; to jump over some is the last resort. Two ways lead on:
 //!
 //! **It is no member of the newer view.** It leaves: it has acknowledged nothing in the views
-//! between, and remains a source of what it acknowledged before.
+//! between, and remains a source of what it acknowledged before. If it lacked data, or forgot, it
+//! gets that from a majority of the newer view's members, who have heard all that was complete
+//! before, and is a source then.
 //!
 //! **It is a member there too.** Whether it was one all along is not known: it may have been
 //! replaced and chosen again, and tombstones may have been removed meanwhile. So it begins anew, as
@@ -32,6 +34,7 @@
 use super::group::{Group, Outpaced, Standing, Status};
 use super::message::Message;
 use super::propose::recent;
+use super::replica::remembers;
 use super::{Context, Linearizable};
 use crate::reconfigure::{Acceptor, InstallQueue};
 use alloc::sync::Arc;
@@ -96,15 +99,15 @@ impl Linearizable {
     /// Leaves the group: it has gone on without this node.
     fn leave_behind(&mut self, view: &View, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view.id) else { return };
-        let (was_ready, forgot) = match &group.record.status {
-            Status::Retired { was_ready, forgot, .. } => (*was_ready, *forgot),
-            _ => (group.is_serving(), false),
-        };
+        let (was_ready, forgot) = (group.is_source(), !remembers(&group.record.status));
+        // What it lacks it gets from members of this view, for those who count on it.
+        let lacks = !was_ready && !forgot;
+        let lacking = lacks.then(|| (view.members().to_vec(), view.id));
         probe!("linearizable/left_behind");
         let (slot, last) = (group.record.slot, group.view.id.version + 1);
         group.record.view = view.clone();
         group.view = Arc::new(view.clone());
-        let (lacking, parts) = (None, Vec::new());
+        let parts = Vec::new();
         group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
         group.record.acceptor = Acceptor::default();
         group.record.owed.clear();
@@ -118,7 +121,6 @@ impl Linearizable {
         // What was decided between is not known: it was a member of its last view, for sure.
         self.note_ended(view.id.group, slot, last, cx);
         self.learn(&view, cx);
-        // What it forgot it gets back from the members of this view.
         self.begin_transfer(view.id, cx);
         self.tell_now(cx);
     }
@@ -159,9 +161,7 @@ impl Linearizable {
 /// Whether a node in this condition may go on without the decisions between.
 fn may_jump(group: &Group, is_member_there: bool) -> bool {
     match &group.record.status {
-        Status::Ready | Status::Gathering | Status::Busy { forgot: false, .. } => true,
-        // It refills in the newer view; outside it nobody would count on what it refills.
-        Status::Forgot | Status::Busy { forgot: true, .. } => is_member_there,
+        Status::Ready | Status::Gathering | Status::Busy { .. } | Status::Forgot => true,
         // Who was chosen again is invited.
         Status::Retired { parts, .. } => parts.is_empty() && !is_member_there,
         Status::Learner { .. } => false,
