@@ -213,7 +213,7 @@ impl Linearizable {
         let me = cx.me.node;
         let Some((view, _)) = self.transfer_of(since) else { return };
         if let Some(group) = self.group_mut(view).filter(|group| group.lacks_data())
-            && let Some(transfer) = &mut group.transfer
+            && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {
             transfer.note_lacking(from, round, awaits, me);
             self.compare_words(view, cx);
@@ -224,7 +224,7 @@ impl Linearizable {
 
     /// Looks whether what sources have said of themselves leaves nobody to wait for.
     pub(super) fn compare_words(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let ring = self.volatile.ring.clone();
+        let (ring, next) = (self.volatile.ring.clone(), self.volatile.round + 1);
         let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
         let Some(transfer) = &mut group.transfer else { return };
         ring.iter().for_each(|ring| transfer.note_gone(ring));
@@ -238,8 +238,8 @@ impl Linearizable {
             return;
         }
         if transfer.confirming.is_none() {
-            transfer.round += 1;
-            transfer.confirming = Some(transfer.round);
+            (transfer.round, transfer.confirming) = (next, Some(next));
+            self.volatile.round = next;
             return self.ask_all_anew(view, cx);
         }
         let Some(mut lost) = transfer.last_left() else { return };

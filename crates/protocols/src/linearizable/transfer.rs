@@ -56,6 +56,8 @@ pub(super) struct Pull {
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub round: u64,
+    /// What was asked in an earlier round belongs to another transfer.
+    pub first_round: u64,
     /// What sources must have installed before what they say counts.
     pub since: ViewId,
     /// Whether the asker forgot.
@@ -104,6 +106,7 @@ impl Transfer {
             quorums.iter().flat_map(|(nodes, _)| nodes).copied().collect();
         let mut transfer = Transfer {
             round,
+            first_round: round,
             since,
             forgot,
             lasting: false,

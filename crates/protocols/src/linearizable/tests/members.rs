@@ -248,6 +248,42 @@ fn a_learner_that_is_not_wanted_gives_up() {
     );
 }
 
+/// A learner has given up and learns again. What a source listed to it the first time says nothing
+/// of what a majority holds now.
+#[test]
+fn a_late_list_says_nothing_to_who_learns_again() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         ring all 1:1 2:2 4:4 a3:3
+         tick 20ms
+         deliver all
+         tick 20ms
+         deliver Learn
+         deliver ListA 4->2
+         delay ListB 2->4
+         drop all
+         cut 2
+         cut 3
+         ring all 1:1 2:2 3:3
+         run 14s
+         show 4 transfers
+         # last 4: transfers 0
+         ring 1 1:1 2:2 4:4 a3:3
+         mend 2
+         mend 3
+         tick 250ms
+         deliver Beats
+         tick 250ms
+         deliver Learn
+         deliver ListA 4->1
+         deliver ListB 1->4
+         release
+         deliver ListB 2->4
+         show 4 transfers
+         # last 4: transfers 1",
+    );
+}
+
 /// A member that was away fetches the decisions that it missed, one after the other.
 #[test]
 fn a_gap_is_fetched() {
