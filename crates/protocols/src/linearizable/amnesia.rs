@@ -105,7 +105,7 @@ impl Transfer {
 
     /// Whether everybody has said how it stands, and too few are complete.
     fn is_stranded(&self) -> bool {
-        let compares = self.lasting || self.staying().any(|source| source.is_gone);
+        let compares = self.lasting || self.is_any_gone();
         let has_said = |source: &Source| {
             source.is_gone || source.lacks.is_some() || source.is_whole && compares
         };
@@ -125,6 +125,11 @@ impl Transfer {
     pub fn awaited(&self) -> impl Iterator<Item = NodeId> {
         let is_awaited = |source: &&Source| !source.is_whole && !self.hears_all;
         self.reachable().filter(is_awaited).map(|source| source.node)
+    }
+
+    /// Whether one of them will never be heard.
+    fn is_any_gone(&self) -> bool {
+        self.staying().any(|source| source.is_gone)
     }
 
     /// Those of them that will be heard.
@@ -165,7 +170,8 @@ impl Transfer {
             self.add_source(who.node);
         }
         let members = self.quorums.iter().map(|(nodes, _)| nodes.len()).max();
-        self.hears_all |= !self.is_member_refill || members != Some(self.reachable().count());
+        let is_of_members = members == Some(self.staying().count()) && !self.is_any_gone();
+        self.hears_all |= !(self.is_member_refill && is_of_members);
     }
 
     /// Takes in which hosts have left the cluster for good.
@@ -244,7 +250,9 @@ impl Linearizable {
         }
         let Some(mut lost) = transfer.last_left() else { return };
         lost.push(cx.me);
-        if !group.knows_loss(&lost) {
+        // A host may be gone for good since that was known.
+        let is_short = !transfer.hears_all && transfer.is_any_gone();
+        if is_short || !group.knows_loss(&lost) {
             probe!("linearizable/everything_lost");
             self.note_loss(view, lost, cx);
         }

@@ -420,6 +420,40 @@ fn a_host_that_is_gone_for_good_is_not_waited_for() {
     );
 }
 
+/// Everything was lost, and one of those who found that out is gone before the others have heard it.
+#[test]
+fn who_is_gone_for_good_after_everything_was_lost_is_not_waited_for() {
+    schedule(
+        "nodes 3 memory first 100 brisk
+         crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         drop ListA 2->
+         drop ListA 3->
+         deliver ListA
+         deliver Lacks
+         deliver ListA
+         deliver Lacks
+         drop all
+         crash 3
+         ring all 1:1 2:2 3:3:suspected
+         run 3s
+         show 1 ready
+         # last 1: ready false
+         ring all 1:1 2:2 3:3:left
+         run 3s
+         show 1 ready
+         # last 1: ready true
+         show 2 ready
+         # last 2: ready true
+         given put 2 k a
+         # told put k a: written",
+    );
+}
+
 /// One forgot while another is down, who is removed then. The third has what they had.
 #[test]
 fn who_is_complete_is_enough_when_the_others_are_gone_for_good() {
