@@ -13,7 +13,9 @@
 //! replaced and chosen again, and tombstones may have been removed meanwhile. So it begins anew, as
 //! a newcomer of that view with an empty slot, and gets its data from a majority of the view's
 //! members, itself not counted. It does so when so many members have said that they stand in that
-//! very view with all data. This is safe:
+//! very view with all data. If this node has lost all that it held (a `memory` keyspace), they need
+//! not have all data: it waits for that as a member of that view, beside others that may wait for
+//! it, and has nothing to keep for them. This is safe:
 //! - *Votes.* What it promised and accepted binds it in the decision that follows its old view
 //!   alone. The newer view exists, so that decision was made without what it might still vote; it
 //!   votes there no more, as after any install, and has never voted in a decision between, because
@@ -41,6 +43,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::probe;
+use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{View, ViewId};
 
@@ -128,11 +131,19 @@ impl Linearizable {
     /// Becomes a newcomer of a view of which it is a member, if enough others stand there.
     fn begin_anew(&mut self, view: &View, cx: &mut Context<'_>) {
         let me = cx.me.node;
+        let is_memory = self.settings.durability == Durability::Memory;
         let Some(group) = self.group(view.id) else { return };
+        let forgot = !remembers(&group.record.status);
+        // Or it knows already that nothing was left where it is.
+        let has_lost_all = is_memory && (forgot || group.record.lost.contains(&cx.me));
         let stands_there = |node| {
             let heard = recent(group, node, cx.now).filter(|_| node != me)?;
-            let is_complete = matches!(heard.standing, Standing::Ready | Standing::Split);
-            (heard.version == view.id.version && is_complete).then_some(heard.generation)
+            let counts = match heard.standing {
+                Standing::Ready | Standing::Split => true,
+                Standing::Busy | Standing::Forgot | Standing::Gathering => has_lost_all,
+                Standing::Outside | Standing::Learned => false,
+            };
+            (heard.version == view.id.version && counts).then_some(heard.generation)
         };
         let standing = view.members().iter().filter_map(|node| stands_there(*node));
         let generations: Vec<_> = standing.collect();
@@ -141,7 +152,6 @@ impl Linearizable {
         }
         probe!("linearizable/begun_anew");
         let before = group.record.clone();
-        let forgot = matches!(before.status, Status::Forgot | Status::Busy { forgot: true, .. });
         let id: ViewId = view.id;
         let sources = view.members().to_vec();
         self.set_aside(&before, cx);
