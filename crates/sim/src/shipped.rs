@@ -13,6 +13,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "calm", "loss", "partition", "crash", "skew", "churn", "power", "slow-disk", "pause", "wiped",
     "restored",
     "memory", "blackout", "amnesia", "flicker", "periodic", "outage", "uprooted",
+    "forgetful",
     "five", "views", "moves",
     "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
     "shrinking",

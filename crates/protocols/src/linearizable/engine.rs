@@ -41,7 +41,14 @@ impl Linearizable {
             (_, None, None) => "member",
         };
         let moving = match &group.transfer {
-            Some(transfer) => format!("{} %", transfer.percent(&view.range)),
+            Some(transfer) => {
+                let awaited: Vec<String> = match group.lacks_data() {
+                    true => transfer.awaited().map(|node| node.to_string()).collect(),
+                    false => Vec::new(),
+                };
+                let waits = if awaited.is_empty() { "" } else { ", waits for " };
+                format!("{} %{waits}{}", transfer.percent(&view.range), awaited.join(" "))
+            }
             None => String::from("-"),
         };
         into.row(

@@ -102,9 +102,11 @@ impl Linearizable {
     /// A group that was split after this node had left it: the parts' members tell so.
     fn release_after_split(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         let Some(group) = self.group(view) else { return false };
+        let host = |node| self.volatile.ring.as_ref().and_then(|ring| ring.host(node));
         let has_moved = |node: &NodeId| {
             let heard = group.heard.get(node);
-            heard.is_some_and(|heard| heard.standing == Standing::Split)
+            let is_gone = host(*node).is_some_and(|host| host.standing == HostStanding::Left);
+            is_gone || heard.is_some_and(|heard| heard.standing == Standing::Split)
         };
         if group.view.members().iter().all(has_moved) {
             self.let_go(view, cx);
@@ -150,7 +152,9 @@ impl Linearizable {
         let has_some = |group: &Group| {
             let mine = &group.view.range;
             let is_met = mine.contains(range.high) || range.contains(mine.high);
-            group.record.slot == slot && is_met && !is_split(group)
+            // What a membership that ended left in it may still be kept for others.
+            let has_ended = self.durable.ended.contains_key(&(group.view.id.group, slot));
+            (group.record.slot == slot || has_ended) && is_met && !is_split(group)
         };
         self.durable.groups.values().any(has_some)
     }
