@@ -14,7 +14,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "restored",
     "memory", "blackout", "amnesia", "flicker", "periodic", "outage", "uprooted",
     "five", "views", "moves",
-    "ring", "elastic", "split", "churning", "paper", "tombs", "lagging", "swarm60",
+    "ring", "elastic", "split", "churning", "paper", "tombs", "purges", "lagging", "swarm60",
     "shrinking",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
