@@ -162,6 +162,7 @@ impl Process for Linearizable {
             }
             Message::Learn { view, generation } => self.on_learn(from, view, generation, cx),
             Message::Beats(beats) => self.on_beats(from, beats, cx),
+            Message::Split { view, generation } => self.on_split(from, (view, generation), cx),
             Message::DecisionsA { view } => self.on_decisions_asked(from, view, cx),
             Message::DecisionsB { view, changes } => self.on_decisions(from, view, changes, cx),
             message @ (Message::FloorA { .. }

@@ -84,7 +84,8 @@ impl Linearizable {
 
     /// Somebody tells of a view of another group that has taken the place of one that this node
     /// takes itself for a member of: that was split meanwhile. All members that it knows of may
-    /// have left before, and let go; but who was there when it was split remembers, for good.
+    /// have left before, and let go; but who was there when it was split remembers as long as this
+    /// node is a member.
     fn ask_for_a_split(&self, from: Incarnation, newer: &View, cx: &mut Context<'_>) {
         let is_gone = |group: &&Group| {
             let mine = &group.view;

@@ -90,7 +90,6 @@ impl Linearizable {
         for beat in beats {
             let Some(group) = self.group_mut(beat.view) else {
                 self.tell_stranger(from, &beat, cx);
-                self.tell_unknown(from, &beat, cx);
                 continue;
             };
             let Beat { view, standing, generation, asks } = beat;

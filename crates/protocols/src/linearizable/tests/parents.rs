@@ -189,3 +189,47 @@ fn a_refusal_to_learn_is_shown() {
     learn(&mut world);
     assert_eq!(world.field(4, "groups_refused"), "1", "what it has begun it may go on with");
 }
+
+/// A member that is away misses that its group was split, and that a part was split again after it
+/// had been replaced there. When it is back it knows nothing of that part yet, but comes to it: who
+/// can tell it what became of the part does not forget before.
+#[test]
+fn a_part_that_was_split_stays_while_a_member_of_the_whole_may_come_to_it() {
+    schedule(
+        "nodes 3 spare 1 brisk
+         given put 1 k a
+         # told put k a: written
+         cut 3
+         split 1 1 a000000000000000
+         split 2 1 a000000000000000
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:4 1:3:suspected
+         run 8s
+         show 3 groups
+         # last 3: groups 1
+         show 4 groups_split
+         # last 4: groups_split 2
+         mend 3
+         tick 200ms
+         deliver 1->3
+         deliver 2->3
+         deliver 4->3
+         deliver 3->1
+         deliver 3->2
+         deliver 3->4
+         drop all
+         tick 200ms
+         drop all
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:4 1:3
+         run 8s
+         show 1 changes_wanted
+         # last 1: changes_wanted 0
+         show 4 changes_wanted
+         # last 4: changes_wanted 0
+         show 1 groups_split
+         # last 1: groups_split 0
+         show 3 groups_split
+         # last 3: groups_split 0
+         given get 3 k
+         # told get k: value a",
+    );
+}
