@@ -13,6 +13,7 @@ use crate::error::DirectoryError;
 use crate::journal::{BatchNumber, NUMBER_KEY};
 use crate::log::{Clock, DiskLog, Engine};
 use crate::mark::Mark;
+use crate::reclaim::Reclaim;
 use crate::recovery::{Cut, Places, confirm, prepare};
 use bytes::Bytes;
 use fjall::{
@@ -115,7 +116,7 @@ pub fn open(
     confirm(&places, &prepared, recovered)?;
     let reader = FjallReader { database: database.clone(), keyspace: keyspace.clone() };
     let seen = mark.seen().to_vec();
-    let engine = FjallEngine { database, keyspace };
+    let engine = FjallEngine { reclaim: Reclaim::new(&keyspace), database, keyspace };
     let log = FjallLog(DiskLog::new(engine, recovered, mark, clock, options.sync_delay));
     Ok(Opened { log, reader, recovered, cut: prepared.cut, seen })
 }
@@ -143,12 +144,24 @@ impl FjallLog {
         self.0.tend()
     }
 
+    /// Looks after the space that deleted keys take; to be called every few seconds. It is given
+    /// back in the background, while little is written.
+    ///
+    /// # Errors
+    /// Space was not given back. Nothing was lost.
+    pub fn reclaim(&mut self) -> Result<(), Fatal> {
+        let FjallEngine { database, keyspace, reclaim } = self.0.engine();
+        reclaim.look(database, keyspace).map_err(|error| fatal("giving space back", error))
+    }
+
     /// Syncs, brings the mark up to date and closes the write path. The files are closed when the
     /// last reader is dropped.
     ///
     /// # Errors
     /// [`Fatal`] when the last sync failed, or an earlier step had; the stop is not a clean one.
-    pub fn close(self) -> Result<(), Fatal> {
+    pub fn close(mut self) -> Result<(), Fatal> {
+        // Whatever became of it, nothing is lost.
+        drop(self.0.engine().reclaim.wait());
         self.0.close()
     }
 }
@@ -250,6 +263,7 @@ fn shared(slice: Slice) -> Bytes {
 struct FjallEngine {
     database: Database,
     keyspace: Keyspace,
+    reclaim: Reclaim,
 }
 
 impl FjallEngine {
@@ -284,16 +298,19 @@ impl Engine for FjallEngine {
             .durability(Some(PersistMode::Buffer));
         // The journal's reader expects the number first.
         group.insert(&self.keyspace, NUMBER_KEY, number.encode());
+        let mut bytes = 0;
         for write in batches.iter().flat_map(|batch| &batch.writes) {
             if write.key[..] < *FIRST_KEY || write.key.len() > STORE_KEY_BYTES_MAX {
                 let text = format!("a key of {} bytes cannot be stored", write.key.len());
                 return Err(Fatal::Corrupt(text));
             }
+            bytes += (write.key.len() + write.value.as_ref().map_or(0, Bytes::len)) as u64;
             match &write.value {
                 Some(value) => group.insert(&self.keyspace, &write.key[..], &value[..]),
                 None => group.remove(&self.keyspace, &write.key[..]),
             }
         }
+        self.reclaim.note(count as u64, bytes);
         group.commit().map_err(|error| fatal("writing", error))
     }
 
