@@ -14,7 +14,7 @@ use crate::journal::{BatchNumber, NUMBER_KEY};
 use crate::log::{Clock, DiskLog, Engine};
 use crate::mark::Mark;
 use crate::reclaim::Reclaim;
-use crate::recovery::{Cut, Places, confirm, prepare};
+use crate::recovery::{Cut, Places, confirm, link_tables, prepare};
 use bytes::Bytes;
 use fjall::{
     Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Readable,
@@ -368,23 +368,6 @@ fn last_in_tables(database: &Path) -> Result<Lsn, DirectoryError> {
     });
     fs::remove_dir_all(&links).map_err(failed())?;
     Ok(number?.last)
-}
-
-/// Links every file but the journals. fjall replaces its files and never writes into one.
-fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            link_tables(&source, &target)?;
-        } else if entry.file_name() == "lock" {
-            fs::File::create(&target)?;
-        } else if source.extension().is_none_or(|extension| extension != "jnl") {
-            fs::hard_link(&source, &target)?;
-        }
-    }
-    Ok(())
 }
 
 fn fatal(doing: &str, error: fjall::Error) -> Fatal {

@@ -3,8 +3,9 @@
 //! The database drops them when it merges tables, and it merges tables as new ones come. After
 //! many deletes and nothing more it would keep all of it. So once the store is quiet and a good
 //! part of its records is new since that was last done, everything is merged into new tables, on a
-//! thread of its own: whether a new record replaces an older one is not known without reading. Meanwhile the database merges nothing else, and new tables pile up: a store for which that
-//! would take long is left to the database.
+//! thread of its own: whether a new record replaces an older one is not known without reading.
+//! Meanwhile the database merges nothing else, and new tables pile up: a store for which that would
+//! take long is left to the database.
 //!
 //! Journals are the database's own: it drops one when all of it is in tables and 64 MB have been
 //! written to it, so up to that much stays.

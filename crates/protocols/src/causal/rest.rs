@@ -39,8 +39,11 @@ impl Rest {
         now < self.until
     }
 
-    /// A peer has answered, and told of no object.
-    pub fn note_even(&mut self, peers: usize, interval: Span, now: Time) {
+    /// A peer has answered; `is_even` if it told of no object.
+    pub fn note(&mut self, is_even: bool, peers: usize, interval: Span, now: Time) {
+        if !is_even {
+            return self.end();
+        }
         self.even += 1;
         let beyond = self.even.saturating_sub(ROUNDS * peers as u64);
         let beyond = beyond.min(u64::from(INTERVALS_MAX.ilog2()));
@@ -73,18 +76,18 @@ fn rests_grow_after_some_rounds_and_end_at_once() {
     let (interval, mut rest) = (Span::millis(100), Rest::default());
     let at = |intervals: u64| Time(0) + Span(interval.0 * intervals);
     assert!(!rest.goes_on(true, 7, at(1)));
-    (0..4 * ROUNDS).for_each(|_| rest.note_even(4, interval, at(1)));
+    (0..4 * ROUNDS).for_each(|_| rest.note(true, 4, interval, at(1)));
     assert!(!rest.goes_on(true, 7, at(1)), "not every peer may have answered often");
     let mut now = 1;
     for length in [2, 4, 8, 16, 32, 32] {
-        rest.note_even(4, interval, at(now));
+        rest.note(true, 4, interval, at(now));
         assert!(rest.goes_on(true, 7, at(now + length - 1)));
         now += length;
         assert!(!rest.goes_on(true, 7, at(now)));
     }
-    rest.note_even(4, interval, at(now));
+    rest.note(true, 4, interval, at(now));
     assert!(!rest.goes_on(true, 8, at(now)), "the map has changed");
-    (0..=4 * ROUNDS).for_each(|_| rest.note_even(4, interval, at(now)));
+    (0..=4 * ROUNDS).for_each(|_| rest.note(true, 4, interval, at(now)));
     assert!(rest.goes_on(true, 8, at(now)));
     assert!(!rest.goes_on(false, 8, at(now)), "there is something to tell");
     assert!(!rest.goes_on(true, 8, at(now)), "and rests begin anew");

@@ -158,11 +158,9 @@ impl Causal {
             return replica.flush(cx);
         }
         self.volatile.counters.told += entries.len() as u64;
+        let is_even = entries.is_empty() && covers.until.is_none();
         let peers = shape.peers(at).count();
-        match entries.is_empty() && covers.until.is_none() {
-            true => replica.rounds.rest.note_even(peers, self.settings.sync_interval, cx.now),
-            false => replica.rounds.rest.end(),
-        }
+        replica.rounds.rest.note(is_even, peers, self.settings.sync_interval, cx.now);
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));
             if !replicas.contains(&at.0) {

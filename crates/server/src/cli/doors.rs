@@ -11,8 +11,8 @@ use quorate_store::Identity;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Opens them, with so many connections of HTTP and gRPC at most; `beside` runs on the thread of the
-/// HTTP door.
+/// Opens them, with so many connections of HTTP and gRPC at most; `beside` runs on the thread of
+/// the HTTP door.
 ///
 /// # Errors
 /// One cannot be opened.
