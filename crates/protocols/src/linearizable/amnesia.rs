@@ -26,11 +26,11 @@
 //! As long as one of the set is complete, a `memory` keyspace waits: what the others alone had
 //! acknowledged, however long ago, would be lost unseen.
 //!
-//! A host that was removed from the cluster is gone for good, and with it what it alone held: whoever
-//! removed it said so. If one of the set is gone, the others do not wait for it, nor for what only
-//! it could have completed. When each of them is complete, or lacked data at the moment between the
-//! rounds, the asker goes on with what all of them together hold, at any durability. What is lost so
-//! was acknowledged by nobody but hosts that are gone, or forgot it.
+//! A host that was removed from the cluster is gone for good, and with it what it alone held:
+//! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for
+//! what only it could have completed. When each of them is complete, or lacked data at the moment
+//! between the rounds, the asker goes on with what all of them together hold, at any durability.
+//! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it.
 //!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member

@@ -85,8 +85,8 @@ fn a_parent_stays_while_any_host_is_silent() {
     );
 }
 
-/// Who left before the split waits for its members to say that they know of it. One that is gone for
-/// good says nothing.
+/// Who left before the split waits for its members to say that they know of it. One that is gone
+/// for good says nothing.
 #[test]
 fn who_left_before_a_split_does_not_wait_for_hosts_that_are_gone_for_good() {
     schedule(
