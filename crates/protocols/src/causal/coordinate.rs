@@ -243,8 +243,8 @@ impl Causal {
     /// Another replica tells of a key.
     ///
     /// The whole message is dropped if it speaks for an actor that is gone for good, or tells an
-    /// unseen update of one that is closed here: it may be older than all that its peers told
-    /// since. To drop only a part would make the rest say that this part was replaced.
+    /// unseen update of one that is closed here, or that is gone if it speaks for nobody: it may be
+    /// older than all that its peers told since. To drop only a part would make the rest say that this part was replaced.
     pub(super) fn on_replicate(
         &mut self,
         from: Incarnation,
@@ -256,15 +256,27 @@ impl Causal {
         let (Some(at), Some(map)) = (self.local(key), &self.durable.map) else { return };
         let Ok(object) = Object::from_bytes(object) else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it is local");
-        let is_over = actor.is_some_and(|actor| replica.is_finished(map, actor));
+        let is_over = match actor {
+            Some(actor) => replica.is_finished(map, actor),
+            // What a get has seen. Its peers may have counted on hearing nothing more of an actor
+            // that is gone: they would drop what this one took in now.
+            None => replica.is_of_finished(map, dots.iter().chain(object.versions.keys())),
+        };
         if is_over || replica.is_late(dots.iter().chain(object.versions.keys())) {
             probe!("causal/late_replicate");
             self.volatile.counters.late += 1;
+            // One that hands over has forgotten that it was done.
+            if let Some(actor) = actor.filter(|actor| replica.has_left(*actor)) {
+                cx.fx.send(from, Message::LeftB { actor });
+            }
             return;
         }
         if !replica.has_seen(&object, dots) {
-            replica.update(self.settings.shape, key, object, dots, cx);
+            let is_taken = replica.update(self.settings.shape, key, object, dots, cx);
             replica.flush(cx);
+            if !is_taken {
+                return;
+            }
         }
         if op != 0 {
             let stored = replica.stored_key(key);

@@ -4,7 +4,7 @@ use super::coordinate::Update;
 use super::keys::{client_key, data_key, hash_of};
 use super::message::Message;
 use super::operations::{Aim, Asker, Manner, Origin, Work};
-use super::replica::Replica;
+use super::replica::{CONTRADICTS, Replica};
 use super::{Causal, Context, Plain};
 use crate::dots::dot::Position;
 use crate::dots::object::Object;
@@ -202,6 +202,9 @@ impl Causal {
             return;
         }
         let Ok(object) = Object::from_bytes(object) else { return };
+        if !replies.values().all(|known| known.agrees(&object)) {
+            return cx.fx.refuse(CONTRADICTS);
+        }
         replies.insert(position, object);
         if replies.len() < *needed {
             return;
@@ -325,6 +328,7 @@ fn write_of(ticket: Ticket, aim: Aim) -> (Asker, Option<Bytes>) {
     }
 }
 
+/// What replies say together. None contradicts another: those that do were refused.
 fn merge_all(mut objects: impl Iterator<Item = Object>) -> Object {
     let mut merged = objects.next().unwrap_or_default();
     objects.for_each(|object| {

@@ -34,6 +34,9 @@ use serde::{Deserialize, Serialize};
 /// again.
 const RESERVED_COUNTERS: Counter = 1 << 16;
 
+/// What is refused: one dot with another value than the one that is known here (D4).
+pub(super) const CONTRADICTS: &str = "one dot carries two values";
+
 /// What is stored of a replica beside its data; always synced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -284,7 +287,8 @@ impl Replica {
         !dots.is_empty() && told.all(|dot| self.clock.contains(*dot))
     }
 
-    /// Takes in what another replica tells of a key (DottedDB Alg. 2, `update`).
+    /// Takes in what another replica tells of a key (DottedDB Alg. 2, `update`); returns whether it
+    /// did. What contradicts what is here changes nothing.
     pub fn update(
         &mut self,
         shape: Shape,
@@ -292,14 +296,16 @@ impl Replica {
         object: Object,
         dots: &[Dot],
         cx: &mut Context<'_>,
-    ) {
+    ) -> bool {
         let known = self.fetch_beside(shape, key, &object, cx);
         if !known.agrees(&object) {
-            return cx.fx.refuse("one dot carries two values");
+            cx.fx.refuse(CONTRADICTS);
+            return false;
         }
         let (mut dots, replaced) = (dots.to_vec(), object.replaced.clone());
         let united = self.unite(key, known, object, &mut dots, cx);
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
+        true
     }
 
     /// The only version of a key, if it is known without reading.
@@ -316,17 +322,12 @@ impl Replica {
     /// be read.
     fn fetch_beside(&self, shape: Shape, key: &Bytes, other: &Object, cx: &Context<'_>) -> Object {
         match self.single(key, cx) {
-            Some(Some(dot)) => match other.versions.get(&dot) {
-                Some(same) => {
-                    let mut bare = self.bare(shape, key);
-                    bare.versions.insert(dot, same.clone());
-                    bare
-                }
-                None if other.context.covers(dot) => self.bare(shape, key),
-                None => self.fetch(shape, key, cx),
-            },
+            // What both have is read, to see whether it is the same.
+            Some(Some(dot)) if other.context.covers(dot) && !other.versions.contains_key(&dot) => {
+                self.bare(shape, key)
+            }
             Some(None) => self.bare(shape, key),
-            None => self.fetch(shape, key, cx),
+            _ => self.fetch(shape, key, cx),
         }
     }
 

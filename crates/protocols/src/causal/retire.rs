@@ -31,6 +31,11 @@ impl Replica {
         map.is_gone(actor.node) || is_over(&self.clock, actor)
     }
 
+    /// Whether an actor's host has said that everything is handed over.
+    pub fn has_left(&self, actor: Actor) -> bool {
+        self.clock.get(actor).is_some_and(|entry| entry.left)
+    }
+
     /// The positions that must tell all they know of an actor before it can be closed: those that
     /// may hold a key which this replica and the actor both held.
     fn tellers(&self, shape: Shape, actor: Actor) -> Vec<Position> {
@@ -96,6 +101,11 @@ impl Replica {
     /// older than all that its peers told since.
     pub fn is_late<'a>(&self, mut dots: impl Iterator<Item = &'a Dot>) -> bool {
         dots.any(|dot| self.clock.get(dot.actor).is_some_and(|entry| entry.is_late(dot.counter)))
+    }
+
+    /// Whether one of these dots is of an actor that says nothing more, and was never seen.
+    pub fn is_of_finished<'a>(&self, map: &Map, mut dots: impl Iterator<Item = &'a Dot>) -> bool {
+        dots.any(|dot| !self.clock.contains(*dot) && self.is_finished(map, dot.actor))
     }
 
     /// Closes every actor of which all has been told.

@@ -97,6 +97,8 @@ impl Causal {
         into.field("to_hand_over", &handed.sum::<usize>());
         into.field("clock_entries", &sum(|one| one.clock.len()));
         into.field("open_entries", &sum(|one| one.clock.iter().filter(|(_, e)| !e.closed).count()));
+        let finished = |one: &Replica| one.clock.iter().filter(|(_, e)| e.closed || e.left).count();
+        into.field("finished_entries", &sum(finished));
         into.field("dot_keys", &sum(|one| one.dot_keys.len()));
         into.field("unstripped", &sum(|one| one.unstripped.len()));
         into.field("witnesses", &sum(|one| one.record.witnesses.len()));

@@ -154,6 +154,7 @@ impl Causal {
             return replica.flush(cx);
         }
         self.volatile.counters.told += entries.len() as u64;
+        let mut is_taken = true;
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));
             if !replicas.contains(&at.0) {
@@ -165,7 +166,12 @@ impl Causal {
             }
             self.volatile.counters.repaired += 1;
             object.fill(clock, |actor| replicas.contains(&actor.position.0));
-            replica.update(shape, &key, object, &dots, cx);
+            is_taken &= replica.update(shape, &key, object, &dots, cx);
+        }
+        if !is_taken {
+            // It tells of more than was taken in.
+            replica.rounds.chains.forget(peer.position);
+            return replica.flush(cx);
         }
         replica.know(shape, clock);
         take_over(replica, peer, clock, covers);

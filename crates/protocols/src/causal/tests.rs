@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
 //! | [`closing`] | what must hold of actors that are closed |
+//! | [`forged`] | what no correct peer says |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
+//! | [`late`] | what was on its way for long, or is said again |
 //! | [`maps`] | which position holds what |
 //! | [`plain`] | operations without a context, and what the catalog says |
 //! | [`refill`] | data that was lost, or goes elsewhere, comes back |
@@ -16,7 +18,9 @@
 
 mod backlog;
 mod closing;
+mod forged;
 mod golden;
+mod late;
 mod maps;
 mod marks;
 mod plain;
