@@ -242,9 +242,9 @@ impl Causal {
 
     /// Another replica tells of a key.
     ///
-    /// The whole message is dropped if it speaks for an actor that is gone for good, or tells an
-    /// unseen update of one that is closed here, or that is gone if it speaks for nobody: it may be
-    /// older than all that its peers told since. To drop only a part would make the rest say that this part was replaced.
+    /// The whole message is dropped if it speaks for an actor that is gone for good, or if it speaks
+    /// for nobody and tells an unseen update of one: it may be older than all that its peers told
+    /// since. To drop only a part would make the rest say that this part was replaced.
     pub(super) fn on_replicate(
         &mut self,
         from: Incarnation,
@@ -262,7 +262,7 @@ impl Causal {
             // that is gone: they would drop what this one took in now.
             None => replica.is_of_finished(map, dots.iter().chain(object.versions.keys())),
         };
-        if is_over || replica.is_late(dots.iter().chain(object.versions.keys())) {
+        if is_over {
             probe!("causal/late_replicate");
             self.volatile.counters.late += 1;
             // One that hands over has forgotten that it was done.

@@ -151,7 +151,8 @@ impl Causal {
         let shape = self.settings.shape;
         let is_near = |at: Position| at == actor.position || shape.are_peers(at, actor.position);
         for (at, replica) in &mut self.durable.replicas {
-            if is_near(*at) {
+            let is_closed = replica.clock.get(actor).is_some_and(|entry| entry.closed);
+            if is_near(*at) && !is_closed {
                 replica.touch(actor).left = true;
                 replica.flush(cx);
                 // It is said once: state is synced, and data before it.

@@ -146,8 +146,8 @@ impl Replica {
     /// A dot is seen whose entry of the dot-key map is stored: after a restart, it says so.
     pub fn see(&mut self, dot: Dot, key: &Bytes, name: Option<WriteId>) {
         self.dot_keys.insert(dot, key, name);
-        self.clock.insert(dot);
-        if !self.dirty.contains(&dot.actor) {
+        let is_new = self.clock.insert(dot);
+        if is_new && !self.dirty.contains(&dot.actor) {
             self.unsaved.insert(dot.actor);
         }
     }
@@ -162,9 +162,12 @@ impl Replica {
     /// Writes what has changed of the clock. The last thing a step does before it sends.
     pub fn flush(&mut self, cx: &mut Context<'_>) {
         for actor in core::mem::take(&mut self.dirty) {
-            let entry = self.clock.get(actor).expect("what was changed is there");
             let key = stored(self.part, Kind::Clock, &actor_key(actor));
-            cx.fx.put(key, state_bytes(entry));
+            match self.clock.own(actor) {
+                Some(entry) => cx.fx.put(key, state_bytes(entry)),
+                // The entry that closed it says so.
+                None => cx.fx.delete(key),
+            }
         }
         self.fresh.clear();
     }
@@ -254,14 +257,9 @@ impl Replica {
             }
         }
         // Whoever a context names must be known, or could never be closed.
-        for (actor, counter) in object.context.iter() {
-            match self.clock.get(actor) {
-                None => drop(self.touch(actor)),
-                // It goes from the context, so filling must put it back.
-                Some(entry) if entry.closed && counter > entry.filled() => {
-                    self.touch(actor).close(counter);
-                }
-                Some(_) => {}
+        for (actor, _) in object.context.iter() {
+            if self.clock.get(actor).is_none() {
+                self.touch(actor);
             }
         }
         object.context.strip(&self.clock);
@@ -379,10 +377,35 @@ impl Replica {
             let is_near = actor.position == self.position()
                 || shape.are_peers(self.position(), actor.position);
             let known = self.clock.get(actor);
-            if is_near && known.is_none_or(|known| entry.left && !known.left) {
+            let is_news = |known: &Entry| entry.left && !known.left && !known.closed;
+            if is_near && known.is_none_or(is_news) {
                 self.touch(actor).left |= entry.left;
             }
         }
+        // What is closed elsewhere is finished, though not closed here: nobody may be left who
+        // says why.
+        let is_finished = |(actor, known): (Actor, &Entry)| {
+            let is_closed = clock.get(actor).is_some_and(|told| told.closed);
+            (is_closed && !known.closed && !known.left && actor != self.actor()).then_some(actor)
+        };
+        let finished: Vec<Actor> = self.clock.iter().filter_map(is_finished).collect();
+        finished.into_iter().for_each(|actor| self.touch(actor).left = true);
+    }
+
+    /// Closes an actor. It and all earlier ones of its position are of no use any more but for
+    /// that, so what is kept of them goes.
+    pub(super) fn close_actor(&mut self, actor: Actor) {
+        probe!("causal/closed");
+        self.touch(actor);
+        for dropped in self.clock.close(actor) {
+            probe!("causal/dropped");
+            self.dirty.insert(dropped);
+            self.unsaved.remove(&dropped);
+            self.pulled.remove(&dropped);
+            self.young.forget(dropped);
+        }
+        self.pulled.remove(&actor);
+        self.young.forget(actor);
     }
 
     /// What must hold between two inputs.
@@ -390,6 +413,7 @@ impl Replica {
         let own = self.clock.get(self.actor()).expect("a replica knows itself");
         assert!(own.above().is_empty(), "the own entry has no gaps (D1)");
         assert!(own.base() <= self.record.reserved, "issued counters were reserved");
+        assert!(!own.closed, "who speaks is not closed");
         assert!(self.dirty.is_empty() && self.fresh.is_empty(), "a step ends with a flush");
     }
 }

@@ -131,6 +131,7 @@ impl Causal {
         let Some(at) = self.greet(from, pair, cx) else { return };
         let shape = self.settings.shape;
         let Some(map) = self.durable.map.clone() else { return };
+        let owing = self.owing();
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
         let peer = pair.from;
         if replica.actor() != to || !replica.has_copied(&map, peer.position) {
@@ -145,14 +146,6 @@ impl Causal {
             cx.fx.send(from, answer);
         }
         let Ok(entries) = page::read(page) else { return };
-        if replica.is_late(entries.iter().flat_map(page::Entry::told)) {
-            // As with late replication: a part of it, without the rest, would say that the rest was
-            // replaced. What it has for this replica its sender will be asked again.
-            probe!("causal/late_answer");
-            self.volatile.counters.late += 1;
-            replica.rounds.chains.forget(peer.position);
-            return replica.flush(cx);
-        }
         self.volatile.counters.told += entries.len() as u64;
         let mut is_taken = true;
         for page::Entry { key, mut object, dots } in entries {
@@ -178,7 +171,8 @@ impl Causal {
         replica.watermark.raise(peer, clock);
         let state = (is_joined, pair.map, clock);
         if let Some((peer_map, clock)) = replica.rounds.chains.take(peer, covers, state) {
-            replica.note_pulled(&map, shape, peer.position, peer_map, &clock);
+            let told = (peer_map, &clock);
+            replica.note_pulled((&map, shape), peer.position, told, &owing);
         }
         if covers.until.is_some() && covers.is_sound() {
             probe!("causal/incomplete_sync");

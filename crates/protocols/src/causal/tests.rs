@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
 //! | [`closing`] | what must hold of actors that are closed |
+//! | [`dropped`] | closed actors leave clocks and contexts |
 //! | [`forged`] | what no correct peer says |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
@@ -18,6 +19,7 @@
 
 mod backlog;
 mod closing;
+mod dropped;
 mod forged;
 mod golden;
 mod late;
