@@ -85,6 +85,7 @@ pub mod engine;
 pub(crate) mod former;
 pub(crate) mod forward;
 pub(crate) mod get;
+pub(crate) mod heard;
 pub(crate) mod join;
 pub mod keys;
 pub(crate) mod leave;

@@ -161,11 +161,6 @@ impl<P: Scripted> World<P> {
         node.disk.crash();
     }
 
-    /// A node no longer syncs by itself.
-    pub fn hold_sync(&mut self, id: u64) {
-        self.node(id).disk.is_holding = true;
-    }
-
     /// A node's disk syncs everything written so far.
     pub fn sync(&mut self, id: u64) {
         self.node(id).disk.sync();
