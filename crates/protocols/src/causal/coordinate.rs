@@ -258,9 +258,8 @@ impl Causal {
         let replica = self.durable.replicas.get_mut(&at).expect("it is local");
         let is_over = match actor {
             Some(actor) => replica.is_finished(map, actor),
-            // What a get has seen. Its peers may have counted on hearing nothing more of an actor
-            // that is gone: they would drop what this one took in now.
-            None => replica.is_of_finished(map, dots.iter().chain(object.versions.keys())),
+            // What a get has seen.
+            None => !replica.may_repair(map, key, &object, cx),
         };
         if is_over {
             probe!("causal/late_replicate");

@@ -194,6 +194,11 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         self.on_reachable(from, op, cx);
+        let place = self.durable.map.as_ref().and_then(|map| map.place(position));
+        if place.is_none_or(|place| place.host != from.node) {
+            // Another host has the position by now. What this one had others may take for lost.
+            return;
+        }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Work::Read { needed, replies, .. } = &mut operation.work else { return };
         if !is_serving {
@@ -267,7 +272,14 @@ impl Causal {
             }
             probe!("causal/read_repair");
             if host == cx.me.node {
-                let Some(replica) = self.durable.replicas.get_mut(&at) else { continue };
+                let (Some(replica), Some(map)) =
+                    (self.durable.replicas.get_mut(&at), &self.durable.map)
+                else {
+                    continue;
+                };
+                if !replica.may_repair(map, key, merged, cx) {
+                    continue;
+                }
                 replica.update(self.settings.shape, key, merged.clone(), &[], cx);
                 replica.flush(cx);
             } else {

@@ -20,12 +20,15 @@
 //! gone. A replica that has not joined closes nothing (T20), and nobody takes over that something is
 //! closed elsewhere; only that it is finished.
 
+use super::Context;
 use super::former::Owing;
 use super::map::{Map, Shape};
 use super::replica::Replica;
-use crate::dots::clock::Clock;
+use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::object::Object;
 use alloc::vec::Vec;
+use bytes::Bytes;
 use quorate_kernel::mutant;
 
 impl Replica {
@@ -109,9 +112,22 @@ impl Replica {
         former.filter(is_past).collect()
     }
 
-    /// Whether one of these dots is of an actor that says nothing more, and was never seen.
-    pub fn is_of_finished<'a>(&self, map: &Map, mut dots: impl Iterator<Item = &'a Dot>) -> bool {
-        dots.any(|dot| !self.clock.contains(*dot) && self.is_finished(map, dot.actor))
+    /// Whether what a get has seen may be taken in: not if it tells an update of a finished actor
+    /// that this replica has never had. Its peers may have counted on hearing nothing more of such
+    /// an actor: they would drop what this one took in now. And where the actor is closed here, it
+    /// would count as replaced, and a write that was repeated because this was lost would go too.
+    pub fn may_repair(&self, map: &Map, key: &Bytes, object: &Object, cx: &Context<'_>) -> bool {
+        let dots = object.versions.keys().copied();
+        let of_finished: Vec<Dot> = dots.filter(|dot| self.is_finished(map, dot.actor)).collect();
+        if of_finished.is_empty() {
+            return true;
+        }
+        let known = self.read(key, cx);
+        let had = |dot: &Dot| {
+            let is_seen = |entry: &Entry| !entry.closed && entry.contains(dot.counter);
+            known.versions.contains_key(dot) || self.clock.get(dot.actor).is_some_and(is_seen)
+        };
+        of_finished.iter().all(had)
     }
 
     /// Closes every actor of which all has been told. Of one position the earlier ones go first:
