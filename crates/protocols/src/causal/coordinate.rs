@@ -242,9 +242,9 @@ impl Causal {
 
     /// Another replica tells of a key.
     ///
-    /// The whole message is dropped if it speaks for an actor that is gone for good, or if it speaks
-    /// for nobody and tells an unseen update of one: it may be older than all that its peers told
-    /// since. To drop only a part would make the rest say that this part was replaced.
+    /// The whole message is dropped if it speaks for an actor that is gone for good, or if it
+    /// speaks for nobody and tells an unseen update of one: it may be older than all that its peers
+    /// told since. To drop only a part would make the rest say that this part was replaced.
     pub(super) fn on_replicate(
         &mut self,
         from: Incarnation,

@@ -62,7 +62,8 @@ impl Window {
 const ACTORS_IN_FULL: usize = 8;
 
 impl TellClock {
-    /// A clock as it is told: of very many isolated counters the lower ones. Less than is known is safe to tell.
+    /// A clock as it is told: of very many isolated counters the lower ones. Less than is known is
+    /// safe to tell.
     #[must_use]
     pub fn of(clock: &Clock) -> TellClock {
         TellClock::behind(None, clock, CLOCK_RANGES_MAX).0

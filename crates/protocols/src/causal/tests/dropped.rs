@@ -92,8 +92,9 @@ fn however_often_positions_move_clocks_and_contexts_stay_small() {
     }
 }
 
-/// A host is given a position while it cannot be reached by those who share its keys, takes what the
-/// former holder hands over, and loses it again. Nobody has heard of it when it hands over at last.
+/// A host is given a position while it cannot be reached by those who share its keys, takes what
+/// the former holder hands over, and loses it again. Nobody has heard of it when it hands over at
+/// last.
 #[test]
 fn nothing_is_closed_while_a_holder_that_nobody_heard_of_may_hand_over() {
     let setup = Setup { members: 3, spares: 2, ..Setup::default() };
