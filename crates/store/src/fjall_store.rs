@@ -41,6 +41,7 @@ const COPY_BYTES_MAX: usize = 4096;
 const WAITING_MEMTABLES_MAX: usize = 2;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
 const JOURNAL_BYTES_LEAST: u64 = 64 << 20;
+const FILES_LEAST: usize = 10;
 
 /// How much memory and disk the database may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct Options {
     pub worker_threads: usize,
     /// Added to each sync, to measure with slower disks.
     pub sync_delay: Duration,
+    /// The most tables kept open; merging them opens some more.
+    pub files_max: usize,
 }
 
 impl Default for Options {
@@ -66,6 +69,7 @@ impl Default for Options {
             journal_bytes_max: 192 << 20,
             worker_threads: 2,
             sync_delay: Duration::ZERO,
+            files_max: 256,
         }
     }
 }
@@ -304,6 +308,7 @@ fn open_database(path: &Path, options: &Options) -> Result<(Database, Keyspace),
             .cache_size(options.cache_bytes)
             .max_journaling_size(options.journal_bytes_max.max(JOURNAL_BYTES_LEAST))
             .worker_threads(options.worker_threads.max(1))
+            .max_cached_files(Some(options.files_max.max(FILES_LEAST)))
             .open()?;
         let keyspace = database.keyspace(KEYSPACE, || {
             KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes)

@@ -39,6 +39,7 @@ impl Replica {
     pub fn begin_anew(&mut self, map: &Map) {
         self.pulled.clear();
         self.rounds.chains.clear();
+        self.rounds.rest.end();
         let heads: BTreeSet<Actor> =
             self.clock.iter().filter_map(|(actor, _)| self.head(map, actor.position)).collect();
         self.watermark.retain(|peer| heads.contains(&peer));

@@ -98,6 +98,7 @@ pub(crate) mod page;
 pub(crate) mod plain;
 pub(crate) mod recover;
 pub mod replica;
+pub(crate) mod rest;
 pub(crate) mod retire;
 pub mod rules;
 pub(crate) mod scan;

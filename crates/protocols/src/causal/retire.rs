@@ -98,6 +98,12 @@ impl Replica {
         actors.any(|actor| !self.is_finished(map, actor))
     }
 
+    /// Whether a former actor is not closed yet.
+    pub fn has_open_former(&self, map: &Map) -> bool {
+        let mut open = self.clock.iter().filter(|(_, entry)| !entry.closed);
+        open.any(|(actor, _)| self.is_former(map, actor))
+    }
+
     /// Former actors that are finished and not yet closed; none as long as any former actor is not
     /// finished, or one may be that nobody here has heard of: it may hand over updates of others,
     /// too, that nobody else has.

@@ -68,6 +68,10 @@ impl Causal {
     fn begin_sync(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
         let (shape, limits) = (self.settings.shape, self.settings.limits);
         let Some(replica) = self.durable.replicas.get_mut(&at) else { return };
+        let is_quiet = replica.is_quiet(map);
+        if replica.rounds.rest.goes_on(is_quiet, map.version, cx.now) {
+            return;
+        }
         let Some(peer) = replica.rounds.next(shape.peers(at), cx.now, cx.rng) else { return };
         if !replica.has_copied(map, peer) {
             // What it has collected can only be scanned (T8).
@@ -147,6 +151,11 @@ impl Causal {
         }
         let Ok(entries) = page::read(page) else { return };
         self.volatile.counters.told += entries.len() as u64;
+        let peers = shape.peers(at).count();
+        match entries.is_empty() && covers.until.is_none() {
+            true => replica.rounds.rest.note_even(peers, self.settings.sync_interval, cx.now),
+            false => replica.rounds.rest.end(),
+        }
         let mut is_taken = true;
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));

@@ -2,7 +2,6 @@
 
 use super::traps::schedule;
 use std::format;
-use std::string::String;
 
 /// One member after the other is replaced only when the newcomer before has all data.
 #[test]
@@ -248,6 +247,42 @@ fn a_learner_that_is_not_wanted_gives_up() {
     );
 }
 
+/// A learner has given up and learns again. What a source listed to it the first time says nothing
+/// of what a majority holds now.
+#[test]
+fn a_late_list_says_nothing_to_who_learns_again() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         ring all 1:1 2:2 4:4 a3:3
+         tick 20ms
+         deliver all
+         tick 20ms
+         deliver Learn
+         deliver ListA 4->2
+         delay ListB 2->4
+         drop all
+         cut 2
+         cut 3
+         ring all 1:1 2:2 3:3
+         run 14s
+         show 4 transfers
+         # last 4: transfers 0
+         ring 1 1:1 2:2 4:4 a3:3
+         mend 2
+         mend 3
+         tick 250ms
+         deliver Beats
+         tick 250ms
+         deliver Learn
+         deliver ListA 4->1
+         deliver ListB 1->4
+         release
+         deliver ListB 2->4
+         show 4 transfers
+         # last 4: transfers 1",
+    );
+}
+
 /// A member that was away fetches the decisions that it missed, one after the other.
 #[test]
 fn a_gap_is_fetched() {
@@ -330,9 +365,9 @@ fn a_member_that_nobody_remembers_asks_who_holds_the_range() {
 
 /// A group goes through more views than anybody keeps decisions of, while one member is away and
 /// remains a member. It is told the newest view, and comes to it with the others' data.
-fn away_for_many_views(then: &str) {
-    let mut script = String::from(
-        "nodes 3 spare 1 first 100 brisk
+fn away_for_many_views(keyspace: &str, then: &str) {
+    let mut script = format!(
+        "nodes 3 spare 1 {keyspace}first 100 brisk
          given put 1 old a
          # told put old a: written
          crash 4
@@ -353,6 +388,7 @@ fn away_for_many_views(then: &str) {
 #[test]
 fn a_member_that_is_too_far_behind_begins_anew() {
     away_for_many_views(
+        "",
         "ring all 1:1 2:2 3:3
          show 3 view
          # last 3: view 1
@@ -380,10 +416,40 @@ fn a_member_that_is_too_far_behind_begins_anew() {
     );
 }
 
+/// All forgot, and one of them is that far behind: no member of the newer view is complete, nor will
+/// be without it.
+#[test]
+fn a_member_that_is_too_far_behind_waits_for_nobody_when_all_forgot() {
+    away_for_many_views(
+        "memory ",
+        "crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         ring all 1:1 2:2 3:3
+         show 3 view
+         # last 3: view 1
+         run 8s
+         show 3 view
+         # last 3: view 67
+         show 1 ready
+         # last 1: ready true
+         show 3 ready
+         # last 3: ready true
+         given put 3 k c
+         # told put k c: written
+         given get 1 k
+         # told get k: value c",
+    );
+}
+
 /// Without a majority that stands in the newer view, the member keeps what it has.
 #[test]
 fn a_member_that_is_too_far_behind_waits_for_a_majority() {
     away_for_many_views(
+        "",
         "crash 2
          ring all 1:1 2:2 3:3
          run 6s
