@@ -178,8 +178,7 @@ impl Causal {
         replica.watermark.raise(peer, clock);
         let state = (is_joined, pair.map, clock);
         if let Some((peer_map, clock)) = replica.rounds.chains.take(peer, covers, state) {
-            let told = (peer_map, &clock);
-            replica.note_pulled((&map, shape), peer.position, told, &owing);
+            replica.note_pulled((&map, shape), peer.position, (peer_map, &clock), &owing);
         }
         if covers.until.is_some() && covers.is_sound() {
             probe!("causal/incomplete_sync");
