@@ -172,6 +172,9 @@ pub struct Limits {
     pub clock_ranges: usize,
     /// The most names of writes that all replicas of a host remember.
     pub names: usize,
+    /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with 1
+    /// they never rest, as in the paper.
+    pub rest_intervals: u64,
 }
 
 impl Default for Limits {
@@ -181,6 +184,7 @@ impl Default for Limits {
             scan_keys: LIST_KEYS_MAX,
             clock_ranges: CLOCK_RANGES_MAX,
             names: WRITE_NAMES_MAX,
+            rest_intervals: rest::INTERVALS_MAX,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! replicas of its key, all its contexts are stripped, and no former actor is left to be closed.
 //! From a new dot, or a new actor, on it asks every interval again. A quiet replica that was
 //! answered for [`ROUNDS`], each time with no object, rests: two intervals at first, twice as long
-//! after each such answer, up to [`INTERVALS_MAX`]. A peer that does not answer is
+//! after each such answer, up to [`Limits::rest_intervals`](super::Limits). A peer that does not answer is
 //! not waited for longer than before, and a new map of the positions ends every rest.
 
 use super::map::Map;
@@ -17,7 +17,7 @@ use quorate_kernel::time::{Span, Time};
 /// So many answers must have come from each peer, as it were, before a replica rests.
 const ROUNDS: u64 = 4;
 /// The longest rest, in intervals.
-const INTERVALS_MAX: u64 = 32;
+pub(super) const INTERVALS_MAX: u64 = 32;
 
 /// The rest of one replica.
 #[derive(Debug, Default)]
@@ -40,18 +40,18 @@ impl Rest {
     }
 
     /// A peer has answered; `is_even` if it told of no object.
-    pub fn note(&mut self, is_even: bool, peers: usize, interval: Span, now: Time) {
+    pub fn note(&mut self, is_even: bool, peers: usize, (interval, most): (Span, u64), now: Time) {
         if !is_even {
             return self.end();
         }
         self.even += 1;
         let beyond = self.even.saturating_sub(ROUNDS * peers as u64);
-        let beyond = beyond.min(u64::from(INTERVALS_MAX.ilog2()));
+        let beyond = beyond.min(u64::from(most.ilog2()));
         if beyond > 0 {
             probe!("causal/rests");
             self.until = now + Span(interval.0 << beyond);
         }
-        assert!(self.until <= now + Span(interval.0 * INTERVALS_MAX), "a rest is bounded");
+        assert!(self.until <= now + Span(interval.0 * most), "a rest is bounded");
     }
 
     /// There is something to tell or to learn.
@@ -76,19 +76,21 @@ fn rests_grow_after_some_rounds_and_end_at_once() {
     let (interval, mut rest) = (Span::millis(100), Rest::default());
     let at = |intervals: u64| Time(0) + Span(interval.0 * intervals);
     assert!(!rest.goes_on(true, 7, at(1)));
-    (0..4 * ROUNDS).for_each(|_| rest.note(true, 4, interval, at(1)));
+    (0..4 * ROUNDS).for_each(|_| rest.note(true, 4, (interval, 32), at(1)));
     assert!(!rest.goes_on(true, 7, at(1)), "not every peer may have answered often");
     let mut now = 1;
     for length in [2, 4, 8, 16, 32, 32] {
-        rest.note(true, 4, interval, at(now));
+        rest.note(true, 4, (interval, 32), at(now));
         assert!(rest.goes_on(true, 7, at(now + length - 1)));
         now += length;
         assert!(!rest.goes_on(true, 7, at(now)));
     }
-    rest.note(true, 4, interval, at(now));
+    rest.note(true, 4, (interval, 32), at(now));
     assert!(!rest.goes_on(true, 8, at(now)), "the map has changed");
-    (0..=4 * ROUNDS).for_each(|_| rest.note(true, 4, interval, at(now)));
+    (0..=4 * ROUNDS).for_each(|_| rest.note(true, 4, (interval, 32), at(now)));
     assert!(rest.goes_on(true, 8, at(now)));
     assert!(!rest.goes_on(false, 8, at(now)), "there is something to tell");
     assert!(!rest.goes_on(true, 8, at(now)), "and rests begin anew");
+    (0..=5 * ROUNDS).for_each(|_| rest.note(true, 4, (interval, 1), at(now)));
+    assert!(!rest.goes_on(true, 8, at(now)), "it is set never to rest");
 }

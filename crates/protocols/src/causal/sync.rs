@@ -153,7 +153,8 @@ impl Causal {
         self.volatile.counters.told += entries.len() as u64;
         let is_even = entries.is_empty() && covers.until.is_none();
         let peers = shape.peers(at).count();
-        replica.rounds.rest.note(is_even, peers, self.settings.sync_interval, cx.now);
+        let rests = (self.settings.sync_interval, self.settings.limits.rest_intervals);
+        replica.rounds.rest.note(is_even, peers, rests, cx.now);
         let mut is_taken = true;
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));
