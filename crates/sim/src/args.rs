@@ -67,7 +67,8 @@ pub struct SimArgs {
     #[cfg(quorate_mutants)]
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
-    /// Fails unless every mark of the simulator's list of rare paths was reached.
+    /// Fails unless every mark of the simulator's list of rare paths was reached, and four of five
+    /// seeds of each scenario did enough to count.
     #[arg(long)]
     pub require_probes: bool,
 }

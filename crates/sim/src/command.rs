@@ -6,6 +6,7 @@ use crate::replay::Replay;
 use crate::run::Sweep;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::seed::{Report, Runner, Setup};
+use crate::summary::Summary;
 use crate::{marks, overlay, shipped, shrink};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -203,7 +204,7 @@ fn sweep(args: &SimArgs, scenarios: &[Prepared]) -> Result<bool, ScenarioError> 
         let prepared = scenarios.iter().find(is_it).expect("it was found in one of them");
         reduce(args, &mut Runner::default(), Replay::of(prepared, found.seed))?;
     }
-    let are_reached = !args.require_probes || marks::tell_missing();
+    let does_enough = !args.require_probes || tell_idle(&summary) & marks::tell_missing();
     match args.format {
         Format::Text => {
             say(&marks::reached());
@@ -211,7 +212,16 @@ fn sweep(args: &SimArgs, scenarios: &[Prepared]) -> Result<bool, ScenarioError> 
         }
         Format::Json => say(&summary.to_json()),
     }
-    Ok(summary.violations.is_empty() && are_reached)
+    Ok(summary.violations.is_empty() && does_enough)
+}
+
+/// Names the scenarios that did too little; returns whether there are none.
+fn tell_idle(summary: &Summary) -> bool {
+    for sums in summary.idle_scenarios() {
+        let (name, seeds, counted) = (&sums.scenario, sums.seeds, sums.counted);
+        eprintln!("scenario {name}: only {counted} of {seeds} seeds did enough to count");
+    }
+    summary.idle_scenarios().next().is_none()
 }
 
 /// Reduces a failing run and keeps or prints the replay file.

@@ -173,6 +173,11 @@ impl Summary {
         total
     }
 
+    /// The scenarios of whose seeds fewer than four of five did enough to count.
+    pub fn idle_scenarios(&self) -> impl Iterator<Item = &Sums> {
+        self.scenarios.iter().filter(|sums| 5 * sums.counted < 4 * sums.seeds)
+    }
+
     /// Events per second of one busy core.
     #[must_use]
     pub fn events_per_core_second(&self) -> u64 {

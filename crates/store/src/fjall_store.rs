@@ -13,7 +13,8 @@ use crate::error::DirectoryError;
 use crate::journal::{BatchNumber, NUMBER_KEY};
 use crate::log::{Clock, DiskLog, Engine};
 use crate::mark::Mark;
-use crate::recovery::{Cut, Places, confirm, prepare};
+use crate::reclaim::Reclaim;
+use crate::recovery::{Cut, Places, confirm, link_tables, prepare};
 use bytes::Bytes;
 use fjall::{
     Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Readable,
@@ -41,6 +42,7 @@ const COPY_BYTES_MAX: usize = 4096;
 const WAITING_MEMTABLES_MAX: usize = 2;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
 const JOURNAL_BYTES_LEAST: u64 = 64 << 20;
+const FILES_LEAST: usize = 10;
 
 /// How much memory and disk the database may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub struct Options {
     pub worker_threads: usize,
     /// Added to each sync, to measure with slower disks.
     pub sync_delay: Duration,
+    /// The most tables kept open; merging them opens some more.
+    pub files_max: usize,
 }
 
 impl Default for Options {
@@ -66,6 +70,7 @@ impl Default for Options {
             journal_bytes_max: 192 << 20,
             worker_threads: 2,
             sync_delay: Duration::ZERO,
+            files_max: 256,
         }
     }
 }
@@ -111,7 +116,7 @@ pub fn open(
     confirm(&places, &prepared, recovered)?;
     let reader = FjallReader { database: database.clone(), keyspace: keyspace.clone() };
     let seen = mark.seen().to_vec();
-    let engine = FjallEngine { database, keyspace };
+    let engine = FjallEngine { reclaim: Reclaim::new(&keyspace), database, keyspace };
     let log = FjallLog(DiskLog::new(engine, recovered, mark, clock, options.sync_delay));
     Ok(Opened { log, reader, recovered, cut: prepared.cut, seen })
 }
@@ -139,12 +144,24 @@ impl FjallLog {
         self.0.tend()
     }
 
+    /// Looks after the space that deleted keys take; to be called every few seconds. It is given
+    /// back in the background, while little is written.
+    ///
+    /// # Errors
+    /// Space was not given back. Nothing was lost.
+    pub fn reclaim(&mut self) -> Result<(), Fatal> {
+        let FjallEngine { database, keyspace, reclaim } = self.0.engine();
+        reclaim.look(database, keyspace).map_err(|error| fatal("giving space back", error))
+    }
+
     /// Syncs, brings the mark up to date and closes the write path. The files are closed when the
     /// last reader is dropped.
     ///
     /// # Errors
     /// [`Fatal`] when the last sync failed, or an earlier step had; the stop is not a clean one.
-    pub fn close(self) -> Result<(), Fatal> {
+    pub fn close(mut self) -> Result<(), Fatal> {
+        // Whatever became of it, nothing is lost.
+        drop(self.0.engine().reclaim.wait());
         self.0.close()
     }
 }
@@ -246,6 +263,7 @@ fn shared(slice: Slice) -> Bytes {
 struct FjallEngine {
     database: Database,
     keyspace: Keyspace,
+    reclaim: Reclaim,
 }
 
 impl FjallEngine {
@@ -280,16 +298,19 @@ impl Engine for FjallEngine {
             .durability(Some(PersistMode::Buffer));
         // The journal's reader expects the number first.
         group.insert(&self.keyspace, NUMBER_KEY, number.encode());
+        let mut bytes = 0;
         for write in batches.iter().flat_map(|batch| &batch.writes) {
             if write.key[..] < *FIRST_KEY || write.key.len() > STORE_KEY_BYTES_MAX {
                 let text = format!("a key of {} bytes cannot be stored", write.key.len());
                 return Err(Fatal::Corrupt(text));
             }
+            bytes += (write.key.len() + write.value.as_ref().map_or(0, Bytes::len)) as u64;
             match &write.value {
                 Some(value) => group.insert(&self.keyspace, &write.key[..], &value[..]),
                 None => group.remove(&self.keyspace, &write.key[..]),
             }
         }
+        self.reclaim.note(count as u64, bytes);
         group.commit().map_err(|error| fatal("writing", error))
     }
 
@@ -304,6 +325,7 @@ fn open_database(path: &Path, options: &Options) -> Result<(Database, Keyspace),
             .cache_size(options.cache_bytes)
             .max_journaling_size(options.journal_bytes_max.max(JOURNAL_BYTES_LEAST))
             .worker_threads(options.worker_threads.max(1))
+            .max_cached_files(Some(options.files_max.max(FILES_LEAST)))
             .open()?;
         let keyspace = database.keyspace(KEYSPACE, || {
             KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes)
@@ -346,23 +368,6 @@ fn last_in_tables(database: &Path) -> Result<Lsn, DirectoryError> {
     });
     fs::remove_dir_all(&links).map_err(failed())?;
     Ok(number?.last)
-}
-
-/// Links every file but the journals. fjall replaces its files and never writes into one.
-fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            link_tables(&source, &target)?;
-        } else if entry.file_name() == "lock" {
-            fs::File::create(&target)?;
-        } else if source.extension().is_none_or(|extension| extension != "jnl") {
-            fs::hard_link(&source, &target)?;
-        }
-    }
-    Ok(())
 }
 
 fn fatal(doing: &str, error: fjall::Error) -> Fatal {

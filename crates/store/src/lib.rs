@@ -39,6 +39,7 @@ mod journal;
 pub mod log;
 mod mark;
 pub mod memory;
+mod reclaim;
 mod recovery;
 mod start;
 pub mod text;

@@ -72,6 +72,11 @@ impl<E: Engine> DiskLog<E> {
         }
     }
 
+    /// What commits and persists.
+    pub(crate) fn engine(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
     /// Takes what peers were seen to have synced, to be kept with the mark.
     pub(crate) fn note(&mut self, seen: Vec<Sighting>) {
         self.has_seen_more |= seen != self.seen;

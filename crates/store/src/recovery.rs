@@ -179,3 +179,20 @@ fn cut_off(places: &Places, damage: &Damage) -> io::Result<Cut> {
     file.sync_all()?;
     Ok(Cut { copy, bytes })
 }
+
+/// Links every file but the journals. fjall replaces its files and never writes into one.
+pub(crate) fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            link_tables(&source, &target)?;
+        } else if entry.file_name() == "lock" {
+            fs::File::create(&target)?;
+        } else if source.extension().is_none_or(|extension| extension != "jnl") {
+            fs::hard_link(&source, &target)?;
+        }
+    }
+    Ok(())
+}

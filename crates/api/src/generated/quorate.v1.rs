@@ -62,8 +62,9 @@ pub struct WriteOptions {
     /// what became of it, and only in the same start. Asked for a repetition, it waits for the first
     /// one or tells its outcome, or does the request if it surely never arrived. Any other coordinator
     /// answers KIND_OUTCOME_UNKNOWN and does nothing: done a second time, an old value could come back
-    /// over a newer one. On "causal" keyspaces any host may be asked again: the id stays with the
-    /// value, and equal ones are one. KIND_OVERLOADED and KIND_STOPPING speak of the repetition alone.
+    /// over a newer one. On "causal" keyspaces any host may be asked again: writes of one id are
+    /// one. A host that cannot tell, as it has not remembered ids for so long, answers
+    /// KIND_OUTCOME_UNKNOWN and does nothing. KIND_OVERLOADED and KIND_STOPPING speak of the repetition alone.
     #[prost(message, optional, tag = "2")]
     pub repeat: ::core::option::Option<Repeat>,
     /// When the host must have answered, counted from the arrival of the request; 0 is what the host

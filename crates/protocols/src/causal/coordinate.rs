@@ -242,9 +242,9 @@ impl Causal {
 
     /// Another replica tells of a key.
     ///
-    /// The whole message is dropped if it speaks for an actor that is gone for good, or tells an
-    /// unseen update of one that is closed here: it may be older than all that its peers told
-    /// since. To drop only a part would make the rest say that this part was replaced.
+    /// The whole message is dropped if it speaks for an actor that is gone for good, or if it
+    /// speaks for nobody and tells an unseen update of one: it may be older than all that its peers
+    /// told since. To drop only a part would make the rest say that this part was replaced.
     pub(super) fn on_replicate(
         &mut self,
         from: Incarnation,
@@ -256,15 +256,26 @@ impl Causal {
         let (Some(at), Some(map)) = (self.local(key), &self.durable.map) else { return };
         let Ok(object) = Object::from_bytes(object) else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it is local");
-        let is_over = actor.is_some_and(|actor| replica.is_finished(map, actor));
-        if is_over || replica.is_late(dots.iter().chain(object.versions.keys())) {
+        let is_over = match actor {
+            Some(actor) => replica.is_finished(map, actor),
+            // What a get has seen.
+            None => !replica.may_repair(map, key, &object, cx),
+        };
+        if is_over {
             probe!("causal/late_replicate");
             self.volatile.counters.late += 1;
+            // One that hands over has forgotten that it was done.
+            if let Some(actor) = actor.filter(|actor| replica.has_left(*actor)) {
+                cx.fx.send(from, Message::LeftB { actor });
+            }
             return;
         }
         if !replica.has_seen(&object, dots) {
-            replica.update(self.settings.shape, key, object, dots, cx);
+            let is_taken = replica.update(self.settings.shape, key, object, dots, cx);
             replica.flush(cx);
+            if !is_taken {
+                return;
+            }
         }
         if op != 0 {
             let stored = replica.stored_key(key);

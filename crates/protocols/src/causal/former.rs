@@ -9,12 +9,12 @@
 //! know the record of its own decree waits for it. If there were several, the first comes first.
 
 use super::join::ask;
-use super::map::Map;
+use super::map::{Map, Shape};
 use super::message::{Message, Pair, TellClock};
 use super::replica::Replica;
 use super::scan::list;
 use super::{Causal, Context};
-use crate::dots::clock::Clock;
+use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::{Actor, Position};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -34,7 +34,46 @@ pub(super) enum Former {
     Holder(u64, NodeId),
 }
 
+/// What the catalog's record says of former holders: which of them have not handed over yet.
+#[derive(Debug)]
+pub struct Owing {
+    /// Whether the record is as new as the map.
+    is_known: bool,
+    tenures: Vec<Tenure>,
+}
+
+impl Owing {
+    /// Whether a holder near a position may still hand over of which its clock has never heard. It
+    /// may have been cut off for as long as it held its own.
+    pub fn is_unheard_of(&self, clock: &Clock, shape: Shape, at: Position) -> bool {
+        let is_unheard_of = |one: &Tenure| {
+            let Ok(held) = u16::try_from(one.position).map(Position) else { return false };
+            let is_near = held == at || shape.are_peers(held, at);
+            let is_it = |actor: Actor| (actor.since, actor.node) == (one.since, one.node);
+            // What is closed was closed with it, if it is later.
+            let speaks_for_it =
+                |(actor, entry): (Actor, &Entry)| entry.closed && actor.since > one.since;
+            is_near && !clock.at(held).any(|known| is_it(known.0) || speaks_for_it(known))
+        };
+        !self.is_known || self.tenures.iter().any(is_unheard_of)
+    }
+}
+
 impl Causal {
+    /// Who still hands over, as far as that is known.
+    pub(super) fn owing(&self) -> Owing {
+        let Some(map) = &self.durable.map else {
+            return Owing { is_known: false, tenures: Vec::new() };
+        };
+        let record = self.volatile.former.as_ref().filter(|(version, _)| *version >= map.version);
+        let tenures = record.map_or(&[][..], |(_, tenures)| tenures);
+        Owing {
+            // Nothing has moved in a keyspace as it was born.
+            is_known: record.is_some() || map.version == self.settings.born,
+            tenures: tenures.iter().filter(|one| !map.is_gone(one.node)).copied().collect(),
+        }
+    }
+
     /// Takes note of who held what by a version of the record, and has not handed it over.
     pub(super) fn note_former(&mut self, version: u64, tenures: &[Tenure]) {
         let known = self.volatile.former.as_ref();
@@ -143,9 +182,11 @@ impl Causal {
 /// Takes over the clock of a former holder that was scanned to the end. It held the same keys.
 pub(super) fn take_over(replica: &mut Replica, clock: &Clock) {
     for (actor, entry) in clock.iter() {
-        let known = replica.touch(actor);
-        known.insert_range(1, entry.filled());
-        known.merge(entry);
+        if entry.closed {
+            replica.close_actor(actor);
+        } else if !replica.clock.get(actor).is_some_and(|known| known.closed) {
+            replica.touch(actor).merge(entry);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::coordinate::Update;
 use super::keys::{client_key, data_key, hash_of};
 use super::message::Message;
 use super::operations::{Aim, Asker, Manner, Origin, Work};
-use super::replica::Replica;
+use super::replica::{CONTRADICTS, Replica};
 use super::{Causal, Context, Plain};
 use crate::dots::dot::Position;
 use crate::dots::object::Object;
@@ -194,6 +194,11 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         self.on_reachable(from, op, cx);
+        let place = self.durable.map.as_ref().and_then(|map| map.place(position));
+        if place.is_none_or(|place| place.host != from.node) {
+            // Another host has the position by now. What this one had others may take for lost.
+            return;
+        }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Work::Read { needed, replies, .. } = &mut operation.work else { return };
         if !is_serving {
@@ -202,6 +207,9 @@ impl Causal {
             return;
         }
         let Ok(object) = Object::from_bytes(object) else { return };
+        if !replies.values().all(|known| known.agrees(&object)) {
+            return cx.fx.refuse(CONTRADICTS);
+        }
         replies.insert(position, object);
         if replies.len() < *needed {
             return;
@@ -264,7 +272,14 @@ impl Causal {
             }
             probe!("causal/read_repair");
             if host == cx.me.node {
-                let Some(replica) = self.durable.replicas.get_mut(&at) else { continue };
+                let (Some(replica), Some(map)) =
+                    (self.durable.replicas.get_mut(&at), &self.durable.map)
+                else {
+                    continue;
+                };
+                if !replica.may_repair(map, key, merged, cx) {
+                    continue;
+                }
                 replica.update(self.settings.shape, key, merged.clone(), &[], cx);
                 replica.flush(cx);
             } else {
@@ -325,6 +340,7 @@ fn write_of(ticket: Ticket, aim: Aim) -> (Asker, Option<Bytes>) {
     }
 }
 
+/// What replies say together. None contradicts another: those that do were refused.
 fn merge_all(mut objects: impl Iterator<Item = Object>) -> Object {
     let mut merged = objects.next().unwrap_or_default();
     objects.for_each(|object| {

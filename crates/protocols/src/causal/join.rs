@@ -22,6 +22,7 @@ use super::replica::Replica;
 use super::watch::{PATIENCE, SILENT_MAX, Scan};
 use super::{Causal, Context};
 use crate::dots::clock::Clock;
+use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Position};
 use crate::dots::object::Object;
 use alloc::collections::BTreeSet;
@@ -267,7 +268,10 @@ fn finish(replica: &mut Replica, shape: Shape, peer: Actor, begun: &Clock, cx: &
     let at = replica.position();
     let is_near = |actor: &Actor| actor.position == at || shape.are_peers(at, actor.position);
     let seen = begun.iter().map(|(actor, entry)| (actor, entry.filled()));
-    let witness: Vec<_> = seen.filter(|(actor, counter)| *counter > 0 && is_near(actor)).collect();
-    replica.record.witnesses.insert(peer.position, witness);
+    let seen = seen.filter(|(actor, _)| is_near(actor));
+    // What an earlier actor of the position had seen was copied, too, and may be nowhere else now.
+    let known = replica.record.witnesses.remove(&peer.position).unwrap_or_default();
+    let witness: CausalContext = known.into_iter().chain(seen).collect();
+    replica.record.witnesses.insert(peer.position, witness.iter().collect());
     replica.persist(cx);
 }

@@ -7,7 +7,7 @@
 //! | state | `replica`, part (4) | postcard of [`Record`](super::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
 //! | state | `garbage`, part (4) | empty | a replica is given up | when nothing of it is left |
 //! | data | part (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
-//! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica |
+//! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica, or when a later actor of its position is closed |
 //! | data | part (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context; then the write's name if it has one | an update seen for the first time | when every replica of the key has seen it |
 //! | data | part (4), `n`, hash (8), key | postcard of the object's context | a context that no entry `d` has | when the context is empty |
 //!

@@ -51,6 +51,19 @@ impl Leaving {
         Leaving { replica, handed, noted, told_at: None }
     }
 
+    /// What was handed over before a loss of power is not handed over again.
+    fn forget_what_was_handed_over(&mut self, cx: &mut Context<'_>) {
+        let dot_keys = &self.replica.dot_keys;
+        let keys: Vec<Bytes> = dot_keys.keys_from(&[]).cloned().collect();
+        let dots: Vec<Dot> = keys.iter().flat_map(|key| dot_keys.of(key)).collect();
+        if !dots.is_empty() {
+            probe!("causal/handed_over_before");
+        }
+        dots.into_iter().for_each(|dot| self.replica.drop_dot(dot, cx));
+        self.replica.flush(cx);
+        self.handed.clear();
+    }
+
     /// The hosts that must know when it says nothing more.
     fn listeners(&self, map: &Map, shape: Shape) -> BTreeSet<NodeId> {
         let at = self.replica.position();
@@ -138,19 +151,24 @@ impl Causal {
         let shape = self.settings.shape;
         let is_near = |at: Position| at == actor.position || shape.are_peers(at, actor.position);
         for (at, replica) in &mut self.durable.replicas {
-            if is_near(*at) {
+            let is_closed = replica.clock.get(actor).is_some_and(|entry| entry.closed);
+            if is_near(*at) && !is_closed {
                 replica.touch(actor).left = true;
                 replica.flush(cx);
+                // It is said once: state is synced, and data before it.
+                replica.persist(cx);
             }
         }
         cx.fx.send(from, Message::LeftB { actor });
     }
 
-    /// A host has noted it.
+    /// A host has noted it. So everything was handed over, also if a loss of power took that back:
+    /// nothing is added to what leaves.
     pub(super) fn on_left_noted(&mut self, host: NodeId, actor: Actor, cx: &mut Context<'_>) {
         for one in &mut self.durable.leaving {
             if one.replica.actor() == actor {
                 one.noted.insert(host);
+                one.forget_what_was_handed_over(cx);
             }
         }
         self.let_go(cx);

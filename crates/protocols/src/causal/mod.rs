@@ -66,15 +66,15 @@
 //!   for the replicas of its key only ([`crate::dots::watermark`], T7).
 //! - Exchanges go both ways, in shuffled rounds, and concern former actors too (T5). They leave out
 //!   what replication on write is still bringing ([`young`]).
-//! - An actor that is gone for good is closed when all its peers have told all ([`retire`]).
+//! - An actor that is gone for good is closed when all its peers have told all, and then speaks for
+//!   all earlier ones of its position, which leave clocks and contexts ([`retire`]).
 //! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8). Where
 //!   it has no peers it scans the former holder ([`former`]).
 //! - After a loss of power a replica goes on with what is on disk, as a new actor ([`recover`]).
 //!
 //! # Known limits
 //! A catalog must wait until a newcomer has joined before it gives away another position with the
-//! same keys. Closed actors stay in clocks, and in the contexts of their
-//! positions (some 20 bytes each). The dot-key map grows while a replica is away. A replica that is
+//! same keys. The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
 //! write that a client repeats without a name makes a sibling (T13); with one it is the same write
 //! ([`twins`], [`names`]).
@@ -85,6 +85,7 @@ pub mod engine;
 pub(crate) mod former;
 pub(crate) mod forward;
 pub(crate) mod get;
+pub(crate) mod heard;
 pub(crate) mod join;
 pub mod keys;
 pub(crate) mod leave;
@@ -97,6 +98,7 @@ pub(crate) mod page;
 pub(crate) mod plain;
 pub(crate) mod recover;
 pub mod replica;
+pub(crate) mod rest;
 pub(crate) mod retire;
 pub mod rules;
 pub(crate) mod scan;
@@ -171,6 +173,9 @@ pub struct Limits {
     pub clock_ranges: usize,
     /// The most names of writes that all replicas of a host remember.
     pub names: usize,
+    /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with 1
+    /// they never rest, as in the paper.
+    pub rest_intervals: u64,
 }
 
 impl Default for Limits {
@@ -180,6 +185,7 @@ impl Default for Limits {
             scan_keys: LIST_KEYS_MAX,
             clock_ranges: CLOCK_RANGES_MAX,
             names: WRITE_NAMES_MAX,
+            rest_intervals: rest::INTERVALS_MAX,
         }
     }
 }

@@ -19,13 +19,6 @@ pub(crate) struct Entry {
     pub dots: Vec<Dot>,
 }
 
-impl Entry {
-    /// Every update that it tells.
-    pub fn told(&self) -> impl Iterator<Item = &Dot> {
-        self.object.versions.keys().chain(&self.dots)
-    }
-}
-
 /// Appends an entry.
 pub(crate) fn push(page: &mut BytesMut, key: &[u8], object: &[u8], dots: &[Dot]) {
     page.put_u32(key.len() as u32);

@@ -20,7 +20,7 @@ use super::timer::Timer;
 use super::unstripped::{context_of, dot_value_of};
 use super::{Causal, Context, Settings};
 use crate::dots::clock::Entry;
-use crate::dots::dot::{Actor, Dot};
+use crate::dots::dot::{ALL, Actor, Dot};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -142,7 +142,10 @@ fn load(
     let mut replica = Replica::new(part, record, settings);
     let mut entries: Vec<(Actor, Entry)> = Vec::new();
     each_of(cx.table, part, Kind::Clock, &[], &mut |key, value| {
-        entries.push((actor_of(key).0, state_value(value)));
+        let mut entry: Entry = state_value(value);
+        // Closed when that did not yet speak for earlier actors: it is closed anew.
+        entry.closed &= entry.base() == ALL;
+        entries.push((actor_of(key).0, entry));
         true
     });
     replica.clock = entries.into_iter().collect();

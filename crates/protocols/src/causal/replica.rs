@@ -8,7 +8,7 @@
 use super::{Context, Settings};
 
 use super::keys::{Kind, actor_key, hash_of, replica_key, state_bytes, stored};
-use super::map::{Map, Shape};
+use super::map::Shape;
 use super::names::Names;
 use super::singles::{Single, Singles};
 use super::unstripped::Unstripped;
@@ -33,6 +33,9 @@ use serde::{Deserialize, Serialize};
 /// may have used, so a dot that was shown and then lost with an unsynced batch is never issued
 /// again.
 const RESERVED_COUNTERS: Counter = 1 << 16;
+
+/// What is refused: one dot with another value than the one that is known here (D4).
+pub(super) const CONTRADICTS: &str = "one dot carries two values";
 
 /// What is stored of a replica beside its data; always synced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,8 +146,8 @@ impl Replica {
     /// A dot is seen whose entry of the dot-key map is stored: after a restart, it says so.
     pub fn see(&mut self, dot: Dot, key: &Bytes, name: Option<WriteId>) {
         self.dot_keys.insert(dot, key, name);
-        self.clock.insert(dot);
-        if !self.dirty.contains(&dot.actor) {
+        let is_new = self.clock.insert(dot);
+        if is_new && !self.dirty.contains(&dot.actor) {
             self.unsaved.insert(dot.actor);
         }
     }
@@ -159,9 +162,12 @@ impl Replica {
     /// Writes what has changed of the clock. The last thing a step does before it sends.
     pub fn flush(&mut self, cx: &mut Context<'_>) {
         for actor in core::mem::take(&mut self.dirty) {
-            let entry = self.clock.get(actor).expect("what was changed is there");
             let key = stored(self.part, Kind::Clock, &actor_key(actor));
-            cx.fx.put(key, state_bytes(entry));
+            match self.clock.own(actor) {
+                Some(entry) => cx.fx.put(key, state_bytes(entry)),
+                // The entry that closed it says so.
+                None => cx.fx.delete(key),
+            }
         }
         self.fresh.clear();
     }
@@ -251,14 +257,9 @@ impl Replica {
             }
         }
         // Whoever a context names must be known, or could never be closed.
-        for (actor, counter) in object.context.iter() {
-            match self.clock.get(actor) {
-                None => drop(self.touch(actor)),
-                // It goes from the context, so filling must put it back.
-                Some(entry) if entry.closed && counter > entry.filled() => {
-                    self.touch(actor).close(counter);
-                }
-                Some(_) => {}
+        for (actor, _) in object.context.iter() {
+            if self.clock.get(actor).is_none() {
+                self.touch(actor);
             }
         }
         object.context.strip(&self.clock);
@@ -284,7 +285,8 @@ impl Replica {
         !dots.is_empty() && told.all(|dot| self.clock.contains(*dot))
     }
 
-    /// Takes in what another replica tells of a key (DottedDB Alg. 2, `update`).
+    /// Takes in what another replica tells of a key (DottedDB Alg. 2, `update`); returns whether it
+    /// did. What contradicts what is here changes nothing.
     pub fn update(
         &mut self,
         shape: Shape,
@@ -292,14 +294,16 @@ impl Replica {
         object: Object,
         dots: &[Dot],
         cx: &mut Context<'_>,
-    ) {
+    ) -> bool {
         let known = self.fetch_beside(shape, key, &object, cx);
         if !known.agrees(&object) {
-            return cx.fx.refuse("one dot carries two values");
+            cx.fx.refuse(CONTRADICTS);
+            return false;
         }
         let (mut dots, replaced) = (dots.to_vec(), object.replaced.clone());
         let united = self.unite(key, known, object, &mut dots, cx);
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
+        true
     }
 
     /// The only version of a key, if it is known without reading.
@@ -316,17 +320,12 @@ impl Replica {
     /// be read.
     fn fetch_beside(&self, shape: Shape, key: &Bytes, other: &Object, cx: &Context<'_>) -> Object {
         match self.single(key, cx) {
-            Some(Some(dot)) => match other.versions.get(&dot) {
-                Some(same) => {
-                    let mut bare = self.bare(shape, key);
-                    bare.versions.insert(dot, same.clone());
-                    bare
-                }
-                None if other.context.covers(dot) => self.bare(shape, key),
-                None => self.fetch(shape, key, cx),
-            },
+            // What both have is read, to see whether it is the same.
+            Some(Some(dot)) if other.context.covers(dot) && !other.versions.contains_key(&dot) => {
+                self.bare(shape, key)
+            }
             Some(None) => self.bare(shape, key),
-            None => self.fetch(shape, key, cx),
+            _ => self.fetch(shape, key, cx),
         }
     }
 
@@ -337,51 +336,20 @@ impl Replica {
         stored(self.part, Kind::DotKey, &rest)
     }
 
-    /// The actor that holds a position now, if it was heard of.
-    pub fn head(&self, map: &Map, position: Position) -> Option<Actor> {
-        let place = map.place(position)?;
-        let is_current = |actor: &Actor| actor.since == place.since && actor.node == place.host;
-        self.clock.at(position).map(|(actor, _)| actor).rfind(is_current)
-    }
-
-    /// Takes note of an actor that speaks; returns whether it is the one that holds its position.
-    pub fn meet(&mut self, map: &Map, shape: Shape, peer: Actor) -> bool {
-        let is_placed = map
-            .place(peer.position)
-            .is_some_and(|place| (place.since, place.host) == (peer.since, peer.node));
-        if !is_placed || map.is_gone(peer.node) || !shape.are_peers(self.position(), peer.position)
-        {
-            return false;
+    /// Closes an actor. It and all earlier ones of its position are of no use any more but for
+    /// that, so what is kept of them goes.
+    pub(super) fn close_actor(&mut self, actor: Actor) {
+        probe!("causal/closed");
+        self.touch(actor);
+        for dropped in self.clock.close(actor) {
+            probe!("causal/dropped");
+            self.dirty.insert(dropped);
+            self.unsaved.remove(&dropped);
+            self.pulled.remove(&dropped);
+            self.young.forget(dropped);
         }
-        let head = self.head(map, peer.position);
-        if head.is_none_or(|head| head < peer) {
-            probe!("causal/new_peer");
-            self.touch(peer);
-            self.begin_anew(map);
-        }
-        head.is_none_or(|head| head <= peer)
-    }
-
-    /// Somebody holds a position anew: whatever was told of actors that are gone must be told
-    /// again, and rows of former peers count no more.
-    pub fn begin_anew(&mut self, map: &Map) {
-        self.pulled.clear();
-        self.rounds.chains.clear();
-        let heads: BTreeSet<Actor> =
-            self.clock.iter().filter_map(|(actor, _)| self.head(map, actor.position)).collect();
-        self.watermark.retain(|peer| heads.contains(&peer));
-    }
-
-    /// The actors of another clock that matter here become known, so that they can be closed.
-    pub fn know(&mut self, shape: Shape, clock: &Clock) {
-        for (actor, entry) in clock.iter() {
-            let is_near = actor.position == self.position()
-                || shape.are_peers(self.position(), actor.position);
-            let known = self.clock.get(actor);
-            if is_near && known.is_none_or(|known| entry.left && !known.left) {
-                self.touch(actor).left |= entry.left;
-            }
-        }
+        self.pulled.remove(&actor);
+        self.young.forget(actor);
     }
 
     /// What must hold between two inputs.
@@ -389,6 +357,7 @@ impl Replica {
         let own = self.clock.get(self.actor()).expect("a replica knows itself");
         assert!(own.above().is_empty(), "the own entry has no gaps (D1)");
         assert!(own.base() <= self.record.reserved, "issued counters were reserved");
+        assert!(!own.closed, "who speaks is not closed");
         assert!(self.dirty.is_empty() && self.fresh.is_empty(), "a step ends with a flush");
     }
 }

@@ -4,31 +4,42 @@
 //! for good nobody can do that, so objects could never be stripped of it (T5). But once it is
 //! certain that it says nothing more, and every peer has told all it knows of it, this replica has
 //! seen every update of it that still exists, of the keys that it holds: the actor is **closed**
-//! here. Contexts need not name it any more: its entry is raised to the highest counter that any
-//! of them names, and objects are filled with that. A replica may know of an update by a context
-//! alone, since that was replaced before it arrived.
+//! here. From then on all of it counts as seen, also what was replaced before it arrived, which a
+//! context alone may name. That holds for every earlier actor of its position, too: they are closed
+//! in order, and nobody unheard of can be among them. So the newest closed entry speaks for all of
+//! them, and they have none.
 //!
 //! An actor is **finished** when its host is gone for good by the map, when its host has handed
 //! everything over and said so, or when its host has begun a later replica in its place (the data
 //! was lost). A peer counts only if it told all, by an unbroken [chain](super::window) that began
-//! when it, too, held the actor for finished, and when it had joined: one that has not may be about
-//! to learn more from another. When anybody takes a position anew, all must tell again: the former
-//! holder may have told a third one what it no longer can tell this one. And nothing is closed
-//! while a former holder still hands over: it may be the only one that has an update of an actor
+//! when it, too, held the actor for finished, by a map that is not older than the one here, and
+//! when it had joined: one that has not may be about to learn more from another. When anybody takes
+//! a position anew, all must tell again: the former holder may have told a third one what it no
+//! longer can tell this one. And nothing is closed while a former holder still hands over, be it
+//! one that only the catalog's record names: it may be the only one that has an update of an actor
 //! which is gone. A replica that has not joined closes nothing (T20), and nobody takes over that
-//! something is closed elsewhere.
+//! something is closed elsewhere; only that it is finished.
 
+use super::Context;
+use super::former::Owing;
 use super::map::{Map, Shape};
 use super::replica::Replica;
-use crate::dots::clock::Clock;
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::clock::{Clock, Entry};
+use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::object::Object;
 use alloc::vec::Vec;
-use quorate_kernel::probe;
+use bytes::Bytes;
+use quorate_kernel::mutant;
 
 impl Replica {
     /// Whether an actor says nothing more, and nothing of it is expected.
     pub fn is_finished(&self, map: &Map, actor: Actor) -> bool {
         map.is_gone(actor.node) || is_over(&self.clock, actor)
+    }
+
+    /// Whether an actor's host has said that everything is handed over.
+    pub fn has_left(&self, actor: Actor) -> bool {
+        self.clock.get(actor).is_some_and(|entry| entry.left || entry.closed)
     }
 
     /// The positions that must tell all they know of an actor before it can be closed: those that
@@ -38,25 +49,38 @@ impl Replica {
         shape.peers(self.position()).filter(is_near).collect()
     }
 
-    /// A peer has told everything it knows, with this clock and knowing this version of the map.
+    /// A peer has told everything it knows, with this clock and knowing this version of the map. It
+    /// counts if that is not older than the one here: by then it took nothing more from any actor
+    /// that is finished by the map, or by what this clock says.
     pub fn note_pulled(
         &mut self,
-        map: &Map,
-        shape: Shape,
+        (map, shape): (&Map, Shape),
         peer: Position,
-        peer_map: u64,
-        clock: &Clock,
+        (peer_map, clock): (u64, &Clock),
+        owing: &Owing,
     ) {
-        if !self.record.is_joined {
+        if !self.record.is_joined || peer_map < map.version {
             return;
         }
-        for actor in self.closable(map) {
-            let knows_gone = map.is_gone(actor.node) && peer_map >= map.version;
-            if knows_gone || is_over(clock, actor) {
+        for actor in self.closable(map, shape, owing) {
+            if map.is_gone(actor.node) || is_over(clock, actor) {
                 self.pulled.entry(actor).or_default().insert(peer);
             }
         }
-        self.close(map, shape);
+        self.close(map, shape, owing);
+    }
+
+    /// How many entries the clock has beyond two of a position: one of who holds it, and one that
+    /// speaks for all who held it before.
+    pub fn spare_entries(&self) -> usize {
+        let actors = self.clock.iter().map(|(actor, _)| actor);
+        let (mut count, mut before, mut last) = (0, 0, None);
+        for actor in actors {
+            before = if last == Some(actor.position) { before + 1 } else { 0 };
+            last = Some(actor.position);
+            count += usize::from(before >= 2);
+        }
+        count
     }
 
     /// Whether an actor holds its position no more, or has said its last.
@@ -74,54 +98,71 @@ impl Replica {
         actors.any(|actor| !self.is_finished(map, actor))
     }
 
+    /// Whether a former actor is not closed yet.
+    pub fn has_open_former(&self, map: &Map) -> bool {
+        let mut open = self.clock.iter().filter(|(_, entry)| !entry.closed);
+        open.any(|(actor, _)| self.is_former(map, actor))
+    }
+
     /// Former actors that are finished and not yet closed; none as long as any former actor is not
-    /// finished: it may hand over updates of others, too, that nobody else has.
-    fn closable(&self, map: &Map) -> Vec<Actor> {
-        if self.awaits_former(map) {
+    /// finished, or one may be that nobody here has heard of: it may hand over updates of others,
+    /// too, that nobody else has.
+    fn closable(&self, map: &Map, shape: Shape, owing: &Owing) -> Vec<Actor> {
+        if self.awaits_former(map) || owing.is_unheard_of(&self.clock, shape, self.position()) {
             return Vec::new();
         }
         let open = self.clock.iter().filter(|(_, entry)| !entry.closed);
-        open.map(|(actor, _)| actor).filter(|actor| self.is_former(map, *actor)).collect()
+        let former = open.map(|(actor, _)| actor).filter(|actor| self.is_former(map, *actor));
+        // Who holds a position by a newer map than this one is not a former holder.
+        let is_past = |at: &Actor| map.place(at.position).is_some_and(|now| at.since <= now.since);
+        former.filter(is_past).collect()
     }
 
-    /// The highest counter of an actor that contexts and witnesses name.
-    fn named(&self, actor: Actor) -> Counter {
-        let contexts = self.unstripped.values().flat_map(|beside| beside.context.iter());
-        let witnesses = self.record.witnesses.values().flatten().copied();
-        let of_it = contexts.chain(witnesses).filter(|(named, _)| *named == actor);
-        of_it.map(|(_, counter)| counter).max().unwrap_or(0)
+    /// Whether what a get has seen may be taken in: not if it tells an update of a finished actor
+    /// that this replica has never had. Its peers may have counted on hearing nothing more of such
+    /// an actor: they would drop what this one took in now. And where the actor is closed here, it
+    /// would count as replaced, and a write that was repeated because this was lost would go too.
+    pub fn may_repair(&self, map: &Map, key: &Bytes, object: &Object, cx: &Context<'_>) -> bool {
+        let dots = object.versions.keys().copied();
+        let of_finished: Vec<Dot> = dots.filter(|dot| self.is_finished(map, dot.actor)).collect();
+        if of_finished.is_empty() {
+            return true;
+        }
+        let known = self.read(key, cx);
+        let had = |dot: &Dot| {
+            let is_seen = |entry: &Entry| !entry.closed && entry.contains(dot.counter);
+            known.versions.contains_key(dot) || self.clock.get(dot.actor).is_some_and(is_seen)
+        };
+        of_finished.iter().all(had)
     }
 
-    /// Whether one of these dots is of an actor that is closed here, and was never seen: it may be
-    /// older than all that its peers told since.
-    pub fn is_late<'a>(&self, mut dots: impl Iterator<Item = &'a Dot>) -> bool {
-        dots.any(|dot| self.clock.get(dot.actor).is_some_and(|entry| entry.is_late(dot.counter)))
-    }
-
-    /// Closes every actor of which all has been told.
-    pub fn close(&mut self, map: &Map, shape: Shape) {
+    /// Closes every actor of which all has been told. Of one position the earlier ones go first:
+    /// what is closed speaks for all of them.
+    pub fn close(&mut self, map: &Map, shape: Shape, owing: &Owing) {
         if !self.record.is_joined {
             return;
         }
-        for actor in self.closable(map) {
+        for actor in self.closable(map, shape, owing) {
             let pulled = self.pulled.get(&actor);
             let has_told = |at: &Position| pulled.is_some_and(|pulled| pulled.contains(at));
-            if self.tellers(shape, actor).iter().all(has_told) {
-                probe!("causal/closed");
-                let upto = self.named(actor);
-                self.touch(actor).close(upto);
-                self.pulled.remove(&actor);
+            let tellers = self.tellers(shape, actor);
+            let have_told = match mutant!("closed_early") {
+                true => tellers.iter().any(has_told),
+                false => tellers.iter().all(has_told),
+            };
+            if have_told && self.clock.is_next_to_close(actor) {
+                self.close_actor(actor);
             }
         }
     }
 }
 
 /// Whether a clock knows that an actor says nothing more: its host said so, or began a later
-/// replica at the same position.
+/// replica at the same position, or it is closed there.
 fn is_over(clock: &Clock, actor: Actor) -> bool {
     let is_later = |later: Actor| {
         (later.since, later.node) == (actor.since, actor.node) && later.birth > actor.birth
     };
-    clock.get(actor).is_some_and(|entry| entry.left)
+    clock.get(actor).is_some_and(|entry| entry.left || entry.closed)
         || clock.at(actor.position).any(|(later, _)| is_later(later))
 }

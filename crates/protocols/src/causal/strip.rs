@@ -1,6 +1,7 @@
 //! What is done in the background: contexts are stripped, dots that everybody has seen are dropped,
 //! what was given up is swept away. And what the console is shown.
 
+use super::former::Owing;
 use super::keys::{garbage_key, hash_of};
 use super::map::{Map, Shape};
 use super::replica::Replica;
@@ -31,9 +32,10 @@ impl Causal {
     pub(super) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);
         self.sweep(cx);
+        let owing = self.owing();
         let Some(map) = self.durable.map.as_ref() else { return };
         for replica in self.durable.replicas.values_mut() {
-            replica.close(map, self.settings.shape);
+            replica.close(map, self.settings.shape, &owing);
             replica.flush(cx);
             replica.drop_witnesses(cx);
             replica.rounds.is_stripping = true;
@@ -44,6 +46,7 @@ impl Causal {
 
     /// The next pages; those of all replicas together are as long as one may be.
     pub(super) fn on_strip_more(&mut self, cx: &mut Context<'_>) {
+        let owing = self.owing();
         let Some(map) = self.durable.map.as_ref() else { return };
         let shape = self.settings.shape;
         let replicas = self.durable.replicas.values_mut();
@@ -55,7 +58,7 @@ impl Causal {
                 strip(replica, shape, page, cx);
             }
             if replica.rounds.is_collecting {
-                collect(replica, map, shape, page, cx);
+                collect(replica, (map, &owing), shape, page, cx);
             }
         }
         self.strip_more_later(cx);
@@ -97,6 +100,9 @@ impl Causal {
         into.field("to_hand_over", &handed.sum::<usize>());
         into.field("clock_entries", &sum(|one| one.clock.len()));
         into.field("open_entries", &sum(|one| one.clock.iter().filter(|(_, e)| !e.closed).count()));
+        let finished = |one: &Replica| one.clock.iter().filter(|(_, e)| e.closed || e.left).count();
+        into.field("finished_entries", &sum(finished));
+        into.field("spare_entries", &sum(Replica::spare_entries));
         into.field("dot_keys", &sum(|one| one.dot_keys.len()));
         into.field("unstripped", &sum(|one| one.unstripped.len()));
         into.field("witnesses", &sum(|one| one.record.witnesses.len()));
@@ -148,12 +154,19 @@ fn strip(replica: &mut Replica, shape: Shape, page: usize, cx: &mut Context<'_>)
 }
 
 /// Drops some of the entries of the dot-key map that every replica of their key has seen.
-fn collect(replica: &mut Replica, map: &Map, shape: Shape, page: usize, cx: &mut Context<'_>) {
+fn collect(
+    replica: &mut Replica,
+    (map, owing): (&Map, &Owing),
+    shape: Shape,
+    page: usize,
+    cx: &mut Context<'_>,
+) {
     let mut heads: BTreeMap<Position, Option<Actor>> = BTreeMap::new();
     for at in shape.peers(replica.position()) {
         heads.insert(at, replica.head(map, at));
     }
-    let awaits_former = replica.awaits_former(map);
+    let awaits_former = replica.awaits_former(map)
+        || owing.is_unheard_of(&replica.clock, shape, replica.position());
     let mut gone: Vec<Dot> = Vec::new();
     for actor in replica.dot_keys.actors() {
         let seen_at = |at: Position| -> Counter {

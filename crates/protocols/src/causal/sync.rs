@@ -68,6 +68,10 @@ impl Causal {
     fn begin_sync(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
         let (shape, limits) = (self.settings.shape, self.settings.limits);
         let Some(replica) = self.durable.replicas.get_mut(&at) else { return };
+        let is_quiet = replica.is_quiet(map);
+        if replica.rounds.rest.goes_on(is_quiet, map.version, cx.now) {
+            return;
+        }
         let Some(peer) = replica.rounds.next(shape.peers(at), cx.now, cx.rng) else { return };
         if !replica.has_copied(map, peer) {
             // What it has collected can only be scanned (T8).
@@ -131,6 +135,7 @@ impl Causal {
         let Some(at) = self.greet(from, pair, cx) else { return };
         let shape = self.settings.shape;
         let Some(map) = self.durable.map.clone() else { return };
+        let owing = self.owing();
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
         let peer = pair.from;
         if replica.actor() != to || !replica.has_copied(&map, peer.position) {
@@ -145,15 +150,12 @@ impl Causal {
             cx.fx.send(from, answer);
         }
         let Ok(entries) = page::read(page) else { return };
-        if replica.is_late(entries.iter().flat_map(page::Entry::told)) {
-            // As with late replication: a part of it, without the rest, would say that the rest was
-            // replaced. What it has for this replica its sender will be asked again.
-            probe!("causal/late_answer");
-            self.volatile.counters.late += 1;
-            replica.rounds.chains.forget(peer.position);
-            return replica.flush(cx);
-        }
         self.volatile.counters.told += entries.len() as u64;
+        let is_even = entries.is_empty() && covers.until.is_none();
+        let peers = shape.peers(at).count();
+        let rests = (self.settings.sync_interval, self.settings.limits.rest_intervals);
+        replica.rounds.rest.note(is_even, peers, rests, cx.now);
+        let mut is_taken = true;
         for page::Entry { key, mut object, dots } in entries {
             let replicas = shape.replicas_of(shape.home(hash_of(&key)));
             if !replicas.contains(&at.0) {
@@ -165,14 +167,19 @@ impl Causal {
             }
             self.volatile.counters.repaired += 1;
             object.fill(clock, |actor| replicas.contains(&actor.position.0));
-            replica.update(shape, &key, object, &dots, cx);
+            is_taken &= replica.update(shape, &key, object, &dots, cx);
+        }
+        if !is_taken {
+            // It tells of more than was taken in.
+            replica.rounds.chains.forget(peer.position);
+            return replica.flush(cx);
         }
         replica.know(shape, clock);
         take_over(replica, peer, clock, covers);
         replica.watermark.raise(peer, clock);
         let state = (is_joined, pair.map, clock);
         if let Some((peer_map, clock)) = replica.rounds.chains.take(peer, covers, state) {
-            replica.note_pulled(&map, shape, peer.position, peer_map, &clock);
+            replica.note_pulled((&map, shape), peer.position, (peer_map, &clock), &owing);
         }
         if covers.until.is_some() && covers.is_sound() {
             probe!("causal/incomplete_sync");

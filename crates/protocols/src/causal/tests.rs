@@ -4,8 +4,11 @@
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
 //! | [`closing`] | what must hold of actors that are closed |
+//! | [`dropped`] | closed actors leave clocks and contexts |
+//! | [`forged`] | what no correct peer says |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
+//! | [`late`] | what was on its way for long, or is said again |
 //! | [`maps`] | which position holds what |
 //! | [`plain`] | operations without a context, and what the catalog says |
 //! | [`refill`] | data that was lost, or goes elsewhere, comes back |
@@ -16,7 +19,10 @@
 
 mod backlog;
 mod closing;
+mod dropped;
+mod forged;
 mod golden;
+mod late;
 mod maps;
 mod marks;
 mod plain;

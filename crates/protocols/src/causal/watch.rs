@@ -3,6 +3,7 @@
 //! Peers take turns in shuffled rounds, so each is met once in as many intervals as there are
 //! peers; one random peer a time would leave some unmet for long.
 
+use super::rest::Rest;
 use super::window::Chains;
 use crate::dots::dot::{Actor, Position};
 use alloc::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub struct Rounds {
     pub(super) is_stripping: bool,
     /// Whether more entries of the dot-key map can be dropped.
     pub(super) is_collecting: bool,
+    /// When it asks less often.
+    pub(super) rest: Rest,
 }
 
 impl Rounds {

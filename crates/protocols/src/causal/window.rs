@@ -62,8 +62,8 @@ impl Window {
 const ACTORS_IN_FULL: usize = 8;
 
 impl TellClock {
-    /// A clock as it is told: of a closed actor its highest counter, and of very many isolated
-    /// counters the lower ones. Less than is known is safe to tell.
+    /// A clock as it is told: of very many isolated counters the lower ones. Less than is known is
+    /// safe to tell.
     #[must_use]
     pub fn of(clock: &Clock) -> TellClock {
         TellClock::behind(None, clock, CLOCK_RANGES_MAX).0
@@ -83,9 +83,6 @@ impl TellClock {
         let mut window = Window { after, until: None };
         let mut tell = |(actor, entry): (Actor, &Entry)| {
             let mut told = entry.clone();
-            if told.closed {
-                told.insert_range(1, entry.highest());
-            }
             match window.floor(actor) {
                 Some(floor) if window.until.is_none() => told.forget_upto(floor),
                 _ => told.shorten(0),

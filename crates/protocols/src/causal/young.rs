@@ -41,6 +41,11 @@ impl Young {
         }
     }
 
+    /// Nothing more comes of an actor.
+    pub fn forget(&mut self, actor: Actor) {
+        self.0.remove(&actor);
+    }
+
     /// The highest counter of an actor that is not young; none if no counter is.
     pub fn ceiling(&self, actor: Actor, now: Time) -> Option<Counter> {
         let sample = self.0.get(&actor)?;

@@ -4,7 +4,7 @@
 //! seen above it. The paper keeps the latter as a bitmap; here they are ranges, because a peer
 //! that is away for hours leaves few long runs and many bits.
 
-use super::dot::{Actor, Counter, Dot};
+use super::dot::{ALL, Actor, Counter, Dot, Position};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::mutant;
@@ -16,8 +16,9 @@ pub struct Entry {
     base: Counter,
     /// Inclusive ranges above `base + 1`, ascending, none of which touches another.
     above: Vec<(Counter, Counter)>,
-    /// Whether every update of this actor that still exists anywhere is known here. Only of an
-    /// actor that is gone for good, and only for the keys of this replica.
+    /// Whether every update of this actor that still exists anywhere is known here, and of every
+    /// earlier actor of its position. Only of an actor that is gone for good, and only for the keys
+    /// of this replica.
     pub closed: bool,
     /// Whether the actor's host has handed over all it had and let go of the position.
     pub left: bool,
@@ -59,17 +60,12 @@ impl Entry {
         counter <= self.filled()
     }
 
-    /// Closes the entry. `upto` is the highest counter that anything beside the clock names, so
-    /// that filling covers all that was stripped. It has no gaps from now on.
-    pub fn close(&mut self, upto: Counter) {
+    /// Closes the entry: it says everything, so filling covers all that was stripped, also what a
+    /// context alone said.
+    fn close(&mut self) {
         self.closed = true;
-        self.insert_range(1, upto.max(self.highest()));
-    }
-
-    /// Whether a dot with this counter is said too late: all that existed of the actor was told.
-    #[must_use]
-    pub fn is_late(&self, counter: Counter) -> bool {
-        self.closed && !self.contains(counter)
+        self.base = ALL;
+        self.above.clear();
     }
 
     /// The ranges above the base.
@@ -177,10 +173,40 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// What was seen of an actor, if it is known at all.
+    /// What was seen of an actor, if it is known at all. Of one that has no entry any more the
+    /// entry says it that has closed it.
     #[must_use]
     pub fn get(&self, actor: Actor) -> Option<&Entry> {
+        let mut later = self.entries.range(actor..);
+        let (first, entry) = later.next().filter(|(at, _)| at.position == actor.position)?;
+        if *first == actor || entry.base == ALL {
+            return Some(entry);
+        }
+        let later = later.take_while(|(at, _)| at.position == actor.position);
+        later.map(|(_, entry)| entry).find(|entry| entry.base == ALL)
+    }
+
+    /// The entry that an actor itself has.
+    #[must_use]
+    pub fn own(&self, actor: Actor) -> Option<&Entry> {
         self.entries.get(&actor)
+    }
+
+    /// Closes an actor, and with it every earlier one of its position; returns those, which have no
+    /// entry any more.
+    pub fn close(&mut self, actor: Actor) -> Vec<Actor> {
+        self.entry(actor).close();
+        let first = Actor { position: actor.position, ..Actor::default() };
+        let earlier: Vec<Actor> = self.entries.range(first..actor).map(|(at, _)| *at).collect();
+        earlier.iter().for_each(|at| drop(self.entries.remove(at)));
+        earlier
+    }
+
+    /// Whether no earlier actor of a position is open.
+    #[must_use]
+    pub fn is_next_to_close(&self, actor: Actor) -> bool {
+        let first = Actor { position: actor.position, ..Actor::default() };
+        self.entries.range(first..actor).all(|(_, entry)| entry.closed)
     }
 
     /// The entry of an actor, made known if it is not.
@@ -196,7 +222,7 @@ impl Clock {
 
     /// Adds a dot; returns whether it is new.
     pub fn insert(&mut self, dot: Dot) -> bool {
-        self.entry(dot.actor).insert(dot.counter)
+        !self.contains(dot) && self.entry(dot.actor).insert(dot.counter)
     }
 
     /// Up to which counter of an actor everything was seen.
@@ -216,10 +242,7 @@ impl Clock {
     }
 
     /// The actors known at a position, earlier ones first.
-    pub fn at(
-        &self,
-        position: super::dot::Position,
-    ) -> impl DoubleEndedIterator<Item = (Actor, &Entry)> {
+    pub fn at(&self, position: Position) -> impl DoubleEndedIterator<Item = (Actor, &Entry)> {
         let first = Actor { position, ..Actor::default() };
         let known = self.entries.range(first..);
         known

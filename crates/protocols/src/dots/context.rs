@@ -2,10 +2,11 @@
 //!
 //! A context says for each actor one counter: every update *of this key* by that actor up to there
 //! is in the past, or is one of the versions beside the context. Counters of other keys lie in
-//! between and do no harm.
+//! between and do no harm. Of an actor that is closed it says [`ALL`]: everything of it, and of
+//! every earlier actor of its position. So it names one closed actor of a position at most.
 
 use super::clock::Clock;
-use super::dot::{Actor, Counter, Dot};
+use super::dot::{ALL, Actor, Counter, Dot};
 use alloc::collections::BTreeMap;
 
 /// A causal context.
@@ -18,15 +19,28 @@ impl CausalContext {
     /// Whether an update is in it.
     #[must_use]
     pub fn covers(&self, dot: Dot) -> bool {
-        self.counters.get(&dot.actor).is_some_and(|counter| dot.counter <= *counter)
+        dot.counter <= self.upto(dot.actor)
+    }
+
+    /// Up to which counter it covers an actor.
+    #[must_use]
+    pub fn upto(&self, actor: Actor) -> Counter {
+        match is_under(actor, self.counters.range(actor..)) {
+            true => ALL,
+            false => self.counters.get(&actor).copied().unwrap_or(0),
+        }
     }
 
     /// Adds every update of an actor up to a counter; 0 adds nothing.
     pub fn raise(&mut self, actor: Actor, counter: Counter) {
-        if counter > 0 {
-            let known = self.counters.entry(actor).or_default();
-            *known = counter.max(*known);
+        if counter == 0 || is_under(actor, self.counters.range(actor..)) {
+            return;
         }
+        if counter == ALL {
+            self.counters.retain(|at, _| at.position != actor.position || *at >= actor);
+        }
+        let known = self.counters.entry(actor).or_default();
+        *known = counter.max(*known);
     }
 
     /// Adds all that another context covers.
@@ -60,6 +74,12 @@ impl CausalContext {
     pub fn is_empty(&self) -> bool {
         self.counters.is_empty()
     }
+}
+
+/// Whether one of these entries, from an actor on, closes it.
+fn is_under<'a>(actor: Actor, later: impl Iterator<Item = (&'a Actor, &'a Counter)>) -> bool {
+    let mut its = later.take_while(|(at, _)| at.position == actor.position);
+    its.any(|(_, counter)| *counter == ALL)
 }
 
 impl FromIterator<(Actor, Counter)> for CausalContext {

@@ -14,6 +14,10 @@ pub type Counter = u64;
 /// No honest node counts this far; a higher counter in a message is refused.
 pub const COUNTER_MAX: Counter = 1 << 62;
 
+/// Says of an actor that is closed: all its updates, and those of every earlier actor of its
+/// position. Nobody counts this far.
+pub const ALL: Counter = COUNTER_MAX;
+
 /// One of the keyspace's fixed positions.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

@@ -2,7 +2,7 @@
 
 use super::clock::{Clock, Entry};
 use super::context::CausalContext;
-use super::dot::{Actor, Dot};
+use super::dot::{ALL, Actor, Dot, Position};
 use super::object::{Object, Version};
 use bytes::Bytes;
 use proptest::collection::{btree_set, vec};
@@ -188,8 +188,7 @@ proptest! {
         let object = past.seen(seen);
         let mut clock = clock_of(&dots);
         for (birth, _) in (0..3).zip(closed).filter(|(_, is_closed)| *is_closed) {
-            let named = object.context.iter().find(|(named, _)| *named == actor(birth));
-            clock.entry(actor(birth)).close(named.map_or(0, |(_, counter)| counter));
+            clock.close(actor(birth));
         }
         let mut filled = object.clone();
         filled.fill(&clock, |_| true);
@@ -240,13 +239,47 @@ fn one_write_under_two_dots_is_one_value() {
 }
 
 #[test]
-fn a_closed_entry_misses_nothing_below_its_highest() {
-    let mut entry = Entry::upto(3);
-    entry.insert(9);
-    assert_eq!((entry.filled(), entry.implies(9)), (3, false));
-    entry.close(0);
-    assert_eq!((entry.filled(), entry.implies(9), entry.implies(10)), (9, true, false));
-    assert!(entry.contains(5) && !entry.is_late(5) && entry.is_late(10));
-    entry.close(12);
-    assert_eq!((entry.filled(), entry.implies(12), entry.is_late(12)), (12, true, false));
+fn what_is_closed_speaks_for_all_earlier_actors_of_its_position() {
+    let mut clock = clock_of(&[(1, 2), (2, 1), (2, 5), (3, 4)].into_iter().collect());
+    let far = Actor { position: Position(1), ..actor(1) };
+    clock.insert(Dot { actor: far, counter: 9 });
+    assert!(clock.is_next_to_close(actor(1)) && !clock.is_next_to_close(actor(2)));
+    assert_eq!(clock.close(actor(1)), []);
+    assert!(clock.is_next_to_close(actor(2)) && clock.is_next_to_close(far));
+    assert_eq!(clock.close(actor(2)), [actor(1)]);
+    let heard: Vec<Actor> = clock.iter().map(|(actor, _)| actor).collect();
+    assert_eq!(heard, [actor(2), actor(3), far]);
+    for birth in 0..=2 {
+        assert!(clock.contains(dot((birth, 7))) && clock.base(actor(birth)) == ALL);
+        assert!(!clock.insert(dot((birth, 7))), "it has no entry again");
+    }
+    assert!(!clock.contains(dot((3, 3))) && !clock.contains(Dot { actor: far, counter: 1 }));
+    assert_eq!(clock.len(), 3);
+}
+
+#[test]
+fn a_context_names_one_closed_actor_of_a_position() {
+    let (names, far) = ([(1, 3), (2, 5), (4, 1)], Actor { position: Position(1), ..actor(1) });
+    let mut context: CausalContext = names.iter().map(|(at, n)| (actor(*at), *n)).collect();
+    context.raise(far, 9);
+    let (before, mut closed) = (context.clone(), CausalContext::default());
+    closed.raise(actor(3), ALL);
+    context.merge(&closed);
+    let named: Vec<_> = context.iter().collect();
+    assert_eq!(named, [(actor(3), ALL), (actor(4), 1), (far, 9)]);
+    assert!((0..=3).all(|birth| context.covers(dot((birth, 99)))));
+    assert!(!context.covers(dot((4, 2))) && !context.covers(Dot { actor: far, counter: 10 }));
+    // One from before adds nothing, and merges to the same the other way round.
+    let mut other = closed.clone();
+    other.merge(&before);
+    assert_eq!(other, context);
+    context.raise(actor(2), ALL);
+    assert_eq!(other, context, "what is under it is said");
+    // A clock that has closed as much strips all of it, and one that has not leaves it.
+    let mut clock = clock_of(&[(3, 1), (3, 2)].into_iter().collect());
+    context.strip(&clock);
+    assert_eq!(context.iter().next(), Some((actor(3), ALL)));
+    clock.close(actor(4));
+    context.strip(&clock);
+    assert_eq!(context.iter().collect::<Vec<_>>(), [(far, 9)]);
 }

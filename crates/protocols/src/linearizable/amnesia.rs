@@ -26,6 +26,12 @@
 //! As long as one of the set is complete, a `memory` keyspace waits: what the others alone had
 //! acknowledged, however long ago, would be lost unseen.
 //!
+//! A host that was removed from the cluster is gone for good, and with it what it alone held:
+//! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for
+//! what only it could have completed. When each of them is complete, or lacked data at the moment
+//! between the rounds, the asker goes on with what all of them together hold, at any durability.
+//! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it.
+//!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
 //! that forgot has on its disk all that it had acknowledged until shortly before, and while some of
@@ -43,12 +49,13 @@
 //!   that moment. That is what `periodic` promises: one machine takes nothing, as it is no
 //!   majority, and all at once take the last interval.
 
-use super::told::Source;
+use super::told::{Reach, Source};
 use super::transfer::Transfer;
 use super::{Context, Linearizable};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::probe;
+use quorate_kernel::ring::{Ring, RingHost, Standing as HostStanding};
 use quorate_kernel::view::ViewId;
 
 impl Transfer {
@@ -98,7 +105,10 @@ impl Transfer {
 
     /// Whether everybody has said how it stands, and too few are complete.
     fn is_stranded(&self) -> bool {
-        let has_said = |source: &Source| source.lacks.is_some() || source.is_whole && self.lasting;
+        let compares = self.lasting || self.is_any_gone();
+        let has_said = |source: &Source| {
+            source.is_gone || source.lacks.is_some() || source.is_whole && compares
+        };
         let is_met = |(nodes, needed): &(Vec<NodeId>, usize)| {
             nodes.iter().filter(|node| self.is_whole(**node)).count() >= *needed
         };
@@ -111,6 +121,28 @@ impl Transfer {
         self.sources.iter().filter(|source| !source.has_left)
     }
 
+    /// Those of them whose data is not complete as far as is known, if that is waited for.
+    pub fn awaited(&self) -> impl Iterator<Item = NodeId> {
+        let is_awaited = |source: &&Source| !source.is_whole && !self.hears_all;
+        self.reachable().filter(is_awaited).map(|source| source.node)
+    }
+
+    /// Whether one of them will never be heard.
+    fn is_any_gone(&self) -> bool {
+        self.staying().any(|source| source.is_gone)
+    }
+
+    /// Those of them that will be heard.
+    fn reachable(&self) -> impl Iterator<Item = &Source> {
+        self.staying().filter(|source| !source.is_gone)
+    }
+
+    /// How far all have listed, if that is enough.
+    pub fn heard_of_all(&self) -> Option<Reach<'_>> {
+        let all = self.reachable().map(|source| Reach::of(source.next.as_ref())).min();
+        self.hears_all.then(|| all.unwrap_or(Reach::Everything))
+    }
+
     /// Whether everybody is complete, or of the incarnations that lacked data when this node was
     /// not waited for.
     fn waits_for_lost(&self) -> bool {
@@ -118,12 +150,12 @@ impl Transfer {
             let who = source.lacks.map(|start| Incarnation { node: source.node, start });
             who.is_some_and(|who| self.told.contains(&who))
         };
-        !self.told.is_empty() && self.staying().all(|source| source.is_whole || is_lost(source))
+        !self.told.is_empty() && self.reachable().all(|source| source.is_whole || is_lost(source))
     }
 
     /// Those that lacked data at the moment before the confirming round, if all have confirmed it.
     fn last_left(&self) -> Option<Vec<Incarnation>> {
-        let lacking = self.staying().filter(|source| !source.is_whole);
+        let lacking = self.reachable().filter(|source| !source.is_whole);
         let confirmed = |source: &Source| {
             let start = source.lacks.filter(|_| source.confirmed)?;
             Some(Incarnation { node: source.node, start })
@@ -138,7 +170,16 @@ impl Transfer {
             self.add_source(who.node);
         }
         let members = self.quorums.iter().map(|(nodes, _)| nodes.len()).max();
-        self.hears_all |= !self.is_member_refill || members != Some(self.staying().count());
+        let is_of_members = members == Some(self.staying().count()) && !self.is_any_gone();
+        self.hears_all |= !(self.is_member_refill && is_of_members);
+    }
+
+    /// Takes in which hosts have left the cluster for good.
+    fn note_gone(&mut self, ring: &Ring) {
+        let has_left = |host: &RingHost| host.standing == HostStanding::Left;
+        for source in &mut self.sources {
+            source.is_gone |= ring.host(source.node).is_some_and(has_left);
+        }
     }
 }
 
@@ -178,7 +219,7 @@ impl Linearizable {
         let me = cx.me.node;
         let Some((view, _)) = self.transfer_of(since) else { return };
         if let Some(group) = self.group_mut(view).filter(|group| group.lacks_data())
-            && let Some(transfer) = &mut group.transfer
+            && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {
             transfer.note_lacking(from, round, awaits, me);
             self.compare_words(view, cx);
@@ -189,8 +230,10 @@ impl Linearizable {
 
     /// Looks whether what sources have said of themselves leaves nobody to wait for.
     pub(super) fn compare_words(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let (ring, next) = (self.volatile.ring.clone(), self.volatile.round + 1);
         let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
         let Some(transfer) = &mut group.transfer else { return };
+        ring.iter().for_each(|ring| transfer.note_gone(ring));
         if transfer.waits_for_lost() {
             probe!("linearizable/came_after_loss");
             let mut lost = core::mem::take(&mut transfer.told);
@@ -201,13 +244,15 @@ impl Linearizable {
             return;
         }
         if transfer.confirming.is_none() {
-            transfer.round += 1;
-            transfer.confirming = Some(transfer.round);
+            (transfer.round, transfer.confirming) = (next, Some(next));
+            self.volatile.round = next;
             return self.ask_all_anew(view, cx);
         }
         let Some(mut lost) = transfer.last_left() else { return };
         lost.push(cx.me);
-        if !group.knows_loss(&lost) {
+        // A host may be gone for good since that was known.
+        let is_short = !transfer.hears_all && transfer.is_any_gone();
+        if is_short || !group.knows_loss(&lost) {
             probe!("linearizable/everything_lost");
             self.note_loss(view, lost, cx);
         }

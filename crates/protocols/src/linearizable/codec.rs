@@ -97,7 +97,7 @@ impl Message {
             Message::CompareA { from, parts, .. } => digest::validate(from, parts),
             Message::CompareB { page, upto, .. } => page::validate(page).and(digest::is_end(upto)),
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
-            Message::Learn { view, generation } => {
+            Message::Learn { view, generation } | Message::Split { view, generation } => {
                 generation.validate()?;
                 well_formed(view.is_well_formed(), "view")
             }

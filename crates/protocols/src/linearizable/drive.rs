@@ -113,6 +113,8 @@ impl Linearizable {
                 probe!("linearizable/transfer_begins_window_anew");
                 transfer.begin_window(&window);
             }
+            // Hosts may have left for good meanwhile.
+            self.compare_words(*view, cx);
             self.go_on(*view, cx);
         }
     }

@@ -41,7 +41,14 @@ impl Linearizable {
             (_, None, None) => "member",
         };
         let moving = match &group.transfer {
-            Some(transfer) => format!("{} %", transfer.percent(&view.range)),
+            Some(transfer) => {
+                let awaited: Vec<String> = match group.lacks_data() {
+                    true => transfer.awaited().map(|node| node.to_string()).collect(),
+                    false => Vec::new(),
+                };
+                let waits = if awaited.is_empty() { "" } else { ", waits for " };
+                format!("{} %{waits}{}", transfer.percent(&view.range), awaited.join(" "))
+            }
             None => String::from("-"),
         };
         into.row(
@@ -155,6 +162,7 @@ impl Process for Linearizable {
             }
             Message::Learn { view, generation } => self.on_learn(from, view, generation, cx),
             Message::Beats(beats) => self.on_beats(from, beats, cx),
+            Message::Split { view, generation } => self.on_split(from, (view, generation), cx),
             Message::DecisionsA { view } => self.on_decisions_asked(from, view, cx),
             Message::DecisionsB { view, changes } => self.on_decisions(from, view, changes, cx),
             message @ (Message::FloorA { .. }

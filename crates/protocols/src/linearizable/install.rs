@@ -124,9 +124,8 @@ impl Linearizable {
             self.note_ended(of.group, slot, next.id.version, cx);
         }
         let Some(group) = self.group_mut(of) else { return };
-        // A newcomer that is gone again is owed nothing. What a node that was out before decided
-        // owes, its members owe.
-        group.record.owed.retain(|owed| next.index_of(owed.newcomer).is_some());
+        // A newcomer that is gone again is owed its invitation all the same (`forget_debts`). What
+        // a node that was out before decided owes, its members owe.
         if let Some(newcomer) = change.newcomer().filter(|_| was_member) {
             let (next, old) = (next.clone(), View::clone(old));
             group.record.owed.push(Owed { newcomer, next, old });

@@ -218,8 +218,7 @@ pub enum Message {
         /// The sender's generation.
         generation: Generation,
     },
-    /// Sent no more, and not answered: it does not say in which generation it asks, so that two
-    /// leaders could take each other's for their own. [`Message::TombstonesA`] does.
+    /// Sent no more, and not answered: it names no generation, as [`Message::TombstonesA`] does.
     TombsA {
         /// The installed view.
         view: ViewId,
@@ -282,8 +281,7 @@ pub enum Message {
         #[serde(skip)]
         record: Bytes,
     },
-    /// What [`Message::WriteB`] is there: the sender holds the record or a newer one, in whatever
-    /// view it is.
+    /// What [`Message::WriteB`] is there: the sender holds the record or a newer one.
     BareWriteB {
         /// Echoed.
         op: u64,
@@ -387,6 +385,14 @@ pub enum Message {
         since: ViewId,
         /// Whom it hears from until its data is complete.
         awaits: Vec<NodeId>,
+    },
+    /// To a host that may still ask for a group that was split: how does it stand there? It answers
+    /// with a beat, unless it may yet come to the group ([`super::parents`]).
+    Split {
+        /// The view that was split.
+        view: View,
+        /// How far tombstones are removed at the sender.
+        generation: Generation,
     },
 }
 

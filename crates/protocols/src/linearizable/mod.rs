@@ -80,7 +80,8 @@
 //! boundary, which tokens that come later take again where it is near. A member more than 64 views
 //! behind cannot follow them and begins anew; in a group of two it waits for a third member first
 //! (`outpaced`). Of a group that was split the record stays while any host of the ring is silent,
-//! who may ask for it (`parents`); of a group that was left, its name and one number stay for good.
+//! who may ask for it or come to it (`parents`); of a group that was left, its name and one number
+//! stay for good.
 //! A register has no compare-and-set, so counters and the like need another engine.
 
 pub(crate) mod amnesia;

@@ -5,13 +5,17 @@
 //! view; to jump over some is the last resort. Two ways lead on:
 //!
 //! **It is no member of the newer view.** It leaves: it has acknowledged nothing in the views
-//! between, and remains a source of what it acknowledged before.
+//! between, and remains a source of what it acknowledged before. If it lacked data, or forgot, it
+//! gets that from a majority of the newer view's members, who have heard all that was complete
+//! before, and is a source then.
 //!
 //! **It is a member there too.** Whether it was one all along is not known: it may have been
 //! replaced and chosen again, and tombstones may have been removed meanwhile. So it begins anew, as
 //! a newcomer of that view with an empty slot, and gets its data from a majority of the view's
 //! members, itself not counted. It does so when so many members have said that they stand in that
-//! very view with all data. This is safe:
+//! very view with all data. If this node has lost all that it held (a `memory` keyspace), they need
+//! not have all data: it waits for that as a member of that view, beside others that may wait for
+//! it, and has nothing to keep for them. This is safe:
 //! - *Votes.* What it promised and accepted binds it in the decision that follows its old view
 //!   alone. The newer view exists, so that decision was made without what it might still vote; it
 //!   votes there no more, as after any install, and has never voted in a decision between, because
@@ -32,12 +36,14 @@
 use super::group::{Group, Outpaced, Standing, Status};
 use super::message::Message;
 use super::propose::recent;
+use super::replica::remembers;
 use super::{Context, Linearizable};
 use crate::reconfigure::{Acceptor, InstallQueue};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::probe;
+use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{View, ViewId};
 
@@ -78,7 +84,8 @@ impl Linearizable {
 
     /// Somebody tells of a view of another group that has taken the place of one that this node
     /// takes itself for a member of: that was split meanwhile. All members that it knows of may
-    /// have left before, and let go; but who was there when it was split remembers, for good.
+    /// have left before, and let go; but who was there when it was split remembers as long as this
+    /// node is a member.
     fn ask_for_a_split(&self, from: Incarnation, newer: &View, cx: &mut Context<'_>) {
         let is_gone = |group: &&Group| {
             let mine = &group.view;
@@ -96,15 +103,15 @@ impl Linearizable {
     /// Leaves the group: it has gone on without this node.
     fn leave_behind(&mut self, view: &View, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view.id) else { return };
-        let (was_ready, forgot) = match &group.record.status {
-            Status::Retired { was_ready, forgot, .. } => (*was_ready, *forgot),
-            _ => (group.is_serving(), false),
-        };
+        let (was_ready, forgot) = (group.is_source(), !remembers(&group.record.status));
+        // What it lacks it gets from members of this view, for those who count on it.
+        let lacks = !was_ready && !forgot;
+        let lacking = lacks.then(|| (view.members().to_vec(), view.id));
         probe!("linearizable/left_behind");
         let (slot, last) = (group.record.slot, group.view.id.version + 1);
         group.record.view = view.clone();
         group.view = Arc::new(view.clone());
-        let (lacking, parts) = (None, Vec::new());
+        let parts = Vec::new();
         group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
         group.record.acceptor = Acceptor::default();
         group.record.owed.clear();
@@ -118,7 +125,6 @@ impl Linearizable {
         // What was decided between is not known: it was a member of its last view, for sure.
         self.note_ended(view.id.group, slot, last, cx);
         self.learn(&view, cx);
-        // What it forgot it gets back from the members of this view.
         self.begin_transfer(view.id, cx);
         self.tell_now(cx);
     }
@@ -126,11 +132,19 @@ impl Linearizable {
     /// Becomes a newcomer of a view of which it is a member, if enough others stand there.
     fn begin_anew(&mut self, view: &View, cx: &mut Context<'_>) {
         let me = cx.me.node;
+        let is_memory = self.settings.durability == Durability::Memory;
         let Some(group) = self.group(view.id) else { return };
+        let forgot = !remembers(&group.record.status);
+        // Or it knows already that nothing was left where it is.
+        let has_lost_all = is_memory && (forgot || group.record.lost.contains(&cx.me));
         let stands_there = |node| {
             let heard = recent(group, node, cx.now).filter(|_| node != me)?;
-            let is_complete = matches!(heard.standing, Standing::Ready | Standing::Split);
-            (heard.version == view.id.version && is_complete).then_some(heard.generation)
+            let counts = match heard.standing {
+                Standing::Ready | Standing::Split => true,
+                Standing::Busy | Standing::Forgot | Standing::Gathering => has_lost_all,
+                Standing::Outside | Standing::Learned => false,
+            };
+            (heard.version == view.id.version && counts).then_some(heard.generation)
         };
         let standing = view.members().iter().filter_map(|node| stands_there(*node));
         let generations: Vec<_> = standing.collect();
@@ -139,7 +153,6 @@ impl Linearizable {
         }
         probe!("linearizable/begun_anew");
         let before = group.record.clone();
-        let forgot = matches!(before.status, Status::Forgot | Status::Busy { forgot: true, .. });
         let id: ViewId = view.id;
         let sources = view.members().to_vec();
         self.set_aside(&before, cx);
@@ -159,9 +172,7 @@ impl Linearizable {
 /// Whether a node in this condition may go on without the decisions between.
 fn may_jump(group: &Group, is_member_there: bool) -> bool {
     match &group.record.status {
-        Status::Ready | Status::Gathering | Status::Busy { forgot: false, .. } => true,
-        // It refills in the newer view; outside it nobody would count on what it refills.
-        Status::Forgot | Status::Busy { forgot: true, .. } => is_member_there,
+        Status::Ready | Status::Gathering | Status::Busy { .. } | Status::Forgot => true,
         // Who was chosen again is invited.
         Status::Retired { parts, .. } => parts.is_empty() && !is_member_there,
         Status::Learner { .. } => false,

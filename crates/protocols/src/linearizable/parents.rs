@@ -5,7 +5,8 @@
 //! more. So each node that has one asks every host of the ring, those that are suspected too, and
 //! waits until
 //! - each member of the split view has installed the split, or has forgotten the group since;
-//! - each other host knows nothing of the group: whoever had left it before, or copied it, is done;
+//! - each other host knows nothing of the group, and is in none that the group came from: whoever
+//!   had left it before, or copied it, is done, and nobody will come to it by an earlier split;
 //! - nobody is owed an invitation to it, and the members of its parts have all data.
 //!
 //! A host that joins later cannot have been in the group. That this node was in it is kept as
@@ -13,7 +14,7 @@
 //!
 //! Data is not touched by that as long as a part has it: a parent and its parts share a slot.
 
-use super::group::{Group, Standing, Status};
+use super::group::{Generation, Group, Standing, Status};
 use super::install::is_split;
 use super::keys::{Slot, decided_key, each_state, group_key};
 use super::message::{Beat, Message};
@@ -22,6 +23,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::Standing as HostStanding;
 use quorate_kernel::view::{Range, View, ViewId};
@@ -49,7 +51,8 @@ impl Linearizable {
         let beat = group.beat();
         assert!(beat.asks && beat.standing == Standing::Split, "who was split is no member");
         for node in unsettled {
-            cx.fx.send(node, Message::Beats(vec![beat]));
+            let (view, generation) = (View::clone(&group.view), beat.generation);
+            cx.fx.send(node, Message::Split { view, generation });
         }
         false
     }
@@ -87,24 +90,50 @@ impl Linearizable {
         Some(others.filter(|node| !is_settled(*node)).collect())
     }
 
-    /// A peer asks about a group that was split there, and that is not known here: so it says.
-    pub(super) fn tell_unknown(&self, to: Incarnation, beat: &Beat, cx: &mut Context<'_>) {
-        if !beat.asks || beat.standing != Standing::Split {
-            return;
+    /// A peer asks how this node stands in a group that was split there.
+    pub(super) fn on_split(
+        &mut self,
+        from: Incarnation,
+        (view, generation): (View, Generation),
+        cx: &mut Context<'_>,
+    ) {
+        let (id, standing) = (view.id, Standing::Split);
+        if self.group(id).is_some() {
+            let beat = Beat { view: id, standing, generation, asks: true };
+            return self.on_beats(from, vec![beat], cx);
         }
-        assert!(self.group(beat.view).is_none(), "nothing of it is known");
-        let Some(version) = beat.view.version.checked_add(1) else { return };
-        let view = ViewId { version, ..beat.view };
-        let (standing, generation, asks) = (Standing::Outside, beat.generation, false);
-        cx.fx.send(to, Message::Beats(vec![Beat { view, standing, generation, asks }]));
+        if let Some(whole) = self.whole_of(&view).filter(|_| !mutant!("part_forgotten")) {
+            // It would come to the group by splits that it has not heard of.
+            probe!("linearizable/parent_awaited");
+            // A question promises nothing.
+            return cx.fx.send_early(from, Message::DecisionsA { view: whole });
+        }
+        let Some(version) = id.version.checked_add(1) else { return };
+        let view = ViewId { version, ..id };
+        let (standing, asks) = (Standing::Outside, false);
+        cx.fx.send(from, Message::Beats(vec![Beat { view, standing, generation, asks }]));
+    }
+
+    /// The group that this node takes itself for a member of, and that a view's group came from.
+    fn whole_of(&self, view: &View) -> Option<ViewId> {
+        let mut groups = self.durable.groups.values();
+        let is_whole = |group: &&Group| {
+            let mine = &group.view;
+            let is_met =
+                mine.range.contains(view.range.high) || view.range.contains(mine.range.high);
+            group.is_member() && is_met && mine.id.version < view.id.version
+        };
+        groups.find(is_whole).map(|group| group.view.id)
     }
 
     /// A group that was split after this node had left it: the parts' members tell so.
     fn release_after_split(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         let Some(group) = self.group(view) else { return false };
+        let host = |node| self.volatile.ring.as_ref().and_then(|ring| ring.host(node));
         let has_moved = |node: &NodeId| {
             let heard = group.heard.get(node);
-            heard.is_some_and(|heard| heard.standing == Standing::Split)
+            let is_gone = host(*node).is_some_and(|host| host.standing == HostStanding::Left);
+            is_gone || heard.is_some_and(|heard| heard.standing == Standing::Split)
         };
         if group.view.members().iter().all(has_moved) {
             self.let_go(view, cx);
@@ -150,7 +179,9 @@ impl Linearizable {
         let has_some = |group: &Group| {
             let mine = &group.view.range;
             let is_met = mine.contains(range.high) || range.contains(mine.high);
-            group.record.slot == slot && is_met && !is_split(group)
+            // What a membership that ended left in it may still be kept for others.
+            let has_ended = self.durable.ended.contains_key(&(group.view.id.group, slot));
+            (group.record.slot == slot || has_ended) && is_met && !is_split(group)
         };
         self.durable.groups.values().any(has_some)
     }

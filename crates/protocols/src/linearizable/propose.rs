@@ -312,7 +312,9 @@ fn has_been_complete(group: &Group, view: &View, node: NodeId) -> bool {
 /// Whether every other member that is not suspected holds all data of the present view, and a
 /// majority of all members does.
 fn may_change(group: &Group, view: &View, ring: &Ring, me: NodeId, now: Time) -> bool {
-    if !group.record.owed.iter().all(|owed| ring.is_suspected(owed.newcomer)) {
+    let is_member = |node: NodeId| view.index_of(node).is_some();
+    let mut owed = group.record.owed.iter().filter(|owed| is_member(owed.newcomer));
+    if !owed.all(|owed| ring.is_suspected(owed.newcomer)) {
         return false;
     }
     // A newcomer waits for as many sources that hold all data; in a group of two the member that

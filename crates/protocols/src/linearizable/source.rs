@@ -28,6 +28,8 @@ impl Linearizable {
     pub(super) fn begin_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let me = cx.me.node;
         let is_lasting = matches!(self.settings.durability, Durability::Periodic { .. });
+        // An answer to an earlier transfer says nothing of this one, nor confirms anything.
+        let round = self.volatile.round + 1;
         let Some(group) = self.group_mut(view) else { return };
         let others = |members: &[NodeId]| -> Vec<NodeId> {
             members.iter().copied().filter(|node| *node != me).collect()
@@ -65,8 +67,6 @@ impl Linearizable {
             // It is one of them itself.
             Status::Gathering => Some((id, vec![(with_leaver(), majority - 1)], false)),
         };
-        // Rounds go on rising: an answer to an earlier transfer confirms nothing of this one.
-        let round = group.transfer.as_ref().map_or(1, |transfer| transfer.round + 1);
         let mut transfer = asked.map(|(since, quorums, forgot)| {
             let transfer = Transfer::new(round, since, &group.view.range, quorums, forgot);
             match &group.record.status {
@@ -86,7 +86,9 @@ impl Linearizable {
                 transfer.hear_last_left(&group.record.lost, me);
             }
         }
+        let begun = transfer.as_ref().map(|transfer| transfer.round);
         group.transfer = transfer;
+        self.volatile.round = begun.unwrap_or(self.volatile.round);
         self.go_on(view, cx);
     }
 
@@ -231,7 +233,9 @@ impl Linearizable {
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
         // Where nobody was left to ask, there is nothing but what the others hold.
         let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == view);
-        if has_left && let Some(transfer) = &mut group.transfer {
+        if has_left
+            && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
+        {
             let is_news = is_source && transfer.note_whole(from);
             // What it listed before its data was complete may arrive late.
             if !is_source && (!is_last_left || transfer.is_whole(from.node)) {

@@ -70,6 +70,8 @@ pub(super) struct Volatile {
     pub meter: Meter,
     /// Where it has how much to do.
     pub weighing: super::weigh::Weighing,
+    /// The last round of any transfer: none is used twice in one start.
+    pub round: u64,
     /// How much transfers may fetch.
     pub budget: Budget,
     /// When transfers are looked after next, if a timer is armed for it.
@@ -148,6 +150,7 @@ impl Volatile {
             rounds: None,
             meter: Meter::default(),
             weighing: super::weigh::Weighing::default(),
+            round: 0,
             budget: Budget::default(),
             transfers_at: None,
             serving: Serving::default(),

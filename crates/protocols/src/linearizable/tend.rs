@@ -1,7 +1,7 @@
 //! What is done now and then for every group: saying how it stands here, catching up, letting go of
 //! what nobody needs any more (CATS §5, Garbage Collector).
 
-use super::group::{Heard, Standing, Status};
+use super::group::{Heard, Owed, Standing, Status};
 use super::message::{Beat, Message};
 use super::propose::recent;
 use super::timer::Timer;
@@ -90,7 +90,6 @@ impl Linearizable {
         for beat in beats {
             let Some(group) = self.group_mut(beat.view) else {
                 self.tell_stranger(from, &beat, cx);
-                self.tell_unknown(from, &beat, cx);
                 continue;
             };
             let Beat { view, standing, generation, asks } = beat;
@@ -187,21 +186,36 @@ impl Linearizable {
 
     /// Newcomers that hold everything are owed nothing more; nor are those that were replaced since
     /// the group was split, as one is whose directory was lost: nobody of that name will come.
+    ///
+    /// One that was replaced before it came is owed its invitation until it has come, or every
+    /// member holds everything. Who replaced it needs a majority of the view that it was chosen
+    /// for, and one of the others may have forgotten: then what it would have heard is missing
+    /// (CATS §4.1, the data chain), although those who have it are there.
     fn forget_debts(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Linearizable { durable, volatile, .. } = self;
         let Some(group) = durable.groups.get_mut(&view.group) else { return };
         let before = group.record.owed.len();
         let (heard, is_split) = (&group.heard, super::install::is_split(group));
-        let range = group.view.range;
-        group.record.owed.retain(|owed| {
+        let (range, version) = (group.view.range, group.view.id.version);
+        let mut others = group.view.members().iter().filter(|node| **node != cx.me.node);
+        let is_over = group.is_whole() && others.all(|node| group.is_settled(*node));
+        let is_member = |node| group.view.index_of(node).is_some();
+        let is_replaced = |owed: &Owed| owed.next.id.version < version && !is_member(owed.newcomer);
+        let mut owed = core::mem::take(&mut group.record.owed);
+        owed.retain(|owed| {
             let word = heard.get(&owed.newcomer);
             let is_done = word.is_some_and(|word| {
                 word.version >= owed.next.id.version
                     && matches!(word.standing, Standing::Ready | Standing::Split)
             });
+            let has_come = word.is_some_and(|word| {
+                word.version > owed.next.id.version && word.standing == Standing::Outside
+            });
             let is_expected = || volatile.routes.expects(&range, owed.newcomer).is_some();
-            !is_done && (!is_split || is_expected())
+            let is_needless = is_replaced(owed) && (is_over || has_come);
+            !is_done && !is_needless && (!is_split || is_expected())
         });
+        group.record.owed = owed;
         if group.record.owed.len() != before {
             Self::persist(group, cx);
         }

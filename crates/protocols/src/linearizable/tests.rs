@@ -10,6 +10,8 @@
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`losses`] | groups in which nobody is left to ask |
+//! | [`removals`] | hosts that are gone for good |
+//! | [`outpaced`] | members that are too far behind |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`gathers`] | members that forget while their group becomes smaller |
 //! | [`owed`] | what members owe each other while their group changes |
@@ -39,11 +41,13 @@ mod gathers;
 mod golden;
 mod losses;
 mod members;
+mod outpaced;
 mod owed;
 mod pages;
 mod parents;
 mod piles;
 mod random;
+mod removals;
 mod rings;
 mod show;
 mod splits;

@@ -26,6 +26,8 @@ pub(super) struct Source {
     pub lacks: Option<Start>,
     /// Whether it said so again, in the same start, in the confirming round.
     pub confirmed: bool,
+    /// Whether its host has left the cluster for good: nothing will be heard from it.
+    pub is_gone: bool,
     /// Whether it has left the view, and is asked only for what was complete before it.
     pub has_left: bool,
     /// The cursor from which on it has listed as one that holds all that was complete before the
@@ -45,6 +47,7 @@ impl Source {
             is_whole: false,
             lacks: None,
             confirmed: false,
+            is_gone: false,
             has_left: false,
             whole_from: None,
         }

@@ -56,6 +56,8 @@ pub(super) struct Pull {
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub round: u64,
+    /// What was asked in an earlier round belongs to another transfer.
+    pub first_round: u64,
     /// What sources must have installed before what they say counts.
     pub since: ViewId,
     /// Whether the asker forgot.
@@ -104,6 +106,7 @@ impl Transfer {
             quorums.iter().flat_map(|(nodes, _)| nodes).copied().collect();
         let mut transfer = Transfer {
             round,
+            first_round: round,
             since,
             forgot,
             lasting: false,
@@ -212,8 +215,7 @@ impl Transfer {
         let or_whole = self.or_whole.iter().map(|quorum| reach(quorum).max(self.whole(gathered)));
         let reach = self.quorums.iter().map(reach).chain(or_whole).min();
         let reach = reach.unwrap_or(Reach::Everything);
-        let all = self.staying().map(|source| Reach::of(source.next.as_ref())).min();
-        let reach = all.filter(|_| self.hears_all).map_or(reach, |all| reach.max(all));
+        let reach = self.heard_of_all().map_or(reach, |all| reach.max(all));
         // No more at a time than what one list may hold: clients wait meanwhile.
         let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
         let ends: Vec<Cursor> = self.sources.iter().filter_map(end).collect();

@@ -162,6 +162,11 @@ impl<P: Scripted> World<P> {
         self.node(id).process.as_ref().expect("the node is up").is_ready()
     }
 
+    /// A node no longer syncs by itself.
+    pub fn hold_sync(&mut self, id: u64) {
+        self.node(id).disk.is_holding = true;
+    }
+
     /// What a node's disk holds now.
     pub fn kept(&mut self, id: u64) -> Kept {
         self.node(id).disk.kept()

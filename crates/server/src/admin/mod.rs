@@ -34,7 +34,7 @@ use crate::host::Questions;
 use crate::metrics::Shared;
 use crate::native::http;
 use crate::proof::{Secrets, fingerprint};
-use crate::web::{App, Budget, Exhausted, Patience, serve};
+use crate::web::{App, Budget, Exhausted, Patience, Spare, serve};
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -67,6 +67,8 @@ pub struct Door {
     pub timeout: Duration,
     /// Whether frames may be dropped and delayed on purpose.
     pub takes_faults: bool,
+    /// The most connections at once.
+    pub connections_max: usize,
     /// What else is served here.
     pub api: Api,
 }
@@ -79,8 +81,10 @@ pub struct Api {
     pub budget_bytes: usize,
 }
 
-/// The most connections at once; one more waits until another closes.
-const CONNECTIONS_MAX: usize = 1_024;
+/// The most connections at once.
+pub const CONNECTIONS_MAX: usize = 1_024;
+/// The most beyond that: of these only what is not the native API is answered.
+pub const CONNECTIONS_SPARE: usize = 32;
 
 /// The HTTP door while it is open. Closed when dropped.
 pub struct Admin {
@@ -108,13 +112,19 @@ impl Admin {
             tokio::spawn(beside);
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let budget = Budget::new(door.api.budget_bytes);
+            let connections_max = door.connections_max;
             let app = App {
                 router: router(door),
                 late: http::late,
                 exhausted: || Exhausted.into(),
                 budget,
                 patience: Patience::default(),
-                connections_max: CONNECTIONS_MAX,
+                connections_max,
+                spare: Spare {
+                    connections_max: CONNECTIONS_SPARE,
+                    answers: |path| !path.starts_with("/v1/"),
+                    full: http::full,
+                },
                 is_http1: true,
             };
             serve(listener, app, stopped).await
@@ -240,6 +250,7 @@ mod tests {
             questions,
             timeout: Duration::from_secs(5),
             takes_faults: false,
+            connections_max: CONNECTIONS_MAX,
             api: Api { router: Router::new(), budget_bytes: 1 << 20 },
         };
         let admin = Admin::open(any, door, async {}).expect("a free port");

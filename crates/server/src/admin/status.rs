@@ -59,7 +59,7 @@ fn keyspace(cells: &KeyspaceCells, shared: &Shared) -> Value {
 
 fn peer(cells: &PeerCells) -> Value {
     json!({
-        "host": cells.host,
+        "host": cells.host(),
         "node": cells.node.to_string(),
         "address": cells.address(),
         "up": cells.is_up(),

@@ -11,17 +11,18 @@ use quorate_store::Identity;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Opens them; `beside` runs on the thread of the HTTP door.
+/// Opens them, with so many connections of HTTP and gRPC at most; `beside` runs on the thread of
+/// the HTTP door.
 ///
 /// # Errors
 /// One cannot be opened.
 pub fn open(
     config: &Config,
+    (http_max, grpc_max): (usize, usize),
     identity: &Identity,
     secrets: &Arc<Secrets>,
     shared: &Arc<Shared>,
-    questions: Arc<host::Questions>,
-    calls: Arc<host::Calls>,
+    (questions, calls): (Arc<host::Questions>, Arc<host::Calls>),
     beside: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(Admin, grpc::Door), Failure> {
     let timeout = config.limits.request_timeout.0;
@@ -41,6 +42,7 @@ pub fn open(
         questions,
         timeout,
         takes_faults: config.dev.faults,
+        connections_max: http_max,
         api: Api { router: http::router(native.clone()), budget_bytes: native.budget_bytes() },
     };
     let refused = |door: &str, address: SocketAddr| {
@@ -49,7 +51,7 @@ pub fn open(
     };
     let http = config.http.bind;
     let admin = Admin::open(http, door, beside).map_err(refused("http", http))?;
-    let (bind, most) = (config.grpc.bind, config.grpc.clients_max as usize);
-    let grpc = grpc::Door::open(bind, native, most).map_err(refused("grpc", bind))?;
+    let bind = config.grpc.bind;
+    let grpc = grpc::Door::open(bind, native, grpc_max).map_err(refused("grpc", bind))?;
     Ok((admin, grpc))
 }

@@ -1,7 +1,9 @@
 //! `server`: one host, from its data directory.
 
+mod files;
 mod ready;
 
+use self::files::Shares;
 pub use self::ready::ReadyLine;
 use self::ready::announce;
 use super::exit::{Code, Failure};
@@ -19,7 +21,7 @@ use quorate_kernel::ring::RingHost;
 use quorate_protocols::linearizable::rules::{STATIC_VIEWS, has_static_views};
 use quorate_store::{Directory, Identity};
 use rustix::fs::Mode;
-use rustix::process::{Pid, Resource, Signal};
+use rustix::process::{Pid, Signal};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -125,13 +127,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     loaded.check_exposure()?;
     let config = loaded.config;
     logging::start(config.log.level, config.log.format);
-    raise_file_limit();
+    let shares = files::share(&config)?;
     // What the database creates too is its owner's alone.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     join::prepare(&args.join, &config)?;
     let directory = open(&config, args.moved)?;
     let hosts = hosts(&config, directory.identity())?;
-    let result = serve(args, &config, directory, hosts)?;
+    let result = serve(args, &config, shares, directory, hosts)?;
     match &result {
         Ok(()) => tracing::info!(event = "host_stopped"),
         Err(error) => tracing::error!(event = "host_failed", %error),
@@ -159,6 +161,7 @@ fn open(config: &Config, is_moved: bool) -> Result<Directory, Failure> {
 fn serve(
     args: &Args,
     config: &Config,
+    shares: Shares,
     directory: Directory,
     hosts: Vec<RingHost>,
 ) -> Result<Result<(), HostError>, Failure> {
@@ -182,7 +185,10 @@ fn serve(
         }
     };
     let ((questions, inbox), (calls, calls_inbox)) = (host::questions(), host::calls());
-    let (admin, grpc) = doors::open(config, identity, &secrets, &shared, questions, calls, beside)?;
+    let connections = (shares.http, shares.grpc);
+    let asked = (questions, calls);
+    let (admin, grpc) =
+        doors::open(config, connections, identity, &secrets, &shared, asked, beside)?;
     bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
     let result = host::run(host::Options {
         directory,
@@ -197,9 +203,9 @@ fn serve(
         balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
-        clients_max: config.resp.clients_max as usize,
+        clients_max: shares.resp,
         clients_bytes_max: usize::try_from(config.resp.memory_max.0).unwrap_or(usize::MAX),
-        store: store_options(config),
+        store: store_options(config, shares.store),
         shared,
         shutdown,
     });
@@ -207,13 +213,14 @@ fn serve(
     Ok(result)
 }
 
-fn store_options(config: &Config) -> quorate_store::Options {
+fn store_options(config: &Config, files_max: usize) -> quorate_store::Options {
     quorate_store::Options {
         cache_bytes: config.store.cache.0,
         memtable_bytes: config.store.memtable.0,
         journal_bytes_max: config.store.journal_max.0,
         worker_threads: config.store.worker_threads as usize,
         sync_delay: config.store.sync_delay.0,
+        files_max,
     }
 }
 
@@ -270,15 +277,6 @@ fn end_with(parent: u32) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::failed(format!("process {parent} has ended")))
-    }
-}
-
-/// Allows as many open files as the system lets this process have: every client is one.
-fn raise_file_limit() {
-    let mut limit = rustix::process::getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = rustix::process::setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(event = "file_limit_not_raised", %error);
     }
 }
 

@@ -107,12 +107,12 @@ fn text(hosts: &[Value]) -> String {
     text
 }
 
-/// Hosts that were turned away, and why: somebody must look at them.
+/// Hosts that were turned away or cannot be reached, and why: somebody must look at them.
 fn troubles(host: &Value) -> String {
     let peers = host["peers"].as_array().into_iter().flatten();
     let trouble = |peer: &Value| {
         let why = peer["trouble"].as_str().filter(|why| !why.is_empty())?;
-        Some(format!("\nhost {} turns away {}: {why}\n", host["host"], peer["address"]))
+        Some(format!("\nhost {} has trouble with {}: {why}\n", host["host"], peer["address"]))
     };
     let keyspaces = host["keyspaces"].as_array().into_iter().flatten();
     let refusal = |keyspace: &Value| {
@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(lines[2][..3], ["?", "127.0.0.1:7422", "unreachable:"]);
         assert_eq!(lines[5][..4], ["1", "default", "linearizable", "sync"]);
         assert!(text.contains("\nThe ring, as host 1 sees it:\nHOST"), "{text}");
-        assert!(text.contains("turns away \"127.0.0.1:7431\": it is a copy"), "{text}");
+        assert!(text.contains("trouble with \"127.0.0.1:7431\": it is a copy"), "{text}");
     }
 }

@@ -72,7 +72,8 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "resp.clients_max",
         shape: Shape::Number,
-        doc: "The most clients connected at once; one more is told so and closed.",
+        doc: "The most clients connected at once; one more is told so and closed. Fewer if the\n\
+              system allows this process too few open files (`ulimit -n`).",
         set: |config, text| assign_positive(&mut config.resp.clients_max, text),
         show: |config| config.resp.clients_max.to_string(),
     },
@@ -175,7 +176,8 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "grpc.clients_max",
         shape: Shape::Number,
-        doc: "The most connections of gRPC clients at once; one more waits until another closes.",
+        doc: "The most connections of gRPC clients at once; one more is refused. Fewer if the\n\
+              system allows this process too few open files (`ulimit -n`).",
         set: |config, text| assign_positive(&mut config.grpc.clients_max, text),
         show: |config| config.grpc.clients_max.to_string(),
     },

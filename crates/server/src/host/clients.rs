@@ -19,7 +19,7 @@ use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use slab::Slab;
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,7 +117,9 @@ impl Clients {
     pub fn accept(&mut self, mut stream: TcpStream, now: Time, registry: &Registry) {
         if self.clients.len() >= self.clients_max {
             self.shared.reject(RejectReason::Clients);
-            // As much of a farewell as the socket takes at once.
+            // As much of a farewell as the socket takes at once. What it has sent is taken first:
+            // closed with something unread, the connection would be reset and the farewell lost.
+            drop(stream.read(&mut [0; 4096]));
             drop(stream.write(b"-ERR max number of clients reached\r\n"));
             return;
         }

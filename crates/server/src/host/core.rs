@@ -290,6 +290,9 @@ impl Core {
         if let Some(seen) = self.links.take_seen() {
             self.disk.note(seen);
         }
+        if let Some(numbers) = self.links.take_numbers() {
+            self.desk.set_numbers(numbers);
+        }
         self.refused.tell(self.node.dropped(), &self.shared);
         self.clients.tend(self.clock.now);
         self.callers.tick();

@@ -266,6 +266,9 @@ impl Worker {
             self.measured = Some(Instant::now());
             let stats = self.reader.stats();
             self.settings.shared.disk_bytes.set(stats.table_bytes + stats.journal_bytes);
+            if let Err(error) = self.log.reclaim() {
+                tracing::warn!(event = "space_not_given_back", %error);
+            }
         }
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! magic "QRTE" | version u8 | cluster u128 | node u64 | start u32 | for node u64 | settings u64
-//!     | run u64 | flags u8 | highest start u32 | seen start u32, run u64, synced u64
+//!     | run u64 | flags u8 | highest start u32 | seen start u32, run u64, synced u64 | number u32
 //! ```
 //! All integers are little-endian. `settings` is a hash of what both must agree on of every
 //! keyspace. `run` is drawn anew by each process: the same node and start with another run is the
 //! same identity in two places. What follows is what the sender knows of the receiver's node, by
-//! which the receiver judges its own directory (`meeting`). A host that disagrees says so in its
+//! which the receiver judges its own directory (`meeting`). `number` is what people call the
+//! sender, 0 if nothing. A host that disagrees says so in its
 //! log, answers with its own hello if it has not sent one, and closes.
 
 use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, NodeId, Start};
@@ -22,7 +23,7 @@ pub(super) const MAGIC: [u8; 4] = *b"QRTE";
 /// The version of what comes before the hello: the proof.
 pub(super) const CONNECTION: u8 = 4;
 /// How long a hello is.
-pub(super) const HELLO_BYTES: usize = 82;
+pub(super) const HELLO_BYTES: usize = 86;
 
 const HAS_LEFT: u8 = 1;
 const IS_THERE: u8 = 2;
@@ -49,13 +50,16 @@ pub(super) struct Hello {
     pub settings: u64,
     pub run: u64,
     pub word: Word,
+    /// The sender's number: a name for people; 0 if it has none.
+    pub number: u32,
 }
 
 impl Hello {
     /// What this start of the node says first, to whomever.
     pub fn first(identity: &Identity, me: Incarnation, run: u64) -> Hello {
         let (cluster, settings) = (identity.cluster, settings_hash(identity));
-        Hello { cluster, from: me, to: me.node, settings, run, word: Word::default() }
+        let (word, number) = (Word::default(), identity.host);
+        Hello { cluster, from: me, to: me.node, settings, run, word, number }
     }
 }
 
@@ -149,6 +153,7 @@ impl Hello {
             bytes[66..74].copy_from_slice(&seen.run.to_le_bytes());
             bytes[74..82].copy_from_slice(&seen.synced.0.to_le_bytes());
         }
+        bytes[82..86].copy_from_slice(&self.number.to_le_bytes());
         bytes
     }
 
@@ -163,8 +168,8 @@ impl Hello {
             u64::from_le_bytes(*bytes[at..].first_chunk().expect("the offsets lie in the hello"))
         };
         let cluster = u128::from(u64_at(5)) | u128::from(u64_at(13)) << 64;
-        let start_at =
-            |at: usize| Start(u32::from_le_bytes(*bytes[at..].first_chunk().expect("as above")));
+        let u32_at = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("as above"));
+        let start_at = |at: usize| Start(u32_at(at));
         let to = NodeId(u64_at(33));
         let (start, run, synced) = (start_at(62), u64_at(66), Lsn(u64_at(74)));
         let word = Word {
@@ -175,7 +180,8 @@ impl Hello {
         };
         let from = Incarnation { node: NodeId(u64_at(21)), start: start_at(29) };
         let (settings, run) = (u64_at(41), u64_at(49));
-        Ok(Hello { cluster: ClusterId(cluster), from, to, settings, run, word })
+        let (cluster, number) = (ClusterId(cluster), u32_at(82));
+        Ok(Hello { cluster, from, to, settings, run, word, number })
     }
 
     /// Whether the other's hello fits this host's.
@@ -217,6 +223,7 @@ mod tests {
             to: NodeId(4),
             settings: 5,
             run: 11,
+            number: 2,
             word: Word::default(),
         }
     }

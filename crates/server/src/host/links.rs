@@ -132,6 +132,11 @@ impl Links {
         }
     }
 
+    /// The numbers of all hosts, if they have changed since this was last asked.
+    pub fn take_numbers(&mut self) -> Option<Vec<(NodeId, u32)>> {
+        self.peers.take_numbers()
+    }
+
     /// The faults in force.
     pub fn faults(&mut self) -> &mut Faults {
         &mut self.faults
@@ -221,6 +226,7 @@ impl Links {
         let late = self.links.iter().filter(|(_, link)| is_late(link));
         let late: Vec<usize> = late.map(|(key, _)| key).collect();
         late.into_iter().for_each(|key| self.close(key));
+        self.tell_unreached(now);
         if self.is_speaking {
             self.tell_progress();
         }

@@ -4,6 +4,8 @@
 //! says hello and is not known yet is taken in all the same: it may be joining, and what it says of
 //! itself arrives by gossip. If the ring never hears of it, it is forgotten when it disconnects.
 
+mod dial;
+mod numbers;
 mod seen;
 
 use super::handshake::{Hello, HelloError};
@@ -34,6 +36,8 @@ pub(super) struct Peer {
     /// Where the address leads; none until its name was looked up.
     pub resolved: Option<SocketAddr>,
     pub link: Option<usize>,
+    /// Since when no connection carries frames, until that was told; none while one does.
+    pub away_since: Option<Instant>,
     /// Whether it came since this host was started.
     has_come: bool,
     /// The highest start that the ring knows.
@@ -46,8 +50,12 @@ pub(super) struct Peer {
     /// The last complaint about it, so that each is logged once.
     pub complaint: Option<HelloError>,
     pub cells: Arc<PeerCells>,
+    /// The number it has, or says that it has; 0 if it has none.
+    claim: u32,
+    /// Whether the directory says so.
+    is_numbered: bool,
     /// Whether the directory or the ring names it.
-    is_listed: bool,
+    pub is_listed: bool,
 }
 
 /// All other hosts.
@@ -60,6 +68,8 @@ pub(super) struct Peers {
     seen: BTreeMap<NodeId, Sighting>,
     /// Whether that was taken since it changed.
     is_seen_taken: bool,
+    /// Whether the numbers were taken since they changed.
+    are_numbers_taken: bool,
     /// Nodes that have left for good.
     left: HashSet<NodeId>,
     /// Whether this host itself was removed.
@@ -82,6 +92,7 @@ impl Peers {
             places: Vec::new(),
             seen: seen.into_iter().map(|one| (one.node, one)).collect(),
             is_seen_taken: true,
+            are_numbers_taken: true,
             left: HashSet::new(),
             is_removed: false,
             names: Names::default(),
@@ -91,7 +102,8 @@ impl Peers {
             let node = host.who.node;
             let number = numbers.iter().find(|(other, _)| *other == node).map_or(0, |(_, n)| *n);
             let index = peers.add(node, Arc::new(PeerCells::new(number, node, &host.address)));
-            peers.peers[index].is_listed = true;
+            let peer = &mut peers.peers[index];
+            (peer.is_listed, peer.claim, peer.is_numbered) = (true, number, number != 0);
             peers.look_for(index, &host.address);
         }
         peers.publish();
@@ -116,6 +128,10 @@ impl Peers {
         self.peers.iter().map(|(_, peer)| peer)
     }
 
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.peers.iter_mut().map(|(_, peer)| peer)
+    }
+
     fn add(&mut self, node: NodeId, cells: Arc<PeerCells>) -> usize {
         // Of two hosts the one with the lower node dials, so that there is one connection.
         let patience = if self.me < node { Duration::ZERO } else { PATIENCE };
@@ -124,6 +140,7 @@ impl Peers {
             address: String::new(),
             resolved: None,
             link: None,
+            away_since: Some(Instant::now()),
             has_come: false,
             heard: Start(0),
             dial_at: Instant::now() + patience,
@@ -132,6 +149,8 @@ impl Peers {
             refusals: 0,
             complaint: None,
             cells,
+            claim: 0,
+            is_numbered: false,
             is_listed: false,
         });
         let place = self.places.partition_point(|(other, _)| *other < node);
@@ -208,6 +227,7 @@ impl Peers {
         peer.dial_after = DIAL_AFTER;
         peer.complaint = None;
         peer.cells.set_trouble("");
+        self.claim(index, hello.number);
         Ok(index)
     }
 
@@ -233,31 +253,15 @@ impl Peers {
             let node = self.peers.remove(index).node;
             self.places.retain(|(other, _)| *other != node);
             self.publish();
+            self.renumber();
         }
-    }
-
-    /// Whether this host dials a peer now or later, rather than wait to be dialled.
-    fn is_dialled(&self, peer: &Peer) -> bool {
-        let is_mine = self.me < peer.node || !peer.has_come;
-        is_mine && peer.link.is_none() && peer.resolved.is_some()
-    }
-
-    /// The peers that must be dialled now.
-    pub fn due(&self, now: Instant) -> Vec<usize> {
-        let is_due = |peer: &Peer| self.is_dialled(peer) && peer.dial_at <= now;
-        self.peers.iter().filter_map(|(index, peer)| is_due(peer).then_some(index)).collect()
-    }
-
-    /// When the next peer must be dialled.
-    pub fn next_dial(&self) -> Option<Instant> {
-        self.iter().filter(|peer| self.is_dialled(peer)).map(|peer| peer.dial_at).min()
     }
 
     /// Shows the outside who is known.
     fn publish(&self) {
         let mut cells: Vec<_> = self.iter().map(|peer| Arc::clone(&peer.cells)).collect();
         // Numbered hosts first, as people know them.
-        cells.sort_by_key(|cells| (cells.host == 0, cells.host, cells.node));
+        cells.sort_by_key(|cells| (cells.host() == 0, cells.host(), cells.node));
         self.shared.set_peers(cells);
     }
 }
@@ -269,22 +273,22 @@ mod tests {
     use crate::metrics::shared::tests::sample;
     use quorate_kernel::ids::{ClusterId, Incarnation, Lsn};
 
-    fn peers() -> Peers {
+    pub(super) fn peers() -> Peers {
         let known = ring(&[(2, "127.0.0.1:2", Standing::Up)]);
         Peers::new(NodeId(1), known.hosts(), &[(NodeId(2), 2)], Vec::new(), Arc::new(sample()))
     }
 
-    fn hello(node: u64, start: u32, run: u64) -> Hello {
+    pub(super) fn hello(node: u64, start: u32, run: u64) -> Hello {
         let from = Incarnation { node: NodeId(node), start: Start(start) };
         let word = Word::default();
-        Hello { cluster: ClusterId(0xc1), from, to: NodeId(1), settings: 0, run, word }
+        Hello { cluster: ClusterId(0xc1), from, to: NodeId(1), settings: 0, run, word, number: 0 }
     }
 
     fn sighting(node: u64, start: u32, run: u64, synced: u64) -> Sighting {
         Sighting { node: NodeId(node), start: Start(start), run, synced: Lsn(synced) }
     }
 
-    fn ring(hosts: &[(u64, &str, Standing)]) -> Ring {
+    pub(super) fn ring(hosts: &[(u64, &str, Standing)]) -> Ring {
         let host = |&(node, address, standing): &(u64, &str, Standing)| RingHost {
             who: Incarnation { node: NodeId(node), start: Start(1) },
             address: address.to_owned(),
@@ -372,16 +376,5 @@ mod tests {
         let (node, old) = (NodeId(2), peers.greet(&hello(2, 4, 1)));
         assert_eq!(old, Err(HelloError::Start { node, found: 4, seen: 5 }));
         assert!(peers.greet(&hello(2, 5, 2)).is_ok());
-    }
-
-    #[test]
-    fn a_host_with_a_lower_node_is_dialled_only_if_it_never_came() {
-        let known = ring(&[(1, "127.0.0.1:1", Standing::Up)]);
-        let mut peers = Peers::new(NodeId(5), known.hosts(), &[], Vec::new(), Arc::new(sample()));
-        let now = Instant::now();
-        assert!(peers.due(now).is_empty(), "it is given time to dial");
-        assert_eq!(peers.due(now + 2 * PATIENCE).len(), 1);
-        assert!(peers.greet(&hello(1, 1, 1)).is_ok());
-        assert!(peers.due(now + 2 * PATIENCE).is_empty());
     }
 }

@@ -3,14 +3,13 @@
 use super::cell::{Counter, Gauge};
 use super::shared::Shared;
 use quorate_kernel::ids::NodeId;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The cells of one other host. Written by the core thread.
 #[derive(Debug)]
 pub struct PeerCells {
-    /// The host's number; 0 if it is not known.
-    pub host: u32,
+    host: AtomicU32,
     /// Its node.
     pub node: NodeId,
     address: Mutex<String>,
@@ -27,7 +26,7 @@ impl PeerCells {
     #[must_use]
     pub fn new(host: u32, node: NodeId, address: &str) -> PeerCells {
         PeerCells {
-            host,
+            host: AtomicU32::new(host),
             node,
             address: Mutex::new(address.to_owned()),
             trouble: Mutex::default(),
@@ -35,6 +34,17 @@ impl PeerCells {
             frames_dropped: Counter::default(),
             queued_bytes: Gauge::default(),
         }
+    }
+
+    /// The host's number; 0 if it is not known.
+    #[must_use]
+    pub fn host(&self) -> u32 {
+        self.host.load(Ordering::Relaxed)
+    }
+
+    /// It is called by another number from now on; the one before.
+    pub fn set_host(&self, number: u32) -> u32 {
+        self.host.swap(number, Ordering::Relaxed)
     }
 
     /// Whether it has completed a handshake and is connected.
@@ -51,7 +61,10 @@ impl PeerCells {
     /// What it is called where names are short: its number if it is known, its node if not.
     #[must_use]
     pub fn label(&self) -> String {
-        if self.host == 0 { self.node.to_string() } else { self.host.to_string() }
+        match self.host() {
+            0 => self.node.to_string(),
+            number => number.to_string(),
+        }
     }
 
     /// Where it is looked for.
@@ -65,13 +78,13 @@ impl PeerCells {
         address.clone_into(&mut self.address.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Why it was turned away last; empty if it was not.
+    /// Why it was turned away last, or is not connected; empty if there is nothing to tell.
     #[must_use]
     pub fn trouble(&self) -> String {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// It was turned away, or no longer. Takes a lock; handshakes are rare.
+    /// It was turned away or not reached, or no longer. Takes a lock; handshakes are rare.
     pub fn set_trouble(&self, why: &str) {
         why.clone_into(&mut self.trouble.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -78,7 +78,7 @@ pub fn status(me: v1::Coordinator, all: &Keyspaces, shared: &Shared) -> v1::Stat
     let peers = shared.peers();
     let peer = |cells: &crate::metrics::PeerCells| v1::Peer {
         node: cells.node.0,
-        host: cells.host,
+        host: cells.host(),
         address: cells.address(),
         is_up: cells.is_up(),
     };

@@ -68,6 +68,12 @@ pub fn overloaded() -> Problem {
     problem(Kind::Overloaded, what, "send it again after a pause, or to another host")
 }
 
+/// The door has as many connections as it takes.
+pub fn full() -> Problem {
+    let what = "the host has as many connections as it takes";
+    problem(Kind::Overloaded, what, "close one, or ask another host")
+}
+
 /// A host did not say in time what only its core thread knows.
 pub fn no_answer() -> Problem {
     problem(Kind::Overloaded, "the host did not answer in time", "ask again, or ask another host")

@@ -9,4 +9,4 @@ pub mod meter;
 pub mod serve;
 
 pub use meter::{Allowance, Budget, Exhausted};
-pub use serve::{App, Patience, serve};
+pub use serve::{App, Patience, Spare, serve};

@@ -10,9 +10,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 
 /// The most requests of one connection in hand.
@@ -28,6 +29,8 @@ const SEND_BYTES_MAX: usize = 256 * 1024;
 /// How often an idle connection is asked whether anybody is there, and how long it may take.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_WITHIN: Duration = Duration::from_secs(20);
+/// How long a spare connection is kept if it asks nothing.
+const SPARE_FOR: Duration = Duration::from_secs(2);
 /// How long connections may take to finish when the door closes.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -63,10 +66,56 @@ pub struct App {
     pub budget: Arc<Budget>,
     /// How long it waits for its clients.
     pub patience: Patience,
-    /// The most connections at once; one more waits until another has closed.
+    /// The most connections at once.
     pub connections_max: usize,
+    /// What those find that come when there are as many.
+    pub spare: Spare,
     /// Whether it speaks HTTP/1 only. Otherwise it speaks HTTP/2 too.
     pub is_http1: bool,
+}
+
+/// The connections beyond the most that a door serves. Each is answered one request, so that health
+/// and orders get through however many clients there are, and clients are told.
+#[derive(Clone, Copy)]
+pub struct Spare {
+    /// The most of them at once; one more waits until another has closed.
+    pub connections_max: usize,
+    /// Whether a request for this path is answered all the same.
+    pub answers: fn(&str) -> bool,
+    /// The answer to all others.
+    pub full: fn() -> Response<Body>,
+}
+
+/// The place of a connection among those that are served, or among the spare ones.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    is_spare: bool,
+}
+
+/// The places of a door.
+struct Places {
+    room: Arc<Semaphore>,
+    spare: Arc<Semaphore>,
+}
+
+impl Places {
+    /// Waits for a place, and for a connection that takes it.
+    async fn accept(&self, listener: &TcpListener) -> std::io::Result<(Place, TcpStream)> {
+        let place = |permit: Result<OwnedSemaphorePermit, AcquireError>, is_spare| Place {
+            _permit: permit.expect("the semaphore is never closed"),
+            is_spare,
+        };
+        let any = tokio::select! {
+            biased;
+            permit = Arc::clone(&self.room).acquire_owned() => place(permit, false),
+            permit = Arc::clone(&self.spare).acquire_owned() => place(permit, true),
+        };
+        let (stream, _) = listener.accept().await?;
+        // Some may have closed while nobody came.
+        let better =
+            any.is_spare.then(|| Arc::clone(&self.room).try_acquire_owned().ok()).flatten();
+        Ok((better.map_or(any, |permit| place(Ok(permit), false)), stream))
+    }
 }
 
 /// Serves connections until `stop` changes, then lets those that are open finish for a moment.
@@ -78,20 +127,17 @@ pub async fn serve(
     app: App,
     mut stop: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
-    let room = Arc::new(Semaphore::new(app.connections_max));
+    let counted = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
+    let spare = counted(app.spare.connections_max);
+    let places = Places { room: counted(app.connections_max), spare };
     let (done, mut all_done) = tokio::sync::mpsc::channel::<Infallible>(1);
     loop {
-        let permit = Arc::clone(&room).acquire_owned();
-        let accepted = async {
-            let permit = permit.await.expect("the semaphore is never closed");
-            (permit, listener.accept().await)
-        };
         tokio::select! {
-            (permit, accepted) = accepted => match accepted {
-                Ok((stream, _)) => {
+            accepted = places.accept(&listener) => match accepted {
+                Ok((place, stream)) => {
                     let (app, stop, done) = (app.clone(), stop.clone(), done.clone());
                     tokio::spawn(async move {
-                        connection(stream, app, stop, permit).await;
+                        connection(stream, app, stop, place).await;
                         drop(done);
                     });
                 }
@@ -109,12 +155,7 @@ pub async fn serve(
     Ok(())
 }
 
-async fn connection(
-    stream: TcpStream,
-    app: App,
-    mut stop: watch::Receiver<bool>,
-    _permit: OwnedSemaphorePermit,
-) {
+async fn connection(stream: TcpStream, app: App, mut stop: watch::Receiver<bool>, place: Place) {
     // Answers are written whole; waiting to gather more would only delay them.
     stream.set_nodelay(true).ok();
     let mut builder = Builder::new(TokioExecutor::new());
@@ -136,12 +177,28 @@ async fn connection(
     if app.is_http1 {
         builder = builder.http1_only();
     }
-    let stalled = Arc::new(Notify::new());
-    let noticed = Arc::clone(&stalled);
-    let service = service_fn(move |request| answer(request, app.clone(), Arc::clone(&stalled)));
+    let (stalled, answered) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (noticed, over) = (Arc::clone(&stalled), Arc::clone(&answered));
+    let (is_spare, asked) = (place.is_spare, Arc::new(AtomicBool::new(false)));
+    let is_asked = Arc::clone(&asked);
+    let service = service_fn(move |request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
+        let (app, stalled, answered) = (app.clone(), Arc::clone(&stalled), Arc::clone(&answered));
+        async move {
+            let is_refused = is_spare && !(app.spare.answers)(request.uri().path());
+            let response = match is_refused {
+                true => Ok((app.spare.full)()),
+                false => answer(request, app, stalled).await,
+            };
+            answered.notify_one();
+            response
+        }
+    });
     let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
-    let mut is_open = true;
+    let late = tokio::time::sleep(SPARE_FOR);
+    tokio::pin!(late);
+    let (mut is_open, mut is_late) = (true, false);
     loop {
         tokio::select! {
             // What the client did wrong is its own business.
@@ -149,10 +206,17 @@ async fn connection(
             () = noticed.notified() => {
                 return tracing::info!(event = "slow_client", "a client took no answer; closed");
             }
-            _ = stop.changed(), if is_open => {
-                serving.as_mut().graceful_shutdown();
-                is_open = false;
+            () = over.notified(), if is_spare && is_open => is_open = false,
+            () = late.as_mut(), if is_spare && !is_late => {
+                if !is_asked.load(Ordering::Relaxed) {
+                    return;
+                }
+                is_late = true;
             }
+            _ = stop.changed(), if is_open => is_open = false,
+        }
+        if !is_open {
+            serving.as_mut().graceful_shutdown();
         }
     }
 }
@@ -217,6 +281,11 @@ mod tests {
             budget: Arc::clone(&budget),
             patience: Patience { head: patience, answer: patience, stalled: patience },
             connections_max: 2,
+            spare: Spare {
+                connections_max: 1,
+                answers: |path| path == "/none",
+                full: || Response::builder().status(503).body(Body::empty()).expect("a status"),
+            },
             is_http1: true,
         };
         let (stop, stopped) = watch::channel(false);
@@ -269,12 +338,31 @@ mod tests {
         let half = ask(address, "GET /long HTTP/1.1\r\nHos").await;
         let begun = "POST /never HTTP/1.1\r\nHost: q\r\nContent-Length: 9\r\n\r\nabc";
         let begun = ask(address, begun).await;
-        // Both places are taken: a third waits until one of them is given up.
-        let third = "GET /none HTTP/1.1\r\nHost: q\r\nConnection: close\r\n\r\n";
-        let third = ask(address, third).await;
         assert!(rest(begun).await.starts_with(b"HTTP/1.1 408"));
-        assert!(rest(third).await.starts_with(b"HTTP/1.1 404"));
         drop(rest(half).await);
+    }
+
+    #[tokio::test]
+    async fn beyond_the_most_connections_each_is_answered_once_and_only_what_must_be() {
+        let (address, _, _stop) = door(Duration::from_secs(60)).await;
+        let half = "GET /long HTTP/1.1\r\nHos";
+        let (one, other) = (ask(address, half).await, ask(address, half).await);
+        for _ in 0..3 {
+            let needed = ask(address, "GET /none HTTP/1.1\r\nHost: q\r\n\r\n").await;
+            assert!(rest(needed).await.starts_with(b"HTTP/1.1 404"), "it is answered and closed");
+            let call = ask(address, "GET /long HTTP/1.1\r\nHost: q\r\n\r\n").await;
+            assert!(rest(call).await.starts_with(b"HTTP/1.1 503"));
+        }
+        // One that says nothing keeps nobody waiting for ever.
+        let silent = ask(address, "").await;
+        let needed = ask(address, "GET /none HTTP/1.1\r\nHost: q\r\n\r\n").await;
+        assert!(rest(needed).await.starts_with(b"HTTP/1.1 404"));
+        drop((rest(silent).await, one, other));
+        let call = "GET /long HTTP/1.1\r\nHost: q\r\nConnection: close\r\n\r\n";
+        let mut served = false;
+        while !served {
+            served = rest(ask(address, call).await).await.len() > LONG;
+        }
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Clients that send nonsense, too much, or never read: bounded memory, and no effect on others.
 
 use crate::client::{Client, beside_bystanders};
-use crate::cluster::{Cluster, until};
+use crate::cluster::{Cluster, answer, get, until};
 use bytes::BytesMut;
 use quorate_doors::resp::client::{Reply, write_command};
 use quorate_kernel::limits::{KEY_BYTES_MAX, VALUE_BYTES_DEFAULT};
@@ -153,14 +153,77 @@ fn a_command_that_is_not_finished_is_refused_after_a_while() {
 const IDLE: usize = 10_000;
 const FILES: u64 = IDLE as u64 + 1_000;
 
+/// Lets this process open so many files; whether it may.
+fn may_open(files: u64) -> bool {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.maximum.is_some_and(|most| most < files) {
+        println!("skipped: {files} open files are not allowed but {:?}", limit.maximum);
+        return false;
+    }
+    limit.current = Some(limit.current.unwrap_or(files).max(files));
+    setrlimit(Resource::Nofile, limit).expect("within the hard limit");
+    true
+}
+
+#[test]
+fn who_comes_beyond_the_open_files_is_told_so_and_health_is_answered() {
+    const ALLOWED: usize = 1_024;
+    const COME: usize = 1_060;
+    if !may_open(4 * COME as u64) {
+        return;
+    }
+    let mut cluster = Cluster::create("memory");
+    cluster.set_files_max(ALLOWED as u64);
+    cluster.start_all();
+    let (door, http) = (cluster.resp(1), cluster.http(1));
+    let mut first = Client::to(&door);
+    let most = first.ask(&[b"CONFIG", b"GET", b"maxclients"]).expect("a reply");
+    let Reply::Array(most) = most else { panic!("{most:?}") };
+    let most = most[1].as_bytes().and_then(|text| String::from_utf8_lossy(text).parse().ok());
+    let most: usize = most.expect("a number");
+    let mut come: Vec<Client> = (1..COME).map(|_| Client::to(&door)).collect();
+    for refused in come.split_off(most - 1) {
+        assert_eq!(refused.rest(), b"-ERR max number of clients reached\r\n");
+    }
+    // The same of the HTTP door: calls that are begun and never whole.
+    let begun = b"PUT /v1/kv/default/k HTTP/1.1\r\nHost: localhost\r\n\
+                  Content-Type: text/plain\r\nContent-Length: 9\r\n\r\nabc";
+    let calls = (0..COME / 4).map(|_| {
+        let mut stream = TcpStream::connect(&http).expect("it is accepted");
+        stream.write_all(begun).expect("it is taken");
+        stream
+    });
+    let calls: Vec<TcpStream> = calls.collect();
+    until("calls are refused", || answer(&http, "/v1/keyspaces").starts_with("HTTP/1.1 503"));
+    let refused = get(&http, "/v1/keyspaces");
+    assert!(refused.contains("as many connections as it takes"), "{refused}");
+    for path in ["/livez", "/readyz", "/metrics", "/status", "/ring", "/keyspaces"] {
+        let answer = answer(&http, path);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+    }
+    for client in come.iter_mut().chain([&mut first]) {
+        assert_eq!(client.told(&[b"SET", b"k", b"v"]), "OK", "who was let in is served");
+    }
+    drop((come, calls));
+    until("others are let in", || {
+        Client::to(&door).ask(&[b"PING"]).is_ok_and(|reply| reply.error_code().is_none())
+    });
+}
+
+#[test]
+fn too_few_open_files_for_a_host_are_an_error() {
+    let mut cluster = Cluster::create("memory");
+    cluster.set_files_max(256);
+    cluster.launch(1);
+    assert_eq!(cluster.ended(1), Some(8), "{}", cluster.said(1));
+    assert!(cluster.said(1).contains("raise `ulimit -n`"), "{}", cluster.said(1));
+}
+
 #[test]
 fn ten_thousand_idle_clients_are_nothing() {
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.maximum.is_some_and(|most| most < FILES) {
-        return println!("skipped: {FILES} open files are not allowed but {:?}", limit.maximum);
+    if !may_open(FILES) {
+        return;
     }
-    limit.current = Some(limit.current.unwrap_or(FILES).max(FILES));
-    setrlimit(Resource::Nofile, limit).expect("within the hard limit");
     let mut cluster = Cluster::create("memory");
     cluster.set("resp.clients_max=20000");
     cluster.start_all();

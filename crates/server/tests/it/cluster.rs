@@ -1,6 +1,6 @@
 //! Three hosts as processes of their own, for tests that harm them.
 
-use crate::run::{command, quorate};
+use crate::run::{command, limited, quorate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -24,15 +24,21 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What an HTTP door answers to a request.
+/// The body that an HTTP door answers a request with.
 pub fn get(http: &str, path: &str) -> String {
+    let answer = answer(http, path);
+    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
+    body.to_owned()
+}
+
+/// What an HTTP door answers to a request, head and body.
+pub fn answer(http: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(http).expect("the http door is open");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")
         .expect("the host reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("the answer is text");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
-    body.to_owned()
+    answer
 }
 
 /// A cluster of three hosts; host `i` is killed and its data removed when a test ends.
@@ -43,6 +49,7 @@ pub struct Cluster {
     running: Vec<Option<Child>>,
     environment: Vec<(String, String)>,
     settings: Vec<String>,
+    files_max: Option<u64>,
 }
 
 impl Cluster {
@@ -67,7 +74,8 @@ impl Cluster {
         assert_eq!(said.code, 0, "{said:?}");
         let data = (1..=3).map(|host| place.path().join(format!("data/host-{host}"))).collect();
         let (environment, settings) = (Vec::new(), vec![String::from("limits.request_timeout=2s")]);
-        Cluster { place, base, data, running: vec![None, None, None], environment, settings }
+        let running = vec![None, None, None];
+        Cluster { place, base, data, running, environment, settings, files_max: None }
     }
 
     /// Makes a cluster and starts all of it.
@@ -100,6 +108,11 @@ impl Cluster {
     /// Sets the environment of hosts that start from now on.
     pub fn set_environment(&mut self, environment: Vec<(String, String)>) {
         self.environment = environment;
+    }
+
+    /// Allows so many open files to hosts that start from now on.
+    pub fn set_files_max(&mut self, count: u64) {
+        self.files_max = Some(count);
     }
 
     fn door(&self, host: usize, door: u16) -> String {
@@ -153,7 +166,10 @@ impl Cluster {
             args.extend(["--set", setting]);
         }
         args.extend(more);
-        let mut command = command(&args);
+        let mut command = match self.files_max {
+            Some(count) => limited(count, &args),
+            None => command(&args),
+        };
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let log = File::create(self.log(host)).expect("a log file");
         let process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn();

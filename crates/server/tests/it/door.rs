@@ -174,7 +174,9 @@ fn a_host_that_dials_a_stranger_tells_it_nothing() {
     stream.read_exact(&mut first).expect("it asks for a proof");
     stream.write_all(&[&PREFACE[..], &[9; MESSAGE_BYTES], &forged].concat()).expect("it reads");
     must_close(stream);
-    until("it says why", || cluster.said(host).contains("refuses the secret of this host"));
+    // Both others dial; either may have been the first.
+    let says_why = |host| cluster.said(host).contains("refuses the secret of this host");
+    until("it says why", || says_why(order[0]) || says_why(order[1]));
     drop(listener);
     cluster.restart(away);
     until("the real one is let in", || is_up(&cluster, host, away));
@@ -269,7 +271,8 @@ fn the_secret_is_changed_while_the_cluster_runs() {
     }
     for host in 1..=3 {
         assert!(Intruder::dial(&cluster.cluster(host), &old).is_some(), "both are accepted");
-        assert!(Intruder::dial(&cluster.cluster(host), &new).is_some(), "both are accepted");
+        // The cluster door takes up a change a moment after the file was read.
+        until("both are accepted", || Intruder::dial(&cluster.cluster(host), &new).is_some());
     }
     for host in 1..=3 {
         step(&cluster, host, &["settle"], 1);

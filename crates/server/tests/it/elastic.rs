@@ -41,6 +41,12 @@ pub fn node_at(ring: &Value, address: &str) -> Option<String> {
     host["node"].as_str().map(str::to_owned)
 }
 
+/// The number by which a node is called.
+fn number_of(ring: &Value, node: &str) -> Option<u64> {
+    let hosts = ring["hosts"].as_array()?;
+    hosts.iter().find(|host| host["node"] == node)?["host"].as_u64()
+}
+
 fn put_all(resp: &str, value: &str) {
     for number in 0..KEYS {
         let key = format!("key-{number}");
@@ -70,7 +76,11 @@ fn a_host_joins_takes_over_and_is_drained_and_removed() {
     let node = node_at(&ring(&http), joined_at).expect("as above");
     until("it is a member", || groups(&ring(&http)).iter().any(|group| group.contains(&node)));
     put_all(joined, "with four");
-    let said = quorate(&["drain", &node, "--http", &http]);
+    for host in 1..=4 {
+        let http = dev.at(host, "http");
+        until("it has its number everywhere", || number_of(&ring(&http), &node) == Some(4));
+    }
+    let said = quorate(&["drain", "4", "--http", &http]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("drained"), "{said:?}");
     let left = || groups(&ring(&dev.at(4, "http")));

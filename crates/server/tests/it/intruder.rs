@@ -12,8 +12,8 @@ use std::time::Duration;
 /// What stands before the first message of either side.
 pub const PREFACE: [u8; 5] = *b"QRTE\x04";
 /// Magic, version, cluster, node, start, for node, settings, run, and what is known of the other:
-/// flags, highest start, start, run and batch seen.
-pub const HELLO_BYTES: usize = 82;
+/// flags, highest start, start, run and batch seen; the sender's number.
+pub const HELLO_BYTES: usize = 86;
 /// Where it says what is known of the other.
 pub const KNOWN_AT: usize = 57;
 /// How long a host may take to say something.

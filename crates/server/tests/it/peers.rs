@@ -141,3 +141,34 @@ fn a_frozen_peer_costs_a_bounded_queue_and_catches_up() {
     assert!((1..=3).all(|host| cluster.is_running(host)));
     load.finish(&[1, 2, 3]).must_hold(900);
 }
+
+/// What a host says is wrong with another.
+fn trouble(cluster: &Cluster, host: usize, other: usize) -> String {
+    let status = cluster.status(host);
+    let peers = status["peers"].as_array().expect("a list of peers");
+    let peer = peers.iter().find(|peer| peer["host"] == other).expect("it is known");
+    peer["trouble"].as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn a_host_that_was_never_reached_is_logged_and_shown() {
+    let mut cluster = Cluster::start("sync");
+    // Something takes connections where the third host was, and never answers.
+    cluster.kill(&[3]);
+    let mute = TcpListener::bind(cluster.cluster(3)).expect("its host is away");
+    cluster.kill(&[1]);
+    cluster.restart(1);
+    assert_eq!(trouble(&cluster, 1, 2), "");
+    for host in [1, 2] {
+        until("it is shown", || trouble(&cluster, host, 3).contains("no connection"));
+        let said = cluster.said(host);
+        assert_eq!(
+            said.matches("\"event\":\"peer_unreached\"").count(),
+            1,
+            "it is told once: {said}"
+        );
+    }
+    drop(mute);
+    cluster.restart(3);
+    until("it is over", || [1, 2].iter().all(|&host| trouble(&cluster, host, 3).is_empty()));
+}

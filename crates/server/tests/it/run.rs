@@ -19,7 +19,18 @@ impl Said {
 
 /// A command without the settings of whoever runs the tests.
 pub fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+    cleared(Command::new(env!("CARGO_BIN_EXE_quorate")), args)
+}
+
+/// The same, with so many open files at most.
+pub fn limited(files_max: u64, args: &[&str]) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -n {files_max} && exec \"$0\" \"$@\"")]);
+    shell.arg(env!("CARGO_BIN_EXE_quorate"));
+    cleared(shell, args)
+}
+
+fn cleared(mut command: Command, args: &[&str]) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("QUORATE_") {
             command.env_remove(name);

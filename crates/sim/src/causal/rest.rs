@@ -112,8 +112,12 @@ impl World<'_> {
 /// What a host shows of a lane that should not be there at rest.
 pub(crate) fn remains(host: &Host, lane: LaneId) -> Remains {
     Remains {
-        // The baseline shows how many of its trees are not known to be equal.
-        moving: ["joining", "leaving", "unequal"].map(|name| count(host, lane, name)).iter().sum(),
+        // The baseline shows how many of its trees are not known to be equal. A clock has two
+        // entries of a position at most: of who holds it, and of all that held it before.
+        moving: ["joining", "leaving", "unequal", "spare_entries"]
+            .map(|name| count(host, lane, name))
+            .iter()
+            .sum(),
         dots: count(host, lane, "dot_keys"),
         contexts: count(host, lane, "unstripped"),
         empty: 0,

@@ -71,6 +71,7 @@ impl LimitsSection {
             scan_keys: self.scan_keys.unwrap_or(usual.scan_keys),
             clock_ranges: self.clock_ranges.unwrap_or(usual.clock_ranges),
             names: self.names.unwrap_or(usual.names),
+            rest_intervals: usual.rest_intervals,
         }
     }
 }

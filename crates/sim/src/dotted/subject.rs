@@ -70,6 +70,7 @@ impl Subject for Causal {
             sync_interval: Span::micros(run.sync_us),
             strip_interval: Span::micros(run.strip_us),
             replicate_on_write: run.loss_ppm < 1_000_000,
+            limits: causal::Limits { rest_intervals: 1, ..causal::Limits::default() },
             ..causal::Settings::usual(run.shape(), Some(map.clone()), tokens())
         })
     }

@@ -7,3 +7,4 @@ mod full_disk;
 mod host;
 mod image;
 mod model;
+mod space;

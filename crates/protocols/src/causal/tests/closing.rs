@@ -22,7 +22,7 @@ pub(super) fn run(world: &mut CausalWorld, span: Span, is_lost: impl Fn(&str, u6
     }
 }
 
-fn closed(world: &mut CausalWorld, node: u64) -> u64 {
+pub(super) fn closed(world: &mut CausalWorld, node: u64) -> u64 {
     let [all, open] = ["clock_entries", "open_entries"]
         .map(|name| world.field(node, name).parse::<u64>().expect("a number"));
     all - open

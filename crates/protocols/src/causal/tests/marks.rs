@@ -61,6 +61,41 @@ fn anti_entropy_alone_brings_every_update_to_every_replica_within_a_second() {
     }
 }
 
+/// How many questions of anti-entropy are asked in this time; nothing is lost.
+fn questions(world: &mut CausalWorld, during: Span) -> usize {
+    let (until, mut count) = (world.now + during, 0);
+    while world.now < until {
+        world.tick(Span::millis(20));
+        count += world.flights.iter().filter(|flight| flight.name == "SyncA").count();
+        deliver_all(world);
+    }
+    count
+}
+
+#[test]
+fn equal_replicas_rest_and_what_is_lost_is_repaired_as_soon_as_ever() {
+    let mut world = world(3, &["positions=8", "replicas=3"]);
+    for number in 0..20 {
+        put(&mut world, 1 + number % 3, &format!("k{number}"), "v", Bytes::new());
+    }
+    let busy = questions(&mut world, Span::millis(500));
+    assert!(busy >= 8 * 4, "eight replicas ask about ten times a second: {busy}");
+    calm(&mut world, Span::secs(20));
+    let idle = questions(&mut world, Span::secs(4));
+    assert!(idle <= 8 * 2, "each asks every 3.2 s: {idle} in 4 s");
+    put(&mut world, 1, "lost", "v", Bytes::new());
+    world.flights.clear();
+    calm(&mut world, Span::secs(1));
+    for node in 2..=3 {
+        assert_eq!(get(&mut world, node, "lost").0, [bytes("v")], "it asks at once");
+    }
+    // One that does not answer is told as soon as it does.
+    world.crash(3);
+    put(&mut world, 1, "k1", "w", Bytes::new());
+    calm(&mut world, Span::secs(20));
+    assert!(questions(&mut world, Span::secs(2)) >= 2 * 8, "there is something to tell");
+}
+
 #[test]
 fn a_thousand_deletes_leave_no_byte_behind() {
     let mut world = world(3, &[]);

@@ -189,6 +189,8 @@ fn a_dot_that_is_handed_over_late_is_the_same_write() {
         assert_eq!(world.field(node, "joining"), "0");
         world.crash(node);
         world.restart(node, false);
+        // A host that starts hears what the catalog has.
+        world.place(node, &moves);
     }
     world.restart(1, false);
     calm(&mut world, Span::secs(5));

@@ -13,7 +13,7 @@ use super::super::unstripped::{context_of, dot_value_of};
 use super::super::{Causal, Plain, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Counter, Dot};
+use crate::dots::dot::{ALL, Actor, Counter, Dot};
 use crate::dots::object::Object;
 use crate::testing::siblings::{self, Move};
 use crate::testing::{Scripted, word};
@@ -229,10 +229,14 @@ fn dots_word(dots: &[Dot]) -> String {
     format!("[{}]", dots.join(" "))
 }
 
+fn counter_word(counter: Counter) -> String {
+    if counter == ALL { "all".to_string() } else { counter.to_string() }
+}
+
 fn context_word(context: &[(Actor, Counter)]) -> String {
     let entries: Vec<String> = context
         .iter()
-        .map(|(actor, counter)| format!("{}<={counter}", actor_word(*actor)))
+        .map(|(actor, counter)| format!("{}<={}", actor_word(*actor), counter_word(*counter)))
         .collect();
     format!("({})", entries.join(" "))
 }
@@ -255,7 +259,7 @@ fn entries(context: &CausalContext) -> Vec<(Actor, Counter)> {
 }
 
 fn entry_word(entry: &Entry) -> String {
-    let mut text = entry.base().to_string();
+    let mut text = counter_word(entry.base());
     for (first, last) in entry.above() {
         text += &format!(",{first}-{last}");
     }

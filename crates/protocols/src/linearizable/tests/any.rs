@@ -252,6 +252,8 @@ fn of_groups() -> impl Strategy<Value = Message> {
         ),
         (any_view(), any_generation())
             .prop_map(|(view, generation)| Message::Learn { view, generation }),
+        (any_view(), any_generation())
+            .prop_map(|(view, generation)| Message::Split { view, generation }),
         proptest::collection::vec(beat, 0..4).prop_map(Message::Beats),
         any_view_id().prop_map(|view| Message::DecisionsA { view }),
         (any_view_id(), proptest::collection::vec(any_change(), 0..4))

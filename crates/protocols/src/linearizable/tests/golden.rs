@@ -67,12 +67,13 @@ impl Golden {
             Message::RecordsA { .. } => 32,
             Message::RecordsB { .. } => 33,
             Message::Lacks { .. } => 34,
+            Message::Split { .. } => 35,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 35;
+pub(super) const VARIANTS: u8 = 36;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -241,6 +242,7 @@ fn of_groups() -> Vec<(Message, Pieces)> {
             ["0d010407090202ac02010307090201ac0204ac02", "", ""],
         ),
         (Message::Learn { view: view(), generation }, ["0e010307090201ac0204ac02", "", ""]),
+        (Message::Split { view: view(), generation }, ["23010307090201ac0204ac02", "", ""]),
         (Message::Beats(beats), ["0f0201030404ac020101030504ac0200", "", ""]),
         (Message::DecisionsA { view: id }, ["100103", "", ""]),
         (Message::DecisionsB { view: id, changes }, ["11010304000102010102020308", "", ""]),

@@ -2,6 +2,7 @@
 //! they have left, also when they come back or forget.
 
 use super::traps::schedule;
+use std::format;
 
 /// A member is replaced, and takes the place of the one who replaced it, which has heard nothing
 /// yet. What it held before is still owed to that one, of whom its own new membership rests.
@@ -142,6 +143,62 @@ fn a_membership_that_never_began_is_no_source() {
          get 5 k
          run 1s
          # told get k: value b",
+    );
+}
+
+/// A newcomer was replaced before it came. Who took its place needs two of three, and one of them
+/// is lost, or forgot and waits for it. The one that never came is still owed its invitation, and
+/// stands for what it would have heard: who left for it has that.
+#[test]
+fn who_was_replaced_before_it_came_is_still_invited() {
+    let replaced = |keyspace: &str, then: &str| {
+        schedule(&format!(
+            "nodes 3 spare 2 {keyspace}first 100 brisk
+         put 2 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 2->1
+         deliver all
+         # told put k a: written
+         cut 4
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         drop all
+         view 1 3 1 2 5
+         view 2 3 1 2 5
+         deliver Invite
+         drop all
+         mend 4
+         crash 2
+         {then}"
+        ));
+    };
+    replaced(
+        "",
+        "run 4s
+         show 5 ready
+         # last 5: ready true
+         get 5 k
+         run 1s
+         # told get k: value a",
+    );
+    replaced(
+        "memory ",
+        "restart 2 forgot
+         run 4s
+         show 5 ready
+         # last 5: ready true
+         show 2 ready
+         # last 2: ready true
+         show 1 newcomers_awaited
+         # last 1: newcomers_awaited 0
+         crash 1
+         get 5 k
+         run 1s
+         # told get k: value a
+         show 4 groups
+         # last 4: groups 0",
     );
 }
 

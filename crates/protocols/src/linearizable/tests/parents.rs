@@ -85,6 +85,75 @@ fn a_parent_stays_while_any_host_is_silent() {
     );
 }
 
+/// Who left before the split waits for its members to say that they know of it. One that is gone
+/// for good says nothing.
+#[test]
+fn who_left_before_a_split_does_not_wait_for_hosts_that_are_gone_for_good() {
+    schedule(
+        "nodes 3 spare 1 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         cut 3
+         run 2s
+         show 4 ready
+         # last 4: ready true
+         split 1 2 a000000000000000
+         split 2 2 a000000000000000
+         split 4 2 a000000000000000
+         split 3 2 a000000000000000
+         crash 2
+         mend 3
+         ring all 3333333333333333:1 a000000000000000:4 1:3:leaving 2:2:suspected
+         run 3s
+         show 3 groups_split
+         # last 3: groups_split 1
+         ring all 3333333333333333:1 a000000000000000:4 1:3:leaving 2:2:left
+         run 4s
+         show 3 groups_split
+         # last 3: groups_split 0
+         show 1 groups_split
+         # last 1: groups_split 0",
+    );
+}
+
+/// A part was left and come back to while the split was still remembered. What its first membership
+/// left stands in the slot that the parts share with their parent, and is kept for others when the
+/// parent is forgotten.
+#[test]
+fn what_is_kept_of_a_part_outlives_its_parent() {
+    let setup = Setup { members: 3, ..Setup::default() };
+    let mut world: World<Linearizable> = World::new(&setup);
+    for node in 1..=3 {
+        world.split(node, 1, 0xa000_0000_0000_0000);
+    }
+    world.step(1, |process, cx| {
+        let groups = process.durable.groups.values();
+        let is_parent = |view: &View| view.id.group == GroupId(1);
+        let (parents, parts): (Vec<View>, Vec<View>) =
+            groups.map(|group| group.record.view.clone()).partition(is_parent);
+        let [parent, part] = [&parents[0], &parts[0]];
+        let before = process.group(part.id).expect("it is there").record.clone();
+        // It was replaced, chosen again, and lacks data.
+        process.set_aside(&before, cx);
+        let sources = part.members().to_vec();
+        let id = ViewId { version: part.id.version + 2, ..part.id };
+        let status = Status::Busy { sources, since: id, forgot: false };
+        let view = View::new(id, part.range, part.members().to_vec());
+        let slot = process.fresh_slot(cx);
+        process.take_up(Linearizable::newborn(view, status, slot), cx);
+        process.begin_transfer(id, cx);
+        process.let_go(parent.id, cx);
+        assert_eq!(process.held_since(part.id), Some((before.slot, true)));
+        assert!(!process.durable.garbage.contains(&(before.slot, part.range)));
+        // Once everybody has everything it goes too.
+        process.give_up_kept(part, cx);
+        assert!(process.durable.garbage.contains(&(before.slot, part.range)));
+    });
+}
+
 /// A node that takes part in as many groups as it can refuses to learn another one, and shows so.
 #[test]
 fn a_refusal_to_learn_is_shown() {
@@ -119,4 +188,48 @@ fn a_refusal_to_learn_is_shown() {
     assert_eq!(world.field(4, "groups_refused"), "1");
     learn(&mut world);
     assert_eq!(world.field(4, "groups_refused"), "1", "what it has begun it may go on with");
+}
+
+/// A member that is away misses that its group was split, and that a part was split again after it
+/// had been replaced there. When it is back it knows nothing of that part yet, but comes to it: who
+/// can tell it what became of the part does not forget before.
+#[test]
+fn a_part_that_was_split_stays_while_a_member_of_the_whole_may_come_to_it() {
+    schedule(
+        "nodes 3 spare 1 brisk
+         given put 1 k a
+         # told put k a: written
+         cut 3
+         split 1 1 a000000000000000
+         split 2 1 a000000000000000
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:4 1:3:suspected
+         run 8s
+         show 3 groups
+         # last 3: groups 1
+         show 4 groups_split
+         # last 4: groups_split 2
+         mend 3
+         tick 200ms
+         deliver 1->3
+         deliver 2->3
+         deliver 4->3
+         deliver 3->1
+         deliver 3->2
+         deliver 3->4
+         drop all
+         tick 200ms
+         drop all
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:4 1:3
+         run 8s
+         show 1 changes_wanted
+         # last 1: changes_wanted 0
+         show 4 changes_wanted
+         # last 4: changes_wanted 0
+         show 1 groups_split
+         # last 1: groups_split 0
+         show 3 groups_split
+         # last 3: groups_split 0
+         given get 3 k
+         # told get k: value a",
+    );
 }

@@ -76,6 +76,7 @@ impl Scripted for Linearizable {
             Message::Reconfigure(_) => "Reconfigure",
             Message::Invite { .. } => "Invite",
             Message::Learn { .. } => "Learn",
+            Message::Split { .. } => "Split",
             Message::Beats(_) => "Beats",
             Message::DecisionsA { .. } => "DecisionsA",
             Message::DecisionsB { .. } => "DecisionsB",
@@ -205,6 +206,7 @@ fn show_rare(message: &Message) -> String {
             format!("to {} after {}", show_view(next), show_view(old))
         }
         Message::Learn { view, .. } | Message::LocateB { view } => show_view(view),
+        Message::Split { view, .. } => show_view(view),
         Message::LocateA { position } => format!("{position:x}"),
         Message::DecisionsA { view } => format!("after {}", version(*view)),
         Message::DecisionsB { view, changes } => {
@@ -262,10 +264,8 @@ fn show_reconfiguration(message: &reconfigure::Message) -> String {
     match *message {
         M::P1A { ballot: asked, .. } => format!("P1A after {follows} ballot {}", ballot(asked)),
         M::P1B(reply) => {
-            let accepted = reply
-                .accepted
-                .map(|(of, change)| format!(" accepted {} {}", ballot(of), show_change(change)));
-            let accepted = accepted.unwrap_or_default();
+            let shown = |(of, change)| format!(" accepted {} {}", ballot(of), show_change(change));
+            let accepted = reply.accepted.map(shown).unwrap_or_default();
             format!(
                 "P1B after {follows} ballot {} {}{accepted}",
                 ballot(reply.ballot),

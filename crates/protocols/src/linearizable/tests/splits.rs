@@ -3,6 +3,7 @@
 use super::super::Linearizable;
 use super::traps::schedule;
 use crate::testing::script;
+use std::format;
 
 /// The parts go on with the same members and the same data; whoever asks for the whole is told of
 /// the part that holds the key, and a scan goes on from one part to the other.
@@ -116,42 +117,49 @@ fn a_member_that_lags_behind_a_split_joins_no_part() {
 }
 
 /// A member is away while all others are replaced and let go, and the group is split after that.
-/// Who was there when it was split tells what became of it.
+/// Who was there when it was split tells what became of it, also if it forgot, in a membership that
+/// it had not heard everything for, or not.
 #[test]
 fn a_member_that_nobody_remembers_hears_of_a_split() {
-    schedule(
-        "nodes 3 spare 3 first 100 brisk
-         given put 1 k a
-         # told put k a: written
-         cut 3
-         view 1 2 1 2 4
-         view 2 2 1 2 4
-         run 1s
-         view 1 3 1 4 5
-         view 2 3 1 4 5
-         view 4 3 1 4 5
-         run 1s
-         view 1 4 4 5 6
-         view 4 4 4 5 6
-         view 5 4 4 5 6
-         ring all 4:4 5:5 6:6 a1:1 a2:2 a3:3
-         run 2s
-         show 1 groups_kept_for_others
-         # last 1: groups_kept_for_others 0
-         split 4 4 8000000000000000
-         split 5 4 8000000000000000
-         split 6 4 8000000000000000
-         run 1s
-         crash 1
-         restart 1
-         crash 2
-         restart 2
-         mend 3
-         ring all 4:4 5:5 6:6 a1:1 a2:2 a3:3
-         show 3 groups
-         # last 3: groups 1
-         run 12s
-         show 3 groups
-         # last 3: groups 0",
-    );
+    for (keyspace, forgot) in [("", ""), ("memory ", " forgot")] {
+        schedule(&format!(
+            "nodes 3 spare 3 {keyspace}first 100 brisk
+             given put 1 k a
+             # told put k a: written
+             cut 3
+             view 1 2 1 2 4
+             view 2 2 1 2 4
+             run 1s
+             view 1 3 1 4 5
+             view 2 3 1 4 5
+             view 4 3 1 4 5
+             run 1s
+             view 1 4 4 5 6
+             view 4 4 4 5 6
+             view 5 4 4 5 6
+             ring all 4:4 5:5 6:6 a1:1 a2:2 a3:3
+             run 2s
+             show 1 groups_kept_for_others
+             # last 1: groups_kept_for_others 0
+             split 4 4 8000000000000000
+             split 5 4 8000000000000000
+             split 6 4 8000000000000000
+             run 1s
+             crash 1
+             restart 1{forgot}
+             crash 2
+             restart 2{forgot}
+             crash 3
+             restart 3{forgot}
+             mend 3
+             ring all 4:4 5:5 6:6 a1:1 a2:2 a3:3
+             show 3 groups
+             # last 3: groups 1
+             run 12s
+             show 3 groups groups_kept_for_others
+             # last 3: groups_kept_for_others 0
+             show 4 groups_split
+             # last 4: groups_split 0"
+        ));
+    }
 }

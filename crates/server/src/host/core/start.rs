@@ -120,5 +120,5 @@ fn clients(options: &Options, identity: &Identity, port: u16, seed: u64) -> Clie
 /// The number of each host that the directory knows.
 fn numbers(identity: &Identity) -> Vec<(NodeId, u32)> {
     let number = |record: &HostRecord| (record.node, record.host);
-    identity.hosts.iter().map(number).collect()
+    identity.hosts.iter().filter(|record| record.host != 0).map(number).collect()
 }

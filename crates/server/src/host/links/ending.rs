@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 /// How often connections of strangers that were refused are logged at most.
 const STRANGERS_LOGGED_EVERY: Duration = Duration::from_secs(10);
+/// How long a host may be without a connection before that is told.
+const UNREACHED_AFTER: Duration = Duration::from_secs(10);
 
 impl Links {
     /// A connection cannot go on: what is wrong with it is counted and told.
@@ -92,8 +94,34 @@ impl Links {
         peer.dial_at = Instant::now() + peer.dial_after;
         peer.cells.set_up(&self.shared, false);
         if link.is_up() {
+            peer.away_since = Some(Instant::now());
             tracing::info!(event = "peer_down", peer = %peer.node);
         }
         self.peers.forget(index);
+    }
+
+    /// Tells of hosts to which there has been no connection for long, each once until there is one.
+    /// Where that has another reason, the reason was told.
+    pub(super) fn tell_unreached(&mut self, now: Instant) {
+        let is_long = |since: Instant| now.saturating_duration_since(since) >= UNREACHED_AFTER;
+        for peer in self.peers.iter_mut().filter(|peer| peer.is_listed) {
+            if !peer.away_since.is_some_and(is_long) {
+                continue;
+            }
+            peer.away_since = None;
+            if !peer.cells.trouble().is_empty() {
+                continue;
+            }
+            let (node, address) = (peer.node, peer.cells.address());
+            let reason = match peer.resolved {
+                Some(_) => {
+                    "no connection for ten seconds: it does not run, or the network between \
+                            the two is cut, be it one way"
+                }
+                None => "no connection for ten seconds: its name is not found",
+            };
+            peer.cells.set_trouble(reason);
+            tracing::warn!(event = "peer_unreached", peer = %node, %address, reason);
+        }
     }
 }

@@ -74,6 +74,7 @@ impl Links {
         let index = greeted.inspect_err(|_| self.answer_refused(key, node, rival))?;
         let Some(peer) = self.peers.get_mut(index) else { return Ok(()) };
         let replaced = peer.link.replace(key).filter(|old| *old != key);
+        peer.away_since = None;
         peer.cells.set_up(&self.shared, true);
         let word = self.peers.word(node);
         let reply = dialled.is_none().then_some(Hello { to: node, word, ..self.hello });

@@ -13,7 +13,7 @@ use super::room;
 use super::service::{Asking, Native};
 use crate::admin::health;
 use crate::metrics::Shared;
-use crate::web::{Allowance, App, Budget, Patience, serve};
+use crate::web::{Allowance, App, Budget, Patience, Spare, serve};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, Version};
@@ -35,6 +35,8 @@ use tonic_health::server::{HealthReporter, health_reporter};
 
 /// Room in a message for all that is neither key nor value.
 const MESSAGE_SLACK: usize = 64 * 1024;
+/// The most connections beyond `grpc.clients_max`: of these only health is answered.
+pub const CONNECTIONS_SPARE: usize = 8;
 /// How often readiness is looked at for the health service.
 const HEALTH_EVERY: Duration = Duration::from_millis(250);
 
@@ -66,6 +68,11 @@ impl Door {
                 budget: Budget::new(native.budget_bytes()),
                 patience: Patience::default(),
                 connections_max,
+                spare: Spare {
+                    connections_max: CONNECTIONS_SPARE,
+                    answers: |path| path == "/grpc.health.v1.Health/Check",
+                    full: || details::status(&problem::full()).into_http(),
+                },
                 is_http1: false,
             };
             tokio::spawn(report(reporter.0, shared));

@@ -48,6 +48,12 @@ pub fn router(native: Native) -> Router {
         .with_state(native)
 }
 
+/// The answer on a connection beyond those that the door serves.
+pub fn full() -> Response {
+    let problem = problem::full();
+    answer::error(answer::status_of(problem.kind()), &problem)
+}
+
 async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }

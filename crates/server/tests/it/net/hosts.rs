@@ -151,6 +151,13 @@ impl<'a> Hosts<'a> {
         peers.expect("a list of peers").iter().any(|peer| peer["up"] == false)
     }
 
+    /// Whether a host says that something is wrong with another.
+    pub fn has_trouble(&self, host: usize) -> bool {
+        let status = ordered(&["status", "--format", "json"], host).json();
+        let peers = status["peers"].as_array();
+        peers.expect("a list of peers").iter().any(|peer| peer["trouble"] != "")
+    }
+
     /// Shows what the hosts logged.
     fn show_logs(&self) {
         for host in 1..=self.running.len() {

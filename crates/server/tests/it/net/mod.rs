@@ -158,6 +158,19 @@ fn one_way_cuts_and_lost_packets_do_no_harm() {
 }
 
 #[test]
+fn a_host_that_joins_behind_a_one_way_cut_is_shown() {
+    in_sandbox(4, |sandbox| {
+        let mut hosts = Hosts::start(sandbox, 3, 4);
+        sandbox.cut_one_way(1, 4);
+        hosts.join(4, 2);
+        until("both say so", || [1, 4].iter().all(|&host| hosts.has_trouble(host)));
+        assert!(!hosts.has_trouble(2) && !hosts.has_trouble(3));
+        sandbox.heal();
+        until("it is over", || (1..=4).all(|host| !hosts.has_trouble(host)));
+    });
+}
+
+#[test]
 fn packets_lost_between_clients_and_hosts_do_no_harm() {
     in_sandbox(3, |sandbox| {
         let hosts = Hosts::start(sandbox, 3, 3);

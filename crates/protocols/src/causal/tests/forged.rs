@@ -1,0 +1,80 @@
+//! What no correct peer says: one dot with two values.
+
+use super::super::message::Message;
+use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put, world};
+use crate::dots::object::Object;
+use crate::testing::world::Flight;
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::causal::{Ask, Told};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::time::Span;
+use quorate_kernel::wire::Body;
+
+/// The same message with another value under each dot that carries `v`.
+fn forge(flight: &mut Flight) {
+    let mut message: Message = flight.body.decode().expect("a message");
+    let (Message::Replicate { object: told, .. } | Message::ReadB { object: told, .. }) =
+        &mut message
+    else {
+        panic!("it carries no object")
+    };
+    let mut object = Object::from_bytes(told).expect("an object");
+    for version in object.versions.values_mut().filter(|version| version.value == "v") {
+        version.value = bytes("forged");
+    }
+    *told = object.to_bytes();
+    flight.body = Body::encode(&message, &mut BytesMut::new());
+}
+
+fn place(world: &CausalWorld, name: &str, from: u64) -> usize {
+    let is_it = |one: &Flight| one.name == name && one.from.node.0 == from;
+    world.flights.iter().position(is_it).expect("it is in flight")
+}
+
+/// All replicas are asked, and one tells another value of a dot: its answer does not count.
+#[test]
+fn an_answer_that_contradicts_another_is_not_merged() {
+    let mut world = world(3, &["repair"]);
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(1));
+    world.deceived.insert(1);
+    let read = Operation::Causal(Ask::Get { key: bytes("k"), replies: Some(2) });
+    let number = world.request(1, read, Span::secs(1));
+    for node in [2, 3] {
+        let asked = world.flights.iter().position(|one| one.to.0 == node).expect("it is asked");
+        world.deliver(asked);
+    }
+    let told = place(&world, "ReadB", 2);
+    forge(&mut world.flights[told]);
+    world.deliver(told);
+    assert_eq!(world.answers[number].1, None, "one answer is missing");
+    deliver_all(&mut world);
+    match &world.answers[number].1 {
+        Some(Outcome::Causal(Told::Siblings { values, .. })) => assert_eq!(values, &[bytes("v")]),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Of what is known without reading, too: a replica neither takes another value of a dot nor says
+/// that it holds what it was sent.
+#[test]
+fn what_contradicts_a_stored_value_is_neither_taken_nor_acknowledged() {
+    let mut world = world(3, &["w=2"]);
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(1));
+    world.deceived.insert(2);
+    let key = bytes("k");
+    let write = Ask::Put { key, value: bytes("w"), context: Bytes::new(), id: None };
+    let number = world.request(1, Operation::Causal(write), Span::secs(1));
+    world.flights.retain(|one| one.to.0 == 2);
+    let told = place(&world, "Replicate", 1);
+    forge(&mut world.flights[told]);
+    world.deliver(told);
+    deliver_all(&mut world);
+    assert_eq!(world.answers[number].1, None, "the second does not hold it");
+    assert_eq!(get(&mut world, 2, "k").0, [bytes("v")]);
+    // What the first really has is taken when it is sent again.
+    calm(&mut world, Span::secs(1));
+    assert!(matches!(world.answers[number].1, Some(Outcome::Causal(Told::Stored { .. }))));
+    assert_eq!(get(&mut world, 2, "k").0, [bytes("v"), bytes("w")]);
+}

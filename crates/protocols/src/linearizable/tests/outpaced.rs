@@ -1,0 +1,104 @@
+//! Members that are further behind than anybody keeps decisions of.
+
+use super::traps::schedule;
+use std::format;
+
+/// A group goes through more views than anybody keeps decisions of, while one member is away and
+/// remains a member. It is told the newest view, and comes to it with the others' data.
+fn away_for_many_views(keyspace: &str, then: &str) {
+    let mut script = format!(
+        "nodes 3 spare 1 {keyspace}first 100 brisk
+         given put 1 old a
+         # told put old a: written
+         crash 4
+         cut 3
+         put 1 k b
+         run 1s
+         # told put k b: written\n",
+    );
+    for version in 2..=67 {
+        let more = if version % 2 == 0 { "4" } else { "" };
+        for node in [1, 2] {
+            script += &format!("view {node} {version} 1 2 3 {more}\n");
+        }
+    }
+    schedule(&[&script, "drop all\n mend 3\n", then].concat());
+}
+
+#[test]
+fn a_member_that_is_too_far_behind_begins_anew() {
+    away_for_many_views(
+        "",
+        "ring all 1:1 2:2 3:3
+         show 3 view
+         # last 3: view 1
+         run 1s
+         show 3 view
+         # last 3: view 1
+         run 4s
+         show 3 view ready groups_lacking_data
+         # last 3: groups_lacking_data 0
+         show 3 view
+         # last 3: view 67
+         crash 1
+         given get 3 k
+         # told get k: value b
+         given get 3 old
+         # told get old: value a
+         given put 3 k c
+         # told put k c: written
+         crash 2
+         restart 1
+         run 1s
+         get 3 k
+         run 1s
+         # told get k: value c",
+    );
+}
+
+/// All forgot, and one of them is that far behind: no member of the newer view is complete, nor
+/// will be without it.
+#[test]
+fn a_member_that_is_too_far_behind_waits_for_nobody_when_all_forgot() {
+    away_for_many_views(
+        "memory ",
+        "crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         ring all 1:1 2:2 3:3
+         show 3 view
+         # last 3: view 1
+         run 8s
+         show 3 view
+         # last 3: view 67
+         show 1 ready
+         # last 1: ready true
+         show 3 ready
+         # last 3: ready true
+         given put 3 k c
+         # told put k c: written
+         given get 1 k
+         # told get k: value c",
+    );
+}
+
+/// Without a majority that stands in the newer view, the member keeps what it has.
+#[test]
+fn a_member_that_is_too_far_behind_waits_for_a_majority() {
+    away_for_many_views(
+        "",
+        "crash 2
+         ring all 1:1 2:2 3:3
+         run 6s
+         show 3 view
+         # last 3: view 1
+         restart 2
+         ring all 1:1 2:2 3:3
+         run 5s
+         show 3 view
+         # last 3: view 67",
+    );
+}
