@@ -3,16 +3,14 @@
 use crate::effects::{Effect, Effects, Note, Recipients, Release};
 use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, Ticket};
-use crate::keyspace::Keyspace;
+use crate::news::{News, Topic};
 use crate::operation::{Control, Outcome};
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
-use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
 use crate::storage::{Class, Durability};
 use crate::time::{Time, WallTime};
 use crate::wire::{Body, Decoder, Wire};
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
@@ -124,20 +122,11 @@ pub trait Lane {
     /// A timer fired.
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>);
 
-    /// What this node believes of the ring has changed.
-    fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>);
+    /// Whether it wants to be told of a topic.
+    fn hears(&self, topic: Topic) -> bool;
 
-    /// Which hosts were heard, on any lane, since this was last told, and when.
-    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>);
-
-    /// The catalog has changed the lane's keyspace.
-    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, env: &mut Env<'_>);
-
-    /// A lane of this node has all it needs for a position that the catalog gave to it.
-    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>);
-
-    /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>);
+    /// The node has news of a topic that it hears.
+    fn on_news(&mut self, news: News<'_>, env: &mut Env<'_>);
 
     /// Whether it can serve clients.
     fn is_ready(&self) -> bool;
@@ -260,24 +249,12 @@ impl<P: Process> Lane for Hosted<P> {
         self.call(env, |process, cx| process.on_timer(timer, cx));
     }
 
-    fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_ring(ring, cx));
+    fn hears(&self, topic: Topic) -> bool {
+        P::HEARS.contains(&topic)
     }
 
-    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_heard(heard, cx));
-    }
-
-    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_keyspace(keyspace, cx));
-    }
-
-    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_settled(lane, position, since, cx));
-    }
-
-    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
-        self.call(env, |process, cx| process.on_load(lane, load, cx));
+    fn on_news(&mut self, news: News<'_>, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_news(news, cx));
     }
 
     fn is_ready(&self) -> bool {

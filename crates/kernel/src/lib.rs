@@ -9,6 +9,7 @@
 //! | [`effects`] | what a protocol may ask for |
 //! | [`engine`] | an engine as a value: its settings, what it can do, how it is opened |
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
+//! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
 //! | [`causal`] | the same for keyspaces that keep siblings |
 //! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
@@ -39,6 +40,7 @@ pub mod keyspace;
 pub mod lane;
 pub mod limits;
 pub mod mutant;
+pub mod news;
 pub mod operation;
 pub mod process;
 pub mod ring;

@@ -2,14 +2,12 @@
 
 use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
-use crate::keyspace::Keyspace;
+use crate::news::{News, Topic};
 use crate::operation::{Control, Operation, Outcome, Refusal};
-use crate::ring::{Ring, Weighed};
 use crate::rng::Rng;
 use crate::storage::Class;
 use crate::time::{Time, WallTime};
 use crate::wire::Wire;
-use alloc::sync::Arc;
 use bytes::Bytes;
 use core::fmt::{Debug, Display};
 
@@ -40,6 +38,8 @@ pub trait Process {
     type Message: Wire + Debug;
     /// Its timers.
     type Timer: Timer;
+    /// What it wants to be told of.
+    const HEARS: &'static [Topic] = &[];
 
     /// Runs once, before anything else; rebuilds the state from the stored bytes.
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_, Self>);
@@ -66,29 +66,8 @@ pub trait Process {
     /// A timer fired. It may fire late, and once after it was disarmed.
     fn on_timer(&mut self, timer: Self::Timer, cx: &mut Context<'_, Self>);
 
-    /// What this node believes of the ring has changed. A hint: it may be wrong at any time.
-    fn on_ring(&mut self, _ring: &Arc<Ring>, _cx: &mut Context<'_, Self>) {}
-
-    /// Which hosts were heard, on any lane, since this was last told, and when: the overlay is told
-    /// before each of its timers. A host that was heard was there; whether it hears is not known.
-    fn on_heard(&mut self, _heard: &[(Incarnation, Time)], _cx: &mut Context<'_, Self>) {}
-
-    /// The catalog has changed the keyspace of this lane: a setting, or who holds a position.
-    fn on_keyspace(&mut self, _keyspace: &Arc<Keyspace>, _cx: &mut Context<'_, Self>) {}
-
-    /// Of the catalog: a lane says that this node has all it needs for a position that it was given
-    /// by the decree of this number.
-    fn on_settled(
-        &mut self,
-        _lane: LaneId,
-        _position: u32,
-        _since: u64,
-        _cx: &mut Context<'_, Self>,
-    ) {
-    }
-
-    /// Another lane of this node says how much it has to do.
-    fn on_load(&mut self, _lane: LaneId, _load: &Arc<Weighed>, _cx: &mut Context<'_, Self>) {}
+    /// The node has news of a topic that it hears.
+    fn on_news(&mut self, _news: News<'_>, _cx: &mut Context<'_, Self>) {}
 
     /// Whether it can serve clients.
     fn is_ready(&self) -> bool {

@@ -21,6 +21,7 @@ use quorate_kernel::effects::{Note, Release};
 use quorate_kernel::error::{Fatal, WireError};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Ticket};
 use quorate_kernel::lane::{Env, Lane, LaneSpec, Raised};
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::Ring;
@@ -227,9 +228,9 @@ impl Node {
     pub fn fire(&mut self, host: &mut dyn Host) {
         while let Some((slot, code)) = self.timers.pop(self.now) {
             let index = usize::from(slot);
-            if self.slots[index].id == LaneId::OVERLAY {
+            if self.hears(index, Topic::Heard) {
                 let heard = self.peers.take_heard(self.now);
-                self.call(index, host, |lane, env| lane.on_heard(&heard, env));
+                self.call(index, host, |lane, env| lane.on_news(News::Heard(&heard), env));
             }
             self.call(index, host, |lane, env| lane.on_timer(code, env));
             self.drain(host);
@@ -308,6 +309,26 @@ impl Node {
 
     fn lane_of(&self, lane: LaneId) -> Option<&dyn Lane> {
         self.slot_of(lane).and_then(|index| self.slots[index].lane.as_deref())
+    }
+
+    fn hears(&self, index: usize, topic: Topic) -> bool {
+        self.slots[index].lane.as_ref().is_some_and(|lane| lane.hears(topic))
+    }
+
+    /// Tells a lane, if it hears such news.
+    fn tell_one(&mut self, index: usize, news: News<'_>, host: &mut dyn Host) {
+        if self.hears(index, news.topic()) {
+            self.call(index, host, |lane, env| lane.on_news(news, env));
+        }
+    }
+
+    /// Tells the lanes that hear such news, but for the one that it is from.
+    fn tell(&mut self, news: News<'_>, from: Option<usize>, host: &mut dyn Host) {
+        for index in 0..self.slots.len() {
+            if Some(index) != from {
+                self.tell_one(index, news, host);
+            }
+        }
     }
 
     /// Calls one lane and takes in what it asks for.

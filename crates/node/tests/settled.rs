@@ -5,12 +5,12 @@ use bytes::Bytes;
 use quorate_kernel::effects::Note;
 use quorate_kernel::error::{Fatal, WireError};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
-use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::lane::{Env, Lane, Raised};
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::{Ring, Weighed};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Class, Durability, Durable, Reader};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::{Decoder, Frame};
@@ -38,7 +38,12 @@ impl Lane for Teller {
         }
     }
 
-    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, _env: &mut Env<'_>) {
+    fn hears(&self, topic: Topic) -> bool {
+        topic == Topic::Settled
+    }
+
+    fn on_news(&mut self, news: News<'_>, _env: &mut Env<'_>) {
+        let News::Settled { lane, position, since } = news else { panic!("{news:?}") };
         assert_eq!((lane, position, since), (LANE, 3, 9));
         self.told.fetch_add(1, Ordering::Relaxed);
     }
@@ -56,10 +61,6 @@ impl Lane for Teller {
     fn on_request(&mut self, _ticket: Ticket, _request: Request, _env: &mut Env<'_>) {}
     fn on_control(&mut self, _: Ticket, _: Control, _: Time, _env: &mut Env<'_>) {}
     fn on_timer(&mut self, _code: u32, _env: &mut Env<'_>) {}
-    fn on_ring(&mut self, _ring: &Arc<Ring>, _env: &mut Env<'_>) {}
-    fn on_heard(&mut self, _heard: &[(Incarnation, Time)], _env: &mut Env<'_>) {}
-    fn on_keyspace(&mut self, _keyspace: &Arc<Keyspace>, _env: &mut Env<'_>) {}
-    fn on_load(&mut self, _lane: LaneId, _load: &Arc<Weighed>, _env: &mut Env<'_>) {}
     fn inspect(&self, _into: &mut dyn Inspect) {}
     fn check(&self) {}
 

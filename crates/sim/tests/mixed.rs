@@ -2,12 +2,11 @@
 
 use quorate_check::history::Recorder;
 use quorate_kernel::error::WireError;
-use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
-use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::lane::{Env, Lane};
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::Control;
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::{Ring, Weighed};
 use quorate_kernel::time::Time;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::delay::Distribution;
@@ -17,7 +16,6 @@ use quorate_sim::prepared::Prepared;
 use quorate_sim::scenario::{Scenario, WorkloadSection};
 use quorate_sim::shipped;
 use quorate_sim::trace::Trace;
-use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -72,15 +70,11 @@ impl Lane for Stuck {
 
     fn on_control(&mut self, _: Ticket, _: Control, _: Time, _: &mut Env<'_>) {}
 
-    fn on_heard(&mut self, _: &[(Incarnation, Time)], _: &mut Env<'_>) {}
+    fn hears(&self, _: Topic) -> bool {
+        false
+    }
 
-    fn on_load(&mut self, _: LaneId, _: &Arc<Weighed>, _: &mut Env<'_>) {}
-
-    fn on_ring(&mut self, _: &Arc<Ring>, _: &mut Env<'_>) {}
-
-    fn on_keyspace(&mut self, _: &Arc<Keyspace>, _: &mut Env<'_>) {}
-
-    fn on_settled(&mut self, _: LaneId, _: u32, _: u64, _: &mut Env<'_>) {}
+    fn on_news(&mut self, _: News<'_>, _: &mut Env<'_>) {}
 
     fn is_ready(&self) -> bool {
         false

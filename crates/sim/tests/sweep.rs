@@ -2,19 +2,17 @@
 
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
-use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::{Ring, Weighed};
 use quorate_kernel::time::Time;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::prepared::Prepared;
 use quorate_sim::replay::Replay;
 use quorate_sim::seed::{Report, Runner, Setup};
 use quorate_sim::{shipped, shrink};
-use std::sync::Arc;
 
 fn prepared(name: &str) -> Prepared {
     Prepared::new(shipped::find(name).expect("it ships")).expect("it is valid")
@@ -101,24 +99,12 @@ impl Lane for Liar {
         self.inner.on_control(ticket, control, deadline, env);
     }
 
-    fn on_heard(&mut self, heard: &[(Incarnation, Time)], env: &mut Env<'_>) {
-        self.inner.on_heard(heard, env);
+    fn hears(&self, topic: Topic) -> bool {
+        self.inner.hears(topic)
     }
 
-    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, env: &mut Env<'_>) {
-        self.inner.on_load(lane, load, env);
-    }
-
-    fn on_ring(&mut self, ring: &Arc<Ring>, env: &mut Env<'_>) {
-        self.inner.on_ring(ring, env);
-    }
-
-    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, env: &mut Env<'_>) {
-        self.inner.on_keyspace(keyspace, env);
-    }
-
-    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, env: &mut Env<'_>) {
-        self.inner.on_settled(lane, position, since, env);
+    fn on_news(&mut self, news: News<'_>, env: &mut Env<'_>) {
+        self.inner.on_news(news, env);
     }
 
     fn is_ready(&self) -> bool {

@@ -5,7 +5,8 @@ use crate::gate::{Held, Needs};
 use crate::host::Host;
 use alloc::sync::Arc;
 use quorate_kernel::effects::{Note, Recipients, Release};
-use quorate_kernel::ids::{Incarnation, LaneId, Start};
+use quorate_kernel::ids::{Incarnation, Start};
+use quorate_kernel::news::News;
 use quorate_kernel::wire::{Body, Frame};
 
 impl Node {
@@ -47,27 +48,20 @@ impl Node {
             Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
             Held::Note(from, Note::Load(load)) => {
                 let lane = self.slots[usize::from(from)].id;
-                if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
-                    self.call(overlay, host, |process, env| process.on_load(lane, &load, env));
-                }
+                self.tell(News::Load { lane, load: &load }, Some(usize::from(from)), host);
             }
             // Counted when it was raised.
             Held::Note(_, Note::Refused(_)) => {}
             Held::Note(_, Note::Keyspaces(keyspaces)) => self.on_keyspaces(&keyspaces, host),
             Held::Note(from, Note::Settled { position, since }) => {
                 let lane = self.slots[usize::from(from)].id;
-                if let Some(catalog) = self.slot_of(LaneId::CATALOG) {
-                    self.call(catalog, host, |process, env| {
-                        process.on_settled(lane, position, since, env);
-                    });
-                }
+                let news = News::Settled { lane, position, since };
+                self.tell(news, Some(usize::from(from)), host);
             }
             Held::Note(from, Note::Ring(ring)) => {
                 host.ring(&ring);
                 self.ring = Some(Arc::clone(&ring));
-                for index in (0..self.slots.len()).filter(|index| *index != usize::from(from)) {
-                    self.call(index, host, |lane, env| lane.on_ring(&ring, env));
-                }
+                self.tell(News::Ring(&ring), Some(usize::from(from)), host);
             }
         }
     }

@@ -19,6 +19,7 @@ use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Keyspaces};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::limits::SWEEP_KEYS_MAX;
+use quorate_kernel::news::News;
 use quorate_kernel::ring::Weighed;
 use quorate_kernel::storage::{Class, Write, store_key};
 
@@ -58,7 +59,7 @@ impl Node {
                 None => self.open(keyspace, *since, host),
                 Some(index) if self.slots[index].version < keyspace.changed => {
                     self.slots[index].version = keyspace.changed;
-                    self.call(index, host, |lane, env| lane.on_keyspace(keyspace, env));
+                    self.tell_one(index, News::Keyspace(keyspace), host);
                 }
                 Some(_) => {}
             }
@@ -78,9 +79,9 @@ impl Node {
         self.slots[index].version = keyspace.changed;
         self.call(index, host, |lane, env| lane.start(recovery, env));
         if let Some(ring) = self.ring.clone() {
-            self.call(index, host, |lane, env| lane.on_ring(&ring, env));
+            self.tell_one(index, News::Ring(&ring), host);
         }
-        self.call(index, host, |lane, env| lane.on_keyspace(keyspace, env));
+        self.tell_one(index, News::Keyspace(keyspace), host);
     }
 
     /// Ends a lane. What it asked for before may still leave.
@@ -92,10 +93,7 @@ impl Node {
         let lane = slot.id;
         slot.table = LaneTable::new(slot.table.durability());
         self.timers.drop_slot(index as u16);
-        if let Some(overlay) = self.slot_of(LaneId::OVERLAY) {
-            let nothing = Arc::new(Weighed::default());
-            self.call(overlay, host, |process, env| process.on_load(lane, &nothing, env));
-        }
+        self.tell(News::Load { lane, load: &Arc::new(Weighed::default()) }, None, host);
     }
 
     /// Deletes a piece of what dropped lanes have left, once the piece before is written.
@@ -146,6 +144,7 @@ mod tests {
     use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
     use quorate_kernel::keyspace::Settings;
     use quorate_kernel::lane::Hosted;
+    use quorate_kernel::news::Topic;
     use quorate_kernel::operation::{Operation, Outcome, Refusal};
     use quorate_kernel::process::{Context, Process, Recovery, Request, Timer};
     use quorate_kernel::ring::Ring;
@@ -212,6 +211,7 @@ mod tests {
     impl Process for Lane {
         type Message = Nothing;
         type Timer = Tick;
+        const HEARS: &'static [Topic] = &[Topic::Keyspace];
 
         fn start(&mut self, recovery: Recovery, cx: &mut Context<'_, Lane>) {
             self.heard.borrow_mut().push(alloc::format!("{} starts {recovery:?}", cx.lane.0));
@@ -234,7 +234,8 @@ mod tests {
             self.heard.borrow_mut().push(alloc::format!("{} ticks", cx.lane.0));
         }
 
-        fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, cx: &mut Context<'_, Lane>) {
+        fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_, Lane>) {
+            let News::Keyspace(keyspace) = news else { panic!("it hears nothing else") };
             let changed = keyspace.changed;
             self.heard.borrow_mut().push(alloc::format!("{} is at {changed}", cx.lane.0));
         }

@@ -5,11 +5,10 @@ use super::state::State;
 use super::timer::Timer;
 use super::{CatalogLane, Context, Settings};
 use crate::reconfigure::Ground;
-use alloc::sync::Arc;
-use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
-use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
 
 impl CatalogLane {
@@ -23,6 +22,7 @@ impl CatalogLane {
 impl Process for CatalogLane {
     type Message = Message;
     type Timer = Timer;
+    const HEARS: &'static [Topic] = &[Topic::Ring, Topic::Settled];
 
     fn start(&mut self, _recovery: Recovery, cx: &mut Context<'_>) {
         // All that it stores is protocol state, which no durability level forgets.
@@ -65,12 +65,14 @@ impl Process for CatalogLane {
         }
     }
 
-    fn on_ring(&mut self, ring: &Arc<Ring>, _cx: &mut Context<'_>) {
-        self.on_ring_changed(ring);
-    }
-
-    fn on_settled(&mut self, lane: LaneId, position: u32, since: u64, cx: &mut Context<'_>) {
-        self.on_position_settled(lane, position, since, cx);
+    fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
+        match news {
+            News::Ring(ring) => self.on_ring(ring),
+            News::Settled { lane, position, since } => {
+                self.on_settled(lane, position, since, cx);
+            }
+            News::Heard(_) | News::Keyspace(_) | News::Load { .. } => {}
+        }
     }
 
     fn is_ready(&self) -> bool {

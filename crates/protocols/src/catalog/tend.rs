@@ -123,7 +123,7 @@ impl CatalogLane {
     }
 
     /// The ring is another one.
-    pub(super) fn on_ring_changed(&mut self, ring: &Arc<Ring>) {
+    pub(super) fn on_ring(&mut self, ring: &Arc<Ring>) {
         let stands = |host: &RingHost| (host.who, host.standing, host.is_suspected);
         let before = self.state.ring.hosts().iter().map(stands);
         if !before.eq(ring.hosts().iter().map(stands)) {
@@ -134,7 +134,7 @@ impl CatalogLane {
 
     /// A keyspace's engine has fetched all it needs for a position, or handed over all it had of a
     /// former one. Engines say so again until the catalog knows, so what is refused is forgotten.
-    pub(super) fn on_position_settled(
+    pub(super) fn on_settled(
         &mut self,
         lane: LaneId,
         position: u32,

@@ -5,10 +5,9 @@ use super::message::Message;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Causal, Context, Settings};
-use alloc::sync::Arc;
 use quorate_kernel::causal::WriteName;
 use quorate_kernel::ids::{Incarnation, Ticket};
-use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::{Span, Time};
@@ -28,6 +27,7 @@ impl Causal {
 impl Process for Causal {
     type Message = Message;
     type Timer = Timer;
+    const HEARS: &'static [Topic] = &[Topic::Keyspace];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.me = Some(cx.me);
@@ -112,7 +112,8 @@ impl Process for Causal {
         }
     }
 
-    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, cx: &mut Context<'_>) {
+    fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
+        let News::Keyspace(keyspace) = news else { return };
         self.alter(keyspace);
         self.note_former_of(keyspace);
         self.take_map(Map::of(keyspace), cx);

@@ -16,10 +16,9 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
-use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
-use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
 
 impl Linearizable {
@@ -112,6 +111,7 @@ impl Linearizable {
 impl Process for Linearizable {
     type Message = Message;
     type Timer = Timer;
+    const HEARS: &'static [Topic] = &[Topic::Ring, Topic::Keyspace];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.me = Some(cx.me.node);
@@ -219,10 +219,6 @@ impl Process for Linearizable {
         }
     }
 
-    fn on_keyspace(&mut self, keyspace: &Arc<Keyspace>, _cx: &mut Context<'_>) {
-        self.alter(keyspace);
-    }
-
     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {
         match timer {
             Timer::Operations => self.on_alarm(cx),
@@ -235,12 +231,18 @@ impl Process for Linearizable {
         }
     }
 
-    fn on_ring(&mut self, ring: &Arc<Ring>, cx: &mut Context<'_>) {
-        self.volatile.ring = Some(Arc::clone(ring));
-        self.volatile.ring_at = cx.now;
-        self.volatile.preference.forget();
-        self.hurry(cx);
-        self.tend_at(cx.now, cx);
+    fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
+        match news {
+            News::Keyspace(keyspace) => self.alter(keyspace),
+            News::Ring(ring) => {
+                self.volatile.ring = Some(Arc::clone(ring));
+                self.volatile.ring_at = cx.now;
+                self.volatile.preference.forget();
+                self.hurry(cx);
+                self.tend_at(cx.now, cx);
+            }
+            News::Heard(_) | News::Settled { .. } | News::Load { .. } => {}
+        }
     }
 
     fn is_ready(&self) -> bool {

@@ -8,6 +8,7 @@ use crate::gossip::record::Load;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::ring::{Standing, Weighed};
@@ -41,20 +42,25 @@ impl Overlay {
 impl Process for Overlay {
     type Message = Message;
     type Timer = Timer;
+    const HEARS: &'static [Topic] = &[Topic::Heard, Topic::Load];
 
     fn start(&mut self, _recovery: Recovery, cx: &mut Context<'_>) {
         // All that it stores is protocol state, which no durability level forgets.
         self.recover(cx);
     }
 
-    fn on_heard(&mut self, heard: &[(Incarnation, Time)], _cx: &mut Context<'_>) {
-        heard.iter().for_each(|(from, at)| self.state.detector.on_heard(*from, *at));
-    }
-
-    fn on_load(&mut self, lane: LaneId, load: &Arc<Weighed>, cx: &mut Context<'_>) {
-        self.sum_load(lane, load);
-        if self.settings.balance.is_some() {
-            self.weigh(cx);
+    fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
+        match news {
+            News::Heard(heard) => {
+                heard.iter().for_each(|(from, at)| self.state.detector.on_heard(*from, *at));
+            }
+            News::Load { lane, load } => {
+                self.sum_load(lane, load);
+                if self.settings.balance.is_some() {
+                    self.weigh(cx);
+                }
+            }
+            News::Ring(_) | News::Keyspace(_) | News::Settled { .. } => {}
         }
     }
 

@@ -11,6 +11,7 @@ use super::views::{change, view_of};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::news::News;
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Context, Recovery, Request};
 use quorate_kernel::ring::{Closing, Ring, RingHost};
@@ -208,7 +209,7 @@ impl<P: Scripted> World<P> {
     pub fn announce(&mut self, id: u64, hosts: &[RingHost], closing: Closing) {
         let mut ring = Ring::new(self.now.0, hosts.to_vec());
         ring.closing = closing;
-        self.step(id, |process, cx| process.on_ring(&Arc::new(ring), cx));
+        self.step(id, |process, cx| process.on_news(News::Ring(&Arc::new(ring)), cx));
         self.settle();
     }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces, NewKeyspace};
+use quorate_kernel::news::News;
 use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::process::{Context, Process, Recovery, Timer as _};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
@@ -178,7 +179,9 @@ impl World {
 
     /// Tells a host that a position is settled.
     pub fn settled(&mut self, host: usize, lane: LaneId, position: u32, since: u64) {
-        self.call(host, |process, cx| process.on_settled(lane, position, since, cx));
+        self.call(host, |process, cx| {
+            process.on_news(News::Settled { lane, position, since }, cx);
+        });
     }
 
     pub fn run(&mut self, span: Span) {
@@ -236,7 +239,7 @@ impl World {
         self.rung = self.now;
         for host in 0..self.hosts.len() {
             let ring = self.hosts[host].stale.clone().unwrap_or_else(|| self.ring_of(host));
-            self.call(host, |lane, cx| lane.on_ring(&ring, cx));
+            self.call(host, |lane, cx| lane.on_news(News::Ring(&ring), cx));
         }
     }
 

@@ -1,0 +1,69 @@
+//! What a node tells its lanes: news of the node itself, and of its other lanes.
+//!
+//! A lane says which topics it hears ([`crate::process::Process::HEARS`]); the node knows nothing of
+//! what they mean to it.
+
+use crate::ids::{Incarnation, LaneId};
+use crate::keyspace::Keyspace;
+use crate::ring::{Ring, Weighed};
+use crate::time::Time;
+use alloc::sync::Arc;
+
+/// What news can be about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// [`News::Ring`].
+    Ring,
+    /// [`News::Heard`].
+    Heard,
+    /// [`News::Keyspace`].
+    Keyspace,
+    /// [`News::Settled`].
+    Settled,
+    /// [`News::Load`].
+    Load,
+}
+
+/// One piece of news.
+#[derive(Clone, Copy, Debug)]
+pub enum News<'a> {
+    /// What this node believes of the ring has changed. A hint: it may be wrong at any time.
+    Ring(&'a Arc<Ring>),
+    /// Which hosts were heard, on any lane, since this was last told, and when. It is told before
+    /// each timer of whoever hears it, which one lane may. A host that was heard was there; whether
+    /// it hears is not known.
+    Heard(&'a [(Incarnation, Time)]),
+    /// The catalog has changed the keyspace of this lane: a setting, or who holds a position.
+    Keyspace(&'a Arc<Keyspace>),
+    /// A lane of this node has all it needs for a position that it was given by the decree of this
+    /// number.
+    Settled {
+        /// The lane.
+        lane: LaneId,
+        /// The position.
+        position: u32,
+        /// The decree.
+        since: u64,
+    },
+    /// A lane of this node says how much it has to do; nothing once it is closed.
+    Load {
+        /// The lane.
+        lane: LaneId,
+        /// How much.
+        load: &'a Arc<Weighed>,
+    },
+}
+
+impl News<'_> {
+    /// What it is about.
+    #[must_use]
+    pub fn topic(&self) -> Topic {
+        match self {
+            News::Ring(_) => Topic::Ring,
+            News::Heard(_) => Topic::Heard,
+            News::Keyspace(_) => Topic::Keyspace,
+            News::Settled { .. } => Topic::Settled,
+            News::Load { .. } => Topic::Load,
+        }
+    }
+}
