@@ -102,6 +102,7 @@ pub(crate) mod rest;
 pub(crate) mod retire;
 pub mod rules;
 pub(crate) mod scan;
+pub(crate) mod seen;
 pub(crate) mod singles;
 pub(crate) mod state;
 pub(crate) mod strip;
