@@ -258,6 +258,8 @@ fn seeds_that_failed_once_hold() {
         ("causal-moves", 4_774),
         ("causal-moves", 9_014_493),
         ("causal-moves", 10_026_830),
+        ("causal-pages", 7_239),
+        ("causal-pages", 9_208),
         ("both-churn", 62),
         ("both-churn", 96),
     ];

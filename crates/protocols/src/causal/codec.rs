@@ -8,6 +8,7 @@ use crate::dots::dot::{Actor, Dot};
 use crate::dots::object::{Object, is_counter};
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::causal::WriteId;
 use quorate_kernel::error::WireError;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
@@ -20,6 +21,7 @@ impl Message {
             Message::ListB { keys, .. } => *keys = first,
             Message::WriteA { key, value: other, .. }
             | Message::WriteAgainA { key, value: other, .. }
+            | Message::WriteSeenA { key, value: other, .. }
             | Message::Replicate { key, object: other, .. } => (*key, *other) = (first, second),
             Message::SyncA { clock, .. } => *clock = TellClock::from_bytes(&first)?,
             Message::SyncB { clock, page, .. } | Message::ScanB { clock, page, .. } => {
@@ -39,7 +41,16 @@ impl Message {
                 are_counters(context)?;
                 is_data_key(key)
             }
+            Message::WriteSeenA { key, context, names, .. } => {
+                are_counters(context)?;
+                are_names(names)?;
+                is_data_key(key)
+            }
             Message::WriteB { ending: Ending::Stored(context), .. } => are_counters(context),
+            Message::WriteB { ending: Ending::StoredAs(context, names), .. } => {
+                are_counters(context)?;
+                are_names(names)
+            }
             Message::Replicate { key, object, dots, .. } => {
                 well_formed(dots.iter().all(|dot: &Dot| is_counter(dot.counter)), "counter")?;
                 is_data_key(key)?;
@@ -72,6 +83,10 @@ fn are_counters(context: &TellContext) -> Result<(), WireError> {
     well_formed(context.iter().all(|(_, counter)| is_counter(*counter)), "counter")
 }
 
+fn are_names(names: &[(Dot, WriteId)]) -> Result<(), WireError> {
+    well_formed(names.iter().all(|(dot, _)| is_counter(dot.counter)), "counter")
+}
+
 impl TellClock {
     fn from_bytes(bytes: &Bytes) -> Result<TellClock, WireError> {
         let Ok((entries, [])) = postcard::take_from_bytes::<Vec<(Actor, Entry)>>(bytes) else {
@@ -91,6 +106,7 @@ impl Wire for Message {
             Message::ListB { keys, .. } => out.tail(0, keys),
             Message::WriteA { key, value: second, .. }
             | Message::WriteAgainA { key, value: second, .. }
+            | Message::WriteSeenA { key, value: second, .. }
             | Message::Replicate { key, object: second, .. } => {
                 out.tail(0, key);
                 out.tail(1, second);

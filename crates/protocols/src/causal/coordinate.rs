@@ -4,13 +4,14 @@ use super::get::refuse;
 use super::keys::client_key;
 use super::message::{Ending, Message, tell_fitting};
 use super::operations::{Asker, Manner, Origin, Work};
+use super::seen::Seen;
 use super::singles::Single;
 use super::twins::Known;
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Position};
 use crate::dots::object::{Object, Version};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{Told, WriteId, WriteName};
@@ -27,7 +28,7 @@ pub(super) struct Update {
     /// None deletes.
     pub value: Option<Bytes>,
     /// What it replaces.
-    pub context: CausalContext,
+    pub seen: Seen,
     pub name: Option<WriteName>,
 }
 
@@ -42,14 +43,14 @@ impl Causal {
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
-        let context = match self.settings.tokens.open(cx.lane, client_key(&key), token) {
-            Ok(context) => context,
+        let seen = match self.settings.tokens.open_seen(cx.lane, client_key(&key), token) {
+            Ok(seen) => seen,
             Err(error) => {
                 self.volatile.counters.contexts_refused += 1;
                 return refuse(asker.ticket, Refusal::Context(error), cx);
             }
         };
-        self.write(asker, Update { key, value, context, name }, deadline, cx);
+        self.write(asker, Update { key, value, seen, name }, deadline, cx);
     }
 
     /// Does a write here if a replica of the key is here, and otherwise has one do it.
@@ -76,7 +77,7 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         let (shape, replica) = (self.settings.shape, &self.durable.replicas[&at]);
-        let goes = |single: Single| single.is_none_or(|dot| update.context.covers(dot));
+        let goes = |single: Single| single.is_none_or(|dot| update.seen.context.covers(dot));
         let object = match replica.single(&update.key, cx) {
             // Nothing of what is there is left, nor is a write known there by its name.
             Some(single) if goes(single) && update.name.is_none() => {
@@ -99,21 +100,24 @@ impl Causal {
     ) {
         let shape = self.settings.shape;
         let replica = self.durable.replicas.get_mut(&at).expect("the caller found it");
-        let Update { key, value, context, name } = update;
+        let Update { key, value, seen, name } = update;
         let known = name.map_or(Known::New, |name| replica.known(&key, &object, name, cx.now));
-        let mut dots = Vec::new();
+        let (mut dots, mut unheard) = (Vec::new(), BTreeMap::new());
         if known == Known::Forgotten {
             probe!("causal/forgotten_write");
             return self.end_unknown(origin, cx);
         } else if known == Known::Done {
             probe!("causal/repeated_write");
-        } else if let Some(bytes) = too_large(&object, value.as_ref(), &context) {
+        } else if let Some(bytes) = too_large(&object, value.as_ref(), &seen.context) {
             probe!("causal/siblings_too_large");
             return self.end_refused(origin, bytes, cx);
         } else {
             let (dot, id) = (replica.issue(cx), name.map(|name| name.id));
-            object = put(object, dot, value.map(|value| Version { id, value }), &context);
+            unheard = replica.unheard(&seen, id);
+            object = put(object, dot, value.map(|value| Version { id, value }), &seen);
+            object.replaced.clone_from(&unheard);
             dots.push(dot);
+            dots.extend(unheard.keys());
             replica.store(shape, &key, object.clone(), &dots, cx);
             replica.flush(cx);
         }
@@ -129,6 +133,7 @@ impl Causal {
         // Who has another dot of a write that this one replaces must not show both.
         let replica = &self.durable.replicas[&at];
         object.replaced = replica.replaced(&key, &object);
+        object.replaced.extend(unheard);
         let object = object.to_bytes();
         let message = Message::Replicate { op, from, dots, key: key.clone(), object };
         for (_, host) in self.replicas_of(&key) {
@@ -154,13 +159,7 @@ impl Causal {
     }
 
     /// Tells whoever waits that a write is held by enough replicas.
-    fn end_write(
-        &mut self,
-        origin: Origin,
-        key: &Bytes,
-        told: &CausalContext,
-        cx: &mut Context<'_>,
-    ) {
+    fn end_write(&mut self, origin: Origin, key: &Bytes, told: &Seen, cx: &mut Context<'_>) {
         let stored = self.local(key).and_then(|at| self.durable.replicas.get(&at));
         let stored = stored.map(|replica| replica.stored_key(key));
         match origin {
@@ -172,8 +171,13 @@ impl Causal {
                 }
             }
             Origin::Peer(from, op) => {
-                // Told none, the client reads before it writes the next time.
-                let ending = Ending::Stored(tell_fitting(told).unwrap_or_default());
+                let ending = match tell_fitting(&told.context) {
+                    Ok(context) if !told.names.is_empty() => {
+                        Ending::StoredAs(context, told.tell_names())
+                    }
+                    // Told none, the client reads before it writes the next time.
+                    context => Ending::Stored(context.unwrap_or_default()),
+                };
                 self.volatile.remembered.conclude((from, op), ending.clone());
                 let reply = Message::WriteB { op, ending };
                 match stored {
@@ -201,7 +205,7 @@ impl Causal {
         &self,
         manner: Manner,
         key: &[u8],
-        told: &CausalContext,
+        told: &Seen,
         cx: &mut Context<'_>,
     ) -> Outcome {
         match manner {
@@ -209,9 +213,9 @@ impl Causal {
             Manner::Written => return Outcome::Written,
             Manner::Deleted => return Outcome::Deleted { existed: true },
         }
-        let context = match told.is_empty() {
+        let context = match told.context.is_empty() {
             true => Bytes::new(),
-            false => self.settings.tokens.seal(cx.lane, client_key(key), told),
+            false => self.settings.tokens.seal_seen(cx.lane, client_key(key), told),
         };
         Outcome::Causal(Told::Stored { context })
     }
@@ -304,7 +308,8 @@ impl Causal {
 /// What the client has seen is discarded first. DottedDB Alg. 1 adds the new dot to the client's
 /// context before it merges with the local object; a context says "up to", so that would cover
 /// every earlier update of this replica, also those the client never saw (T1).
-fn put(mut object: Object, dot: Dot, version: Option<Version>, context: &CausalContext) -> Object {
+fn put(mut object: Object, dot: Dot, version: Option<Version>, seen: &Seen) -> Object {
+    let context = &seen.context;
     if mutant!("put_as_printed") {
         let mut new = Object { context: context.clone(), ..Object::default() };
         new.context.raise(dot.actor, dot.counter);
@@ -313,7 +318,8 @@ fn put(mut object: Object, dot: Dot, version: Option<Version>, context: &CausalC
         return new;
     }
     let covered = object.versions.iter().filter(|(seen, _)| context.covers(**seen));
-    let names: BTreeSet<WriteId> = covered.filter_map(|(_, version)| version.id).collect();
+    let mut names: BTreeSet<WriteId> = covered.filter_map(|(_, version)| version.id).collect();
+    names.extend(seen.names.values());
     let is_twin = |version: &Version| version.id.is_some_and(|id| names.contains(&id));
     let goes = |seen: &Dot, version: &Version| context.covers(*seen) || is_twin(version);
     object.versions.retain(|seen, version| !goes(seen, version));
@@ -338,11 +344,11 @@ pub(super) fn siblings_too_large(length: usize) -> Refusal {
 
 /// What the writer of a dot may be told to cover it. A context says "up to", so if another version
 /// is left the writer would cover that unseen; it is told nothing then.
-fn covering(object: &Object, dot: Option<Dot>) -> CausalContext {
+fn covering(object: &Object, dot: Option<Dot>) -> Seen {
     let is_own = |(version, _): (&Dot, &Version)| Some(*version) == dot;
     if dot.is_some() && object.versions.iter().all(is_own) {
-        object.context.clone()
+        Seen::of(object)
     } else {
-        CausalContext::default()
+        Seen::default()
     }
 }

@@ -1,10 +1,12 @@
 //! The engine as a process: the one match on inputs.
 
 use super::map::Map;
-use super::message::Message;
+use super::message::{Message, TellContext};
+use super::seen::Seen;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Causal, Context, Settings};
+use crate::dots::context::CausalContext;
 use quorate_kernel::causal::WriteName;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::news::{News, Topic};
@@ -44,12 +46,29 @@ impl Process for Causal {
             Message::WriteA { op, id, context, is_delete, within_ms, key, value } => {
                 let value = (!is_delete).then_some(value);
                 let name = WriteName { id, age: Span(0) };
-                self.on_forwarded(from, (op, name), context, (&key, value), within_ms, cx);
+                self.on_forwarded(from, (op, name), seen(context), (&key, value), within_ms, cx);
             }
             Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value } => {
                 // One that was sent before is never taken for one that was not.
                 let name = WriteName { id, age: Span::millis(u64::from(age_ms).max(1)) };
-                self.on_forwarded(from, (op, name), context, (&key, Some(value)), within_ms, cx);
+                let (seen, value) = (seen(context), Some(value));
+                self.on_forwarded(from, (op, name), seen, (&key, value), within_ms, cx);
+            }
+            Message::WriteSeenA {
+                names,
+                age_ms,
+                op,
+                id,
+                context,
+                is_delete,
+                within_ms,
+                key,
+                value,
+            } => {
+                let value = (!is_delete).then_some(value);
+                let name = WriteName { id, age: Span::millis(u64::from(age_ms)) };
+                let seen = Seen::new(context.into_iter().collect(), names);
+                self.on_forwarded(from, (op, name), seen, (&key, value), within_ms, cx);
             }
             Message::WriteB { op, ending } => self.on_forward_reply(from, op, ending, cx),
             Message::Replicate { op, from: actor, dots, key, object } => {
@@ -131,4 +150,9 @@ impl Process for Causal {
     fn check(&self) {
         self.check_state();
     }
+}
+
+/// What a client has seen whose context has no names.
+fn seen(context: TellContext) -> Seen {
+    Seen::from(context.into_iter().collect::<CausalContext>())
 }

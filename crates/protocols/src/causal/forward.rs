@@ -8,9 +8,11 @@
 
 use super::coordinate::{Update, siblings_too_large};
 use super::get::refuse;
-use super::message::{Ending, Message, TOLD_BYTES_MAX, TellContext, tell_fitting};
+use super::message::{Ending, Message, TOLD_BYTES_MAX, tell_fitting};
 use super::operations::{Asker, Origin, Work};
+use super::seen::Seen;
 use super::{Causal, Context};
+use crate::dots::context::CausalContext;
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
 use quorate_kernel::causal::{WriteId, WriteName};
@@ -38,13 +40,13 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         let op = self.volatile.operations.number();
-        let Update { key, value, context, name } = update;
+        let Update { key, value, seen, name } = update;
         let within_ms = millis(deadline - cx.now);
         let own = u128::from(cx.me.node.0) << 64
             | u128::from(cx.me.start.0) << 32
             | u128::from(op & u64::from(u32::MAX));
         let WriteName { id, age } = name.unwrap_or(WriteName { id: WriteId(own), age: Span(0) });
-        let context = match tell_fitting(&context) {
+        let context = match tell_fitting(&seen.context) {
             Ok(context) => context,
             Err(length) => {
                 probe!("causal/context_too_large");
@@ -53,15 +55,28 @@ impl Causal {
                 return refuse(asker.ticket, refusal, cx);
             }
         };
-        let message = match value {
-            Some(value) if age > Span(0) => {
-                let (age_ms, key) = (millis(age), key.clone());
-                Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value }
-            }
-            value => {
-                let (is_delete, value) = (value.is_none(), value.unwrap_or_default());
-                let key = key.clone();
-                Message::WriteA { op, id, context, is_delete, within_ms, key, value }
+        // One that was sent before is never taken for one that was not.
+        let age_ms = if age > Span(0) { millis(age).max(1) } else { 0 };
+        let names = seen.tell_names();
+        let message = {
+            let (is_delete, value) = (value.is_none(), value.unwrap_or_default());
+            let key = key.clone();
+            match (names.is_empty(), age_ms) {
+                (true, 0) => Message::WriteA { op, id, context, is_delete, within_ms, key, value },
+                (true, _) if !is_delete => {
+                    Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value }
+                }
+                _ => Message::WriteSeenA {
+                    names,
+                    age_ms,
+                    op,
+                    id,
+                    context,
+                    is_delete,
+                    within_ms,
+                    key,
+                    value,
+                },
             }
         };
         let refused = BTreeSet::new();
@@ -82,7 +97,10 @@ impl Causal {
         match target {
             Some(target) => {
                 let mut message = message.clone();
-                if let Message::WriteAgainA { age_ms, .. } = &mut message {
+                if let Message::WriteAgainA { age_ms, .. } | Message::WriteSeenA { age_ms, .. } =
+                    &mut message
+                    && *age_ms > 0
+                {
                     *age_ms = age_ms.saturating_add(millis(cx.now - *begun));
                 }
                 cx.fx.send_early(*target, message);
@@ -139,7 +157,7 @@ impl Causal {
         &mut self,
         from: Incarnation,
         (op, name): (u64, WriteName),
-        context: TellContext,
+        seen: Seen,
         (key, value): (&Bytes, Option<Bytes>),
         within_ms: u32,
         cx: &mut Context<'_>,
@@ -157,8 +175,7 @@ impl Causal {
                 None => Ending::NotHere,
                 Some(_) if self.volatile.operations.len() >= OPERATIONS_MAX => Ending::Overloaded,
                 Some(at) => {
-                    let context = context.into_iter().collect();
-                    let update = Update { key: key.clone(), value, context, name: Some(name) };
+                    let update = Update { key: key.clone(), value, seen, name: Some(name) };
                     let deadline = cx.now + Span::millis(u64::from(within_ms));
                     let origin = Origin::Peer(from, op);
                     return self.coordinate(at, origin, update, deadline, cx);
@@ -189,7 +206,12 @@ impl Causal {
         let asker = *asker;
         let outcome = match ending {
             Ending::Stored(told) => {
-                self.stored(asker.manner, &key, &told.into_iter().collect(), cx)
+                let told = Seen::from(told.into_iter().collect::<CausalContext>());
+                self.stored(asker.manner, &key, &told, cx)
+            }
+            Ending::StoredAs(told, names) => {
+                let told = Seen::new(told.into_iter().collect(), names);
+                self.stored(asker.manner, &key, &told, cx)
             }
             Ending::Overloaded => Outcome::Refused(Refusal::Overloaded),
             Ending::Unknown => Outcome::Refused(Refusal::OutcomeUnknown),

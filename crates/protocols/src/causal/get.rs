@@ -5,6 +5,7 @@ use super::keys::{client_key, data_key, hash_of};
 use super::message::Message;
 use super::operations::{Aim, Asker, Manner, Origin, Work};
 use super::replica::{CONTRADICTS, Replica};
+use super::seen::Seen;
 use super::{Causal, Context, Plain};
 use crate::dots::dot::Position;
 use crate::dots::object::Object;
@@ -145,7 +146,7 @@ impl Causal {
             return cx.fx.answer_after_key(ticket, outcome, replica.stored_key(&key));
         }
         let (asker, value) = write_of(ticket, aim);
-        let update = Update { key, value, context: object.context.clone(), name: None };
+        let update = Update { key, value, seen: object.context.clone().into(), name: None };
         self.coordinate_on(at, object, Origin::Client(asker), update, deadline, cx);
     }
 
@@ -238,14 +239,15 @@ impl Causal {
         };
         let outcome = match aim {
             Aim::Siblings => {
-                let context = self.settings.tokens.seal(cx.lane, client_key(&key), &merged.context);
+                let seen = Seen::of(&merged);
+                let context = self.settings.tokens.seal_seen(cx.lane, client_key(&key), &seen);
                 Outcome::Causal(Told::Siblings { values: merged.values(), context })
             }
             Aim::Value => self.value_of(&merged),
             Aim::Removal if merged.versions.is_empty() => Outcome::Deleted { existed: false },
             Aim::Removal | Aim::Replacement(_) => {
                 let (asker, value) = write_of(ticket, aim);
-                let update = Update { key, value, context: merged.context, name: None };
+                let update = Update { key, value, seen: Seen::of(&merged), name: None };
                 return self.write(asker, update, deadline, cx);
             }
         };

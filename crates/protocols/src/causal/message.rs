@@ -47,6 +47,8 @@ pub enum Ending {
     Unknown,
     /// The key's values would have so many bytes together. Nothing was changed.
     TooLarge(u64),
+    /// As `Stored`, with the names of writes that the context covers.
+    StoredAs(TellContext, Vec<(Dot, WriteId)>),
 }
 
 /// Who speaks to whom in an exchange between two replicas.
@@ -252,6 +254,29 @@ pub enum Message {
         #[serde(skip)]
         value: Bytes,
     },
+    /// As `WriteA`, or as `WriteAgainA` if it has an age, of a client whose context has names.
+    WriteSeenA {
+        /// The names, by their dots.
+        names: Vec<(Dot, WriteId)>,
+        /// How long ago the client sent it first, in milliseconds; 0 if it is sent first now.
+        age_ms: u32,
+        /// The asker's operation.
+        op: u64,
+        /// Names the write.
+        id: WriteId,
+        /// What it replaces.
+        context: TellContext,
+        /// Whether it has no value.
+        is_delete: bool,
+        /// How long the coordinator may try, in milliseconds.
+        within_ms: u32,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+        /// The value.
+        #[serde(skip)]
+        value: Bytes,
+    },
 }
 
 impl Message {
@@ -269,8 +294,11 @@ impl Message {
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.
 pub(crate) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 
+/// How many bytes the names of a context may have in the head of a message.
+pub(super) const NAMES_BYTES_MAX: usize = 4096;
+
 /// How many bytes a context may have in the head of a message, beside the other fields.
-pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_MAX - 256;
+pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_MAX - NAMES_BYTES_MAX - 256;
 
 /// How many bytes one entry of a context has at most: position, since, birth, node, counter.
 const ENTRY_BYTES_MAX: usize = 3 + 10 + 5 + 10 + 10;

@@ -102,6 +102,7 @@ pub(crate) mod rest;
 pub(crate) mod retire;
 pub mod rules;
 pub(crate) mod scan;
+pub(crate) mod seen;
 pub(crate) mod singles;
 pub(crate) mod state;
 pub(crate) mod strip;
@@ -173,8 +174,8 @@ pub struct Limits {
     pub clock_ranges: usize,
     /// The most names of writes that all replicas of a host remember.
     pub names: usize,
-    /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with 1
-    /// they never rest, as in the paper.
+    /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with
+    /// 1 they never rest, as in the paper.
     pub rest_intervals: u64,
 }
 

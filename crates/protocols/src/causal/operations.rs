@@ -2,8 +2,8 @@
 
 use super::Context;
 use super::message::Message;
+use super::seen::Seen;
 use super::timer::Timer;
-use crate::dots::context::CausalContext;
 use crate::dots::dot::Position;
 use crate::dots::object::Object;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ pub(super) enum Work {
         /// Who does.
         held: BTreeSet<Position>,
         /// What the client is told to cover it.
-        told: CausalContext,
+        told: Seen,
         /// What the other replicas are sent.
         message: Message,
     },

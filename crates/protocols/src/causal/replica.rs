@@ -235,6 +235,8 @@ impl Replica {
     ) {
         let mut new: Vec<Dot> = Vec::new();
         let replaced = core::mem::take(&mut object.replaced);
+        // Also of dots that were not told: what is stored covers them.
+        replaced.values().for_each(|name| self.names.note(*name, cx.now));
         for dot in object.versions.keys().chain(dots).copied() {
             let version = object.versions.get(&dot);
             let name = version.map_or(replaced.get(&dot).copied(), |version| version.id);

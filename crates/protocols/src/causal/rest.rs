@@ -6,8 +6,8 @@
 //! replicas of its key, all its contexts are stripped, and no former actor is left to be closed.
 //! From a new dot, or a new actor, on it asks every interval again. A quiet replica that was
 //! answered for [`ROUNDS`], each time with no object, rests: two intervals at first, twice as long
-//! after each such answer, up to [`Limits::rest_intervals`](super::Limits). A peer that does not answer is
-//! not waited for longer than before, and a new map of the positions ends every rest.
+//! after each such answer, up to [`Limits::rest_intervals`](super::Limits). A peer that does not
+//! answer is not waited for longer than before, and a new map of the positions ends every rest.
 
 use super::map::Map;
 use super::replica::Replica;

@@ -9,6 +9,7 @@
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`late`] | what was on its way for long, or is said again |
+//! | [`lost`] | a client has read what is lost before others heard of it |
 //! | [`maps`] | which position holds what |
 //! | [`plain`] | operations without a context, and what the catalog says |
 //! | [`refill`] | data that was lost, or goes elsewhere, comes back |
@@ -23,6 +24,7 @@ mod dropped;
 mod forged;
 mod golden;
 mod late;
+mod lost;
 mod maps;
 mod marks;
 mod plain;

@@ -10,10 +10,14 @@
 //! has a twin by then, or is brought one later, removes it, as a delete with a dot of its own: the
 //! removal reaches whoever has the twin, whatever they remember. A replica that leaves may still
 //! bring one, so nothing is dropped that has a name while one leaves.
+//!
+//! A client may have seen a dot that no replica of the key has: that of a host which was lost, or
+//! is cut off. So its context has names, too ([`super::seen`]).
 
 use super::Context;
 use super::map::Shape;
 use super::replica::Replica;
+use super::seen::Seen;
 use crate::dots::dot::Dot;
 use crate::dots::object::{Object, Version};
 use alloc::collections::BTreeMap;
@@ -52,6 +56,24 @@ impl Replica {
         let mut object = self.fetch(shape, key, cx);
         object.replaced = self.replaced(key, &object);
         object
+    }
+
+    /// The names that the writer of an update tells of writes which this replica may not have
+    /// heard of: of a closed actor it has heard no more than what arrived.
+    pub(super) fn unheard(&self, seen: &Seen, own: Option<WriteId>) -> BTreeMap<Dot, WriteId> {
+        let has_heard = |dot: &Dot| {
+            let entry = self.clock.get(dot.actor);
+            dot.actor == self.actor()
+                || entry.is_some_and(|entry| !entry.closed && entry.contains(dot.counter))
+        };
+        let names = seen.names.iter().filter(|(dot, _)| !has_heard(dot));
+        // Who writes again under a name does not replace what has it.
+        let others = names.filter(|(_, name)| Some(**name) != own);
+        let unheard: BTreeMap<Dot, WriteId> = others.map(|(dot, name)| (*dot, *name)).collect();
+        if !unheard.is_empty() {
+            probe!("causal/unheard_name");
+        }
+        unheard
     }
 
     /// What is known of a write that is asked for.

@@ -114,7 +114,7 @@ fn messages() -> Vec<Message> {
 }
 
 /// Messages about writes that have names.
-fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 2] {
+fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 4] {
     [
         Message::WriteAgainA {
             age_ms: 1500,
@@ -124,6 +124,24 @@ fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 2] {
             within_ms: 2000,
             key: key.clone(),
             value: Bytes::from_static(b"v"),
+        },
+        Message::WriteSeenA {
+            names: dots.iter().map(|dot| (*dot, WriteId(6))).collect(),
+            age_ms: 0,
+            op: 1,
+            id: WriteId(5),
+            context: Vec::from([(actor(0, 1), 300)]),
+            is_delete: true,
+            within_ms: 2000,
+            key: key.clone(),
+            value: Bytes::new(),
+        },
+        Message::WriteB {
+            op: 1,
+            ending: Ending::StoredAs(
+                Vec::from([(actor(1, 2), 7)]),
+                dots.iter().map(|dot| (*dot, WriteId(6))).collect(),
+            ),
         },
         Message::Replicate { op: 0, from: None, dots, key, object: replaced() },
     ]

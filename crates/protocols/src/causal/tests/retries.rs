@@ -12,13 +12,13 @@ use quorate_kernel::time::Span;
 use std::vec::Vec;
 
 /// Writes `x` under the one name of these tests, which was first sent so long ago.
-fn send(world: &mut CausalWorld, node: u64, age: Span) -> Outcome {
+pub(super) fn send(world: &mut CausalWorld, node: u64, age: Span) -> Outcome {
     let id = Some(WriteName { id: WriteId(7), age });
     let (key, value, context) = (bytes("k"), bytes("x"), Bytes::new());
     ask(world, node, Ask::Put { key, value, context, id })
 }
 
-fn is_stored(outcome: &Outcome) -> bool {
+pub(super) fn is_stored(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Causal(Told::Stored { .. }))
 }
 
@@ -33,7 +33,7 @@ fn sent_twice(members: u64) -> CausalWorld {
     world
 }
 
-fn expect(world: &mut CausalWorld, nodes: &[u64], values: &[&str]) {
+pub(super) fn expect(world: &mut CausalWorld, nodes: &[u64], values: &[&str]) {
     let values: Vec<Bytes> = values.iter().map(|value| bytes(value)).collect();
     for node in nodes {
         assert_eq!(get(world, *node, "k").0, values, "node {node}");
@@ -157,7 +157,7 @@ fn of_a_retry_that_may_have_been_done_and_forgotten_the_outcome_is_unknown() {
 }
 
 /// Whether a node must ask another for the key.
-fn get_here(world: &mut CausalWorld, node: u64) -> bool {
+pub(super) fn get_here(world: &mut CausalWorld, node: u64) -> bool {
     let operation =
         quorate_kernel::operation::Operation::Causal(Ask::Get { key: bytes("k"), replies: None });
     let number = world.request(node, operation, Span::secs(1));

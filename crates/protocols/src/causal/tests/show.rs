@@ -75,6 +75,7 @@ impl Scripted for Causal {
             Message::ReadB { .. } => "ReadB",
             Message::WriteA { .. } => "WriteA",
             Message::WriteAgainA { .. } => "WriteAgainA",
+            Message::WriteSeenA { .. } => "WriteSeenA",
             Message::WriteB { .. } => "WriteB",
             Message::Replicate { .. } => "Replicate",
             Message::Replicated { .. } => "Replicated",
@@ -106,8 +107,14 @@ impl Scripted for Causal {
                 let (key, context) = (word(client_key(key)), context_word(context));
                 format!("#{op} {key} {} {context} {age_ms} ms old", word(value))
             }
+            Message::WriteSeenA { op, context, is_delete, key, value, names, .. } => {
+                let what = if *is_delete { "delete".to_string() } else { word(value) };
+                let (key, context) = (word(client_key(key)), context_word(context));
+                format!("#{op} {key} {what} {context} and {} names", names.len())
+            }
             Message::WriteB { op, ending } => match ending {
                 Ending::Stored(told) => format!("#{op} stored {}", context_word(told)),
+                Ending::StoredAs(told, _) => format!("#{op} stored {}", context_word(told)),
                 other => format!("#{op} {other:?}"),
             },
             Message::Replicate { op, dots, key, object, .. } => {

@@ -62,6 +62,10 @@ fn any_context() -> impl Strategy<Value = TellContext> {
     vec((any_actor(), any_counter()), 0..5)
 }
 
+fn any_names() -> impl Strategy<Value = Vec<(Dot, WriteId)>> {
+    vec((any_dot(), any::<u128>().prop_map(WriteId)), 0..3)
+}
+
 fn any_object() -> impl Strategy<Value = Bytes> {
     let version = (any_dot(), any::<(Option<u128>, Vec<u8>)>());
     (vec(version, 0..3), any_context()).prop_map(|(versions, context)| {
@@ -98,6 +102,7 @@ fn any_pair() -> impl Strategy<Value = Pair> {
 fn of_clients() -> impl Strategy<Value = Message> {
     let ending = prop_oneof![
         any_context().prop_map(Ending::Stored),
+        (any_context(), any_names()).prop_map(|(told, names)| Ending::StoredAs(told, names)),
         Just(Ending::NotHere),
         Just(Ending::Overloaded),
         Just(Ending::Unknown),
@@ -120,6 +125,29 @@ fn of_clients() -> impl Strategy<Value = Message> {
                 Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value }
             }
         ),
+        (
+            any::<(u32, u64, u128, u32, Vec<u8>)>(),
+            any::<bool>(),
+            any_context(),
+            any_key(),
+            any_names()
+        )
+            .prop_map(
+                |((age_ms, op, id, within_ms, value), is_delete, context, key, names)| {
+                    let (id, value) = (WriteId(id), value.into());
+                    Message::WriteSeenA {
+                        names,
+                        age_ms,
+                        op,
+                        id,
+                        context,
+                        is_delete,
+                        within_ms,
+                        key,
+                        value,
+                    }
+                }
+            ),
         (any::<u64>(), ending).prop_map(|(op, ending)| Message::WriteB { op, ending }),
         (any::<u64>(), proptest::option::of(any_actor()), vec(any_dot(), 0..3), any_key())
             .prop_flat_map(|(op, from, dots, key)| any_object().prop_map(move |object| {
