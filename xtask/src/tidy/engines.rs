@@ -10,8 +10,9 @@ const PROTOCOLS: &str = "crates/protocols/src";
 const ENGINES: [&str; 5] = ["linearizable", "causal", "serializable", "coordination", "epidemic"];
 
 /// What every engine folder holds, and what each file is for.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("mod.rs", "the chapter: promise, roles, message diagram, invariants"),
+    ("rules.rs", "the engine as a value: settings, what it can do, how it is opened"),
     ("engine.rs", "the process, with the only match on inputs"),
     ("state.rs", "durable and volatile state apart, and check()"),
     ("message.rs", "the messages, each with who sends it and when"),
