@@ -164,7 +164,7 @@ class JedisTest {
             refused.forEach((command, action) -> {
                 JedisDataException error =
                     assertThrows(JedisDataException.class, () -> action.accept(client), command);
-                assertTrue(error.getMessage().contains("register cannot do"), error.getMessage());
+                assertTrue(error.getMessage().contains("linearizable keyspace cannot do"), error.getMessage());
             });
             assertNull(client.get(name));
         }
