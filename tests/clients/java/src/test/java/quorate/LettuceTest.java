@@ -152,7 +152,7 @@ class LettuceTest {
         refused.forEach((command, action) -> {
             RedisCommandExecutionException error = assertThrows(
                 RedisCommandExecutionException.class, () -> action.accept(commands), command);
-            assertTrue(error.getMessage().contains("register cannot do"), error.getMessage());
+            assertTrue(error.getMessage().contains("linearizable keyspace cannot do"), error.getMessage());
         });
         assertThrows(RedisCommandExecutionException.class, commands::multi);
         assertThrows(RedisCommandExecutionException.class, () -> commands.set(name, "x"));
