@@ -1,12 +1,14 @@
 //! What a host sends on any lane is a sign of life for the overlay's detector.
 
-use bytes::{Bytes, BytesMut};
-use quorate_kernel::error::Fatal;
+mod common;
+
+use bytes::BytesMut;
+use common::Empty;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
-use quorate_kernel::storage::{Batch, Durability, Reader};
+use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::{Body, Frame};
 use quorate_node::factory::{overlay, overlay_lane};
@@ -19,23 +21,6 @@ use quorate_protocols::overlay::message::Message;
 use std::sync::Arc;
 
 const PEER: Incarnation = Incarnation { node: NodeId(2), start: Start(1) };
-
-struct Empty;
-
-impl Reader for Empty {
-    fn get(&self, _key: &[u8]) -> Result<Option<Bytes>, Fatal> {
-        Ok(None)
-    }
-
-    fn scan(
-        &self,
-        _from: &[u8],
-        _to: &[u8],
-        _each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
-    ) -> Result<(), Fatal> {
-        Ok(())
-    }
-}
 
 /// Nothing that is sent arrives anywhere, so no ping is ever answered.
 #[derive(Default)]
