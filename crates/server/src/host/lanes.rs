@@ -1,6 +1,6 @@
 //! The lanes of a host's node.
 
-use super::Options;
+use super::{Options, span};
 use crate::provision::context_key;
 use crate::ring::founding;
 use quorate_kernel::ids::Start;
@@ -16,7 +16,6 @@ use quorate_node::lanes::{LaneSpec, always, lane};
 use quorate_node::node::Opener;
 use quorate_protocols::causal::token::Tokens;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 /// How often the load is told between two looks at it, and how often at most.
 const WEIGHED_IN_LOOK: u32 = 2;
@@ -85,8 +84,4 @@ fn overlay_of(born: &Catalog, options: &Options, cluster: SocketAddr) -> overlay
         replicas_max: replicas.max().unwrap_or(1),
         balance: options.balance.map(|look| Balance { look: span(look), ..Balance::default() }),
     }
-}
-
-fn span(duration: Duration) -> Span {
-    Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
