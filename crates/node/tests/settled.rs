@@ -1,9 +1,12 @@
 //! What a lane tells the catalog, it tells when everything it wrote before is durable: the catalog
 //! passes it on, and whoever held a position before lets go of its data.
 
+mod common;
+
 use bytes::Bytes;
+use common::Empty;
 use quorate_kernel::effects::Note;
-use quorate_kernel::error::{Fatal, WireError};
+use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::lane::{Env, Lane, Raised};
@@ -11,7 +14,7 @@ use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::Ring;
-use quorate_kernel::storage::{Batch, Class, Durability, Durable, Reader};
+use quorate_kernel::storage::{Batch, Class, Durability, Durable};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::{Decoder, Frame};
 use quorate_node::host::Host;
@@ -66,23 +69,6 @@ impl Lane for Teller {
 
     fn is_ready(&self) -> bool {
         true
-    }
-}
-
-struct Empty;
-
-impl Reader for Empty {
-    fn get(&self, _key: &[u8]) -> Result<Option<Bytes>, Fatal> {
-        Ok(None)
-    }
-
-    fn scan(
-        &self,
-        _from: &[u8],
-        _to: &[u8],
-        _each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
-    ) -> Result<(), Fatal> {
-        Ok(())
     }
 }
 

@@ -1,13 +1,12 @@
 //! What a host sends on any lane is a sign of life for the overlay's detector.
 
-use bytes::{Bytes, BytesMut};
-use quorate_kernel::error::Fatal;
+use bytes::BytesMut;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
-use quorate_kernel::storage::{Batch, Durability, Reader};
+use quorate_kernel::storage::{Batch, Durability};
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::{Body, Frame};
 use quorate_node::host::Host;
@@ -16,26 +15,10 @@ use quorate_node::pump::{Input, turn};
 use quorate_protocols::detector::{PERIOD, TIMEOUT_MIN, UNANSWERED_MAX};
 use quorate_protocols::overlay;
 use quorate_protocols::overlay::message::Message;
+use quorate_store::memory::MemoryStore;
 use std::sync::Arc;
 
 const PEER: Incarnation = Incarnation { node: NodeId(2), start: Start(1) };
-
-struct Empty;
-
-impl Reader for Empty {
-    fn get(&self, _key: &[u8]) -> Result<Option<Bytes>, Fatal> {
-        Ok(None)
-    }
-
-    fn scan(
-        &self,
-        _from: &[u8],
-        _to: &[u8],
-        _each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
-    ) -> Result<(), Fatal> {
-        Ok(())
-    }
-}
 
 /// Nothing that is sent arrives anywhere, so no ping is ever answered.
 #[derive(Default)]
@@ -76,7 +59,7 @@ fn node(me: Incarnation) -> Node {
         recovery: Recovery::Intact,
         process: overlay::lane(settings),
     };
-    Node::new(me, 1, Lsn(0), Box::new(Empty), vec![spec])
+    Node::new(me, 1, Lsn(0), Box::new(MemoryStore::new()), vec![spec])
 }
 
 /// When the peer is first suspected if frames come from it at these times, on a lane that is not

@@ -7,6 +7,7 @@ use super::io::{self, Progress};
 use super::keyspaces::{Table, ended_by_drop, number};
 use super::launch::Launch;
 use super::mark;
+use super::span;
 use super::token::{CLIENT, token};
 use crate::metrics::{Ending, KeyspaceCells, RejectReason, Shared};
 use bytes::BytesMut;
@@ -15,7 +16,7 @@ use mio::{Interest, Registry};
 use quorate_doors::resp::{self, Clock, Session};
 use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::time::{Span, Time};
+use quorate_kernel::time::Time;
 use quorate_node::pump::Input;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -80,12 +81,7 @@ impl Clients {
     ) -> Clients {
         Clients {
             clients: Slab::new(),
-            launch: Launch {
-                in_flight: Slab::new(),
-                count: 0,
-                timeout: Span(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
-                door,
-            },
+            launch: Launch { in_flight: Slab::new(), count: 0, timeout: span(timeout), door },
             readable: VecDeque::new(),
             dirty: Vec::new(),
             scratch: BytesMut::new(),

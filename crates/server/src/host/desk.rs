@@ -4,7 +4,7 @@
 use super::keyspaces::Table;
 use super::links::Links;
 use super::questions::{Asked, Inbox, Question, Reply};
-use super::show;
+use super::{show, span};
 use crate::ring::{KeyspaceReport, Report};
 use quorate_doors::resp::Clock;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
@@ -233,10 +233,6 @@ impl Desk {
             Reply::Unknown(format!("no host {host}; the ring has {}", known.join(", ")))
         })
     }
-}
-
-fn span(duration: std::time::Duration) -> Span {
-    Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// What of a node nobody could take if it left.

@@ -1,6 +1,6 @@
 //! The lanes of a host's node.
 
-use super::Options;
+use super::{Options, span};
 use crate::provision::context_key;
 use crate::ring::founding;
 use quorate_kernel::engine::{Opening, Pace};
@@ -16,7 +16,6 @@ use quorate_protocols::engines::{ENGINES, always, open};
 use quorate_protocols::overlay::weights::Balance;
 use quorate_protocols::{catalog, overlay};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 /// How often the load is told between two looks at it, and how often at most.
 const WEIGHED_IN_LOOK: u32 = 2;
@@ -81,8 +80,4 @@ fn overlay_of(options: &Options, cluster: SocketAddr) -> overlay::Settings {
         replicas_max: identity.keyspaces.iter().filter_map(replicas).max().unwrap_or(1),
         balance: options.balance.map(|look| Balance { look: span(look), ..Balance::default() }),
     }
-}
-
-fn span(duration: Duration) -> Span {
-    Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }

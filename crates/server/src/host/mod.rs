@@ -64,6 +64,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::ring::RingHost;
 use quorate_kernel::sighting::Disowned;
+use quorate_kernel::time::Span;
 use quorate_store::{Directory, DirectoryError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -170,6 +171,11 @@ pub enum HostError {
     /// The disk failed or holds what was not written.
     #[error(transparent)]
     Fatal(#[from] Fatal),
+}
+
+/// A length of time as lanes have it.
+fn span(duration: Duration) -> Span {
+    Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Runs the host until it is told to stop; returns after everything is synced.
