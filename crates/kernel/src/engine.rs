@@ -105,8 +105,7 @@ pub struct Opening<'a> {
 }
 
 /// How fast and how often is done what nobody waits for, where it is not as usual: numbers by
-/// names.
-/// Times are in milliseconds.
+/// names, times in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pace(BTreeMap<&'static str, u64>);
 

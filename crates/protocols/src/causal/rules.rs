@@ -254,6 +254,14 @@ mod tests {
     }
 
     #[test]
+    fn a_keyspace_with_fewer_positions_than_replicas_is_not_opened() {
+        let mut few = keyspace(&[]);
+        few.settings.insert("positions".to_string(), "2".to_string());
+        let refused = settings_of(&few).map(|_| ()).expect_err("three replicas need three");
+        assert!(matches!(refused, CatalogRefusal::Positions { .. }), "{refused}");
+    }
+
+    #[test]
     fn every_setting_that_may_be_altered_is_taken() {
         let mut settings = settings_of(&keyspace(&[])).expect("they can be read");
         let other = keyspace(&[

@@ -149,7 +149,92 @@ impl Linearizable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::{String, ToString};
+    use quorate_kernel::ids::{ClusterId, Incarnation, LaneId, NodeId, Start};
     use quorate_kernel::limits::VALUE_BYTES_DEFAULT;
+    use quorate_kernel::ring::{Ring, RingHost, Standing};
+
+    fn words(pairs: &[(&str, &str)]) -> Words {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    fn keyspace(pairs: &[(&str, &str)]) -> Keyspace {
+        let settings = ENGINE.complete(&words(pairs)).expect("they are allowed");
+        Keyspace::new("k", LaneId(17), ENGINE.name, settings, 1)
+    }
+
+    fn settings_of(
+        keyspace: &Keyspace,
+        founding: Option<&Ring>,
+        pace: &Numbers,
+    ) -> Result<Settings, CatalogRefusal> {
+        let (cluster, signing_key) = (ClusterId(1), [7; 32]);
+        Settings::of(&Opening { keyspace, founding, cluster, signing_key, pace })
+    }
+
+    /// So many hosts, each with one token.
+    fn ring(hosts: u64) -> Ring {
+        let host = |node: u64| RingHost {
+            who: Incarnation { node: NodeId(node), start: Start(0) },
+            address: String::new(),
+            zone: "".into(),
+            tokens: Vec::from([node << 60]),
+            standing: Standing::Up,
+            is_suspected: false,
+        };
+        Ring::new(1, (1..=hosts).map(host).collect())
+    }
+
+    #[test]
+    fn who_founds_has_all_views_and_who_joins_learns_them() {
+        let usual = Numbers::default();
+        let views = |replicas: &str, founding: Option<&Ring>| {
+            let keyspace = keyspace(&[("replicas", replicas)]);
+            settings_of(&keyspace, founding, &usual).expect("good settings").first_views
+        };
+        let of_five = ring(5);
+        let three = views("3", Some(&of_five));
+        assert_eq!(three.len(), 5, "one group for each token");
+        assert!(three.iter().all(|view| view.members().len() == 3));
+        let seven = views("7", Some(&of_five));
+        assert!(seven.iter().all(|view| view.members().len() == 5), "all there are");
+        assert!(views("3", None).is_empty());
+        let online = Keyspace { birth: Birth::Online(three.clone()), ..keyspace(&[]) };
+        for founding in [None, Some(&of_five)] {
+            let settings = settings_of(&online, founding, &usual).expect("good settings");
+            assert_eq!(settings.first_views, three, "the catalog has them");
+        }
+    }
+
+    #[test]
+    fn settings_are_those_of_the_catalog_and_what_it_cannot_have_is_refused() {
+        let usual = Numbers::default();
+        let words = [
+            ("replicas", "5"),
+            ("durability", "memory"),
+            ("value", "77"),
+            ("order", "key"),
+            ("mode", "eventual"),
+        ];
+        let mut other = keyspace(&words);
+        let settings = settings_of(&other, None, &usual).expect("good settings");
+        assert_eq!((settings.replicas, settings.value_bytes_max), (5, 77));
+        assert_eq!((settings.order, settings.mode), (Order::Key, Mode::Eventual));
+        assert_eq!((settings.durability, settings.digest_reads), (Durability::Memory, false));
+        assert_eq!((settings.static_views, settings.transfer_bytes_per_second), (false, 0));
+        let looks = |settings: &Settings| (settings.pace.is_weighing, settings.pace.weigh);
+        assert_eq!(looks(&settings), (false, Pace::default().weigh));
+        other.settings.insert(STATIC_VIEWS.to_string(), "true".to_string());
+        let pace = Numbers::default().with("transfer_bytes_per_second", 9).with("weigh", 40);
+        let settings = settings_of(&other, None, &pace).expect("good settings");
+        assert_eq!((settings.static_views, settings.transfer_bytes_per_second), (true, 9));
+        assert_eq!(looks(&settings), (true, Span::millis(40)));
+        for (name, value) in [("replicas", "2"), ("order", "sorted"), ("value", "0")] {
+            let mut broken = other.clone();
+            broken.settings.insert(name.to_string(), value.to_string());
+            assert!(settings_of(&broken, None, &usual).is_err(), "{name} = {value}");
+        }
+    }
 
     #[test]
     fn defaults_are_those_of_the_catalog_and_only_live_ones_are_altered() {

@@ -335,6 +335,9 @@ mod tests {
         assert!(refused.to_string().contains("`bare` has no consistent quorums"), "{refused}");
         config.dev.unsafe_static_views = true;
         assert!(check_views(&config, &bare).is_ok());
+        let flags: Vec<bool> =
+            bare.keyspaces.iter().map(|one| has_static_views(&one.settings)).collect();
+        assert_eq!(flags, [false, true]);
     }
 
     #[test]

@@ -60,7 +60,6 @@ pub(super) struct Core {
     table: Table,
     /// What the catalog says since the last turn, if it has changed.
     fresh: Option<Arc<Keyspaces>>,
-    /// The ring that the cluster was born with, on hosts that it was born with.
     sync_every: SyncEvery,
     inputs: Vec<Input>,
     answers: Vec<(Ticket, Outcome)>,

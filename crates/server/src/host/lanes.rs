@@ -42,10 +42,7 @@ pub(super) fn opener(options: &Options) -> Opener {
     // A lane that this start heard of first has nothing that it could have forgotten.
     let levels = [Durability::Sync, Durability::Memory, Durability::Periodic { every_ms: 1 }];
     let [sync, memory, periodic] = levels.map(|level| directory.remembers(level));
-    let mut pace = Pace::default();
-    if options.transfer_rate > 0 {
-        pace = pace.with("transfer_bytes_per_second", options.transfer_rate);
-    }
+    let mut pace = Pace::default().with("transfer_bytes_per_second", options.transfer_rate);
     if let Some(look) = options.balance {
         let weigh = span(look / WEIGHED_IN_LOOK).max(WEIGH_MIN);
         pace = pace.with("weigh", weigh.as_millis());

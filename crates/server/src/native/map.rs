@@ -90,7 +90,7 @@ pub fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem>
         let name = engine.name;
         let what = format!("a read of a {name} keyspace asks as many replicas as it needs");
         let able = that_can(Capability::Replies);
-        return Err(problem::unsupported(&what, &format!("leave replicas at 0, or {able}")));
+        return Err(problem::unsupported(&what, format!("leave replicas at 0, or {able}")));
     }
     if replicas as usize > most {
         let what = format!("a read of {replicas} replicas");
@@ -106,7 +106,7 @@ fn check_context(keyspace: &Keyspace, context: &Bytes) -> Result<(), Problem> {
         let name = engine.name;
         let what = format!("a {name} keyspace has no contexts: a write replaces whatever is there");
         let able = that_can(Capability::Siblings);
-        return Err(problem::unsupported(&what, &format!("leave the context out, or {able}")));
+        return Err(problem::unsupported(&what, format!("leave the context out, or {able}")));
     }
     if context.len() > CONTEXT_BYTES_MAX {
         let right = "give the context of an earlier answer as it was";

@@ -1,6 +1,7 @@
 //! What a scenario says of a cluster with both engines, and the two keyspaces.
 
 use crate::scenario::WorkloadSection;
+use quorate_kernel::engine::Engine;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{KeyspaceOrder, NewKeyspace, Settings};
 use quorate_kernel::storage::Durability;
@@ -68,22 +69,23 @@ impl MixedSection {
         let words = Settings::from([("replicas".to_owned(), replicas.to_string())]);
         let registers = linearizable::ENGINE.complete(&words);
         let siblings = causal::ENGINE.complete(&self.siblings(replicas));
-        let founded = |name: &str, engine: &str, settings| NewKeyspace {
+        let founded = |name: &str, engine: &Engine, settings| NewKeyspace {
             name: name.to_owned(),
-            engine: engine.to_owned(),
+            engine: engine.name.to_owned(),
             settings,
         };
         let checked = "a scenario's replicas and positions were checked";
-        let mut all = vec![founded("registers", "linearizable", registers.expect(checked))];
+        let registers = registers.expect(checked);
+        let mut all = vec![founded("registers", &linearizable::ENGINE, registers)];
         if self.created_ms == 0 {
-            all.push(founded(NAME, "causal", siblings.expect(checked)));
+            all.push(founded(NAME, &causal::ENGINE, siblings.expect(checked)));
         }
         all
     }
 
     /// What makes the keyspace of siblings where the cluster was born without.
     pub(super) fn creation(&self, replicas: u8) -> KeyspaceOrder {
-        let (name, engine) = (NAME.to_owned(), "causal".to_owned());
+        let (name, engine) = (NAME.to_owned(), causal::ENGINE.name.to_owned());
         KeyspaceOrder::Create(NewKeyspace { name, engine, settings: self.siblings(replicas) })
     }
 
