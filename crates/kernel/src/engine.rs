@@ -170,7 +170,7 @@ impl Served {
         self.engine.can(capability)
     }
 
-    /// Whether its keys stand in the order of their bytes, so that neighbours can be listed together.
+    /// Whether its keys stand in the order of their bytes, so that neighbours are listed together.
     #[must_use]
     pub fn is_ordered(&self) -> bool {
         self.keyspace.setting("order") == "key"

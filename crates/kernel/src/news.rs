@@ -1,7 +1,7 @@
 //! What a node tells its lanes: news of the node itself, and of its other lanes.
 //!
-//! A lane says which topics it hears ([`crate::process::Process::HEARS`]); the node knows nothing of
-//! what they mean to it.
+//! A lane says which topics it hears ([`crate::process::Process::HEARS`]); the node knows nothing
+//! of what they mean to it.
 
 use crate::ids::{Incarnation, LaneId};
 use crate::keyspace::Keyspace;

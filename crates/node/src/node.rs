@@ -2,6 +2,7 @@
 
 mod leave;
 mod open;
+mod tell;
 
 use crate::dropped::Dropped;
 use crate::gate::{Gate, Held};
@@ -309,26 +310,6 @@ impl Node {
 
     fn lane_of(&self, lane: LaneId) -> Option<&dyn Lane> {
         self.slot_of(lane).and_then(|index| self.slots[index].lane.as_deref())
-    }
-
-    fn hears(&self, index: usize, topic: Topic) -> bool {
-        self.slots[index].lane.as_ref().is_some_and(|lane| lane.hears(topic))
-    }
-
-    /// Tells a lane, if it hears such news.
-    fn tell_one(&mut self, index: usize, news: News<'_>, host: &mut dyn Host) {
-        if self.hears(index, news.topic()) {
-            self.call(index, host, |lane, env| lane.on_news(news, env));
-        }
-    }
-
-    /// Tells the lanes that hear such news, but for the one that it is from.
-    fn tell(&mut self, news: News<'_>, from: Option<usize>, host: &mut dyn Host) {
-        for index in 0..self.slots.len() {
-            if Some(index) != from {
-                self.tell_one(index, news, host);
-            }
-        }
     }
 
     /// Calls one lane and takes in what it asks for.

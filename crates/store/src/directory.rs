@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 /// The layout this build writes, and the only one it reads. Format 1 had one fixed group for each
 /// keyspace and no places on a ring. Format 2 had no catalog: a build of then would serve keyspaces
 /// that were dropped since. Format 3 kept the contexts of causal keyspaces within their objects.
-/// Format 4 remembered nothing of what others had seen of it, nor it of others. Format 5 had a form of
-/// its own for keyspaces.
+/// Format 4 remembered nothing of what others had seen of it, nor it of others. Format 5 had a form
+/// of its own for keyspaces.
 pub const FORMAT_VERSION: u32 = 6;
 
 const LOCK: &str = "lock";

@@ -98,8 +98,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The keyspaces in the order of their numbers, none where a number is not given or its keyspace
-    /// was dropped; a connection starts with the first.
+    /// The keyspaces in the order of their numbers, none where a number is not given or its
+    /// keyspace was dropped; a connection starts with the first.
     ///
     /// # Panics
     /// There is no number.

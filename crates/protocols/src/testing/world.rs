@@ -226,8 +226,7 @@ impl<P: Scripted> World<P> {
     /// A member of the view before is told that a view was decided.
     pub fn decide(&mut self, id: u64, view: &View) {
         let old = self.views.get(&(view.id.version - 1)).expect("the view before is known").clone();
-        let message = P::decided(old.id, change(&old, view));
-        let me = self.node(id).me;
+        let (me, message) = (self.node(id).me, P::decided(old.id, change(&old, view)));
         self.step(id, |process, cx| process.on_message(me, message, cx));
         self.settle();
     }
