@@ -59,8 +59,11 @@ pub fn command(names: &[String]) -> Result<(), String> {
     }
     let target = run::target_directory().join("mutants");
     let wrapper = wrapper(&target)?;
-    sweep::build(&target, PROFILE, Some(&wrapper))?;
-    let chosen = mutants.iter().filter(|each| names.is_empty() || names.contains(&each.name));
+    let is_chosen = |each: &&Mutant| names.is_empty() || names.contains(&each.name);
+    let chosen: Vec<&Mutant> = mutants.iter().filter(is_chosen).collect();
+    if chosen.iter().any(|each| matches!(each.falls, Fall::Simulated { .. })) {
+        sweep::build(&target, PROFILE, Some(&wrapper))?;
+    }
     let mut failures = Vec::new();
     let mut rows = Vec::new();
     for mutant in chosen {
@@ -69,7 +72,7 @@ pub fn command(names: &[String]) -> Result<(), String> {
             Fall::Simulated { scenario, seeds, judges } => {
                 simulate(name, (scenario, seeds, judges), &target)
             }
-            Fall::Tested { package, test } => try_test(name, (package, test), &target, &wrapper),
+            Fall::Tested { package, test } => try_test(name, (package, test), &wrapper),
         };
         match judged {
             Ok(row) => rows.push(row),
@@ -114,16 +117,11 @@ fn simulate(
 }
 
 /// Runs the test that must fail with one mutant; returns its row of the table.
-fn try_test(
-    name: &str,
-    (package, test): (&str, &str),
-    target: &Path,
-    wrapper: &Path,
-) -> Result<String, String> {
-    let arguments = ["test", "--profile", PROFILE, "--package", package, "--tests"];
-    let mut command = run::cargo(&arguments);
+fn try_test(name: &str, (package, test): (&str, &str), wrapper: &Path) -> Result<String, String> {
+    // In the profile and directory of ordinary tests, whose dependencies are compiled already.
+    let mut command = run::cargo(&["test", "--package", package, "--tests"]);
     command.args(["--", "--exact", test]).env(PLANTED, name);
-    command.env("CARGO_TARGET_DIR", target).env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+    command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
     println!("== mutant {name}: {}", run::line(&command));
     let output = command.output().map_err(|error| format!("cannot run: {error}"))?;
     let stdout = String::from_utf8_lossy(&output.stdout);

@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use quorate_kernel::causal::WriteName;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::{Span, Time};
@@ -139,7 +140,7 @@ impl Process for Causal {
     }
 
     fn is_ready(&self) -> bool {
-        self.durable.map.is_some() && self.volatile.is_settled && self.volatile.has_refilled
+        self.durable.map.is_some() && self.volatile.is_settled && self.has_refilled()
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {
@@ -148,6 +149,13 @@ impl Process for Causal {
 
     fn check(&self) {
         self.check_state();
+    }
+}
+
+impl Causal {
+    /// Whether what a restart lost is here again.
+    fn has_refilled(&self) -> bool {
+        self.volatile.has_refilled || mutant!("ready_before_refilled")
     }
 }
 
