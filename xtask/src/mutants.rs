@@ -1,12 +1,13 @@
-//! Planted bugs: each changes the real code and must be condemned by the simulator.
+//! Planted bugs: each changes the real code and must be condemned by the simulator or by a test.
 //!
-//! A mutant is a piece of code under `mutant!("name")`. The list `xtask/mutants.txt` says in which
-//! scenario, within which seeds and by which judge it must fall: `name | scenario | A..B | judge`,
-//! or several judges with commas between them. A mutant that survives means that a judge is blind,
-//! which counts as much as a bug.
+//! A mutant is a piece of code under `mutant!("name")`. The list `xtask/mutants.txt` says how it
+//! must fall: `name | scenario | A..B | judge` in a scenario of the simulator, within these seeds,
+//! by this judge or one of several with commas between them; or `name | crate | test` by a test of
+//! a crate. A mutant that survives means that a judge or a test is blind, which counts as much as a
+//! bug.
 //!
-//! All of them are compiled into one simulator, which puts the one in force that it is told to. The
-//! flag that lets them in reaches only the crates of this workspace, through a compiler wrapper.
+//! All of them are compiled in, and an environment variable names the one in force. The flag that
+//! lets them in reaches only the crates of this workspace, through a compiler wrapper.
 
 use crate::{run, sweep};
 use serde_json::Value;
@@ -20,14 +21,23 @@ const PROFILE: &str = "mutant";
 
 /// The simulator's exit code when a judge condemned a run.
 const EXIT_VIOLATION: i32 = 8;
+/// The variable that names the planted bug in force.
+const PLANTED: &str = "QUORATE_PLANTED";
 
 /// One planted bug and how it must fall.
 #[derive(Debug, PartialEq, Eq)]
 struct Mutant {
     name: String,
-    scenario: String,
-    seeds: String,
-    judges: Vec<String>,
+    falls: Fall,
+}
+
+/// Who must condemn a planted bug.
+#[derive(Debug, PartialEq, Eq)]
+enum Fall {
+    /// A judge of the simulator.
+    Simulated { scenario: String, seeds: String, judges: Vec<String> },
+    /// A test.
+    Tested { package: String, test: String },
 }
 
 /// How the simulator ended.
@@ -48,14 +58,25 @@ pub fn command(names: &[String]) -> Result<(), String> {
         return Err(format!("{LIST} has no mutant {name}"));
     }
     let target = run::target_directory().join("mutants");
-    sweep::build(&target, PROFILE, Some(&wrapper(&target)?))?;
-    let chosen = mutants.iter().filter(|each| names.is_empty() || names.contains(&each.name));
+    let wrapper = wrapper(&target)?;
+    let is_chosen = |each: &&Mutant| names.is_empty() || names.contains(&each.name);
+    let chosen: Vec<&Mutant> = mutants.iter().filter(is_chosen).collect();
+    if chosen.iter().any(|each| matches!(each.falls, Fall::Simulated { .. })) {
+        sweep::build(&target, PROFILE, Some(&wrapper))?;
+    }
     let mut failures = Vec::new();
     let mut rows = Vec::new();
     for mutant in chosen {
-        match judge(mutant, &target) {
+        let name = &mutant.name;
+        let judged = match &mutant.falls {
+            Fall::Simulated { scenario, seeds, judges } => {
+                simulate(name, (scenario, seeds, judges), &target)
+            }
+            Fall::Tested { package, test } => try_test(name, (package, test), &wrapper),
+        };
+        match judged {
             Ok(row) => rows.push(row),
-            Err(message) => failures.push(format!("{}: {message}", mutant.name)),
+            Err(message) => failures.push(format!("{name}: {message}")),
         }
     }
     rows.iter().for_each(|row| println!("{row}"));
@@ -66,32 +87,60 @@ pub fn command(names: &[String]) -> Result<(), String> {
     Err(format!("mutants: {} failed\n{}", failures.len(), failures.join("\n")))
 }
 
-/// Runs one mutant; returns its row of the table.
-fn judge(mutant: &Mutant, target: &Path) -> Result<String, String> {
+/// Runs one mutant in the simulator; returns its row of the table.
+fn simulate(
+    name: &str,
+    (scenario, seeds, judges): (&str, &str, &[String]),
+    target: &Path,
+) -> Result<String, String> {
     let mut simulator = sweep::simulator(target, PROFILE);
-    simulator.args(["--mutant", &mutant.name]);
-    simulator.args(["--scenario", &mutant.scenario, "--seeds", &mutant.seeds]);
+    simulator.env(PLANTED, name).args(["--scenario", scenario, "--seeds", seeds]);
     simulator.args(["--until-violation", "--format", "json"]);
-    println!("== mutant {}: {}", mutant.name, run::line(&simulator));
+    println!("== mutant {name}: {}", run::line(&simulator));
     let begun = Instant::now();
     let output = simulator.output().map_err(|error| format!("cannot run: {error}"))?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     let verdict = verdict(output.status.code(), &stdout)
         .map_err(|message| format!("{message}\n{}", String::from_utf8_lossy(&output.stderr)))?;
     let Verdict::Condemned { judge, seed } = verdict else {
-        return Err(format!("survived seeds {} of {}", mutant.seeds, mutant.scenario));
+        return Err(format!("survived seeds {seeds} of {scenario}"));
     };
-    if !mutant.judges.contains(&judge) {
-        let expected = mutant.judges.join(" or ");
+    if !judges.contains(&judge) {
+        let expected = judges.join(" or ");
         return Err(format!("seed {seed} was condemned by {judge}, expected was {expected}"));
     }
     Ok(format!(
-        "mutant {}: {judge} condemned it after {} seeds of {} (seed {seed}) in {:.1} s",
-        mutant.name,
-        seed.saturating_sub(first_seed(&mutant.seeds)) + 1,
-        mutant.scenario,
+        "mutant {name}: {judge} condemned it after {} seeds of {scenario} (seed {seed}) in {:.1} s",
+        seed.saturating_sub(first_seed(seeds)) + 1,
         begun.elapsed().as_secs_f64(),
     ))
+}
+
+/// Runs the test that must fail with one mutant; returns its row of the table.
+fn try_test(name: &str, (package, test): (&str, &str), wrapper: &Path) -> Result<String, String> {
+    // In the profile and directory of ordinary tests, whose dependencies are compiled already.
+    let mut command = run::cargo(&["test", "--package", package, "--tests"]);
+    command.args(["--", "--exact", test]).env(PLANTED, name);
+    command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+    println!("== mutant {name}: {}", run::line(&command));
+    let output = command.output().map_err(|error| format!("cannot run: {error}"))?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    match is_failed(&stdout) {
+        Some(true) => Ok(format!("mutant {name}: {test} condemned it")),
+        Some(false) => Err(format!("survived {test}")),
+        None => {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            Err(format!("no test of {package} is named {test}\n{stderr}"))
+        }
+    }
+}
+
+/// Whether the one test that ran failed; `None` if none ran.
+fn is_failed(stdout: &str) -> Option<bool> {
+    let results = stdout.lines().filter(|line| line.starts_with("test result: "));
+    let ran: Vec<&str> = results.filter(|line| !line.contains(" 0 passed; 0 failed;")).collect();
+    let [line] = ran[..] else { return None };
+    Some(line.contains(" 0 passed; 1 failed;"))
 }
 
 /// Writes the compiler wrapper that lets the mutants in. Cargo keeps the results of different
@@ -137,24 +186,27 @@ fn parse_list(text: &str) -> Result<Vec<Mutant>, String> {
 
 fn parse(line: &str) -> Result<Mutant, String> {
     let fields: Vec<&str> = line.split('|').map(str::trim).collect();
-    let [name, scenario, seeds, judges] = fields[..] else {
-        return Err("right is: name | scenario | A..B | judge".to_owned());
+    let (name, falls) = match fields[..] {
+        [name, scenario, seeds, judges] => {
+            let bounds = seeds.split_once("..");
+            let bounds = bounds.map(|(from, to)| (from.parse::<u64>(), to.parse::<u64>()));
+            if !matches!(bounds, Some((Ok(from), Ok(to))) if from < to) {
+                return Err(format!("{seeds} is no range of seeds: right is A..B with A below B"));
+            }
+            let judges = judges.split(',').map(|judge| judge.trim().to_owned()).collect();
+            let (scenario, seeds) = (scenario.to_owned(), seeds.to_owned());
+            (name, Fall::Simulated { scenario, seeds, judges })
+        }
+        [name, package, test] => {
+            (name, Fall::Tested { package: package.to_owned(), test: test.to_owned() })
+        }
+        _ => return Err("right is: name | scenario | A..B | judge, or name | crate | test".into()),
     };
     let is_plain = |each: char| each.is_ascii_lowercase() || each.is_ascii_digit() || each == '_';
     if name.is_empty() || !name.chars().all(is_plain) {
         return Err(format!("{name} is no name: lower case letters, digits and underscores"));
     }
-    let bounds = seeds.split_once("..").map(|(from, to)| (from.parse::<u64>(), to.parse::<u64>()));
-    if !matches!(bounds, Some((Ok(from), Ok(to))) if from < to) {
-        return Err(format!("{seeds} is no range of seeds: right is A..B with A below B"));
-    }
-    let judges = judges.split(',').map(|judge| judge.trim().to_owned()).collect();
-    Ok(Mutant {
-        name: name.to_owned(),
-        scenario: scenario.to_owned(),
-        seeds: seeds.to_owned(),
-        judges,
-    })
+    Ok(Mutant { name: name.to_owned(), falls })
 }
 
 fn first_seed(seeds: &str) -> u64 {
@@ -170,11 +222,12 @@ mod tests {
         let text = "# planted bugs\n\nno_sync | crash | 0..50 | durability, linearizability\n";
         let mutants = parse_list(text).unwrap();
         assert_eq!(mutants.len(), 1);
-        assert_eq!(mutants[0].judges, ["durability", "linearizability"]);
-        assert_eq!(first_seed(&mutants[0].seeds), 0);
+        let Fall::Simulated { judges, .. } = &mutants[0].falls else { panic!("it is simulated") };
+        assert_eq!(judges[..], ["durability", "linearizability"]);
+        assert_eq!(first_seed("5..9"), 5);
 
         for (wrong, part) in [
-            ("no_sync | crash | 0..50", "right is: name"),
+            ("no_sync | crash", "right is: name"),
             ("No Sync | crash | 0..50 | durability", "is no name"),
             ("no_sync | crash | 50..50 | durability", "is no range"),
         ] {
@@ -188,6 +241,15 @@ mod tests {
     fn the_list_of_this_repository_is_well_formed() {
         let text = fs::read_to_string(run::root().join(LIST)).unwrap();
         assert!(!parse_list(&text).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_test_must_have_run_and_failed() {
+        let none = "test result: ok. 0 passed; 0 failed; 0 ignored";
+        assert_eq!(is_failed(none), None);
+        let failed = "test result: FAILED. 0 passed; 1 failed; 0 ignored";
+        assert_eq!(is_failed(&format!("{none}\nnoise\n{failed}\n")), Some(true));
+        assert_eq!(is_failed("test result: ok. 1 passed; 0 failed; 0 ignored"), Some(false));
     }
 
     #[test]

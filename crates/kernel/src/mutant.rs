@@ -1,10 +1,11 @@
-//! Planted bugs, one of which the simulator may put in force when it starts.
+//! Planted bugs, one of which a run may be told to put in force.
 //!
-//! They exist to show that judges see: `cargo xtask mutants` builds the simulator once with
-//! `--cfg quorate_mutants` and runs it with one bug after the other. In every other build
-//! [`mutant!`](crate::mutant!) is the constant `false`, and nothing of them is left.
+//! They exist to show that judges and tests see: `cargo xtask mutants` builds the simulator and the
+//! tests with `--cfg quorate_mutants` and runs them with one bug after the other. In every other
+//! build [`mutant!`](crate::mutant!) is the constant `false`, and nothing of them is left.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+#[cfg(quorate_mutants)]
+extern crate std;
 
 /// Whether the planted bug of this name is in force.
 #[macro_export]
@@ -14,18 +15,21 @@ macro_rules! mutant {
     };
 }
 
-/// The hash of the bug in force; 0 is none.
-static PLANTED: AtomicU64 = AtomicU64::new(0);
-
-/// Puts the bug of this name in force, and no other, for the rest of the process.
-pub fn plant(name: &str) {
-    PLANTED.store(hash(name), Ordering::Relaxed);
+/// Whether the planted bug whose name has this hash is in force: the environment variable
+/// `QUORATE_PLANTED` names it.
+#[cfg(quorate_mutants)]
+#[must_use]
+pub fn is_planted(hash_of_name: u64) -> bool {
+    static PLANTED: std::sync::LazyLock<Option<u64>> =
+        std::sync::LazyLock::new(|| std::env::var("QUORATE_PLANTED").ok().map(|name| hash(&name)));
+    *PLANTED == Some(hash_of_name)
 }
 
-/// Whether the bug whose name has this hash is in force.
+/// No bug is in force in an ordinary build.
+#[cfg(not(quorate_mutants))]
 #[must_use]
-pub fn is_planted(hash: u64) -> bool {
-    PLANTED.load(Ordering::Relaxed) == hash
+pub const fn is_planted(_hash_of_name: u64) -> bool {
+    false
 }
 
 /// FNV-1a over the bytes of a name.
@@ -45,9 +49,7 @@ mod tests {
 
     #[test]
     fn names_are_told_apart_and_nothing_is_planted_unless_asked_for() {
+        assert_ne!(hash("a_bug"), hash("another_bug"));
         assert!(!is_planted(hash("a_bug")));
-        plant("a_bug");
-        assert!(is_planted(hash("a_bug")) && !is_planted(hash("another_bug")));
-        PLANTED.store(0, Ordering::Relaxed);
     }
 }

@@ -190,6 +190,8 @@ pub struct Explanation {
     pub coordinator: Incarnation,
     /// The view that the operation ended in.
     pub view: View,
+    /// The members whose answers it could rest on: they have all that they have to hold.
+    pub answered: Vec<NodeId>,
     /// What happened, in order.
     pub steps: Vec<Step>,
 }

@@ -22,6 +22,7 @@ use quorate_kernel::effects::{Note, Release};
 use quorate_kernel::error::{Fatal, WireError};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Ticket};
 use quorate_kernel::lane::{Env, Lane, LaneSpec, Raised};
+use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
@@ -366,6 +367,7 @@ impl Node {
             }
             Raised::Note(note) => {
                 let release = match note {
+                    Note::Settled { .. } if mutant!("settled_early") => Release::Early,
                     Note::Keyspaces(_) | Note::Settled { .. } => Release::Lane,
                     // A hint that promises nothing.
                     Note::Ring(_) | Note::Load(_) | Note::Refused(_) => Release::Early,

@@ -63,10 +63,6 @@ pub struct SimArgs {
     /// How many seeds run at once; as many as there are cores if not given.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Runs with this planted bug in force.
-    #[cfg(quorate_mutants)]
-    #[arg(long, value_name = "NAME")]
-    pub mutant: Option<String>,
     /// Fails unless every mark of the simulator's list of rare paths was reached, and four of five
     /// seeds of each scenario did enough to count.
     #[arg(long)]

@@ -44,10 +44,6 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 fn command(args: &SimArgs) -> Result<bool, ScenarioError> {
-    #[cfg(quorate_mutants)]
-    if let Some(name) = &args.mutant {
-        quorate_kernel::mutant::plant(name);
-    }
     if let Some(SimCommand::Overlay(args)) = &args.command {
         let report = overlay::run(args);
         say(&report.to_string());

@@ -82,9 +82,12 @@ fn check_extern(tree: &Tree, name: &str, findings: &mut Vec<Finding>) {
             let is_extern = before.strip_suffix("crate").is_some_and(|rest| {
                 rest.ends_with(char::is_whitespace) && rest.trim_end().ends_with("extern")
             });
-            if is_extern && !tests.iter().any(|region| region.contains(&at)) {
+            let line = text[..at].rfind('\n').map_or("", |end| &text[..end]);
+            let is_planted = line.ends_with("#[cfg(quorate_mutants)]");
+            if is_extern && !is_planted && !tests.iter().any(|region| region.contains(&at)) {
                 let message = format!(
-                    "{name} is a pure crate: extern crate std may stand only under #[cfg(test)]"
+                    "{name} is a pure crate: extern crate std may stand only under #[cfg(test)] \
+                     or #[cfg(quorate_mutants)]"
                 );
                 findings.push(Finding::new(path, line_of(text, at), message));
             }

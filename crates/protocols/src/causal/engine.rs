@@ -9,6 +9,7 @@ use super::{Causal, Context, Settings};
 use crate::dots::context::CausalContext;
 use quorate_kernel::causal::WriteName;
 use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
@@ -140,7 +141,7 @@ impl Process for Causal {
     }
 
     fn is_ready(&self) -> bool {
-        self.durable.map.is_some() && self.volatile.is_settled && self.volatile.has_refilled
+        self.durable.map.is_some() && self.volatile.is_settled && self.has_refilled()
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {
@@ -149,6 +150,13 @@ impl Process for Causal {
 
     fn check(&self) {
         self.check_state();
+    }
+}
+
+impl Causal {
+    /// Whether what a restart lost is here again.
+    fn has_refilled(&self) -> bool {
+        self.volatile.has_refilled || mutant!("ready_before_refilled")
     }
 }
 

@@ -54,6 +54,7 @@ use super::transfer::Transfer;
 use super::{Context, Linearizable};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::{Ring, RingHost, Standing as HostStanding};
 use quorate_kernel::view::ViewId;
@@ -66,7 +67,8 @@ impl Transfer {
         source.is_whole = false;
         let mut is_news = source.lacks != Some(from.start);
         source.lacks = Some(from.start);
-        source.confirmed |= !is_news && confirming.is_some_and(|first| round >= first);
+        let late = u64::from(mutant!("confirmed_one_round_early"));
+        source.confirmed |= !is_news && confirming.is_some_and(|first| round + late >= first);
         for node in awaits.iter().filter(|node| **node != me) {
             is_news |= self.add_source(*node);
         }

@@ -1,5 +1,6 @@
 //! What happened to one operation, for an operator who asks (`explain`).
 
+use super::group::Standing;
 use super::message::Stamp;
 use super::record::Head;
 use super::{Context, Linearizable};
@@ -18,12 +19,25 @@ use quorate_kernel::view::View;
 pub(super) struct Trail {
     began: Time,
     steps: Vec<Step>,
+    answered: Vec<NodeId>,
 }
 
 impl Trail {
+    /// Nothing happened yet.
+    pub fn from(began: Time) -> Trail {
+        Trail { began, steps: Vec::new(), answered: Vec::new() }
+    }
+
     /// Notes a step.
     pub fn note(&mut self, now: Time, member: Option<NodeId>, what: String) {
         self.steps.push(Step { after: now - self.began, member, what });
+    }
+
+    /// Notes a member whose answer counts.
+    pub fn rests_on(&mut self, member: NodeId) {
+        if !self.answered.contains(&member) {
+            self.answered.push(member);
+        }
     }
 
     /// Notes a member's answer to a read phase.
@@ -35,6 +49,9 @@ impl Trail {
             stamp.view.version, ts.n, ts.writer, ts.sequence
         );
         self.note(now, Some(member), what);
+        if stamp.standing == Standing::Ready {
+            self.rests_on(member);
+        }
     }
 
     /// The answer to who asked.
@@ -56,6 +73,7 @@ impl Trail {
             position,
             coordinator: cx.me,
             view: view.clone(),
+            answered: self.answered,
             steps: self.steps,
         }))
     }
@@ -70,7 +88,7 @@ impl Linearizable {
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
-        let trail = Box::new(Trail { began: cx.now, steps: Vec::new() });
+        let trail = Box::new(Trail::from(cx.now));
         let request = Request { operation, deadline };
         self.begin(ticket, request, Some(trail), cx);
     }

@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -128,6 +129,9 @@ impl Linearizable {
         // a node that was out before decided owes, its members owe.
         if let Some(newcomer) = change.newcomer().filter(|_| was_member) {
             let (next, old) = (next.clone(), View::clone(old));
+            if mutant!("newest_debt_only") {
+                group.record.owed.clear();
+            }
             group.record.owed.push(Owed { newcomer, next, old });
         }
         group.begin_gathering(change);
@@ -184,7 +188,10 @@ impl Linearizable {
                 slot: before.slot,
                 acceptor: Acceptor::default(),
                 lost: before.lost.clone(),
-                generation: before.generation,
+                generation: match mutant!("part_without_generation") {
+                    true => Generation::default(),
+                    false => before.generation,
+                },
                 owed: Vec::new(),
             };
             self.take_up(record, cx);

@@ -133,7 +133,10 @@ impl Reading {
         let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
         let (mut generation, mut floor) = (u64::MAX, 0);
         for (_, answer) in ready {
-            generation = generation.min(answer.generation.number);
+            generation = match mutant!("basis_of_the_newest") && generation < u64::MAX {
+                true => generation.max(answer.generation.number),
+                false => generation.min(answer.generation.number),
+            };
             floor = floor.max(answer.generation.floor);
         }
         (Basis { generation, is_imposed }, floor)

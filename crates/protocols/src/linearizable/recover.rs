@@ -9,6 +9,7 @@ use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use quorate_kernel::mutant;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, ViewId};
@@ -104,7 +105,7 @@ fn decided_before(view: ViewId, cx: &Context<'_>) -> Option<Change> {
 fn forget(record: &mut Record) {
     match &mut record.status {
         Status::Ready | Status::Gathering => record.status = Status::Forgot,
-        Status::Busy { forgot, .. } => *forgot = true,
+        Status::Busy { forgot, .. } => *forgot = !mutant!("newcomer_never_forgets"),
         Status::Retired { was_ready, forgot, lacking, parts } => {
             // After a split the parts get the data back.
             *forgot |= (*was_ready || lacking.is_some()) && parts.is_empty();

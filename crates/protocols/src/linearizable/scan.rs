@@ -152,6 +152,10 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Page(paging) = &mut operation.phase else { return };
+        if let Some(trail) = &mut operation.trail {
+            trail.note(cx.now, Some(from.node), format!("answers in view {}", stamp.view.version));
+            trail.rests_on(from.node);
+        }
         paging.replies.keep(&operation.view, from, Page { next, entries });
         self.advance_page(op, cx);
     }

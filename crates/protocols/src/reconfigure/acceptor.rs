@@ -56,7 +56,8 @@ impl<V: Value> Acceptor<V> {
             promised: if is_open { self.promised } else { Ballot::default() },
             accepted: self.accepted.clone().filter(|_| ok),
         };
-        (reply, self.promised != before)
+        let is_kept = mutant!("promise_of_one_round") && self.promised.round == before.round;
+        (reply, self.promised != before && !is_kept)
     }
 
     /// Answers a `P2A`. `installed` is the view this node has installed and is a member of. The

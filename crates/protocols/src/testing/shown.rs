@@ -101,7 +101,9 @@ pub(super) fn show_outcome(outcome: &Outcome) -> String {
                     None => step.what.clone(),
                 })
                 .collect();
-            format!("explained: {}", steps.join("; "))
+            let answered: Vec<String> =
+                explanation.answered.iter().map(|member| member.0.to_string()).collect();
+            format!("explained by {}: {}", answered.join(" "), steps.join("; "))
         }
         Outcome::Noted => "noted".to_owned(),
         Outcome::Causal(Told::Siblings { values, .. }) => {

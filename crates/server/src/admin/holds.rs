@@ -14,6 +14,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{Keyspace, Keyspaces};
+use quorate_kernel::operation::Explanation;
 use quorate_kernel::view::View;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -32,12 +33,23 @@ pub(super) struct Unknown {
     pub why: String,
 }
 
+/// A group that answered.
+pub(super) struct Group {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its members.
+    pub view: View,
+    /// Those whose answers a read rested on: they have all that they have to hold. At least a
+    /// majority of the view.
+    pub answered: Vec<NodeId>,
+}
+
 /// What the whole cluster says of one node, as far as it answers.
 pub(super) struct Survey {
     /// The keyspaces and the members of the system group.
     pub catalog: Arc<Keyspaces>,
-    /// The views that have the node as a member, each with its keyspace.
-    pub groups: Vec<(String, View)>,
+    /// The groups that have the node as a member.
+    pub groups: Vec<Group>,
     /// The parts whose groups did not answer.
     pub unknown: Vec<Unknown>,
 }
@@ -63,12 +75,12 @@ impl Survey {
             let question = Question::Examine { keyspace: keyspace.to_owned(), position: at };
             match ask_within(door, question, door.timeout + GRACE).await {
                 Ok(Reply::Explained(explanation)) => {
-                    let view = &explanation.view;
-                    let is_new = || self.groups.iter().all(|(_, known)| known.id != view.id);
-                    if view.members().contains(&node) && is_new() {
-                        self.groups.push((keyspace.to_owned(), view.clone()));
-                    }
+                    let Explanation { view, answered, .. } = *explanation;
                     position = view.range.after(at);
+                    let is_new = || self.groups.iter().all(|known| known.view.id != view.id);
+                    if view.members().contains(&node) && is_new() {
+                        self.groups.push(Group { keyspace: keyspace.to_owned(), view, answered });
+                    }
                 }
                 Ok(_) => return Err(unexpected()),
                 Err((_, why)) => {

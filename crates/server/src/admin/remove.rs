@@ -6,7 +6,7 @@
 //! that, for a cluster that lost its data already.
 
 use super::Door;
-use super::holds::{Survey, parse};
+use super::holds::{Group, Survey, parse};
 use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
 use crate::host::{Question, Reply};
 use axum::extract::State;
@@ -82,13 +82,21 @@ fn losses(survey: &Survey, ring: &Ring, node: NodeId) -> Vec<String> {
         **member != node && host.is_some_and(|it| it.standing != Standing::Left && !it.is_suspected)
     };
     let mut all = Vec::new();
-    for (keyspace, view) in &survey.groups {
+    for Group { keyspace, view, answered } in &survey.groups {
         let (staying, count) =
             (view.members().iter().filter(is_there).count(), view.members().len());
         if staying < view.majority() {
             all.push(format!(
                 "group {:016x} of keyspace {keyspace} would have {staying} of its {count} members, \
                  fewer than a majority: it could never be read, written or changed again",
+                view.id.group.0
+            ));
+        } else if answered.iter().filter(|member| **member != node).count() < view.majority() {
+            // A member that restarted without its memory answers, but what it held may be at the
+            // host alone.
+            all.push(format!(
+                "group {:016x} of keyspace {keyspace} was read with the host's help: it may hold \
+                 what another member has yet to get; wait until all are ready, or stop the host",
                 view.id.group.0
             ));
         }
@@ -145,8 +153,9 @@ mod tests {
     fn survey(members: &[u64]) -> Survey {
         let members: Vec<NodeId> = members.iter().map(|node| NodeId(*node)).collect();
         let view = View::new(ViewId { group: GroupId(7), version: 1 }, Range::ALL, members.clone());
+        let answered = members.iter().skip(1).copied().collect();
         let catalog = Keyspaces { members, ..Keyspaces::default() };
-        let groups = vec![(String::from("carts"), view)];
+        let groups = vec![Group { keyspace: String::from("carts"), view, answered }];
         Survey { catalog: Arc::new(catalog), groups, unknown: Vec::new() }
     }
 
@@ -162,6 +171,16 @@ mod tests {
         assert_eq!(against.len(), 2, "{against:?}");
         assert!(against[0].contains("of keyspace carts would have 1 of its 3 members"));
         assert!(against[1].contains("the system group"));
+    }
+
+    #[test]
+    fn a_group_that_was_read_with_the_hosts_help_may_need_it() {
+        // Host 3 is refilling: the read rested on 1, which is suspected but answers, and on 2.
+        let mut helped = survey(&[1, 2, 3]);
+        helped.groups[0].answered = vec![NodeId(1), NodeId(2)];
+        let against = losses(&helped, &ring(4, &[1]), NodeId(1));
+        assert_eq!(against.len(), 1, "{against:?}");
+        assert!(against[0].contains("of keyspace carts was read with the host's help"));
     }
 
     #[test]

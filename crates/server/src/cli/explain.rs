@@ -125,6 +125,7 @@ mod tests {
             position: 0xab,
             coordinator: Incarnation { node: NodeId(7), start: Start(2) },
             view: View::new(ViewId::default(), Range::ALL, vec![NodeId(7), NodeId(8)]),
+            answered: vec![NodeId(8)],
             steps: vec![Step {
                 after: Span::micros(350),
                 member: Some(NodeId(8)),

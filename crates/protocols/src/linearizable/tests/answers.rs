@@ -93,7 +93,26 @@ fn a_get_is_explained() {
          # told put k a: written
          explain 1 k
          deliver all
-         # told get k: explained: 1 answers in view 1, ready: a value at timestamp 1@..",
+         # told get k: explained by 1 2: 1 answers in view 1, ready: a value at timestamp 1@..",
+    );
+}
+
+/// Who lost its memory is asked, but the explanation does not rest on it.
+#[test]
+fn an_explanation_rests_on_members_that_have_all() {
+    schedule(
+        "nodes 3 memory first 100
+         given put 1 k a
+         # told put k a: written
+         crash 2
+         restart 2 forgot
+         explain 1 k
+         deliver ReadA 1->2
+         deliver ReadB 2->1
+         # told nothing
+         deliver ReadA 1->3
+         deliver ReadB 3->1
+         # told get k: explained by 1 3: 1 answers in view 1, ready: a value at timestamp 1@..",
     );
 }
 
