@@ -283,6 +283,11 @@ impl Causal {
         }
         if op != 0 {
             let stored = replica.stored_key(key);
+            if actor.is_some_and(|actor| replica.is_former(map, actor)) {
+                // It lets go of what it hands over, and may have had it for long: state is synced,
+                // and data before it, also where data alone would be synced later.
+                replica.persist(cx);
+            }
             cx.fx.send_after_key(from, Message::Replicated { op, position: at }, stored);
         }
     }
