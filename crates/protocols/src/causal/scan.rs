@@ -90,8 +90,9 @@ pub(super) fn list(
     }
     let mut page = BytesMut::new();
     for (key, object) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {
-        let mut dots = replica.dot_keys.of(key);
-        dots.truncate(page::DOTS_MAX);
+        // The newcomer counts those that are left out as seen, but knows no names of their writes:
+        // whoever may still need them asks others.
+        let (dots, _) = page::told(replica.dot_keys.of(key));
         page::push(&mut page, key, object, &dots);
     }
     (page.freeze(), end)
