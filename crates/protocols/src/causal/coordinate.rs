@@ -100,6 +100,7 @@ impl Causal {
     ) {
         let shape = self.settings.shape;
         let replica = self.durable.replicas.get_mut(&at).expect("the caller found it");
+        let map = self.durable.map.as_ref().expect("who has a replica has a map");
         let Update { key, value, seen, name } = update;
         let known = name.map_or(Known::New, |name| replica.known(&key, &object, name, cx.now));
         let (mut dots, mut unheard) = (Vec::new(), BTreeMap::new());
@@ -113,12 +114,14 @@ impl Causal {
             return self.end_refused(origin, bytes, cx);
         } else {
             let (dot, id) = (replica.issue(cx), name.map(|name| name.id));
-            unheard = replica.unheard(&seen, id);
+            let over;
+            (unheard, over) = replica.unheard((map, &key), (&object, &seen), id, cx);
             object = put(object, dot, value.map(|value| Version { id, value }), &seen);
             object.replaced.clone_from(&unheard);
             dots.push(dot);
             dots.extend(unheard.keys());
             replica.store(shape, &key, object.clone(), &dots, cx);
+            replica.name_anew(shape, &key, (&mut object, &over), &mut dots, cx);
             replica.flush(cx);
         }
         let (stored, from) = (replica.stored_key(&key), Some(replica.actor()));

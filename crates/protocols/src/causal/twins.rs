@@ -15,12 +15,13 @@
 //! is cut off. So its context has names, too ([`super::seen`]).
 
 use super::Context;
-use super::map::Shape;
+use super::map::{Map, Shape};
 use super::replica::Replica;
 use super::seen::Seen;
+use crate::dots::clock::Entry;
 use crate::dots::dot::Dot;
 use crate::dots::object::{Object, Version};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{WriteId, WriteName};
@@ -59,12 +60,27 @@ impl Replica {
     }
 
     /// The names that the writer of an update tells of writes which this replica may not have
-    /// heard of: of a closed actor it has heard no more than what arrived.
-    pub(super) fn unheard(&self, seen: &Seen, own: Option<WriteId>) -> BTreeMap<Dot, WriteId> {
+    /// heard of; beside them those of updates of actors that are finished.
+    ///
+    /// Of a closed actor it has heard no more than what arrived. What is there, or has a name in
+    /// the dot-key map, did; of all else it cannot say.
+    pub(super) fn unheard(
+        &self,
+        (map, key): (&Map, &Bytes),
+        (object, seen): (&Object, &Seen),
+        own: Option<WriteId>,
+        cx: &Context<'_>,
+    ) -> (BTreeMap<Dot, WriteId>, BTreeSet<WriteId>) {
+        let is_there = |dot: &Dot| {
+            object.versions.contains_key(dot)
+                || self.single(key, cx) == Some(Some(*dot))
+                || self.dot_keys.name(*dot).is_some()
+        };
         let has_heard = |dot: &Dot| {
             let entry = self.clock.get(dot.actor);
-            dot.actor == self.actor()
-                || entry.is_some_and(|entry| !entry.closed && entry.contains(dot.counter))
+            let is_seen =
+                |entry: &Entry| entry.contains(dot.counter) && (!entry.closed || is_there(dot));
+            dot.actor == self.actor() || entry.is_some_and(is_seen)
         };
         let names = seen.names.iter().filter(|(dot, _)| !has_heard(dot));
         // Who writes again under a name does not replace what has it.
@@ -73,7 +89,29 @@ impl Replica {
         if !unheard.is_empty() {
             probe!("causal/unheard_name");
         }
-        unheard
+        let is_over = |(dot, _): &(Dot, WriteId)| self.is_finished(map, dot.actor);
+        let (over, unheard): (Vec<_>, Vec<_>) = unheard.into_iter().partition(is_over);
+        (unheard.into_iter().collect(), over.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Tells such names under dots of this replica, as those of deletes: peers may have counted on
+    /// hearing nothing more of a finished actor, and take in nothing of one that they have closed.
+    pub(super) fn name_anew(
+        &mut self,
+        shape: Shape,
+        key: &Bytes,
+        (object, names): (&mut Object, &BTreeSet<WriteId>),
+        dots: &mut Vec<Dot>,
+        cx: &mut Context<'_>,
+    ) {
+        for name in names {
+            probe!("causal/named_anew");
+            let dot = self.issue(cx);
+            object.context.raise(dot.actor, dot.counter);
+            object.replaced.insert(dot, *name);
+            dots.push(dot);
+            self.store(shape, key, object.clone(), &[dot], cx);
+        }
     }
 
     /// What is known of a write that is asked for.
