@@ -278,7 +278,11 @@ impl Causal {
             return;
         }
         if !replica.has_seen(&object, dots) {
-            let is_taken = replica.update(self.settings.shape, key, object, dots, cx);
+            let shape = self.settings.shape;
+            let is_taken = match actor {
+                Some(_) => replica.update(shape, key, object, dots, cx),
+                None => replica.repair(shape, key, object, cx),
+            };
             replica.flush(cx);
             if !is_taken {
                 return;
