@@ -114,10 +114,12 @@ impl Causal {
             let Some((_, host)) = replicas.get(cx.rng.below(replicas.len() as u64) as usize) else {
                 continue;
             };
-            let object = one.replica.fetch_named(self.settings.shape, &key, cx).to_bytes();
+            let mut object = one.replica.fetch(self.settings.shape, &key, cx);
             let mut dots = one.replica.dot_keys.of(&key);
             // The rest follows when these are acknowledged.
             dots.truncate(DOTS_MAX);
+            object.replaced = one.replica.replaced_of(&dots, &object);
+            let object = object.to_bytes();
             let op = self.volatile.operations.number();
             let from = Some(one.replica.actor());
             let handed = Handed { key: key.clone(), dots: dots.clone(), sent_at: cx.now };

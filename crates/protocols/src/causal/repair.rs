@@ -30,7 +30,7 @@ impl Replica {
         }
         let had: Vec<Dot> = known.versions.keys().copied().collect();
         let (mut dots, replaced) = (Vec::new(), object.replaced.clone());
-        let mut united = self.unite(key, known, object, &mut dots, cx);
+        let mut united = self.unite(known, object, &mut dots, cx);
         let is_gone = |dot: &Dot| !united.versions.contains_key(dot);
         if dots.is_empty() && had.iter().any(is_gone) {
             probe!("causal/repair_removes");

@@ -298,7 +298,7 @@ fn fill_page(
                 let (dots, left_out) = page::told(dots);
                 ends_before = left_out.into_iter().chain(ends_before).min();
                 let object = cx.table.get(Class::Data, &replica.stored_key(key));
-                let object = replica.told(key, object.as_ref(), own);
+                let object = replica.told(key, object.as_ref(), own, &dots);
                 page::push(&mut page, key, &object, &dots);
                 pushed.insert(key);
             }

@@ -29,6 +29,9 @@ use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 
+/// Of how many updates of each actor a message tells the names beside those that it is about.
+const NAMES_TOLD: usize = 64;
+
 /// How long a repeated write may be on its way from its client: by so much it may be older than
 /// it says.
 const ON_ITS_WAY: Span = Span::secs(1);
@@ -45,11 +48,18 @@ pub(super) enum Known {
 }
 
 impl Replica {
-    /// The names of updates of a key that some replica may not have seen, and of which no version
-    /// is left.
+    /// The names of the newest updates of a key that some replica may not have seen, and of which
+    /// no version is left. Older ones are told with their dots: until then the other dot of such a
+    /// write may be shown.
     pub fn replaced(&self, key: &[u8], object: &Object) -> BTreeMap<Dot, WriteId> {
-        let named = self.dot_keys.names(key);
+        let named = self.dot_keys.newest_names(key, NAMES_TOLD).into_iter();
         named.filter(|(dot, _)| !object.versions.contains_key(dot)).collect()
+    }
+
+    /// The names of these updates of a key, of which no version is left.
+    pub(super) fn replaced_of(&self, dots: &[Dot], object: &Object) -> BTreeMap<Dot, WriteId> {
+        let gone = dots.iter().filter(|dot| !object.versions.contains_key(dot));
+        gone.filter_map(|dot| Some((*dot, self.dot_keys.name(*dot)?))).collect()
     }
 
     /// The object of a key with its whole past, and with the names of what was replaced.
@@ -91,7 +101,10 @@ impl Replica {
         }
         let is_over = |(dot, _): &(Dot, WriteId)| self.is_finished(map, dot.actor);
         let (over, unheard): (Vec<_>, Vec<_>) = unheard.into_iter().partition(is_over);
-        (unheard.into_iter().collect(), over.into_iter().map(|(_, name)| name).collect())
+        // What has an entry of the dot-key map under any dot is told anyway.
+        let over = over.into_iter().map(|(_, name)| name);
+        let over = over.filter(|name| !self.dot_keys.has_name(*name)).collect();
+        (unheard.into_iter().collect(), over)
     }
 
     /// Tells such names under dots of this replica, as those of deletes: peers may have counted on
@@ -114,15 +127,19 @@ impl Replica {
         }
     }
 
+    /// Whether a write of this name was seen.
+    fn has_name(&self, id: WriteId) -> bool {
+        self.dot_keys.has_name(id) || self.names.has(id)
+    }
+
     /// What is known of a write that is asked for.
-    pub(super) fn known(&self, key: &Bytes, object: &Object, name: WriteName, now: Time) -> Known {
+    pub(super) fn known(&self, object: &Object, name: WriteName, now: Time) -> Known {
         let WriteName { id, age } = name;
         let is_there = object.versions.values().any(|version| version.id == Some(id));
         if mutant!("retry_twice") {
             return if is_there { Known::Done } else { Known::New };
         }
-        let is_named = self.dot_keys.names(key).any(|(_, named)| named == id);
-        if is_there || is_named || self.names.has(id) {
+        if is_there || self.has_name(id) {
             return Known::Done;
         }
         let first_sent = now.0.checked_sub(age.0.saturating_add(ON_ITS_WAY.0)).map(Time);
@@ -135,7 +152,6 @@ impl Replica {
     /// dot of this replica, which is added to these.
     pub(super) fn unite(
         &mut self,
-        key: &Bytes,
         mut known: Object,
         mut told: Object,
         dots: &mut Vec<Dot>,
@@ -145,11 +161,10 @@ impl Replica {
             known.merge(told);
             return known;
         }
-        known.replaced = self.replaced(key, &known);
         let is_live = |id: WriteId| known.versions.values().any(|version| version.id == Some(id));
         // A name that was seen, of which no version is there.
         let is_gone =
-            |version: &Version| version.id.filter(|id| self.names.has(*id) && !is_live(*id));
+            |version: &Version| version.id.filter(|id| self.has_name(*id) && !is_live(*id));
         let gone = told.versions.iter().filter_map(|(dot, one)| Some((*dot, is_gone(one)?)));
         let gone: Vec<(Dot, WriteId)> = gone.collect();
         told.replaced.extend(gone);

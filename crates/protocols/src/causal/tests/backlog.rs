@@ -3,9 +3,10 @@
 use super::super::keys::{data_key, hash_of};
 use super::super::map::Shape;
 use super::super::page::DOTS_MAX;
-use super::traps::{CausalWorld, calm, delete, deliver_all, get, put, world};
+use super::traps::{CausalWorld, ask, calm, delete, deliver_all, get, put, world};
 use crate::testing::siblings::context_of;
 use bytes::Bytes;
+use quorate_kernel::causal::{Ask, WriteId, WriteName};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
 use std::format;
@@ -114,5 +115,40 @@ fn a_delete_behind_very_many_updates_of_its_key_is_told() {
     calm(&mut world, Span::secs(5));
     for node in [2, 3] {
         assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
+    }
+}
+
+/// While a replica is away each write of a key leaves a name that it must hear of. What one message
+/// carries of them stays small all the same, and a write that was done twice goes in the end.
+#[test]
+fn the_names_of_very_many_writes_do_not_all_travel_with_each() {
+    let mut world = world(3, &[]);
+    calm(&mut world, Span::secs(1));
+    let (mut context, mut longest) = (Bytes::new(), 0);
+    let named = |number: u128, age, context| Ask::Put {
+        key: Bytes::from_static(b"k"),
+        value: Bytes::from(format!("{number}")),
+        context,
+        id: Some(WriteName { id: WriteId(u128::MAX - number), age }),
+    };
+    for number in 0..1000 {
+        let Outcome::Causal(told) = ask(&mut world, 1, named(number, Span(0), context)) else {
+            panic!("it is stored")
+        };
+        context = context_of(&told);
+        let sizes = world.flights.iter().map(|one| one.body.frame_bytes());
+        longest = sizes.chain([longest]).max().unwrap_or(0);
+        world.flights.retain(|one| one.to.0 == 2);
+        deliver_all(&mut world);
+    }
+    assert!(longest < 4096, "{longest} bytes");
+    // The third has heard nothing when it is sent an old one again.
+    ask(&mut world, 3, named(5, Span::secs(1), Bytes::new()));
+    world.flights.clear();
+    assert_eq!(get(&mut world, 3, "k").0, ["5"]);
+    calm(&mut world, Span::secs(5));
+    for node in 1..=3 {
+        assert_eq!(get(&mut world, node, "k").0, ["999"], "node {node}");
+        assert_eq!(world.field(node, "dot_keys"), "0", "nothing is kept at node {node}");
     }
 }
