@@ -150,6 +150,8 @@ impl Causal {
             // It says so again until this is answered.
             return;
         }
+        // Who does not hold a position here yet hears it from those that it copies from: they have
+        // noted it, or are asked on.
         let shape = self.settings.shape;
         let is_near = |at: Position| at == actor.position || shape.are_peers(at, actor.position);
         for (at, replica) in &mut self.durable.replicas {
