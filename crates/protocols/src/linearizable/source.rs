@@ -60,6 +60,14 @@ impl Linearizable {
             Status::Busy { sources, since, forgot: false } => {
                 Some((*since, vec![majority_of(sources)], false))
             }
+            // What members hold now: of one that has come back since, what it kept of its earlier
+            // membership lacks what it acknowledged with this node. As many as in any refill hold
+            // what was there before too. Who was a source then is asked whether a copy is left.
+            Status::Busy { sources, since, forgot: true }
+                if since.version < id.version && of_the_view().1 > 0 =>
+            {
+                Some((id, vec![(others(sources), 0), of_the_view()], true))
+            }
             Status::Busy { sources, since, forgot: true } => {
                 Some((*since, vec![majority_of(sources), of_the_view()], true))
             }
