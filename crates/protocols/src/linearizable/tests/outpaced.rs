@@ -131,9 +131,9 @@ fn a_loss_of_long_ago_makes_no_member_give_up_its_data() {
     );
 }
 
-/// Everything was lost twice, and a member of the first time lacks data in the same start when it is
-/// lost again: it was replaced and has come back. What the others know of the first time is no news:
-/// it would be told and found out anew in turns.
+/// Everything was lost twice, and a member of the first time lacks data in the same start when it
+/// is lost again: it was replaced and has come back. What the others know of the first time is no
+/// news: it would be told and found out anew in turns.
 #[test]
 fn a_loss_of_long_ago_takes_no_place_of_a_later_one() {
     let setup = Setup { members: 3, is_memory: true, ..Setup::default() };
