@@ -11,7 +11,7 @@ use super::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Position};
 use crate::dots::object::{Object, Version};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{Told, WriteId, WriteName};
@@ -100,9 +100,10 @@ impl Causal {
     ) {
         let shape = self.settings.shape;
         let replica = self.durable.replicas.get_mut(&at).expect("the caller found it");
+        let map = self.durable.map.as_ref().expect("who has a replica has a map");
         let Update { key, value, seen, name } = update;
-        let known = name.map_or(Known::New, |name| replica.known(&key, &object, name, cx.now));
-        let (mut dots, mut unheard) = (Vec::new(), BTreeMap::new());
+        let known = name.map_or(Known::New, |name| replica.known(&object, name, cx.now));
+        let mut dots = Vec::new();
         if known == Known::Forgotten {
             probe!("causal/forgotten_write");
             return self.end_unknown(origin, cx);
@@ -113,12 +114,13 @@ impl Causal {
             return self.end_refused(origin, bytes, cx);
         } else {
             let (dot, id) = (replica.issue(cx), name.map(|name| name.id));
-            unheard = replica.unheard(&seen, id);
+            let (unheard, over) = replica.unheard((map, &key), (&object, &seen), id, cx);
             object = put(object, dot, value.map(|value| Version { id, value }), &seen);
-            object.replaced.clone_from(&unheard);
             dots.push(dot);
             dots.extend(unheard.keys());
+            object.replaced = unheard;
             replica.store(shape, &key, object.clone(), &dots, cx);
+            replica.name_anew(shape, &key, (&mut object, &over), &mut dots, cx);
             replica.flush(cx);
         }
         let (stored, from) = (replica.stored_key(&key), Some(replica.actor()));
@@ -132,8 +134,7 @@ impl Causal {
         let op = if needed > 1 { self.volatile.operations.number() } else { 0 };
         // Who has another dot of a write that this one replaces must not show both.
         let replica = &self.durable.replicas[&at];
-        object.replaced = replica.replaced(&key, &object);
-        object.replaced.extend(unheard);
+        object.replaced.extend(replica.replaced(&key, &object));
         let object = object.to_bytes();
         let message = Message::Replicate { op, from, dots, key: key.clone(), object };
         for (_, host) in self.replicas_of(&key) {
@@ -275,7 +276,11 @@ impl Causal {
             return;
         }
         if !replica.has_seen(&object, dots) {
-            let is_taken = replica.update(self.settings.shape, key, object, dots, cx);
+            let shape = self.settings.shape;
+            let is_taken = match actor {
+                Some(_) => replica.update(shape, key, object, dots, cx),
+                None => replica.repair(shape, key, object, cx),
+            };
             replica.flush(cx);
             if !is_taken {
                 return;
@@ -283,6 +288,11 @@ impl Causal {
         }
         if op != 0 {
             let stored = replica.stored_key(key);
+            if actor.is_some_and(|actor| replica.is_former(map, actor)) {
+                // It lets go of what it hands over, and may have had it for long: state is synced,
+                // and data before it, also where data alone would be synced later.
+                replica.persist(cx);
+            }
             cx.fx.send_after_key(from, Message::Replicated { op, position: at }, stored);
         }
     }

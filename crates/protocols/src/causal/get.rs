@@ -282,7 +282,7 @@ impl Causal {
                 if !replica.may_repair(map, key, merged, cx) {
                     continue;
                 }
-                replica.update(self.settings.shape, key, merged.clone(), &[], cx);
+                replica.repair(self.settings.shape, key, merged.clone(), cx);
                 replica.flush(cx);
             } else {
                 let (key, object) = (key.clone(), object.clone());

@@ -114,10 +114,12 @@ impl Causal {
             let Some((_, host)) = replicas.get(cx.rng.below(replicas.len() as u64) as usize) else {
                 continue;
             };
-            let object = one.replica.fetch_named(self.settings.shape, &key, cx).to_bytes();
+            let mut object = one.replica.fetch(self.settings.shape, &key, cx);
             let mut dots = one.replica.dot_keys.of(&key);
             // The rest follows when these are acknowledged.
             dots.truncate(DOTS_MAX);
+            object.replaced = one.replica.replaced_of(&dots, &object);
+            let object = object.to_bytes();
             let op = self.volatile.operations.number();
             let from = Some(one.replica.actor());
             let handed = Handed { key: key.clone(), dots: dots.clone(), sent_at: cx.now };
@@ -148,6 +150,8 @@ impl Causal {
             // It says so again until this is answered.
             return;
         }
+        // Who does not hold a position here yet hears it from those that it copies from: they have
+        // noted it, or are asked on.
         let shape = self.settings.shape;
         let is_near = |at: Position| at == actor.position || shape.are_peers(at, actor.position);
         for (at, replica) in &mut self.durable.replicas {

@@ -97,6 +97,7 @@ pub(crate) mod operations;
 pub(crate) mod page;
 pub(crate) mod plain;
 pub(crate) mod recover;
+pub(crate) mod repair;
 pub mod replica;
 pub(crate) mod rest;
 pub(crate) mod retire;

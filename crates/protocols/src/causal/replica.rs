@@ -303,7 +303,7 @@ impl Replica {
             return false;
         }
         let (mut dots, replaced) = (dots.to_vec(), object.replaced.clone());
-        let united = self.unite(key, known, object, &mut dots, cx);
+        let united = self.unite(known, object, &mut dots, cx);
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
         true
     }

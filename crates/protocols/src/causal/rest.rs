@@ -51,6 +51,7 @@ impl Rest {
             probe!("causal/rests");
             self.until = now + Span(interval.0 << beyond);
         }
+        // Also if the interval was shortened meanwhile: who has rested counts on, and is set anew.
         assert!(self.until <= now + Span(interval.0 * most), "a rest is bounded");
     }
 

@@ -8,7 +8,9 @@ use super::message::{Message, Pair, TellClock};
 use super::page;
 use super::replica::Replica;
 use super::{Causal, Context, Limits};
+use crate::dots::dot::Dot;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use core::ops::RangeInclusive;
 use quorate_kernel::ids::Incarnation;
@@ -57,7 +59,7 @@ pub(super) fn list(
     cx: &Context<'_>,
 ) -> (Bytes, Bytes) {
     let is_inside = |key: &[u8]| hashes.contains(&hash_of(key));
-    let mut listed: BTreeMap<Bytes, Bytes> = BTreeMap::new();
+    let mut listed: BTreeMap<Bytes, (Bytes, Vec<Dot>)> = BTreeMap::new();
     let (mut size, mut end) = (0, Bytes::new());
     each_of(cx.table, replica.part, Kind::Object, key, &mut |key, object| {
         if !is_inside(key) {
@@ -68,7 +70,7 @@ pub(super) fn list(
             return false;
         }
         size += object.len();
-        listed.insert(Bytes::copy_from_slice(key), replica.told(key, Some(object), 0));
+        listed.insert(Bytes::copy_from_slice(key), told(replica, key, Some(object)));
         true
     });
     let mut unlisted = 0;
@@ -82,17 +84,22 @@ pub(super) fn list(
                 end = known.clone();
                 break;
             }
-            listed.insert(known.clone(), replica.told(known, None, 0));
+            listed.insert(known.clone(), told(replica, known, None));
         }
     }
     if !end.is_empty() {
         probe!("causal/scan_of_pages");
     }
     let mut page = BytesMut::new();
-    for (key, object) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {
-        let mut dots = replica.dot_keys.of(key);
-        dots.truncate(page::DOTS_MAX);
-        page::push(&mut page, key, object, &dots);
+    for (key, (object, dots)) in listed.iter().filter(|(key, _)| end.is_empty() || **key < end) {
+        page::push(&mut page, key, object, dots);
     }
     (page.freeze(), end)
+}
+
+/// What the newcomer is told of a key, and the updates that go with it. It counts those that are
+/// left out as seen, but knows no names of their writes: whoever may still need them asks others.
+fn told(replica: &Replica, key: &[u8], object: Option<&Bytes>) -> (Bytes, Vec<Dot>) {
+    let (dots, _) = page::told(replica.dot_keys.of(key));
+    (replica.told(key, object, 0, &dots), dots)
 }

@@ -38,8 +38,7 @@ impl Seen {
     pub(super) fn of(object: &Object) -> Seen {
         let versions = object.versions.iter();
         let there = versions.filter_map(|(dot, version)| Some((*dot, version.id?)));
-        let gone = object.replaced.iter().map(|(dot, name)| (*dot, *name));
-        Seen::new(object.context.clone(), there.chain(gone))
+        Seen::new(object.context.clone(), there.chain(newest_first(&object.replaced)))
     }
 
     /// A context with these names, but for those that it does not cover.
@@ -58,8 +57,52 @@ impl Seen {
     }
 }
 
+/// The newest of each actor first: who sends a write again does so soon.
+fn newest_first(names: &BTreeMap<Dot, WriteId>) -> impl Iterator<Item = (Dot, WriteId)> {
+    let (mut ranked, mut rank, mut of) = (Vec::with_capacity(names.len()), 0, None);
+    for (dot, name) in names.iter().rev() {
+        rank = if of == Some(dot.actor) { rank + 1 } else { 0 };
+        of = Some(dot.actor);
+        ranked.push((rank, *dot, *name));
+    }
+    ranked.sort_unstable();
+    ranked.into_iter().map(|(_, dot, name)| (dot, name))
+}
+
 impl From<CausalContext> for Seen {
     fn from(context: CausalContext) -> Seen {
         Seen { context, ..Seen::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dots::dot::{Actor, Position};
+    use crate::dots::object::Version;
+    use bytes::Bytes;
+
+    /// Who sends a write again does so soon: the older a name is, the less it is of use.
+    #[test]
+    fn of_very_many_names_those_of_values_and_the_newest_of_each_actor_are_told() {
+        let dot = |at, counter| Dot {
+            actor: Actor { position: Position(at), ..Actor::default() },
+            counter,
+        };
+        let mut object = Object::default();
+        let version = Version { id: Some(WriteId(7)), value: Bytes::new() };
+        object.versions.insert(dot(2, 1), version);
+        for (at, last) in [(1, 1000), (2, 20), (3, 500)] {
+            object.context.raise(dot(at, 1).actor, last);
+            object.replaced.extend((2..=last).map(|n| (dot(at, n), WriteId(n.into()))));
+        }
+        let names = Seen::of(&object).names;
+        let of = |at: u16| -> Vec<u64> {
+            let its = names.keys().filter(|dot| dot.actor.position.0 == at);
+            its.map(|dot| dot.counter).collect()
+        };
+        assert_eq!(names.len(), NAMES_MAX);
+        assert_eq!(of(2), Vec::from_iter(1..=20));
+        assert_eq!((of(1), of(3)), (Vec::from_iter(979..=1000), Vec::from_iter(479..=500)));
     }
 }

@@ -262,6 +262,8 @@ fn fill_page(
     let is_lowered = young(replica.actor()) < own && !mutant!("young_not_filled");
     let own = if is_lowered { own } else { 0 };
     let (mut page, mut pushed, mut last) = (BytesMut::new(), BTreeSet::new(), window.after);
+    // What a key's entry had to leave out is told by the next page.
+    let mut ends_before: Option<Dot> = None;
     for actor in replica.dot_keys.actors().filter(|actor| *actor != peer) {
         let Some(floor) = window.floor(actor) else { continue };
         if clock.get(actor).is_some_and(|seen| seen.closed) {
@@ -279,6 +281,9 @@ fn fill_page(
             if is_last {
                 probe!("causal/last_of_window");
             }
+            if ends_before.is_some_and(|end| end <= dot) {
+                return (page.freeze(), last);
+            }
             if counter > ceiling {
                 probe!("causal/young");
                 break;
@@ -290,9 +295,10 @@ fn fill_page(
                 }
                 let mut dots = replica.dot_keys.of(key);
                 dots.retain(is_missing);
-                dots.truncate(page::DOTS_MAX);
+                let (dots, left_out) = page::told(dots);
+                ends_before = left_out.into_iter().chain(ends_before).min();
                 let object = cx.table.get(Class::Data, &replica.stored_key(key));
-                let object = replica.told(key, object.as_ref(), own);
+                let object = replica.told(key, object.as_ref(), own, &dots);
                 page::push(&mut page, key, &object, &dots);
                 pushed.insert(key);
             }

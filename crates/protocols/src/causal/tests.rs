@@ -23,6 +23,7 @@ mod closing;
 mod dropped;
 mod forged;
 mod golden;
+mod handed;
 mod late;
 mod lost;
 mod maps;

@@ -15,18 +15,22 @@
 //! is cut off. So its context has names, too ([`super::seen`]).
 
 use super::Context;
-use super::map::Shape;
+use super::map::{Map, Shape};
 use super::replica::Replica;
 use super::seen::Seen;
+use crate::dots::clock::Entry;
 use crate::dots::dot::Dot;
 use crate::dots::object::{Object, Version};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::causal::{WriteId, WriteName};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
+
+/// Of how many updates of each actor a message tells the names beside those that it is about.
+const NAMES_TOLD: usize = 64;
 
 /// How long a repeated write may be on its way from its client: by so much it may be older than
 /// it says.
@@ -44,11 +48,18 @@ pub(super) enum Known {
 }
 
 impl Replica {
-    /// The names of updates of a key that some replica may not have seen, and of which no version
-    /// is left.
+    /// The names of the newest updates of a key that some replica may not have seen, and of which
+    /// no version is left. Older ones are told with their dots: until then the other dot of such a
+    /// write may be shown.
     pub fn replaced(&self, key: &[u8], object: &Object) -> BTreeMap<Dot, WriteId> {
-        let named = self.dot_keys.names(key);
+        let named = self.dot_keys.newest_names(key, NAMES_TOLD).into_iter();
         named.filter(|(dot, _)| !object.versions.contains_key(dot)).collect()
+    }
+
+    /// The names of these updates of a key, of which no version is left.
+    pub(super) fn replaced_of(&self, dots: &[Dot], object: &Object) -> BTreeMap<Dot, WriteId> {
+        let gone = dots.iter().filter(|dot| !object.versions.contains_key(dot));
+        gone.filter_map(|dot| Some((*dot, self.dot_keys.name(*dot)?))).collect()
     }
 
     /// The object of a key with its whole past, and with the names of what was replaced.
@@ -59,12 +70,27 @@ impl Replica {
     }
 
     /// The names that the writer of an update tells of writes which this replica may not have
-    /// heard of: of a closed actor it has heard no more than what arrived.
-    pub(super) fn unheard(&self, seen: &Seen, own: Option<WriteId>) -> BTreeMap<Dot, WriteId> {
+    /// heard of; beside them those of updates of actors that are finished.
+    ///
+    /// Of a closed actor it has heard no more than what arrived. What is there, or has a name in
+    /// the dot-key map, did; of all else it cannot say.
+    pub(super) fn unheard(
+        &self,
+        (map, key): (&Map, &Bytes),
+        (object, seen): (&Object, &Seen),
+        own: Option<WriteId>,
+        cx: &Context<'_>,
+    ) -> (BTreeMap<Dot, WriteId>, BTreeSet<WriteId>) {
+        let is_there = |dot: &Dot| {
+            object.versions.contains_key(dot)
+                || self.single(key, cx) == Some(Some(*dot))
+                || self.dot_keys.name(*dot).is_some()
+        };
         let has_heard = |dot: &Dot| {
             let entry = self.clock.get(dot.actor);
-            dot.actor == self.actor()
-                || entry.is_some_and(|entry| !entry.closed && entry.contains(dot.counter))
+            let is_seen =
+                |entry: &Entry| entry.contains(dot.counter) && (!entry.closed || is_there(dot));
+            dot.actor == self.actor() || entry.is_some_and(is_seen)
         };
         let names = seen.names.iter().filter(|(dot, _)| !has_heard(dot));
         // Who writes again under a name does not replace what has it.
@@ -73,18 +99,47 @@ impl Replica {
         if !unheard.is_empty() {
             probe!("causal/unheard_name");
         }
-        unheard
+        let is_over = |(dot, _): &(Dot, WriteId)| self.is_finished(map, dot.actor);
+        let (over, unheard): (Vec<_>, Vec<_>) = unheard.into_iter().partition(is_over);
+        // What has an entry of the dot-key map under any dot is told anyway.
+        let over = over.into_iter().map(|(_, name)| name);
+        let over = over.filter(|name| !self.dot_keys.has_name(*name)).collect();
+        (unheard.into_iter().collect(), over)
+    }
+
+    /// Tells such names under dots of this replica, as those of deletes: peers may have counted on
+    /// hearing nothing more of a finished actor, and take in nothing of one that they have closed.
+    pub(super) fn name_anew(
+        &mut self,
+        shape: Shape,
+        key: &Bytes,
+        (object, names): (&mut Object, &BTreeSet<WriteId>),
+        dots: &mut Vec<Dot>,
+        cx: &mut Context<'_>,
+    ) {
+        for name in names {
+            probe!("causal/named_anew");
+            let dot = self.issue(cx);
+            object.context.raise(dot.actor, dot.counter);
+            object.replaced.insert(dot, *name);
+            dots.push(dot);
+            self.store(shape, key, object.clone(), &[dot], cx);
+        }
+    }
+
+    /// Whether a write of this name was seen.
+    fn has_name(&self, id: WriteId) -> bool {
+        self.dot_keys.has_name(id) || self.names.has(id)
     }
 
     /// What is known of a write that is asked for.
-    pub(super) fn known(&self, key: &Bytes, object: &Object, name: WriteName, now: Time) -> Known {
+    pub(super) fn known(&self, object: &Object, name: WriteName, now: Time) -> Known {
         let WriteName { id, age } = name;
         let is_there = object.versions.values().any(|version| version.id == Some(id));
         if mutant!("retry_twice") {
             return if is_there { Known::Done } else { Known::New };
         }
-        let is_named = self.dot_keys.names(key).any(|(_, named)| named == id);
-        if is_there || is_named || self.names.has(id) {
+        if is_there || self.has_name(id) {
             return Known::Done;
         }
         let first_sent = now.0.checked_sub(age.0.saturating_add(ON_ITS_WAY.0)).map(Time);
@@ -97,7 +152,6 @@ impl Replica {
     /// dot of this replica, which is added to these.
     pub(super) fn unite(
         &mut self,
-        key: &Bytes,
         mut known: Object,
         mut told: Object,
         dots: &mut Vec<Dot>,
@@ -107,11 +161,10 @@ impl Replica {
             known.merge(told);
             return known;
         }
-        known.replaced = self.replaced(key, &known);
         let is_live = |id: WriteId| known.versions.values().any(|version| version.id == Some(id));
         // A name that was seen, of which no version is there.
         let is_gone =
-            |version: &Version| version.id.filter(|id| self.names.has(*id) && !is_live(*id));
+            |version: &Version| version.id.filter(|id| self.has_name(*id) && !is_live(*id));
         let gone = told.versions.iter().filter_map(|(dot, one)| Some((*dot, is_gone(one)?)));
         let gone: Vec<(Dot, WriteId)> = gone.collect();
         told.replaced.extend(gone);

@@ -79,8 +79,9 @@ impl Replica {
 
     /// What a peer is told of a key, from its stored bytes. If `own` is not 0, the clock beside it
     /// says of this replica itself less than it has issued: then the object says that.
-    pub fn told(&self, key: &[u8], bytes: Option<&Bytes>, own: Counter) -> Bytes {
-        let has_names = self.dot_keys.names(key).next().is_some();
+    /// Names go with the dots that are told beside it.
+    pub fn told(&self, key: &[u8], bytes: Option<&Bytes>, own: Counter, dots: &[Dot]) -> Bytes {
+        let has_names = dots.iter().any(|dot| self.dot_keys.name(*dot).is_some());
         if own == 0 && !self.unstripped.contains_key(key) && !has_names {
             return bytes.cloned().unwrap_or_default();
         }
@@ -88,7 +89,7 @@ impl Replica {
             Some(bytes) => self.whole(key, bytes),
             None => Object::default(),
         };
-        object.replaced = self.replaced(key, &object);
+        object.replaced = self.replaced_of(dots, &object);
         object.context.raise(self.actor(), own);
         match object.is_empty() {
             true => Bytes::new(),

@@ -114,6 +114,25 @@ struct Chain {
     clock: Clock,
 }
 
+impl Chain {
+    fn goes_on(&self, peer: Actor, after: Option<Dot>) -> bool {
+        self.peer == peer && self.reached == after
+    }
+
+    /// Whether an answer is older than this chain: it goes on with one that was given up. A peer
+    /// that has joined, knows a map or an actor, or that an actor is finished, does so for ever.
+    /// One of which nothing of that is missing was sent when all of it was known, so it told what
+    /// this chain is to tell.
+    fn is_later_than(&self, (is_joined, map, clock): (bool, u64, &Clock)) -> bool {
+        let is_known = |(actor, begun): (Actor, &Entry)| {
+            clock.get(actor).is_some_and(|entry| {
+                (entry.closed || !begun.closed) && (entry.left || entry.closed || !begun.left)
+            })
+        };
+        (self.is_joined && !is_joined) || map < self.map || !self.clock.iter().all(is_known)
+    }
+}
+
 /// The chains of one replica, by peer.
 #[derive(Debug, Default)]
 pub(super) struct Chains(BTreeMap<Position, Chain>);
@@ -145,7 +164,10 @@ impl Chains {
         let open = self.0.remove(&peer.position);
         let mut chain = match covers.after {
             None => Chain { peer, reached: None, is_joined, map, clock: clock.clone() },
-            after => open.filter(|open| open.peer == peer && open.reached == after)?,
+            after => {
+                let told = (is_joined, map, clock);
+                open.filter(|open| open.goes_on(peer, after) && !open.is_later_than(told))?
+            }
         };
         if covers.until.is_none() {
             return chain.is_joined.then_some((chain.map, chain.clock));
@@ -239,5 +261,35 @@ mod tests {
         assert_eq!(take(None, Some((1, 5)), 5), (None, true));
         assert_eq!(take(Some((1, 5)), None, 6), (None, false), "it learned more while it told");
         assert_eq!(take(None, None, 5), (None, false));
+    }
+
+    /// An answer that was on its way for long goes on with a chain that was given up, and fits one
+    /// that began later as far as windows go. What its sender learned in between was never told.
+    #[test]
+    fn a_late_answer_of_an_older_chain_does_not_end_a_later_one() {
+        let over = |left| -> Clock {
+            let mut entry = Entry::upto(3);
+            entry.left = left;
+            [(actor(9), entry)].into_iter().collect()
+        };
+        let (before, later) = (over(false), over(true));
+        let begin = window(None, Some((1, 5)));
+        let end = window(Some((1, 5)), None);
+        let begun = || {
+            let mut chains = Chains::default();
+            assert_eq!(chains.take(actor(2), begin, (false, 6, &before)), None);
+            assert_eq!(chains.take(actor(2), begin, (true, 7, &later)), None);
+            chains
+        };
+        for late in [(true, 7, &before), (false, 7, &later), (true, 6, &later)] {
+            assert_eq!(begun().take(actor(2), end, late), None, "{late:?}");
+        }
+        let closed = {
+            let mut clock = later.clone();
+            clock.close(actor(9));
+            clock
+        };
+        let told = begun().take(actor(2), end, (true, 8, &closed));
+        assert_eq!(told, Some((7, later)), "a peer learns while it tells");
     }
 }

@@ -4,7 +4,7 @@
 //! seen above it. The paper keeps the latter as a bitmap; here they are ranges, because a peer
 //! that is away for hours leaves few long runs and many bits.
 
-use super::dot::{ALL, Actor, Counter, Dot, Position};
+use super::dot::{ALL, Actor, COUNTER_MAX, Counter, Dot, Position};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::mutant;
@@ -160,11 +160,12 @@ impl Entry {
     pub fn is_well_formed(&self) -> bool {
         let mut last = Some(self.base);
         let is_above = self.above.iter().all(|(first, end)| {
-            let is_so = last.is_some_and(|last| *first > last + 1) && first <= end;
-            last = (*end <= super::dot::COUNTER_MAX).then_some(*end);
+            let is_behind = |last: Counter| last < COUNTER_MAX && *first > last + 1;
+            let is_so = last.is_some_and(is_behind) && first <= end;
+            last = (*end <= COUNTER_MAX).then_some(*end);
             is_so
         });
-        self.base <= super::dot::COUNTER_MAX && is_above && last.is_some()
+        self.base <= COUNTER_MAX && is_above && last.is_some()
     }
 }
 
@@ -270,5 +271,15 @@ impl Clock {
 impl FromIterator<(Actor, Entry)> for Clock {
     fn from_iter<I: IntoIterator<Item = (Actor, Entry)>>(entries: I) -> Clock {
         Clock { entries: entries.into_iter().collect() }
+    }
+}
+
+#[test]
+fn no_counter_is_too_high_to_be_refused() {
+    for (base, above) in
+        [(Counter::MAX, (1, 1)), (1, (Counter::MAX, Counter::MAX)), (ALL + 1, (ALL, ALL))]
+    {
+        let entry = Entry { base, above: Vec::from([above]), ..Entry::default() };
+        assert!(!entry.is_well_formed(), "{entry:?}");
     }
 }

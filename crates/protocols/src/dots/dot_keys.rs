@@ -15,6 +15,8 @@ pub struct DotKeys {
     dots: BTreeMap<Bytes, BTreeSet<Dot>>,
     /// The names of those that have one.
     names: BTreeMap<Dot, WriteId>,
+    /// The same the other way round: a write that was sent again has several.
+    named: BTreeSet<(WriteId, Dot)>,
 }
 
 impl DotKeys {
@@ -22,6 +24,7 @@ impl DotKeys {
     pub fn insert(&mut self, dot: Dot, key: &Bytes, name: Option<WriteId>) {
         if let Some(name) = name {
             self.names.insert(dot, name);
+            self.named.insert((name, dot));
         }
         self.keys.entry(dot.actor).or_default().insert(dot.counter, key.clone());
         self.dots.entry(key.clone()).or_default().insert(dot);
@@ -31,7 +34,9 @@ impl DotKeys {
     pub fn remove(&mut self, dot: Dot) -> Option<Bytes> {
         let counters = self.keys.get_mut(&dot.actor)?;
         let key = counters.remove(&dot.counter)?;
-        self.names.remove(&dot);
+        if let Some(name) = self.names.remove(&dot) {
+            self.named.remove(&(name, dot));
+        }
         if counters.is_empty() {
             self.keys.remove(&dot.actor);
         }
@@ -66,6 +71,26 @@ impl DotKeys {
     #[must_use]
     pub fn name(&self, dot: Dot) -> Option<WriteId> {
         self.names.get(&dot).copied()
+    }
+
+    /// Whether any entry is of a write of this name.
+    #[must_use]
+    pub fn has_name(&self, name: WriteId) -> bool {
+        self.named.range((name, Dot::default())..).next().is_some_and(|(at, _)| *at == name)
+    }
+
+    /// The newest dots of a key whose writes have names: those among so many of each actor.
+    #[must_use]
+    pub fn newest_names(&self, key: &[u8], most: usize) -> Vec<(Dot, WriteId)> {
+        let (mut newest, mut end) = (Vec::new(), Bound::Unbounded);
+        let Some(dots) = self.dots.get(key) else { return newest };
+        while let Some(last) = dots.range((Bound::Unbounded, end)).next_back() {
+            let its = dots.range((Bound::Unbounded, end)).rev();
+            let its = its.take_while(|dot| dot.actor == last.actor).take(most);
+            newest.extend(its.filter_map(|dot| Some((*dot, self.name(*dot)?))));
+            end = Bound::Excluded(Dot { actor: last.actor, counter: 0 });
+        }
+        newest
     }
 
     /// The dots of a key whose writes have names.

@@ -194,7 +194,13 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
-        let is_known = group.knows_loss(&lost);
+        // One that a member knows of from before, or it would take the place of a later one, and be
+        // taken for news, again and again.
+        let is_outdated = |who: &Incarnation| {
+            let mut known = group.record.lost.iter();
+            known.any(|known| known.node == who.node && known.start > who.start)
+        };
+        let is_known = group.knows_loss(&lost) || lost.iter().any(is_outdated);
         let Some(transfer) = group.transfer.as_mut().filter(|transfer| !transfer.lasting) else {
             return;
         };

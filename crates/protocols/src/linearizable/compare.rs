@@ -42,7 +42,7 @@ use super::message::{Basis, Message};
 use super::page;
 use super::propose::recent;
 use super::record::{Head, Record};
-use super::replica::may_rest_on;
+use super::replica::{end_of_interval, may_rest_on};
 use super::serve::Question;
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -231,13 +231,15 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let is_open = self.comparable(view, cx).is_some();
+        let range = self.group(view).map(|group| group.view.range);
         let Some(walk) = &mut self.volatile.comparing.walk else { return };
         let is_asked = walk.round == round && walk.waiting.get(&from.node) == Some(&None);
         if !is_open || walk.view != view || !is_asked {
             return;
         }
         walk.silence = 0;
-        if !stopped.is_empty() && stopped > walk.from {
+        let last = range.map_or(0, |range| end_of_interval(&range, position_of(&walk.from)));
+        if !stopped.is_empty() && stopped > walk.from && position_of(&stopped) <= last {
             let is_first = walk.end.as_ref().is_none_or(|end| stopped < *end);
             walk.end = if is_first { Some(stopped) } else { walk.end.take() };
         }

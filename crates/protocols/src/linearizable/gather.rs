@@ -26,6 +26,9 @@
 //! member was replaced since, the newcomer holds everything or is no source, so that they are still
 //! no more than k, and where the group has grown, every member that says that it is ready stands
 //! for what one that has gathered does, since then k - 1 at most hold nothing.
+//!
+//! Tombstones are removed when all members have gathered, and who has left may have missed the
+//! deletes. So where one that has gathered is heard, what the one that left holds does not count.
 
 use super::group::{Group, Standing, Status};
 use super::propose::recent;

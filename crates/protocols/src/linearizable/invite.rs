@@ -58,9 +58,16 @@ impl Linearizable {
         if !is_for_me || old.index_of(from.node).is_none() {
             return;
         }
-        if self.durable.left.get(&next.id.group).is_some_and(|left| *left >= next.id.version) {
-            // It was a member then, or before, and is none any more.
+        let left = self.durable.left.get(&next.id.group).copied();
+        if let Some(version) = left.filter(|left| *left >= next.id.version) {
+            // It was a member then, or before, and is none any more, or it never will be one.
             probe!("linearizable/invited_too_late");
+            if self.group(next.id).is_none() {
+                let (standing, asks) = (Standing::Outside, false);
+                let view = ViewId { version, ..next.id };
+                let beat = Beat { view, standing, generation: Generation::default(), asks };
+                cx.fx.send(from, Message::Beats(vec![beat]));
+            }
             return self.tell_now(cx);
         }
         let known = self.group(next.id).map(|group| (group.view.id.version, group.is_member()));

@@ -135,8 +135,10 @@ impl Linearizable {
         let is_memory = self.settings.durability == Durability::Memory;
         let Some(group) = self.group(view.id) else { return };
         let forgot = !remembers(&group.record.status);
-        // Or it knows already that nothing was left where it is.
-        let has_lost_all = is_memory && (forgot || group.record.lost.contains(&cx.me));
+        // Or it knows already that nothing was left where it is; not if that was long ago.
+        let lost = &group.record.lost;
+        let is_recent = lost.iter().all(|who| self.volatile.crashes.admits(*who));
+        let has_lost_all = is_memory && (forgot || is_recent && lost.contains(&cx.me));
         let stands_there = |node| {
             let heard = recent(group, node, cx.now).filter(|_| node != me)?;
             let counts = match heard.standing {

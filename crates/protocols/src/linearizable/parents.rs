@@ -10,7 +10,8 @@
 //! - nobody is owed an invitation to it, and the members of its parts have all data.
 //!
 //! A host that joins later cannot have been in the group. That this node was in it is kept as
-//! for any group that was left: no late invitation leads back to it.
+//! for any group that was left: no late invitation leads back to it. So it is with every host that
+//! says it knows nothing of the group.
 //!
 //! Data is not touched by that as long as a part has it: a parent and its parts share a slot.
 
@@ -109,6 +110,11 @@ impl Linearizable {
             return cx.fx.send_early(from, Message::DecisionsA { view: whole });
         }
         let Some(version) = id.version.checked_add(1) else { return };
+        // From now on it may be that nobody can tell what became of the group: an invitation that
+        // comes late must not lead there. Who asks owes none.
+        if self.durable.left.get(&id.group).is_none_or(|left| *left < version) {
+            self.note_left(id.group, version, cx);
+        }
         let view = ViewId { version, ..id };
         let (standing, asks) = (Standing::Outside, false);
         cx.fx.send(from, Message::Beats(vec![Beat { view, standing, generation, asks }]));

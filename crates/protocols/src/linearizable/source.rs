@@ -23,6 +23,20 @@ use quorate_kernel::probe;
 use quorate_kernel::storage::{Class, Durability};
 use quorate_kernel::view::{View, ViewId};
 
+impl Group {
+    /// Prepares a transfer for the case that nobody is left to ask ([`super::amnesia`]).
+    fn expect_loss(&mut self, transfer: &mut Transfer, me: Incarnation, is_lasting: bool) {
+        transfer.lasting = is_lasting;
+        transfer.is_member_refill = self.record.status == Status::Forgot && !is_lasting;
+        if is_lasting {
+            // Whom it concerned then may not be all that it concerns now.
+            self.record.lost.clear();
+        } else if self.record.lost.contains(&me) {
+            transfer.hear_last_left(&self.record.lost, me.node);
+        }
+    }
+}
+
 impl Linearizable {
     /// Begins the transfer that a group's status asks for, if it asks for one.
     pub(super) fn begin_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
@@ -60,6 +74,14 @@ impl Linearizable {
             Status::Busy { sources, since, forgot: false } => {
                 Some((*since, vec![majority_of(sources)], false))
             }
+            // What members hold now: of one that has come back since, what it kept of its earlier
+            // membership lacks what it acknowledged with this node. As many as in any refill hold
+            // what was there before too. Who was a source then is asked whether a copy is left.
+            Status::Busy { sources, since, forgot: true }
+                if since.version < id.version && of_the_view().1 > 0 =>
+            {
+                Some((id, vec![(others(sources), 0), of_the_view()], true))
+            }
             Status::Busy { sources, since, forgot: true } => {
                 Some((*since, vec![majority_of(sources), of_the_view()], true))
             }
@@ -77,14 +99,7 @@ impl Linearizable {
             }
         });
         if let Some(transfer) = transfer.as_mut().filter(|_| group.lacks_data()) {
-            transfer.lasting = is_lasting;
-            transfer.is_member_refill = group.record.status == Status::Forgot && !is_lasting;
-            if is_lasting {
-                // Whom it concerned then may not be all that it concerns now.
-                group.record.lost.clear();
-            } else if group.record.lost.contains(&cx.me) {
-                transfer.hear_last_left(&group.record.lost, me);
-            }
+            group.expect_loss(transfer, cx.me, is_lasting);
         }
         let begun = transfer.as_ref().map(|transfer| transfer.round);
         group.transfer = transfer;

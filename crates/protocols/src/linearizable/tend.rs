@@ -212,7 +212,8 @@ impl Linearizable {
                 word.version > owed.next.id.version && word.standing == Standing::Outside
             });
             let is_expected = || volatile.routes.expects(&range, owed.newcomer).is_some();
-            let is_needless = is_replaced(owed) && (is_over || has_come);
+            let is_needless =
+                is_replaced(owed) && is_over || has_come && (is_split || is_replaced(owed));
             !is_done && !is_needless && (!is_split || is_expected())
         });
         group.record.owed = owed;

@@ -212,7 +212,10 @@ impl Transfer {
             let nth = |nth: usize| reached.get(nth).copied().unwrap_or(Reach::Nothing);
             needed.checked_sub(1).map_or(Reach::Everything, nth)
         };
-        let or_whole = self.or_whole.iter().map(|quorum| reach(quorum).max(self.whole(gathered)));
+        let or_whole = self.or_whole.iter().map(|quorum| match self.whole(gathered) {
+            Reach::Nothing => reach(quorum),
+            whole => whole,
+        });
         let reach = self.quorums.iter().map(reach).chain(or_whole).min();
         let reach = reach.unwrap_or(Reach::Everything);
         let reach = self.heard_of_all().map_or(reach, |all| reach.max(all));
@@ -264,11 +267,17 @@ impl Transfer {
     pub fn gather(&mut self, reach: Option<&Cursor>) -> BTreeMap<Bytes, Pull> {
         let reach = reach.map(first_of);
         let mut newest: BTreeMap<Bytes, Pull> = BTreeMap::new();
+        let gathered = self.gathered.as_ref();
+        let has_whole = gathered.is_some_and(|gathered| self.whole(gathered) != Reach::Nothing);
         for source in &mut self.sources {
             let is_inside =
                 |(key, _): &(Bytes, Head)| reach.as_ref().is_none_or(|reach| key < reach);
             while source.listed.front().is_some_and(is_inside) {
                 let Some((key, head)) = source.listed.pop_front() else { break };
+                if has_whole && source.has_left {
+                    // Tombstones may have been removed since it left ([`super::gather`]).
+                    continue;
+                }
                 let pull = newest.entry(key).or_insert_with(|| Pull {
                     head,
                     holders: Vec::new(),

@@ -2,8 +2,12 @@
 
 use super::super::keys::{data_key, hash_of};
 use super::super::map::Shape;
-use super::traps::{CausalWorld, calm, deliver_all, get, put, world};
+use super::super::page::DOTS_MAX;
+use super::traps::{CausalWorld, ask, calm, delete, deliver_all, get, put, world};
+use crate::testing::siblings::context_of;
 use bytes::Bytes;
+use quorate_kernel::causal::{Ask, WriteId, WriteName};
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
 use std::format;
 use std::string::String;
@@ -78,4 +82,73 @@ fn a_long_backlog_arrives_from_one_that_has_not_issued_it() {
     assert_eq!(before, 500, "each came once");
     calm(&mut world, Span::secs(2));
     assert_eq!(repaired(&mut world, 1), before, "nothing comes again, though the gaps stay");
+}
+
+/// Of one key so many updates are missing that one entry cannot name all of them, and the last of
+/// them is a delete. Who has heard of it must be able to tell it, also when nobody else can.
+#[test]
+fn a_delete_behind_very_many_updates_of_its_key_is_told() {
+    let mut world = world(3, &["long"]);
+    calm(&mut world, Span::secs(1));
+    let mut context = Bytes::new();
+    for number in 0..DOTS_MAX + 500 {
+        let Outcome::Causal(told) = put(&mut world, 1, "k", &format!("{number}"), context) else {
+            panic!("it is stored")
+        };
+        context = context_of(&told);
+        world.flights.retain(|one| one.to.0 == 2);
+        // The second has heard of all but the last ones, and the third of none.
+        if number < DOTS_MAX + 200 {
+            deliver_all(&mut world);
+        }
+        world.flights.clear();
+    }
+    assert_eq!(get(&mut world, 2, "k").0, [format!("{}", DOTS_MAX + 199)]);
+    delete(&mut world, 1, "k");
+    world.flights.clear();
+    let end = world.now + Span::secs(5);
+    while world.now < end {
+        world.tick(Span::millis(20));
+        deliver_between(&mut world, [1, 3]);
+    }
+    world.crash(1);
+    calm(&mut world, Span::secs(5));
+    for node in [2, 3] {
+        assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
+    }
+}
+
+/// While a replica is away each write of a key leaves a name that it must hear of. What one message
+/// carries of them stays small all the same, and a write that was done twice goes in the end.
+#[test]
+fn the_names_of_very_many_writes_do_not_all_travel_with_each() {
+    let mut world = world(3, &[]);
+    calm(&mut world, Span::secs(1));
+    let (mut context, mut longest) = (Bytes::new(), 0);
+    let named = |number: u128, age, context| Ask::Put {
+        key: Bytes::from_static(b"k"),
+        value: Bytes::from(format!("{number}")),
+        context,
+        id: Some(WriteName { id: WriteId(u128::MAX - number), age }),
+    };
+    for number in 0..1000 {
+        let Outcome::Causal(told) = ask(&mut world, 1, named(number, Span(0), context)) else {
+            panic!("it is stored")
+        };
+        context = context_of(&told);
+        let sizes = world.flights.iter().map(|one| one.body.frame_bytes());
+        longest = sizes.chain([longest]).max().unwrap_or(0);
+        world.flights.retain(|one| one.to.0 == 2);
+        deliver_all(&mut world);
+    }
+    assert!(longest < 4096, "{longest} bytes");
+    // The third has heard nothing when it is sent an old one again.
+    ask(&mut world, 3, named(5, Span::secs(1), Bytes::new()));
+    world.flights.clear();
+    assert_eq!(get(&mut world, 3, "k").0, ["5"]);
+    calm(&mut world, Span::secs(5));
+    for node in 1..=3 {
+        assert_eq!(get(&mut world, node, "k").0, ["999"], "node {node}");
+        assert_eq!(world.field(node, "dot_keys"), "0", "nothing is kept at node {node}");
+    }
 }

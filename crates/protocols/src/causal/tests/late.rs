@@ -77,6 +77,28 @@ fn a_late_repair_takes_no_write_away_that_was_repeated() {
     }
 }
 
+/// One alone has deleted a value when a get sends that to a second, and is lost then. What has gone
+/// at the second by that must go at the third, too.
+#[test]
+fn a_delete_that_a_get_has_brought_spreads() {
+    let options = Vec::from(["repair".to_string()]);
+    let mut world: CausalWorld = World::new(&Setup { members: 3, options, ..Setup::default() });
+    put(&mut world, 3, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(2));
+    super::traps::delete(&mut world, 1, "k");
+    world.flights.clear();
+    let read = Operation::Causal(Ask::Get { key: bytes("k"), replies: Some(2) });
+    world.request(1, read, Span::secs(1));
+    while let Some(place) = world.flights.iter().position(|one| one.to.0 != 3) {
+        world.deliver(place);
+    }
+    world.crash(1);
+    world.flights.clear();
+    calm(&mut world, Span::secs(5));
+    let values = [2, 3].map(|node| get(&mut world, node, "k").0);
+    assert_eq!(values, [Vec::<Bytes>::new(), Vec::new()], "they are equal");
+}
+
 /// A loss of power takes back that all was handed over, after all know that it was.
 #[test]
 fn who_forgets_that_it_has_handed_over_comes_to_an_end() {

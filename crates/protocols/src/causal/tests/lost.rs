@@ -1,6 +1,7 @@
 //! A client has read a write whose dot is lost before anybody else hears of it. The write was sent
 //! again to another host: what the client writes next replaces it all the same, by its name.
 
+use super::closing::closed;
 use super::retries::{expect, get_here, is_stored, send};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
 use crate::testing::siblings::context_of;
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use quorate_kernel::causal::{Ask, Told, WriteId, WriteName};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
+use std::vec::Vec;
 
 /// The first has the write, a client reads it there, and its data is lost.
 fn read_and_lost(world: &mut CausalWorld, holder: u64) -> Bytes {
@@ -185,5 +187,34 @@ fn the_answer_to_a_write_names_it() {
         world.restart(first, false);
         calm(&mut world, Span::secs(3));
         expect(&mut world, &[first, third], &["y"]);
+    }
+}
+
+/// The lost actor is closed where the client writes: nothing of it can be told any more. The name
+/// is told all the same, though the write's own message is lost and its replica restarts.
+#[test]
+fn a_name_of_a_closed_actor_is_told_like_any_other() {
+    for is_delete in [false, true] {
+        let mut world = world(3, &[]);
+        let context = read_and_lost(&mut world, 1);
+        world.restart(1, true);
+        calm(&mut world, Span::secs(5));
+        assert_eq!((2..=3).map(|node| closed(&mut world, node)).collect::<Vec<_>>(), [1, 1]);
+        assert!(is_stored(&send(&mut world, 2, Span::secs(6))));
+        world.flights.clear();
+        let done = match is_delete {
+            false => put(&mut world, 3, "k", "y", context),
+            true => ask(&mut world, 3, Ask::Delete { key: bytes("k"), context }),
+        };
+        assert!(is_stored(&done));
+        world.flights.clear();
+        world.crash(3);
+        world.restart(3, false);
+        calm(&mut world, Span::secs(3));
+        let left: &[&str] = if is_delete { &[] } else { &["y"] };
+        expect(&mut world, &[1, 2, 3], left);
+        for node in 1..=3 {
+            assert_eq!(world.field(node, "dot_keys"), "0", "nothing is kept at node {node}");
+        }
     }
 }

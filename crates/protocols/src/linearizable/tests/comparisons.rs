@@ -1,11 +1,14 @@
 //! Members that compare what they hold, in the background, and get what they missed.
 
 use super::super::Linearizable;
+use super::super::message::Message;
 use super::traps::schedule;
 use crate::testing::script;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::Operation;
+use quorate_kernel::process::Process;
 use quorate_kernel::time::Span;
 use std::format;
 use std::string::ToString;
@@ -174,4 +177,38 @@ fn every_record_of_many_pieces_arrives() {
     }
     assert_eq!(world.field(3, "records_restored"), missed.to_string());
     assert_eq!(world.field(1, "records_restored"), "0", "it had everything");
+}
+
+/// A member says that it compared up to a place where the group has no data: nobody goes on there.
+#[test]
+fn a_comparison_does_not_go_on_outside_of_the_range() {
+    let options = Vec::from(["brisk".to_string(), "comparing".to_string()]);
+    let setup = Setup { members: 2, options, ..Setup::default() };
+    let mut world: World<Linearizable> = World::new(&setup);
+    for node in 1..=2 {
+        world.split(node, 1, 0xa000_0000_0000_0000);
+    }
+    let hosts = super::rings::up(&[(0xa000_0000_0000_0000, 1), (u64::MAX, 2)]);
+    for node in 1..=2 {
+        world.announce(node, &hosts, quorate_kernel::ring::Closing::No);
+    }
+    let mut forged = 0;
+    while forged < 8 {
+        world.tick(Span::millis(20));
+        while !world.flights.is_empty() {
+            let flight = world.flights.remove(0);
+            let is_question = flight.name == "CompareA" && flight.to == NodeId(2);
+            let question = is_question.then(|| flight.body.decode::<Message>());
+            let Some(Ok(Message::CompareA { round, view, .. })) = question else {
+                world.flights.insert(0, flight);
+                world.deliver(0);
+                continue;
+            };
+            forged += 1;
+            let upto = Bytes::copy_from_slice(&u64::MAX.to_be_bytes());
+            let answer = Message::CompareB { round, view, page: Bytes::new(), upto };
+            let from = Incarnation { node: NodeId(2), start: Start(1) };
+            world.step(1, |process, cx| process.on_message(from, answer, cx));
+        }
+    }
 }

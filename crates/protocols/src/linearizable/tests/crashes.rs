@@ -271,3 +271,44 @@ fn two_of_three_that_forgot_stay_silent() {
          # told nothing",
     );
 }
+
+/// A newcomer that lacks data acknowledges a write together with a member that has come back, and
+/// forgets it. What it asks that member for is what that one holds now, not what it has kept of its
+/// earlier membership.
+#[test]
+fn who_forgot_hears_what_members_that_came_back_hold_now() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         deliver Invite
+         drop all
+         view 1 3 1 3 4
+         view 2 3 1 3 4
+         deliver Invite
+         view 4 3 1 3 4
+         deliver ListA
+         deliver ListB
+         drop all
+         show 3 groups_lacking_data slots_kept
+         # last 3: slots_kept 1
+         put 3 k a
+         deliver ReadA 3->1
+         deliver ReadB 1->3
+         drop WriteA 3->1
+         deliver WriteA 3->4
+         deliver WriteB 4->3
+         # told put k a: written
+         drop all
+         crash 4
+         restart 4 forgot
+         run 2s
+         show 4 ready
+         # last 4: ready true
+         crash 3
+         get 1 k
+         run 1s
+         # told get k: value a",
+    );
+}

@@ -1,13 +1,23 @@
 //! Members that are further behind than anybody keeps decisions of.
 
+use super::super::Linearizable;
 use super::traps::schedule;
+use crate::testing::world::{Setup, World};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use std::format;
+use std::vec::Vec;
 
 /// A group goes through more views than anybody keeps decisions of, while one member is away and
 /// remains a member. It is told the newest view, and comes to it with the others' data.
 fn away_for_many_views(keyspace: &str, then: &str) {
+    away_for_many_views_after(keyspace, "", then);
+}
+
+/// The same, after something else.
+fn away_for_many_views_after(keyspace: &str, before: &str, then: &str) {
     let mut script = format!(
         "nodes 3 spare 1 {keyspace}first 100 brisk
+         {before}
          given put 1 old a
          # told put old a: written
          crash 4
@@ -83,6 +93,68 @@ fn a_member_that_is_too_far_behind_waits_for_nobody_when_all_forgot() {
          given get 1 k
          # told get k: value c",
     );
+}
+
+/// Everything was lost once, long ago; since then the member that is that far behind has got data
+/// again, and did not forget it. The others forgot, and wait for it: it has what they lack.
+#[test]
+fn a_loss_of_long_ago_makes_no_member_give_up_its_data() {
+    away_for_many_views_after(
+        "memory ",
+        "crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         run 2s",
+        "crash 1
+         crash 2
+         restart 1 forgot
+         restart 2 forgot
+         ring all 1:1 2:2 3:3
+         run 8s
+         show 3 view
+         # last 3: view 1
+         show 3 groups_lacking_data
+         # last 3: groups_lacking_data 0
+         show 1 ready
+         # last 1: ready false
+         crash 3
+         restart 3 forgot
+         ring all 1:1 2:2 3:3
+         run 8s
+         show 3 view
+         # last 3: view 67
+         show 1 ready
+         # last 1: ready true",
+    );
+}
+
+/// Everything was lost twice, and a member of the first time lacks data in the same start when it
+/// is lost again: it was replaced and has come back. What the others know of the first time is no
+/// news: it would be told and found out anew in turns.
+#[test]
+fn a_loss_of_long_ago_takes_no_place_of_a_later_one() {
+    let setup = Setup { members: 3, is_memory: true, ..Setup::default() };
+    let mut world: World<Linearizable> = World::new(&setup);
+    world.crash(3);
+    world.restart(3, true);
+    let who = |node, start| Incarnation { node: NodeId(node), start: Start(start) };
+    let long_ago = Vec::from([who(1, 2), who(2, 2), who(3, 2)]);
+    let later = Vec::from([who(1, 3), who(2, 2), who(3, 2)]);
+    let known = |world: &mut World<Linearizable>, told: &Vec<Incarnation>| {
+        let mut known = Vec::new();
+        world.step(3, |process, cx| {
+            let view = process.group_after(None).expect("it is there");
+            process.on_told_of_loss(view, told.clone(), cx);
+            known.clone_from(&process.group(view).expect("it is there").record.lost);
+        });
+        known
+    };
+    assert_eq!(known(&mut world, &long_ago), long_ago);
+    assert_eq!(known(&mut world, &later), later);
+    assert_eq!(known(&mut world, &long_ago), later);
 }
 
 /// Without a majority that stands in the newer view, the member keeps what it has.

@@ -233,3 +233,52 @@ fn a_part_that_was_split_stays_while_a_member_of_the_whole_may_come_to_it() {
          # told get k: value a",
     );
 }
+
+/// A host said that it knows nothing of a group that was split, and an invitation to a view from
+/// before the split comes after that: nobody could tell it any more what became of the group.
+#[test]
+fn who_said_that_it_knows_nothing_of_a_split_group_does_not_come_to_it() {
+    schedule(
+        "nodes 3 spare 2 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         delay Invite
+         view 1 3 1 2 5
+         view 2 3 1 2 5
+         view 3 3 1 2 5
+         drop Invite ->4
+         cut 4
+         run 3s
+         crash 3
+         mend 4
+         split 1 3 a000000000000000
+         split 2 3 a000000000000000
+         split 5 3 a000000000000000
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:5 1:3:left 2:4:leaving
+         run 3s
+         show 1 groups_split
+         # last 1: groups_split 0
+         show 2 groups_split
+         # last 2: groups_split 0
+         show 5 groups_split
+         # last 5: groups_split 0
+         release
+         deliver Invite ->4
+         run 20s
+         show 4 groups
+         # last 4: groups 0
+         ring all 3333333333333333:1 a000000000000000:2 ffffffffffffffff:4 1:3:left 2:5:leaving
+         run 6s
+         show 4 groups_lacking_data
+         # last 4: groups_lacking_data 0
+         show 4 groups
+         # last 4: groups 3
+         show 1 changes_wanted
+         # last 1: changes_wanted 0
+         given get 4 k
+         # told get k: value a",
+    );
+}
