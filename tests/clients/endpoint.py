@@ -39,7 +39,7 @@ REFUSED = [
 ]
 
 # Why, in every refusal.
-REASON = "keyspace cannot do"
+REASON = "this keyspace is"
 
 
 def key(name):

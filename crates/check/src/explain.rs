@@ -218,7 +218,6 @@ fn request(operation: &Operation) -> String {
         Operation::Put { value, .. } => format!("put {}", shown(value)),
         Operation::Delete { .. } => "delete".to_string(),
         Operation::Scan { from, .. } => format!("scan from {from}"),
-        Operation::Causal(ask) => format!("{ask:?}"),
     }
 }
 

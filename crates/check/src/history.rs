@@ -48,16 +48,17 @@ pub enum Completion {
 impl From<Outcome> for Completion {
     fn from(outcome: Outcome) -> Completion {
         match outcome {
-            Outcome::Value(value) => Completion::Value(value),
-            Outcome::Written => Completion::Written,
-            Outcome::Deleted { existed } => Completion::Deleted { existed },
+            Outcome::Values { values, .. } => {
+                Completion::Value(values.into_one().expect("a read of one value shows one"))
+            }
+            Outcome::Written { .. } => Completion::Written,
+            Outcome::Deleted { existed, .. } => Completion::Deleted { existed },
             Outcome::Page { keys, next } => Completion::Page { keys, next },
             Outcome::Refused(refusal) if refusal.may_have_applied() => Completion::Unknown,
             Outcome::Refused(_) => Completion::Refused,
             Outcome::Explained(_) | Outcome::Noted | Outcome::Closed { .. } => {
                 unreachable!("clients' operations are not answered like an operator's")
             }
-            Outcome::Causal(_) => unreachable!("a history of registers has no siblings"),
         }
     }
 }
@@ -340,7 +341,7 @@ mod tests {
     use super::*;
 
     fn get(key: &'static str) -> Operation {
-        Operation::Get { key: Bytes::from_static(key.as_bytes()) }
+        Operation::get(Bytes::from_static(key.as_bytes()))
     }
 
     #[test]

@@ -10,14 +10,13 @@ use quorate_kernel::time::Time;
 const STEPS_MAX: u64 = 10_000;
 
 fn get(key: &'static str) -> Operation {
-    Operation::Get { key: Bytes::from_static(key.as_bytes()) }
+    Operation::get(Bytes::from_static(key.as_bytes()))
 }
 
 #[test]
 fn what_was_answered_shortly_before_a_loss_may_be_gone() {
-    let put = |value: &'static str| Operation::Put {
-        key: Bytes::from_static(b"k"),
-        value: Bytes::from_static(value.as_bytes()),
+    let put = |value: &'static str| {
+        Operation::put(Bytes::from_static(b"k"), Bytes::from_static(value.as_bytes()))
     };
     // The second value is lost, or not, and the third one was under way; the first one holds.
     let verdict = |value: Option<&'static str>| {

@@ -1,4 +1,4 @@
-//! Who is believed to hold the keys of linearizable keyspaces.
+//! Who is believed to hold the keys of keyspaces that have groups on the ring.
 //!
 //! Any host serves any key, and only views of groups are the truth about who holds what: a route is
 //! a hint that saves a message there and back. It may be old or missing, and nothing but time is
@@ -6,7 +6,7 @@
 //! all of them are asked; no answer says that a route was wrong, so they are asked again after a
 //! while, and soon after a call at a host that was chosen by a route has failed.
 //!
-//! Calls on causal keyspaces have no route: the host that answered last has what the client wrote.
+//! Keys of other keyspaces have no route: the host that answered last has what the client wrote.
 
 use crate::hosts::Hosts;
 use quorate_api::v1::{Group, RingResponse, ScanOrder, StatusResponse};
@@ -21,8 +21,6 @@ const FRESH: Duration = Duration::from_secs(30);
 const FRESH_IN_DOUBT: Duration = Duration::from_secs(1);
 /// How long a host may take to say what it knows.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The engine whose groups the ring shows.
-const ENGINE: &str = "linearizable";
 /// How many bytes of a key are its position where keys stand in their own order.
 const POSITION_BYTES: usize = 8;
 
@@ -118,7 +116,7 @@ impl Map {
             if let Some(who) = status.coordinator {
                 nodes.insert(who.node, *index);
             }
-            for keyspace in status.keyspaces.iter().filter(|it| it.engine == ENGINE) {
+            for keyspace in &status.keyspaces {
                 let ranges = Ranges { order: keyspace.order(), parts: BTreeMap::new() };
                 all.insert(keyspace.name.clone(), ranges);
             }
@@ -172,9 +170,8 @@ mod tests {
     use super::*;
     use quorate_api::v1::{Coordinator, Keyspace};
 
-    fn keyspace(name: &str, engine: &str, order: ScanOrder) -> Keyspace {
-        let (name, engine) = (name.to_owned(), engine.to_owned());
-        Keyspace { name, engine, order: order.into(), ..Keyspace::default() }
+    fn keyspace(name: &str, order: ScanOrder) -> Keyspace {
+        Keyspace { name: name.to_owned(), order: order.into(), ..Keyspace::default() }
     }
 
     fn group(keyspace: &str, group: u64, range: (u64, u64), version: u64, who: &[u64]) -> Group {
@@ -186,10 +183,8 @@ mod tests {
     /// What the host of an index, which is node 100 more, tells of groups.
     fn told(index: usize, groups: Vec<Group>) -> (usize, StatusResponse, RingResponse) {
         let coordinator = Some(Coordinator { node: 100 + index as u64, start: 1 });
-        let keyspaces = vec![
-            keyspace("ordered", ENGINE, ScanOrder::Key),
-            keyspace("causal", "causal", ScanOrder::Hash),
-        ];
+        let keyspaces =
+            vec![keyspace("ordered", ScanOrder::Key), keyspace("elsewhere", ScanOrder::Hash)];
         let status = StatusResponse { coordinator, keyspaces, ..StatusResponse::default() };
         (index, status, RingResponse { groups, ..RingResponse::default() })
     }
@@ -208,7 +203,7 @@ mod tests {
         let routes = routes(&[
             told(0, vec![lower.clone(), old]),
             told(1, vec![lower]),
-            told(2, vec![upper, group("causal", 3, (0, 0), 1, &[102])]),
+            told(2, vec![upper]),
         ]);
         let any = |key: &[u8]| routes.holder("ordered", key, |_| true);
         assert!(matches!(any(b"a"), Some(0 | 1)), "node 900 is no host of ours");
@@ -218,7 +213,7 @@ mod tests {
         assert_eq!(any(b"mmmmmmmn"), Some(2));
         assert_eq!(routes.holder("ordered", b"a", |host| host == 1), Some(1));
         assert_eq!(routes.holder("ordered", b"a", |_| false), None);
-        assert_eq!(routes.holder("causal", b"a", |_| true), None, "causal keys have no route");
+        assert_eq!(routes.holder("elsewhere", b"a", |_| true), None, "it has no groups");
         assert_eq!(routes.holder("none", b"a", |_| true), None);
     }
 

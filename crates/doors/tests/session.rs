@@ -215,8 +215,8 @@ fn replies_can_be_switched_off() {
 fn what_a_register_cannot_do() {
     let lacks = |name: &str| {
         format!(
-            "-ERR {name} needs read-modify-write, which a linearizable keyspace cannot do, nor any \
-             other engine of this version\r\n"
+            "-ERR {name} needs an engine with transactions; this keyspace is linearizable: no \
+             engine of this version can do it\r\n"
         )
     };
     let mut world = World::default();
@@ -242,10 +242,19 @@ fn what_a_register_cannot_do() {
         assert_eq!(world.ask(line), lacks(name));
     }
     for (line, part) in [
-        ("MSETNX a 1", "-ERR MSETNX needs transactions, which a linearizable keyspace cannot"),
-        ("WATCH a", "-ERR WATCH needs transactions, which a linearizable keyspace cannot"),
-        ("SETEX a 5 x", "-ERR SETEX needs expiry, which a linearizable keyspace cannot do: a key"),
-        ("SET a 1 PX 5", "-ERR SET PX needs expiry, which a linearizable keyspace cannot do: a"),
+        (
+            "MSETNX a 1",
+            "-ERR MSETNX needs an engine with transactions; this keyspace is linearizable",
+        ),
+        ("WATCH a", "-ERR WATCH needs an engine with transactions; this keyspace is linearizable"),
+        (
+            "SETEX a 5 x",
+            "-ERR SETEX needs an engine with expiry; this keyspace is linearizable: no",
+        ),
+        (
+            "SET a 1 PX 5",
+            "-ERR SET PX needs an engine with expiry; this keyspace is linearizable: no",
+        ),
         ("HSET h f v", "-ERR HSET works on hashes, but a linearizable keyspace holds plain byte"),
         ("LPUSH l v", "-ERR LPUSH works on lists, but"),
         ("FLUSHALL", "-ERR FLUSHALL needs emptying a keyspace, which this server does not offer"),
@@ -280,7 +289,7 @@ fn nothing_behind_a_refused_multi_runs() {
     world.receive(b"MULTI\r\nSET a 1\r\nEXEC\r\nGET a\r\n");
     let replies = String::from_utf8(world.settle()).expect("text");
     let lines: Vec<&str> = replies.split("\r\n").collect();
-    assert!(lines[0].starts_with("-ERR MULTI needs transactions"));
+    assert!(lines[0].starts_with("-ERR MULTI needs an engine with transactions"));
     assert!(lines[1].starts_with("-ERR not executed"));
     assert_eq!(lines[2], "-EXECABORT Transaction discarded because of previous errors.");
     assert_eq!(lines[3], "$-1");
@@ -389,7 +398,7 @@ fn refusals_keep_their_words() {
     while let Some((number, _, operation)) = world.started.0.pop() {
         let refusal = match operation {
             Operation::Put { .. } => Refusal::OutcomeUnknown,
-            Operation::Delete { key } if key == "b" => Refusal::OutcomeUnknown,
+            Operation::Delete { key, .. } if key == "b" => Refusal::OutcomeUnknown,
             Operation::Scan { .. } => Refusal::Overloaded,
             _ => Refusal::NoQuorum { reached: 1, needed: 2 },
         };
@@ -460,7 +469,7 @@ fn a_client_that_never_reads_is_bounded() {
     for key in ["a", "b", "c"] {
         let key = Bytes::from_static(key.as_bytes());
         let lane = quorate_kernel::ids::LaneId(1);
-        world.map.apply(lane, Operation::Put { key, value: value.clone() });
+        world.map.apply(lane, Operation::put(key, value.clone()));
     }
     world.receive("GET a\r\nGET b\r\nMGET a b c\r\n".repeat(60).as_bytes());
     while !world.started.0.is_empty() {
@@ -488,7 +497,7 @@ fn large_values_are_read_few_at_a_time() {
     for n in 0..2000 {
         let (number, ..) = world.started.0.remove(0);
         let value = Bytes::from(vec![b'v'; if n < 200 { length } else { 10 }]);
-        world.complete_with(number, Outcome::Value(Some(value)));
+        world.complete_with(number, Outcome::value(Some(value)));
         world.take();
         if n == 199 {
             let few = CLIENT_READ_BYTES_MAX / length + 1;

@@ -3,18 +3,13 @@
 mod common;
 
 use bytes::Bytes;
-use common::{REGISTERS, World};
-use quorate_kernel::causal::{Ask, ContextError, Told};
+use common::{REGISTERS, SIBLINGS, World};
 use quorate_kernel::engine::{Capability, Engine};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::values::Values;
+use quorate_kernel::write::ContextError;
 use std::sync::Arc;
-
-const SIBLINGS: Engine = Engine {
-    name: "causal",
-    can: &[Capability::Values, Capability::Siblings, Capability::Listing],
-    ..REGISTERS
-};
 
 /// A session on a causal keyspace, whose operations this test answers.
 fn world() -> World {
@@ -49,21 +44,25 @@ fn bytes(text: &'static str) -> Bytes {
 fn a_context_and_values_go_out_and_the_context_comes_back() {
     let mut world = world();
     let values = vec![bytes("a"), bytes("bb")];
-    let told = Outcome::Causal(Told::Siblings { values, context: bytes("ctx") });
+    let told = Outcome::Values { values: values.into(), context: bytes("ctx") };
     let (operation, reply) = ask(&mut world, b"CGET k\r\n", told);
-    assert_eq!(operation, Operation::Causal(Ask::Get { key: bytes("k"), replies: None }));
+    assert_eq!(operation, Operation::get_all(bytes("k"), None));
     assert_eq!(reply, "*2\r\n$3\r\nctx\r\n*2\r\n$1\r\na\r\n$2\r\nbb\r\n");
-    let absent = Outcome::Causal(Told::Siblings { values: Vec::new(), context: bytes("c") });
+    let absent = Outcome::Values { values: Values::None, context: bytes("c") };
     assert_eq!(ask(&mut world, b"cget k\r\n", absent).1, "*2\r\n$1\r\nc\r\n*0\r\n");
-    let stored = || Outcome::Causal(Told::Stored { context: bytes("next") });
-    let (operation, reply) = ask(&mut world, b"CSET k ctx v\r\n", stored());
+    let alone = Outcome::Values { values: Values::One(bytes("v")), context: bytes("c") };
+    assert_eq!(ask(&mut world, b"cget k\r\n", alone).1, "*2\r\n$1\r\nc\r\n*1\r\n$1\r\nv\r\n");
+    let written = Outcome::Written { context: bytes("next") };
+    let (operation, reply) = ask(&mut world, b"CSET k ctx v\r\n", written);
     let (key, value, context) = (bytes("k"), bytes("v"), bytes("ctx"));
-    assert_eq!(operation, Operation::Causal(Ask::Put { key, value, context, id: None }));
+    assert_eq!(operation, Operation::put_over(key, value, context, None));
     assert_eq!(reply, "$4\r\nnext\r\n");
     let blind = b"*3\r\n$4\r\nCDEL\r\n$1\r\nk\r\n$0\r\n\r\n";
-    let (operation, _) = ask(&mut world, blind, stored());
+    let deleted = Outcome::Deleted { existed: false, context: bytes("next") };
+    let (operation, reply) = ask(&mut world, blind, deleted);
+    assert_eq!(reply, "$4\r\nnext\r\n");
     let (key, context) = (bytes("k"), Bytes::new());
-    assert_eq!(operation, Operation::Causal(Ask::Delete { key, context }));
+    assert_eq!(operation, Operation::delete_over(key, context));
 }
 
 #[test]
@@ -74,7 +73,7 @@ fn refusals_say_what_is_wrong_and_a_get_what_to_do() {
     assert!(reply.starts_with("-ERR the context was not made by this cluster"), "{reply}");
     let siblings = Outcome::Refused(Refusal::Siblings { count: 3 });
     let (operation, reply) = ask(&mut world, b"GET k\r\n", siblings);
-    assert_eq!(operation, Operation::Get { key: bytes("k") });
+    assert_eq!(operation, Operation::get(bytes("k")));
     assert!(reply.starts_with("-SIBLINGS the key has 3 siblings"), "{reply}");
     let long = format!("*3\r\n$4\r\nCDEL\r\n$1\r\nk\r\n$70000\r\n{}\r\n", "x".repeat(70_000));
     world.receive(long.as_bytes());
@@ -87,7 +86,41 @@ fn a_keyspace_of_registers_has_no_siblings() {
     let mut world = World::default();
     for (command, instead) in [("CGET k", "GET"), ("CSET k c v", "SET"), ("CDEL k c", "DEL")] {
         let reply = world.ask(command);
-        let text = format!("a key of a linearizable keyspace has one value: use {instead}\r\n");
-        assert!(reply.starts_with("-ERR C") && reply.ends_with(&text), "{reply}");
+        let name = command.split(' ').next().expect("a word");
+        let text = format!(
+            "-ERR {name} needs an engine with values side by side; this keyspace is linearizable: \
+             use {instead}, or use a keyspace of the engine causal\r\n"
+        );
+        assert_eq!(reply, text);
     }
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_refused_from_what_it_can() {
+    const NEW: Engine =
+        Engine { name: "new", can: &[Capability::Siblings, Capability::Transactions], ..REGISTERS };
+    let mut world = World::default();
+    let shared = common::shared();
+    let mut keyspaces = shared.keyspaces().to_vec();
+    keyspaces.push(common::keyspace("new", 3, &NEW));
+    world.session.set_shared(Arc::new(shared.with_keyspaces(keyspaces, true)));
+    assert_eq!(world.ask("SELECT new"), "+OK\r\n");
+    for (line, name, needs) in [
+        ("GET k", "GET", "plain values"),
+        ("SET k v", "SET", "plain values"),
+        ("MGET k l", "MGET", "plain values"),
+        ("DEL k l", "DEL", "plain values"),
+        ("SCAN 0", "SCAN", "listings of keys"),
+        ("DBSIZE", "DBSIZE", "listings of keys"),
+    ] {
+        let text = format!(
+            "-ERR {name} needs an engine with {needs}; this keyspace is new: use a keyspace of the \
+             engine linearizable or causal\r\n"
+        );
+        assert_eq!(world.ask(line), text);
+    }
+    assert!(world.started.0.is_empty(), "nothing was asked of the engine");
+    // The engine could, but there is no such command yet.
+    let reply = world.ask("INCR k");
+    assert_eq!(reply, "-ERR INCR needs transactions, which this server does not offer\r\n");
 }

@@ -7,6 +7,7 @@
 use crate::ids::ClusterId;
 use crate::keyspace::{CatalogRefusal, Keyspace, Settings};
 use crate::lane::Lane;
+use crate::operation::Operation;
 use crate::ring::Ring;
 use crate::rules::Setting;
 use alloc::boxed::Box;
@@ -71,7 +72,7 @@ impl fmt::Display for Capability {
         f.write_str(match self {
             Capability::Values => "plain values",
             Capability::Siblings => "values side by side",
-            Capability::Replies => "a number of replicas for each read",
+            Capability::Replies => "reads of a chosen number of replicas",
             Capability::Listing => "listings of keys",
             Capability::Explaining => "explanations",
             Capability::Transactions => "transactions",
@@ -130,6 +131,12 @@ impl Engine {
     pub fn can(&self, capability: Capability) -> bool {
         self.can.contains(&capability)
     }
+
+    /// What an operation needs that its keyspaces cannot do, if there is anything.
+    #[must_use]
+    pub fn lacks(&self, operation: &Operation) -> Option<Capability> {
+        operation.needs().find(|needs| !self.can(*needs))
+    }
 }
 
 /// A keyspace and what serves it.
@@ -139,16 +146,22 @@ pub struct Served {
     pub keyspace: Arc<Keyspace>,
     /// Its engine.
     pub engine: &'static Engine,
+    /// All engines that there are.
+    pub(crate) engines: &'static [&'static Engine],
     /// The longest value in bytes that it takes.
     pub value_bytes_max: usize,
 }
 
 impl Served {
-    /// A keyspace of this engine.
+    /// A keyspace of this engine, one of these.
     #[must_use]
-    pub fn new(keyspace: Arc<Keyspace>, engine: &'static Engine) -> Served {
+    pub fn new(
+        keyspace: Arc<Keyspace>,
+        engine: &'static Engine,
+        engines: &'static [&'static Engine],
+    ) -> Served {
         let value_bytes_max = keyspace.value_bytes_max();
-        Served { keyspace, engine, value_bytes_max }
+        Served { keyspace, engine, engines, value_bytes_max }
     }
 
     /// The keyspace with its engine, one of these.
@@ -157,11 +170,11 @@ impl Served {
     /// None of them is its engine, or the engine cannot read its settings.
     pub fn of(
         keyspace: &Arc<Keyspace>,
-        engines: &[&'static Engine],
+        engines: &'static [&'static Engine],
     ) -> Result<Served, CatalogRefusal> {
         let engine = find(engines, &keyspace.engine)?;
         engine.check(&keyspace.settings)?;
-        Ok(Served::new(Arc::clone(keyspace), engine))
+        Ok(Served::new(Arc::clone(keyspace), engine, engines))
     }
 
     /// Whether clients can do this with it.

@@ -8,10 +8,12 @@
 //! | [`process`] | [`process::Process`]: what a protocol is, and the context it sees |
 //! | [`effects`] | what a protocol may ask for |
 //! | [`engine`] | an engine as a value: its settings, what it can do, how it is opened |
+//! | [`lacking`] | the refusal of what an engine cannot do |
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
 //! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
-//! | [`causal`] | the same for keyspaces that keep siblings |
+//! | [`values`] | the values of one key |
+//! | [`write`] | what a write takes the place of, and its name |
 //! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
 //! | [`ring`] | what a node believes of the hosts and their tokens |
 //! | [`storage`] | what may be read and written, and when it is durable |
@@ -30,13 +32,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod causal;
 pub mod effects;
 pub mod engine;
 pub mod error;
 pub mod ids;
 pub mod invariant;
 pub mod keyspace;
+pub mod lacking;
 pub mod lane;
 pub mod limits;
 pub mod mutant;
@@ -50,8 +52,10 @@ pub mod rules;
 pub mod sighting;
 pub mod storage;
 pub mod time;
+pub mod values;
 pub mod view;
 pub mod wire;
+pub mod write;
 
 /// What `no_std` leaves out of scope, and the shared byte buffer.
 pub mod prelude {

@@ -1,10 +1,13 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
-use crate::causal::{Ask, ContextError, Told};
+use crate::engine::Capability;
 use crate::ids::{Incarnation, NodeId};
 use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
+use crate::lacking::Lacking;
 use crate::time::Span;
+use crate::values::Values;
 use crate::view::View;
+use crate::write::{ContextError, Replaces, WriteName};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -42,25 +45,46 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// One client operation on one keyspace.
+/// Which values of a key are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one that it has. Where values stand side by side the keyspace's settings say which of
+    /// several is shown, if any is.
+    One,
+    /// All that stand side by side.
+    All,
+}
+
+/// One client operation on one keyspace. What it needs of the keyspace's engine follows from what
+/// it asks: [`Operation::needs`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Reads the value of a key. Answered with [`Outcome::Value`].
+    /// Reads a key. Answered with [`Outcome::Values`].
     Get {
         /// The key.
         key: Bytes,
+        /// Which of its values.
+        which: Which,
+        /// How many replicas must answer; as many as is usual if none is given.
+        replies: Option<u8>,
     },
-    /// Sets the value of a key. Answered with [`Outcome::Written`].
+    /// Sets a value of a key. Answered with [`Outcome::Written`].
     Put {
         /// The key.
         key: Bytes,
         /// The value.
         value: Bytes,
+        /// What it takes the place of.
+        replaces: Replaces,
+        /// The client's name for this write, if it has one.
+        name: Option<WriteName>,
     },
-    /// Removes a key. Answered with [`Outcome::Deleted`].
+    /// Removes values of a key. Answered with [`Outcome::Deleted`].
     Delete {
         /// The key.
         key: Bytes,
+        /// What is removed.
+        replaces: Replaces,
     },
     /// Lists keys in the order of their 64-bit positions. Answered with [`Outcome::Page`].
     Scan {
@@ -70,31 +94,96 @@ pub enum Operation {
         /// none.
         limit: u32,
     },
-    /// Of a keyspace that keeps siblings. Answered with [`Outcome::Causal`].
-    Causal(Ask),
 }
 
 impl Operation {
+    /// Reads the one value of a key.
+    #[must_use]
+    pub fn get(key: Bytes) -> Operation {
+        Operation::Get { key, which: Which::One, replies: None }
+    }
+
+    /// Sets the value of a key, whatever it has.
+    #[must_use]
+    pub fn put(key: Bytes, value: Bytes) -> Operation {
+        Operation::Put { key, value, replaces: Replaces::Whatever, name: None }
+    }
+
+    /// Removes a key, whatever it has.
+    #[must_use]
+    pub fn delete(key: Bytes) -> Operation {
+        Operation::Delete { key, replaces: Replaces::Whatever }
+    }
+
+    /// Reads all values of a key, and the context that covers them.
+    #[must_use]
+    pub fn get_all(key: Bytes, replies: Option<u8>) -> Operation {
+        Operation::Get { key, which: Which::All, replies }
+    }
+
+    /// Sets a value in place of what a context covers.
+    #[must_use]
+    pub fn put_over(
+        key: Bytes,
+        value: Bytes,
+        context: Bytes,
+        name: Option<WriteName>,
+    ) -> Operation {
+        Operation::Put { key, value, replaces: Replaces::Seen(context), name }
+    }
+
+    /// Removes what a context covers.
+    #[must_use]
+    pub fn delete_over(key: Bytes, context: Bytes) -> Operation {
+        Operation::Delete { key, replaces: Replaces::Seen(context) }
+    }
+
     /// The key an operation is about, if it is about one.
     #[must_use]
     pub fn key(&self) -> Option<&Bytes> {
         match self {
-            Operation::Get { key } | Operation::Put { key, .. } | Operation::Delete { key } => {
-                Some(key)
-            }
+            Operation::Get { key, .. }
+            | Operation::Put { key, .. }
+            | Operation::Delete { key, .. } => Some(key),
             Operation::Scan { .. } => None,
-            Operation::Causal(ask) => Some(ask.key()),
         }
     }
 
     /// Whether the operation may change data.
     #[must_use]
     pub fn is_write(&self) -> bool {
+        self.replaces().is_some()
+    }
+
+    /// What a write takes the place of.
+    #[must_use]
+    pub fn replaces(&self) -> Option<&Replaces> {
         match self {
-            Operation::Put { .. } | Operation::Delete { .. } => true,
-            Operation::Get { .. } | Operation::Scan { .. } => false,
-            Operation::Causal(ask) => ask.is_write(),
+            Operation::Put { replaces, .. } | Operation::Delete { replaces, .. } => Some(replaces),
+            Operation::Get { .. } | Operation::Scan { .. } => None,
         }
+    }
+
+    /// What an engine must be able to do for it, each of them.
+    pub fn needs(&self) -> impl Iterator<Item = Capability> + use<> {
+        let needs = match self {
+            Operation::Get { which, replies, .. } => {
+                let values = match which {
+                    Which::One => Capability::Values,
+                    Which::All => Capability::Siblings,
+                };
+                [Some(values), replies.map(|_| Capability::Replies)]
+            }
+            Operation::Put { replaces, .. } | Operation::Delete { replaces, .. } => {
+                let values = match replaces {
+                    Replaces::Whatever => Capability::Values,
+                    Replaces::Seen(_) => Capability::Siblings,
+                };
+                [Some(values), None]
+            }
+            Operation::Scan { .. } => [Some(Capability::Listing), None],
+        };
+        needs.into_iter().flatten()
     }
 }
 
@@ -146,15 +235,28 @@ pub enum Control {
 /// What became of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The value read; `None` if the key is absent.
-    Value(Option<Bytes>),
+    /// What was read. A read of all values carries the context that covers them, to be handed back
+    /// with the next write of the key: also without values, when the key is absent.
+    Values {
+        /// The values: of a read of one value at most one.
+        values: Values,
+        /// The context; empty for a read of one value.
+        context: Bytes,
+    },
     /// The put has taken effect and is as durable as the keyspace promises.
-    Written,
+    Written {
+        /// Covers this write and all it replaced, for the next write of the same client. Empty for
+        /// a plain write, and if the key has values that the client has not seen: it must read them
+        /// first.
+        context: Bytes,
+    },
     /// The delete has taken effect; whether its read phase saw a value.
     Deleted {
-        /// Whether the read phase saw a value. Another write may have come between: to tell what a
-        /// write replaced takes more than a register.
+        /// Whether the read phase saw a value; not said of what a context covered. Another write
+        /// may have come between: to tell what a write replaced takes more than a register.
         existed: bool,
+        /// As for a put.
+        context: Bytes,
     },
     /// A page of a scan: keys in the order of positions, and where to continue; `None` at the end.
     Page {
@@ -167,8 +269,6 @@ pub enum Outcome {
     Explained(Box<Explanation>),
     /// The overlay, or the keyspace, knows, durably, and spreads it; or the catalog has decided it.
     Noted,
-    /// What became of an operation on a keyspace that keeps siblings.
-    Causal(Told),
     /// The cluster is shut down, but for these hosts: they did not say that they end, and may run
     /// on.
     Closed {
@@ -177,6 +277,26 @@ pub enum Outcome {
     },
     /// The operation was refused or its outcome is unknown; the refusal says which.
     Refused(Refusal),
+}
+
+impl Outcome {
+    /// A read of one value; `None` if the key is absent.
+    #[must_use]
+    pub fn value(value: Option<Bytes>) -> Outcome {
+        Outcome::Values { values: value.into(), context: Bytes::new() }
+    }
+
+    /// A plain put.
+    #[must_use]
+    pub fn written() -> Outcome {
+        Outcome::Written { context: Bytes::new() }
+    }
+
+    /// A plain delete, and whether it saw a value.
+    #[must_use]
+    pub fn deleted(existed: bool) -> Outcome {
+        Outcome::Deleted { existed, context: Bytes::new() }
+    }
 }
 
 /// How one read was served.
@@ -246,7 +366,10 @@ pub enum Refusal {
     /// The deadline passed while a write was on its way. It may have been applied, or may yet be.
     #[error("the deadline passed after the write was sent; it may have been applied")]
     OutcomeUnknown,
-    /// The engine does not do this operation. Nothing was changed.
+    /// The keyspace's engine cannot do it. Nothing was changed.
+    #[error("{0}")]
+    Lacking(Box<Lacking>),
+    /// What was asked is nothing for whom it was asked of. Nothing was changed.
     #[error("this engine does not support the operation")]
     Unsupported,
     /// The key has several values, none of which has replaced another, and its keyspace does not

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn answer(n: u64) -> Held {
-        Held::Answer(Ticket(n), Outcome::Written)
+        Held::Answer(Ticket(n), Outcome::written())
     }
 
     fn tickets(free: &mut VecDeque<Held>) -> Vec<u64> {

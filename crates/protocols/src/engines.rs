@@ -1,11 +1,9 @@
 //! The engines of this build. A new one is a folder beside this file, and a line here.
 
 use crate::{catalog, causal, linearizable, overlay};
-use alloc::format;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::engine::{self, Capability, Engine, Opening, Served};
+use quorate_kernel::engine::{self, Engine, Opening, Served};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::lane::LaneSpec;
@@ -21,17 +19,6 @@ pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE];
 /// This build has no such engine, or the engine cannot read the settings.
 pub fn served(keyspace: &Arc<Keyspace>) -> Result<Served, CatalogRefusal> {
     Served::of(keyspace, ENGINES)
-}
-
-/// The engines whose keyspaces can do this, by name; how to say so where one cannot.
-#[must_use]
-pub fn that_can(capability: Capability) -> String {
-    let able = ENGINES.iter().filter(|engine| engine.can(capability));
-    let names: Vec<&str> = able.map(|engine| engine.name).collect();
-    match &names[..] {
-        [] => String::from("no engine of this build can do it"),
-        names => format!("use a keyspace of the engine {}", names.join(" or ")),
-    }
 }
 
 /// The lane of a keyspace on one node, in the condition that the directory found it in.
@@ -62,7 +49,7 @@ pub fn always(overlay: overlay::Settings, catalog: catalog::Settings) -> Vec<Lan
 mod tests {
     use super::*;
     use alloc::string::ToString;
-    use quorate_kernel::engine::{Pace, Placement};
+    use quorate_kernel::engine::{Capability, Pace, Placement};
     use quorate_kernel::ids::ClusterId;
     use quorate_kernel::keyspace::Settings;
 
@@ -98,14 +85,6 @@ mod tests {
             assert_eq!(has_positions, engine.placement == Placement::Positions);
             assert!(engine.can(Capability::Values));
         }
-    }
-
-    #[test]
-    fn who_can_do_what_a_keyspace_cannot_is_named() {
-        assert_eq!(that_can(Capability::Siblings), "use a keyspace of the engine causal");
-        let both = "use a keyspace of the engine linearizable or causal";
-        assert_eq!(that_can(Capability::Listing), both);
-        assert_eq!(that_can(Capability::Transactions), "no engine of this build can do it");
     }
 
     #[test]

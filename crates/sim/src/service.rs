@@ -246,8 +246,8 @@ impl<'a> Cluster<'a> {
         let keys = self.load.keys_per_host * self.load.hosts as u64;
         let key = Bytes::from(format!("user{:016x}", self.rng.below(keys)));
         let operation = match self.rng.below(100) < self.load.read_percent {
-            true => Operation::Get { key },
-            false => Operation::Put { key, value: Bytes::from_static(b"value") },
+            true => Operation::get(key),
+            false => Operation::put(key, Bytes::from_static(b"value")),
         };
         // Clocks here are the world's, and nothing may time out.
         Request { operation, deadline: Time(self.machines.now) + Span::secs(60) }

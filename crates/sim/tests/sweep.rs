@@ -130,7 +130,7 @@ fn answer(raised: &mut Vec<Raised>, ticket: Ticket, outcome: Outcome) -> bool {
 fn forgetful(inner: Box<dyn Lane>) -> Box<dyn Lane> {
     let lie = |request: &mut Request, raised: &mut Vec<Raised>, ticket: Ticket| {
         let is_put = matches!(request.operation, Operation::Put { .. });
-        is_put && ticket.0.is_multiple_of(9) && answer(raised, ticket, Outcome::Written)
+        is_put && ticket.0.is_multiple_of(9) && answer(raised, ticket, Outcome::written())
     };
     Box::new(Liar { inner, lie })
 }
@@ -139,7 +139,7 @@ fn forgetful(inner: Box<dyn Lane>) -> Box<dyn Lane> {
 fn inventive(inner: Box<dyn Lane>) -> Box<dyn Lane> {
     let lie = |request: &mut Request, raised: &mut Vec<Raised>, ticket: Ticket| {
         let is_get = matches!(request.operation, Operation::Get { .. });
-        let invented = Outcome::Value(Some(Bytes::from_static(b"invented")));
+        let invented = Outcome::value(Some(Bytes::from_static(b"invented")));
         is_get && ticket.0.is_multiple_of(9) && answer(raised, ticket, invented)
     };
     Box::new(Liar { inner, lie })

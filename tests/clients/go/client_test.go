@@ -198,7 +198,7 @@ func TestRefusals(t *testing.T) {
 			"MULTI":  transaction,
 		}
 		for command, err := range refused {
-			if err == nil || !strings.Contains(err.Error(), "linearizable keyspace cannot do") {
+			if err == nil || !strings.Contains(err.Error(), "this keyspace is linearizable") {
 				t.Errorf("%s gave %v, which does not say why it cannot be done", command, err)
 			}
 		}

@@ -59,7 +59,6 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Put { .. } => "put",
         Operation::Delete { .. } => "delete",
         Operation::Scan { .. } => "scan",
-        Operation::Causal(_) => "causal",
     }
 }
 

@@ -106,9 +106,9 @@ impl Reader {
         let time = Time(fields.number("at_ns")?);
         let name = fields.text("operation")?;
         let operation = match name.as_str() {
-            "get" => Operation::Get { key: fields.bytes("key")? },
-            "put" => Operation::Put { key: fields.bytes("key")?, value: fields.bytes("value")? },
-            "delete" => Operation::Delete { key: fields.bytes("key")? },
+            "get" => Operation::get(fields.bytes("key")?),
+            "put" => Operation::put(fields.bytes("key")?, fields.bytes("value")?),
+            "delete" => Operation::delete(fields.bytes("key")?),
             "scan" => Operation::Scan { from: fields.cursor("from")?, limit: 0 },
             _ => {
                 return Err(format!(
@@ -194,7 +194,6 @@ fn outcome_of(operation: &Operation) -> &'static str {
         Operation::Put { .. } => "written",
         Operation::Delete { .. } => "deleted",
         Operation::Scan { .. } => "page",
-        Operation::Causal(_) => "siblings",
     }
 }
 

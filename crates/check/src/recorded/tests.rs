@@ -26,13 +26,11 @@ fn operation() -> impl Strategy<Value = (Operation, Completion)> {
     let pages = (prop::collection::vec(bytes(), 0..3), prop::option::of(cursor()));
     let done = prop_oneof![
         (bytes(), prop::option::of(bytes()))
-            .prop_map(|(key, value)| (Operation::Get { key }, Completion::Value(value))),
+            .prop_map(|(key, value)| (Operation::get(key), Completion::Value(value))),
         (bytes(), bytes())
-            .prop_map(|(key, value)| (Operation::Put { key, value }, Completion::Written)),
-        (bytes(), any::<bool>()).prop_map(|(key, existed)| (
-            Operation::Delete { key },
-            Completion::Deleted { existed }
-        )),
+            .prop_map(|(key, value)| (Operation::put(key, value), Completion::Written)),
+        (bytes(), any::<bool>())
+            .prop_map(|(key, existed)| (Operation::delete(key), Completion::Deleted { existed })),
         (cursor(), pages).prop_map(|(from, (keys, next))| (
             Operation::Scan { from, limit: 0 },
             Completion::Page { keys, next }

@@ -54,14 +54,13 @@ fn write_invoke(number: usize, entry: &Entry, out: &mut impl Write) -> fmt::Resu
     write!(out, r#"{{"event":"invoke","id":{number},"client":{client},"at_ns":{time},"#)?;
     write!(out, r#""operation":"{}""#, name_of(operation))?;
     match operation {
-        Operation::Get { key } | Operation::Delete { key } => {
+        Operation::Get { key, .. } | Operation::Delete { key, .. } => {
             writeln!(out, r#","key":{}}}"#, json(key))
         }
-        Operation::Put { key, value } => {
+        Operation::Put { key, value, .. } => {
             writeln!(out, r#","key":{},"value":{}}}"#, json(key), json(value))
         }
         Operation::Scan { from, .. } => writeln!(out, r#","from":{}}}"#, place(from)),
-        Operation::Causal(ask) => writeln!(out, r#","key":{}}}"#, json(ask.key())),
     }
 }
 

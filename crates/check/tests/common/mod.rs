@@ -14,15 +14,15 @@ pub fn bytes(text: &str) -> Bytes {
 }
 
 pub fn get(key: &str) -> Operation {
-    Operation::Get { key: bytes(key) }
+    Operation::get(bytes(key))
 }
 
 pub fn put(key: &str, value: &str) -> Operation {
-    Operation::Put { key: bytes(key), value: bytes(value) }
+    Operation::put(bytes(key), bytes(value))
 }
 
 pub fn delete(key: &str) -> Operation {
-    Operation::Delete { key: bytes(key) }
+    Operation::delete(bytes(key))
 }
 
 pub fn scan(from: u64) -> Operation {

@@ -17,22 +17,20 @@
 use super::frame::Command;
 use alloc::string::{String, ToString};
 use core::fmt;
+use quorate_kernel::engine::Capability;
+use quorate_kernel::lacking::Lacking;
 use quorate_kernel::operation::Refusal;
 use thiserror::Error;
 
 /// How many bytes of arguments an error repeats.
 const SHOWN_BYTES_MAX: usize = 128;
 
-/// Why a register cannot do a command.
+/// What a command needs that is known and not offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// The new value depends on the old one.
-    ReadModifyWrite,
-    /// Several keys at once, or several commands as one.
-    Transactions,
-    /// Keys never expire.
-    Expiry,
-    /// Values are plain byte strings.
+    /// An engine that can do this.
+    Engine(Capability),
+    /// Values that are no plain byte strings.
     Type(&'static str),
     /// There is no such thing on this server.
     Service(&'static str),
@@ -41,9 +39,7 @@ pub(crate) enum Lack {
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lack::ReadModifyWrite => f.write_str("read-modify-write"),
-            Lack::Transactions => f.write_str("transactions"),
-            Lack::Expiry => f.write_str("expiry"),
+            Lack::Engine(capability) => capability.fmt(f),
             Lack::Type(name) | Lack::Service(name) => f.write_str(name),
         }
     }
@@ -88,30 +84,15 @@ pub(crate) enum CommandError {
     /// A key or value is over its limit.
     #[error("ERR {what} of {length} bytes is over the limit of {limit}")]
     TooLarge { what: &'static str, length: usize, limit: usize },
-    /// An engine cannot do it.
-    #[error(
-        "ERR {command} needs {lack}, which a {engine} keyspace cannot do, nor any other engine of \
-         this version"
-    )]
-    Lacking { command: String, lack: Lack, engine: &'static str },
-    /// The keyspace has one value a key.
-    #[error(
-        "ERR {command} is for values with siblings, and a key of a {engine} keyspace has one \
-         value: use {instead}"
-    )]
-    NoSiblings { command: String, engine: &'static str, instead: &'static str },
+    /// The keyspace's engine cannot do it.
+    #[error("ERR {0}")]
+    Lacking(#[from] Lacking),
     /// Nothing on this server can do it.
     #[error("ERR {command} needs {lack}, which this server does not offer")]
     NotOffered { command: String, lack: Lack },
     /// Values are byte strings and nothing else.
     #[error("ERR {command} works on {lack}, but a {engine} keyspace holds plain byte strings")]
     WrongType { command: String, lack: Lack, engine: &'static str },
-    /// Keys of a register stay until they are deleted.
-    #[error(
-        "ERR {command} needs expiry, which a {engine} keyspace cannot do: \
-         a key stays until it is deleted"
-    )]
-    NoExpiry { command: String, engine: &'static str },
     /// A `MULTI` was refused; what follows it must not run on its own.
     #[error("ERR not executed: the MULTI before it was refused; send DISCARD to go on")]
     AfterMulti,
@@ -159,6 +140,7 @@ fn code(refusal: &Refusal) -> &'static str {
         Refusal::Stopping => "SHUTDOWN",
         Refusal::Siblings { .. } => "SIBLINGS",
         Refusal::Context(_)
+        | Refusal::Lacking(_)
         | Refusal::Unsupported
         | Refusal::TooLarge { .. }
         | Refusal::Membership { .. }

@@ -208,7 +208,7 @@ mod tests {
     use bytes::Bytes;
 
     fn get(key: &'static str) -> Operation {
-        Operation::Get { key: Bytes::from_static(key.as_bytes()) }
+        Operation::get(Bytes::from_static(key.as_bytes()))
     }
 
     #[test]

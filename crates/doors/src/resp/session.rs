@@ -21,8 +21,7 @@ use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use bytes::{Bytes, BytesMut};
-use quorate_kernel::causal::Told;
+use bytes::BytesMut;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
@@ -155,10 +154,7 @@ impl Session {
     ) {
         let Some(ended) = self.flights.end(number) else { return };
         let length = match &outcome {
-            Outcome::Value(value) => Some(value.as_ref().map_or(0, Bytes::len)),
-            Outcome::Causal(Told::Siblings { values, .. }) => {
-                Some(values.iter().map(Bytes::len).sum())
-            }
+            Outcome::Values { values, .. } => Some(values.bytes()),
             _ => None,
         };
         if let Some(length) = length.filter(|_| ended.is_read) {
@@ -256,10 +252,16 @@ impl Session {
         let plan = commands::dispatch(&mut cx, &mut command);
         let is_silent = self.client.take_silence(skip);
         self.is_draining |= self.client.is_leaving;
-        let lane = match (&plan, self.shared.selected(self.client.keyspace)) {
-            (Plan::Now(_), _) => LaneId::default(),
-            (_, Ok(served)) => served.keyspace.lane,
-            (_, Err(error)) => {
+        let lane = match &plan {
+            Plan::Now(_) => Ok(LaneId::default()),
+            plan => {
+                let served = self.shared.selected(self.client.keyspace);
+                served.and_then(|served| plan.lane(served, self.client.last_command))
+            }
+        };
+        let lane = match lane {
+            Ok(lane) => lane,
+            Err(error) => {
                 let answer = Answer::Error(error.to_string());
                 return self.queue_answer(answer, bytes, is_silent);
             }

@@ -4,7 +4,6 @@ use super::error;
 use super::reply::Answer;
 use alloc::string::String;
 use bytes::Bytes;
-use quorate_kernel::causal::Told;
 use quorate_kernel::operation::Outcome;
 
 /// An engine answered something else than was asked. Clients get an error; writes may have
@@ -43,19 +42,24 @@ impl Single {
     /// The reply to the outcome of the operation.
     pub(crate) fn answer(self, outcome: Outcome) -> Answer {
         match outcome {
-            Outcome::Value(value) => self.of_value(value),
-            Outcome::Written if self == Single::Put => Answer::OK,
-            Outcome::Deleted { existed } if self == Single::Delete => {
+            Outcome::Values { values, context } if self == Single::Siblings => {
+                Answer::Siblings(context, values.into_vec())
+            }
+            Outcome::Values { values, .. } => match values.into_one() {
+                Ok(value) => self.of_value(value),
+                Err(_) => mismatch(),
+            },
+            Outcome::Written { .. } if self == Single::Put => Answer::OK,
+            Outcome::Deleted { existed, .. } if self == Single::Delete => {
                 Answer::Integer(i64::from(existed))
             }
-            Outcome::Causal(Told::Siblings { values, context }) if self == Single::Siblings => {
-                Answer::Siblings(context, values)
-            }
-            Outcome::Causal(Told::Stored { context }) if self == Single::Context => {
+            Outcome::Written { context } | Outcome::Deleted { context, .. }
+                if self == Single::Context =>
+            {
                 Answer::Bulk(Some(context))
             }
             Outcome::Refused(refusal) => Answer::Error(error::refusal(&refusal)),
-            _ => Answer::Error(String::from(MISMATCH)),
+            _ => mismatch(),
         }
     }
 
@@ -74,11 +78,13 @@ impl Single {
                 Some(length) => Answer::Integer(length + key_bytes as i64),
                 None => Answer::Bulk(None),
             },
-            Single::Put | Single::Delete | Single::Siblings | Single::Context => {
-                Answer::Error(String::from(MISMATCH))
-            }
+            Single::Put | Single::Delete | Single::Siblings | Single::Context => mismatch(),
         }
     }
+}
+
+fn mismatch() -> Answer {
+    Answer::Error(String::from(MISMATCH))
 }
 
 fn range(value: Bytes, start: i64, end: i64) -> Bytes {

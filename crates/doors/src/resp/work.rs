@@ -13,6 +13,7 @@ use bytes::Bytes;
 use core::fmt::Write;
 use quorate_kernel::limits::{REPLY_BYTES_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
+use quorate_kernel::values::Values;
 
 /// How many keys `KEYS`, `DBSIZE` and `RANDOMKEY` ask for at a time.
 const PAGE_KEYS: u32 = 1000;
@@ -81,9 +82,9 @@ impl Many {
         let at = 1 + index * self.step();
         let key = self.args.shared(at);
         let operation = match self.each {
-            Each::Get | Each::Exists => Operation::Get { key },
-            Each::Put => Operation::Put { key, value: self.args.shared(at + 1) },
-            Each::Delete => Operation::Delete { key },
+            Each::Get | Each::Exists => Operation::get(key),
+            Each::Put => Operation::put(key, self.args.shared(at + 1)),
+            Each::Delete => Operation::delete(key),
         };
         Some((index as u32, operation))
     }
@@ -103,19 +104,24 @@ impl Many {
         let index = index as usize;
         match (self.each, outcome) {
             (_, Outcome::Refused(refusal)) => self.refused.push((index, refusal)),
-            (Each::Get, Outcome::Value(value)) => {
-                self.held += value.as_ref().map_or(0, Bytes::len);
+            (Each::Get, Outcome::Values { values: Values::Several(_), .. }) => {
+                self.refused.push((index, Refusal::OutcomeUnknown));
+            }
+            (Each::Get, Outcome::Values { values, .. }) => {
+                self.held += values.bytes();
                 // A reply over the limit is an error anyway, so its values are not kept.
                 if self.held <= REPLY_BYTES_MAX {
-                    self.values[index] = value;
+                    self.values[index] = values.into_one().unwrap_or_default();
                 } else {
                     self.values.clear();
                     self.values.resize(self.total(), None);
                 }
             }
-            (Each::Put, Outcome::Written) => {}
-            (Each::Delete, Outcome::Deleted { existed }) => self.counted += i64::from(existed),
-            (Each::Exists, Outcome::Value(value)) => self.counted += i64::from(value.is_some()),
+            (Each::Put, Outcome::Written { .. }) => {}
+            (Each::Delete, Outcome::Deleted { existed, .. }) => self.counted += i64::from(existed),
+            (Each::Exists, Outcome::Values { values, .. }) => {
+                self.counted += i64::from(!values.is_empty());
+            }
             _ => self.refused.push((index, Refusal::OutcomeUnknown)),
         }
     }

@@ -34,15 +34,12 @@ impl Map {
     pub fn apply(&mut self, lane: LaneId, operation: Operation) -> Outcome {
         let at = |key: Bytes| (lane, position(&key), key);
         match operation {
-            Operation::Get { key } => Outcome::Value(self.0.get(&at(key)).cloned()),
-            Operation::Put { key, value } => {
+            Operation::Get { key, .. } => Outcome::value(self.0.get(&at(key)).cloned()),
+            Operation::Put { key, value, .. } => {
                 self.0.insert(at(key), value);
-                Outcome::Written
+                Outcome::written()
             }
-            Operation::Delete { key } => {
-                Outcome::Deleted { existed: self.0.remove(&at(key)).is_some() }
-            }
-            Operation::Causal(_) => unreachable!("this engine has registers"),
+            Operation::Delete { key, .. } => Outcome::deleted(self.0.remove(&at(key)).is_some()),
             Operation::Scan { from, limit } => {
                 let mut keys = Vec::new();
                 let mut next = None;
@@ -83,11 +80,20 @@ pub const REGISTERS: Engine = Engine {
     open: |_| Err(CatalogRefusal::NotLearnt),
 };
 
+/// The same with values side by side.
+pub const SIBLINGS: Engine = Engine {
+    name: "causal",
+    can: &[Capability::Values, Capability::Siblings, Capability::Listing],
+    ..REGISTERS
+};
+
+const ENGINES: &[&Engine] = &[&REGISTERS, &SIBLINGS];
+
 /// A keyspace of an engine.
 pub fn keyspace(name: &str, lane: u32, engine: &'static Engine) -> Option<Served> {
     let settings = BTreeMap::from([("value".to_string(), (1 << 20).to_string())]);
     let keyspace = Keyspace::new(name, LaneId(lane), engine.name, settings, 1);
-    Some(Served::new(Arc::new(keyspace), engine))
+    Some(Served::new(Arc::new(keyspace), engine, ENGINES))
 }
 
 pub fn shared() -> Arc<Shared> {

@@ -221,13 +221,13 @@ mod tests {
         fn on_message(&mut self, _: Incarnation, _: Nothing, _: &mut Context<'_, Lane>) {}
 
         fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_, Lane>) {
-            if let Operation::Put { key, value } = request.operation {
+            if let Operation::Put { key, value, .. } = request.operation {
                 cx.fx.put(key, value);
             }
             if let Some(keyspaces) = &self.keyspaces {
                 cx.fx.announce_keyspaces(Arc::clone(keyspaces));
             }
-            cx.fx.answer(ticket, Outcome::Written);
+            cx.fx.answer(ticket, Outcome::written());
         }
 
         fn on_timer(&mut self, _: Tick, cx: &mut Context<'_, Lane>) {
@@ -299,7 +299,7 @@ mod tests {
         /// One turn that asks a lane to put something; then all is written and synced.
         fn put(&mut self, lane: LaneId, key: &'static str) {
             self.node.begin(self.node.now, WallTime(0));
-            let operation = Operation::Put { key: key.into(), value: Bytes::from_static(b"v") };
+            let operation = Operation::put(key.into(), Bytes::from_static(b"v"));
             let request = Request { operation, deadline: Time(u64::MAX) };
             self.node.request(lane, Ticket(1), request, &mut self.outside);
             self.end();
@@ -355,7 +355,7 @@ mod tests {
         say(&mut world, &[(16, 3, 1), (18, 5, 2)], &[]);
         assert_eq!(world.heard(), ["18 is at 5"].map(String::from), "the other one is as it was");
         world.put(LaneId(16), "a");
-        assert_eq!(world.outside.answers.pop(), Some(Outcome::Written));
+        assert_eq!(world.outside.answers.pop(), Some(Outcome::written()));
         say(&mut world, &[(18, 5, 2)], &[16]);
         world.put(LaneId(16), "b");
         assert_eq!(world.outside.answers.pop(), Some(Outcome::Refused(Refusal::NotOpen)));
@@ -378,7 +378,7 @@ mod tests {
         }
         // A write of the lane is in the very turn that drops it.
         world.node.begin(Time(0), WallTime(0));
-        let operation = Operation::Put { key: "late".into(), value: Bytes::from_static(b"v") };
+        let operation = Operation::put("late".into(), Bytes::from_static(b"v"));
         let request = Request { operation, deadline: Time(u64::MAX) };
         world.node.request(LaneId(16), Ticket(2), request, &mut world.outside);
         say(&mut world, &[(17, 1, 2)], &[16]);

@@ -8,9 +8,9 @@ use crate::dots::dot::{Actor, Dot};
 use crate::dots::object::{Object, is_counter};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::error::WireError;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
+use quorate_kernel::write::WriteId;
 
 impl Message {
     /// Takes the raw tails.

@@ -14,13 +14,13 @@ use crate::dots::object::{Object, Version};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::{Told, WriteId, WriteName};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::SIBLING_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
+use quorate_kernel::write::{WriteId, WriteName};
 
 /// What a write does to a key.
 pub(super) struct Update {
@@ -209,16 +209,16 @@ impl Causal {
         told: &Seen,
         cx: &mut Context<'_>,
     ) -> Outcome {
-        match manner {
-            Manner::Context => {}
-            Manner::Written => return Outcome::Written,
-            Manner::Deleted => return Outcome::Deleted { existed: true },
-        }
-        let context = match told.context.is_empty() {
+        let context = || match told.context.is_empty() {
             true => Bytes::new(),
             false => self.settings.tokens.seal_seen(cx.lane, client_key(key), told),
         };
-        Outcome::Causal(Told::Stored { context })
+        match manner {
+            Manner::Written => Outcome::written(),
+            Manner::Deleted => Outcome::deleted(true),
+            Manner::WrittenOver => Outcome::Written { context: context() },
+            Manner::DeletedOver => Outcome::Deleted { existed: false, context: context() },
+        }
     }
 
     /// A write was not acknowledged by enough replicas in time. It is stored here and will spread.

@@ -7,13 +7,13 @@ use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Causal, Context, Settings};
 use crate::dots::context::CausalContext;
-use quorate_kernel::causal::WriteName;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::{Span, Time};
+use quorate_kernel::write::WriteName;
 
 impl Causal {
     /// The engine before its start.

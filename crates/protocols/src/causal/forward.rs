@@ -15,12 +15,12 @@ use super::{Causal, Context};
 use crate::dots::context::CausalContext;
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
-use quorate_kernel::causal::{WriteId, WriteName};
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
+use quorate_kernel::write::{WriteId, WriteName};
 
 /// How long a replica that has answered counts as one that can be reached.
 const FRESH: Span = Span::secs(1);

@@ -12,13 +12,13 @@ use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
-use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
 use quorate_kernel::time::Time;
+use quorate_kernel::write::Replaces;
 
 impl Causal {
     /// A client asks.
@@ -33,28 +33,29 @@ impl Causal {
             return refuse(ticket, refusal, cx);
         }
         let key = data_key(operation.key().expect("all but scans are about a key"));
-        let written = Asker { ticket, manner: Manner::Written };
-        let told = Asker { ticket, manner: Manner::Context };
+        let asker = |manner| Asker { ticket, manner };
         match operation {
-            Operation::Get { .. } => self.begin_get((ticket, Aim::Value), key, r, deadline, cx),
+            Operation::Get { which, replies, .. } => {
+                let needed = replies.map_or(r, usize::from);
+                self.begin_get((ticket, Aim::Values(which)), key, needed, deadline, cx);
+            }
+            Operation::Put { value, replaces: Replaces::Seen(context), name, .. } => {
+                let (asker, value) = (asker(Manner::WrittenOver), Some(value));
+                self.begin_write(asker, key, value, (&context, name), deadline, cx);
+            }
             Operation::Put { value, .. } if self.settings.plain == Plain::Newest => {
                 self.begin_get((ticket, Aim::Replacement(value)), key, r, deadline, cx);
             }
-            Operation::Put { value, .. } => {
-                self.begin_write(written, key, Some(value), (b"", None), deadline, cx);
+            Operation::Put { value, name, .. } => {
+                let (asker, value) = (asker(Manner::Written), Some(value));
+                self.begin_write(asker, key, value, (b"", name), deadline, cx);
+            }
+            Operation::Delete { replaces: Replaces::Seen(context), .. } => {
+                let asker = asker(Manner::DeletedOver);
+                self.begin_write(asker, key, None, (&context, None), deadline, cx);
             }
             Operation::Delete { .. } => {
                 self.begin_get((ticket, Aim::Removal), key, r, deadline, cx);
-            }
-            Operation::Causal(Ask::Get { replies, .. }) => {
-                let needed = replies.map_or(r, usize::from);
-                self.begin_get((ticket, Aim::Siblings), key, needed, deadline, cx);
-            }
-            Operation::Causal(Ask::Put { value, context, id, .. }) => {
-                self.begin_write(told, key, Some(value), (&context, id), deadline, cx);
-            }
-            Operation::Causal(Ask::Delete { context, .. }) => {
-                self.begin_write(told, key, None, (&context, None), deadline, cx);
             }
             Operation::Scan { .. } => {}
         }
@@ -68,7 +69,7 @@ impl Causal {
             (length > limit).then_some(Refusal::TooLarge { what, length, limit })
         };
         let value = match operation {
-            Operation::Put { value, .. } | Operation::Causal(Ask::Put { value, .. }) => value.len(),
+            Operation::Put { value, .. } => value.len(),
             _ => 0,
         };
         let key = operation.key().map_or(0, Bytes::len);
@@ -108,7 +109,7 @@ impl Causal {
         }
         let mut replies = BTreeMap::new();
         if let Some(at) = self.local(&key).filter(|at| self.is_serving(*at, cx.now)) {
-            if needed == 1 && !matches!(aim, Aim::Value | Aim::Siblings) {
+            if needed == 1 && !matches!(aim, Aim::Values(_)) {
                 return self.replace(at, (ticket, aim), key, deadline, cx);
             }
             let object = self.durable.replicas[&at].fetch_named(self.settings.shape, &key, cx);
@@ -142,7 +143,7 @@ impl Causal {
             }
         };
         if is_absent && matches!(aim, Aim::Removal) {
-            let outcome = Outcome::Deleted { existed: false };
+            let outcome = Outcome::deleted(false);
             return cx.fx.answer_after_key(ticket, outcome, replica.stored_key(&key));
         }
         let (asker, value) = write_of(ticket, aim);
@@ -238,13 +239,13 @@ impl Causal {
             merge_all(replies.into_values())
         };
         let outcome = match aim {
-            Aim::Siblings => {
+            Aim::Values(Which::All) => {
                 let seen = Seen::of(&merged);
                 let context = self.settings.tokens.seal_seen(cx.lane, client_key(&key), &seen);
-                Outcome::Causal(Told::Siblings { values: merged.values(), context })
+                Outcome::Values { values: merged.values().into(), context }
             }
-            Aim::Value => self.value_of(&merged),
-            Aim::Removal if merged.versions.is_empty() => Outcome::Deleted { existed: false },
+            Aim::Values(Which::One) => self.value_of(&merged),
+            Aim::Removal if merged.versions.is_empty() => Outcome::deleted(false),
             Aim::Removal | Aim::Replacement(_) => {
                 let (asker, value) = write_of(ticket, aim);
                 let update = Update { key, value, seen: Seen::of(&merged), name: None };

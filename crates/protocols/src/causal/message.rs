@@ -9,8 +9,8 @@ use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Position};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::limits::{HEADER_BYTES_MAX, PAGE_BYTES_MAX};
+use quorate_kernel::write::WriteId;
 use serde::{Deserialize, Serialize};
 
 /// A clock on the wire.

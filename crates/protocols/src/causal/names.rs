@@ -8,8 +8,8 @@
 //! not done again, and its outcome is said to be unknown.
 
 use alloc::collections::{BTreeSet, VecDeque};
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::time::Time;
+use quorate_kernel::write::WriteId;
 
 /// The newest names that one replica has seen.
 #[derive(Debug, Default)]

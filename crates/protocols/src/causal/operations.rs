@@ -9,6 +9,7 @@ use crate::dots::object::Object;
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::operation::Which;
 use quorate_kernel::time::{Span, Time};
 
 /// How long an answer is waited for before a message is sent again.
@@ -17,12 +18,14 @@ pub(crate) const RETRY: Span = Span::millis(250);
 /// How a client is told that its write is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// With a context.
-    Context,
-    /// As a put without a context.
+    /// As a plain put.
     Written,
-    /// As a delete without a context, of what was there.
+    /// As a plain delete, of what was there.
     Deleted,
+    /// As a put, with the context that covers it.
+    WrittenOver,
+    /// As a delete, with the context that covers it.
+    DeletedOver,
 }
 
 /// A client that writes.
@@ -35,10 +38,8 @@ pub(super) struct Asker {
 /// What a get is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// All siblings and a context.
-    Siblings,
-    /// One value.
-    Value,
+    /// The values that are asked for: all of them come with a context.
+    Values(Which),
     /// A value in place of what is seen.
     Replacement(Bytes),
     /// The removal of what is seen.

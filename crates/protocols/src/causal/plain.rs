@@ -39,10 +39,10 @@ impl Causal {
     pub(super) fn value_of(&self, merged: &Object) -> Outcome {
         let values = merged.values();
         match (values.len(), self.settings.plain) {
-            (0 | 1, _) => Outcome::Value(values.into_iter().next()),
+            (0 | 1, _) => Outcome::value(values.into_iter().next()),
             (_, Plain::Newest) => {
                 let newest = merged.versions.iter().max_by_key(|(dot, _)| (dot.counter, dot.actor));
-                Outcome::Value(newest.map(|(_, version)| version.value.clone()))
+                Outcome::value(newest.map(|(_, version)| version.value.clone()))
             }
             (count, Plain::Error) => {
                 probe!("causal/siblings_refused");

@@ -23,10 +23,10 @@ use crate::dots::watermark::Watermark;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::limits::INDEX_KEYS_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
+use quorate_kernel::write::WriteId;
 use serde::{Deserialize, Serialize};
 
 /// How many counters are reserved at a time. After a restart a replica goes on above all that it

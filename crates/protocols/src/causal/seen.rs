@@ -13,8 +13,8 @@ use crate::dots::dot::Dot;
 use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::mutant;
+use quorate_kernel::write::WriteId;
 
 /// How many names one context carries at most.
 const NAMES_MAX: usize = 64;

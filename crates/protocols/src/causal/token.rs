@@ -16,9 +16,9 @@ use crate::dots::dot::{Actor, Counter, Dot, Position};
 use crate::dots::object::is_counter;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::{ContextError, WriteId};
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::limits::CONTEXT_BYTES_MAX;
+use quorate_kernel::write::{ContextError, WriteId};
 
 const VERSION: u8 = 1;
 /// With names.

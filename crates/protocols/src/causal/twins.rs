@@ -24,10 +24,10 @@ use crate::dots::object::{Object, Version};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::{WriteId, WriteName};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
+use quorate_kernel::write::{WriteId, WriteName};
 
 /// Of how many updates of each actor a message tells the names beside those that it is about.
 const NAMES_TOLD: usize = 64;

@@ -9,9 +9,9 @@ use crate::dots::dot::{Actor, Counter, Dot, Position};
 use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::write::WriteId;
 
 /// The context of a stored object: what of its past the clock does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

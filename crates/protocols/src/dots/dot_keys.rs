@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Bound;
-use quorate_kernel::causal::WriteId;
+use quorate_kernel::write::WriteId;
 
 /// The map. Keys are in their wire form: hash, then the client's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

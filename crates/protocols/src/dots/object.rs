@@ -6,8 +6,8 @@ use super::dot::{Actor, COUNTER_MAX, Counter, Dot};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::error::WireError;
+use quorate_kernel::write::WriteId;
 use serde::{Deserialize, Serialize};
 
 /// A value with the name its client gave the write, if it gave one.

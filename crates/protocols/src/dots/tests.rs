@@ -7,7 +7,7 @@ use super::object::{Object, Version};
 use bytes::Bytes;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
-use quorate_kernel::causal::WriteId;
+use quorate_kernel::write::WriteId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;
 

@@ -11,7 +11,7 @@ use super::read::Reading;
 use super::record::Record;
 use super::scan::{Paging, Settling};
 use super::state::Volatile;
-use super::{Context, Linearizable};
+use super::{Context, ENGINE, Linearizable};
 use crate::quorum::Replies;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -106,22 +106,20 @@ impl Linearizable {
             return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
         }
         let position = match &request.operation {
-            Asked::Get { key } | Asked::Put { key, .. } | Asked::Delete { key } => {
+            Asked::Get { key, .. } | Asked::Put { key, .. } | Asked::Delete { key, .. } => {
                 self.settings.order.position(key)
             }
             Asked::Scan { from, .. } => from.position,
-            Asked::Causal(_) => unreachable!("it was refused"),
         };
         let Some(view) = self.volatile.routes.find(position).cloned() else {
             return self.locate(ticket, request, trail, position, cx);
         };
         let order = self.settings.order;
         let (ask, key) = match request.operation {
-            Asked::Get { key } => (Ask::Get, order.data_key(&key)),
-            Asked::Put { key, value } => (Ask::Put(value), order.data_key(&key)),
-            Asked::Delete { key } => (Ask::Delete, order.data_key(&key)),
+            Asked::Get { key, .. } => (Ask::Get, order.data_key(&key)),
+            Asked::Put { key, value, .. } => (Ask::Put(value), order.data_key(&key)),
+            Asked::Delete { key, .. } => (Ask::Delete, order.data_key(&key)),
             Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
-            Asked::Causal(_) => unreachable!("it was refused"),
         };
         self.launch(Asker::Client(ticket), (ask, key), view, request.deadline, trail, cx);
     }
@@ -201,6 +199,9 @@ impl Linearizable {
         if self.volatile.is_closing() {
             return Some(Refusal::Stopping);
         }
+        if ENGINE.lacks(operation).is_some() {
+            return Some(Refusal::Unsupported);
+        }
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }
@@ -212,7 +213,6 @@ impl Linearizable {
             Asked::Put { value, .. } => {
                 too_large("value", value.len(), self.settings.value_bytes_max)
             }
-            Asked::Causal(_) => Some(Refusal::Unsupported),
             _ => None,
         })
     }

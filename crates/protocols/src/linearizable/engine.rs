@@ -201,7 +201,7 @@ impl Process for Linearizable {
     ) {
         match control {
             Control::Explain { key } => {
-                self.explain(ticket, Operation::Get { key }, deadline, cx);
+                self.explain(ticket, Operation::get(key), deadline, cx);
             }
             Control::Examine { position } => {
                 let question = Operation::Scan { from: Cursor::at(position), limit: 1 };

@@ -12,6 +12,7 @@ use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::{Explanation, Operation, Outcome, Step};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::Time;
+use quorate_kernel::values::Values;
 use quorate_kernel::view::View;
 
 /// What was noted so far.
@@ -62,14 +63,14 @@ impl Trail {
         outcome: Outcome,
         cx: &Context<'_>,
     ) -> Outcome {
-        let value = match outcome {
-            Outcome::Value(value) => value,
-            Outcome::Page { .. } => None,
+        let values = match outcome {
+            Outcome::Values { values, .. } => values,
+            Outcome::Page { .. } => Values::None,
             other => return other,
         };
         self.note(cx.now, None, String::from("done"));
         Outcome::Explained(Box::new(Explanation {
-            value_bytes: value.map(|value| value.len()),
+            value_bytes: (!values.is_empty()).then(|| values.bytes()),
             position,
             coordinator: cx.me,
             view: view.clone(),

@@ -225,7 +225,7 @@ impl Linearizable {
                 };
                 if let Some(value) = value {
                     self.volatile.counters.reads_in_one_round += 1;
-                    self.finish(op, Outcome::Value(value), cx);
+                    self.finish(op, Outcome::value(value), cx);
                 } else {
                     self.fetch(op, cx);
                 }
@@ -236,7 +236,7 @@ impl Linearizable {
             (Ask::Delete, Decision::Agreed(Head { ts: Ts::ZERO, .. }, _)) => {
                 // A majority never saw a write of the key: there is nothing to delete, and nothing
                 // whose durability an answer could depend on.
-                self.finish(op, Outcome::Deleted { existed: false }, cx);
+                self.finish(op, Outcome::deleted(false), cx);
             }
             (_, Decision::Agreed(head, _) | Decision::Disagreed(head, ..)) => {
                 let (basis, floor) = reading.basis(&operation.view, &self.volatile.crashes, false);
@@ -258,7 +258,7 @@ impl Linearizable {
         if self.settings.mode == super::Mode::Eventual {
             // One phase: whoever answered first decides, and nothing is imposed (CATS §6.4).
             return match value_of(head, record) {
-                Some(value) => self.finish(op, Outcome::Value(value), cx),
+                Some(value) => self.finish(op, Outcome::value(value), cx),
                 None => self.fetch(op, cx),
             };
         }
@@ -276,7 +276,7 @@ impl Linearizable {
         }
         let Some(record) = record else { return self.fetch(op, cx) };
         if mutant!("skip_write_back") {
-            return self.finish(op, Outcome::Value(record.value()), cx);
+            return self.finish(op, Outcome::value(record.value()), cx);
         }
         let acks = reading.holders_of(head.ts, &operation.view, &self.volatile.crashes);
         let (basis, _) = reading.basis(&operation.view, &self.volatile.crashes, true);

@@ -29,6 +29,7 @@ use quorate_kernel::limits::{PAGE_DOUBTS_MAX, PAGE_READS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Outcome};
 use quorate_kernel::probe;
+use quorate_kernel::values::Values;
 use quorate_kernel::view::View;
 
 /// A value of more bytes is long: several of them are not moved at once.
@@ -126,12 +127,12 @@ impl Paging {
 
 impl Settling {
     /// Takes in what the read of a key returned: the value, as far as it had to be moved.
-    fn settle(&mut self, key: Bytes, value: Option<Bytes>) {
-        let is_long = value.as_ref().is_some_and(|value| value.len() > LONG_BYTES);
+    fn settle(&mut self, key: Bytes, values: &Values) {
+        let is_long = values.bytes() > LONG_BYTES;
         self.reads_max = if is_long { 1 } else { (2 * self.reads_max).min(PAGE_READS_MAX) };
-        match value {
-            Some(_) => self.shown.insert(key),
-            None => self.shown.remove(&key),
+        match values.is_empty() {
+            false => self.shown.insert(key),
+            true => self.shown.remove(&key),
         };
     }
 }
@@ -235,7 +236,7 @@ impl Linearizable {
         assert!(settling.reading > 0, "a read that ends was under way");
         settling.reading -= 1;
         match outcome {
-            Outcome::Value(value) => settling.settle(key, value),
+            Outcome::Values { values, .. } => settling.settle(key, &values),
             // A get changes nothing, so it was refused for what the page may be refused for.
             refused => return self.finish(op, refused, cx),
         }

@@ -144,9 +144,9 @@ impl Linearizable {
             return;
         }
         let outcome = match operation.ask {
-            Ask::Get => Outcome::Value(record.value()),
-            Ask::Put(_) => Outcome::Written,
-            Ask::Delete => Outcome::Deleted { existed: operation.existed },
+            Ask::Get => Outcome::value(record.value()),
+            Ask::Put(_) => Outcome::written(),
+            Ask::Delete => Outcome::deleted(operation.existed),
             Ask::Scan { .. } => unreachable!("a scan never writes"),
         };
         self.volatile.counters.writes += 1;

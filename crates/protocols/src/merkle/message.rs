@@ -9,9 +9,9 @@ use crate::dots::dot::Position;
 use crate::dots::object::{Object, is_counter};
 use alloc::vec::Vec;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::error::WireError;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
+use quorate_kernel::write::WriteId;
 use serde::{Deserialize, Serialize};
 
 /// The hashes below one node of one tree.

@@ -10,12 +10,12 @@ use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
-use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::Time;
+use quorate_kernel::write::Replaces;
 
 /// What is under way.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) enum Work {
     /// A get, until enough replicas have answered.
     Read { needed: usize, replies: BTreeMap<Position, Object> },
     /// A write that a replica elsewhere coordinates.
-    Forward,
+    Forward { is_delete: bool },
 }
 
 /// One operation.
@@ -64,40 +64,38 @@ impl Merkle {
     /// A client asks.
     pub(super) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         let Request { operation, deadline } = request;
-        let Operation::Causal(ask) = operation else {
-            return refuse(ticket, Refusal::Unsupported, cx);
-        };
-        if let Some(refusal) = self.refusal(&ask) {
+        if let Some(refusal) = self.refusal(&operation) {
             return refuse(ticket, refusal, cx);
         }
-        let key = data_key(ask.key());
-        match ask {
-            Ask::Get { replies, .. } => {
+        match operation {
+            Operation::Get { key, which: Which::All, replies } => {
                 let needed = usize::from(replies.unwrap_or(self.settings.r));
-                self.begin_get(ticket, key, needed, deadline, cx);
+                self.begin_get(ticket, data_key(&key), needed, deadline, cx);
             }
-            Ask::Put { value, context, id, .. } => {
-                let id = id.map(|name| name.id);
+            Operation::Put { key, value, replaces: Replaces::Seen(context), name } => {
+                let (key, id) = (data_key(&key), name.map(|name| name.id));
                 self.begin_write(ticket, key, Some(value), (&context, id), deadline, cx);
             }
-            Ask::Delete { context, .. } => {
-                self.begin_write(ticket, key, None, (&context, None), deadline, cx);
+            Operation::Delete { key, replaces: Replaces::Seen(context) } => {
+                self.begin_write(ticket, data_key(&key), None, (&context, None), deadline, cx);
             }
+            _ => refuse(ticket, Refusal::Unsupported, cx),
         }
     }
 
-    fn refusal(&self, ask: &Ask) -> Option<Refusal> {
+    fn refusal(&self, operation: &Operation) -> Option<Refusal> {
         let too_large = |what, length, limit| {
             (length > limit).then_some(Refusal::TooLarge { what, length, limit })
         };
-        let value = match ask {
-            Ask::Put { value, .. } => value.len(),
+        let value = match operation {
+            Operation::Put { value, .. } => value.len(),
             _ => 0,
         };
+        let key = operation.key().map_or(0, Bytes::len);
         let is_full = self.operations.by_id.len() >= OPERATIONS_MAX;
         is_full
             .then_some(Refusal::Overloaded)
-            .or_else(|| too_large("key", ask.key().len(), KEY_BYTES_MAX))
+            .or_else(|| too_large("key", key, KEY_BYTES_MAX))
             .or_else(|| too_large("value", value, self.settings.value_bytes_max))
             .or_else(|| self.map.is_none().then_some(Refusal::NoRoute))
     }
@@ -203,7 +201,7 @@ impl Merkle {
         let mut merged = Object::default();
         replies.values().for_each(|object| merged.merge(object.clone()));
         let context = self.settings.tokens.seal(cx.lane, client_key(key), &merged.context);
-        let outcome = Outcome::Causal(Told::Siblings { values: merged.values(), context });
+        let outcome = Outcome::Values { values: merged.values().into(), context };
         match self.local(key).filter(|at| replies.contains_key(at)) {
             Some(at) => {
                 cx.fx.answer_after_key(ticket, outcome, self.replicas[&at].stored_key(key));
@@ -228,7 +226,7 @@ impl Merkle {
                 Work::Read { needed, replies } => {
                     Refusal::NoQuorum { reached: replies.len() as u8, needed: needed as u8 }
                 }
-                Work::Forward => Refusal::OutcomeUnknown,
+                Work::Forward { .. } => Refusal::OutcomeUnknown,
             };
             refuse(waiting.ticket, refusal, cx);
         }

@@ -12,11 +12,11 @@ use crate::dots::object::{Object, Version};
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::causal::{Told, WriteId};
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::time::Time;
+use quorate_kernel::write::WriteId;
 
 /// Forwarded writes that were begun here, the oldest forgotten first: a copy that the network made
 /// of one is not done again.
@@ -56,15 +56,16 @@ impl Merkle {
             Ok(context) => context,
             Err(error) => return refuse(ticket, Refusal::Context(error), cx),
         };
+        let is_delete = value.is_none();
         if let Some(at) = self.local(&key) {
             let (told, stored) = self.coordinate(at, &key, value, &context, id, cx);
-            return cx.fx.answer_after_key(ticket, self.stored(&key, &told, cx), stored);
+            let outcome = self.stored(is_delete, &key, &told, cx);
+            return cx.fx.answer_after_key(ticket, outcome, stored);
         }
         let hosts: Vec<_> = self.replicas_of(&key).into_iter().map(|(_, host)| host).collect();
         let host = hosts[cx.rng.below(hosts.len() as u64) as usize];
-        let work = Work::Forward;
+        let work = Work::Forward { is_delete };
         let op = self.operations.insert(Waiting { ticket, key: key.clone(), deadline, work }, cx);
-        let is_delete = value.is_none();
         let value = value.unwrap_or_default();
         let context = tell(&context);
         // A request promises nothing.
@@ -103,12 +104,21 @@ impl Merkle {
         (covering(&object, dot), stored)
     }
 
-    fn stored(&self, key: &[u8], told: &CausalContext, cx: &Context<'_>) -> Outcome {
+    fn stored(
+        &self,
+        is_delete: bool,
+        key: &[u8],
+        told: &CausalContext,
+        cx: &Context<'_>,
+    ) -> Outcome {
         let context = match told.is_empty() {
             true => Bytes::new(),
             false => self.settings.tokens.seal(cx.lane, client_key(key), told),
         };
-        Outcome::Causal(Told::Stored { context })
+        match is_delete {
+            true => Outcome::Deleted { existed: false, context },
+            false => Outcome::Written { context },
+        }
     }
 
     /// A node asks this one to coordinate a write.
@@ -138,13 +148,15 @@ impl Merkle {
         told: Option<TellContext>,
         cx: &mut Context<'_>,
     ) {
-        let is_forward = |waiting: &Waiting| matches!(waiting.work, Work::Forward);
-        if !self.operations.by_id.get(&op).is_some_and(is_forward) {
+        let Some(Waiting { work: Work::Forward { is_delete }, .. }) =
+            self.operations.by_id.get(&op)
+        else {
             return;
-        }
+        };
+        let is_delete = *is_delete;
         let waiting = self.operations.by_id.remove(&op).expect("it was just there");
         let outcome = match told {
-            Some(told) => self.stored(&waiting.key, &told.into_iter().collect(), cx),
+            Some(told) => self.stored(is_delete, &waiting.key, &told.into_iter().collect(), cx),
             None => Outcome::Refused(Refusal::NoRoute),
         };
         // The coordinator told it when it was durable there.

@@ -184,11 +184,9 @@ fn ask<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
         words => (words, DEADLINE),
     };
     let (node, operation) = match words {
-        ["get", node, key] => (node, Operation::Get { key: bytes(key)? }),
-        ["put", node, key, value] => {
-            (node, Operation::Put { key: bytes(key)?, value: bytes(value)? })
-        }
-        ["delete", node, key] => (node, Operation::Delete { key: bytes(key)? }),
+        ["get", node, key] => (node, Operation::get(bytes(key)?)),
+        ["put", node, key, value] => (node, Operation::put(bytes(key)?, bytes(value)?)),
+        ["delete", node, key] => (node, Operation::delete(bytes(key)?)),
         ["scan", node, from, limit] => {
             let from = position(from)?;
             let limit = u32::try_from(number(limit)?).map_err(|error| error.to_string())?;
@@ -213,7 +211,7 @@ fn deliver_all<P: Scripted>(world: &mut World<P>) -> Done {
 
 fn flood<P: Scripted>(world: &mut World<P>, node: u64, count: u64) {
     for _ in 0..count {
-        world.request(node, Operation::Get { key: Bytes::from_static(b"flood") }, DEADLINE);
+        world.request(node, Operation::get(Bytes::from_static(b"flood")), DEADLINE);
         world.flights.clear();
         world.log.clear();
     }

@@ -1,11 +1,13 @@
 //! What happened, in words, and what a process tells of its state.
 
 use super::word;
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::effects::Note;
+use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::operation::{Cursor, Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Which};
 use quorate_kernel::process::{Inspect, Process};
+use quorate_kernel::values::Values;
+use quorate_kernel::write::Replaces;
 use std::borrow::ToOwned;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -67,25 +69,36 @@ pub(crate) fn show_cursor(cursor: &Cursor) -> String {
 
 pub(super) fn show_operation(operation: &Operation) -> String {
     match operation {
-        Operation::Get { key } => format!("get {}", word(key)),
-        Operation::Put { key, value } => format!("put {} {}", word(key), word(value)),
-        Operation::Delete { key } => format!("delete {}", word(key)),
-        Operation::Scan { from, limit } => format!("scan {} {limit}", show_cursor(from)),
-        Operation::Causal(Ask::Get { key, .. }) => format!("read {}", word(key)),
-        Operation::Causal(Ask::Put { key, value, context, .. }) => {
+        Operation::Get { key, which: Which::One, .. } => format!("get {}", word(key)),
+        Operation::Get { key, which: Which::All, .. } => format!("read {}", word(key)),
+        Operation::Put { key, value, replaces: Replaces::Whatever, .. } => {
+            format!("put {} {}", word(key), word(value))
+        }
+        Operation::Put { key, value, replaces: Replaces::Seen(context), .. } => {
             let basis = if context.is_empty() { "blind" } else { "with context" };
             format!("write {} {} {basis}", word(key), word(value))
         }
-        Operation::Causal(Ask::Delete { key, .. }) => format!("remove {}", word(key)),
+        Operation::Delete { key, replaces: Replaces::Whatever } => format!("delete {}", word(key)),
+        Operation::Delete { key, replaces: Replaces::Seen(_) } => format!("remove {}", word(key)),
+        Operation::Scan { from, limit } => format!("scan {} {limit}", show_cursor(from)),
     }
 }
 
-pub(super) fn show_outcome(outcome: &Outcome) -> String {
+pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
+    let is_plain = operation.needs().all(|needs| needs != Capability::Siblings);
     match outcome {
-        Outcome::Value(None) => "nothing".to_owned(),
-        Outcome::Value(Some(value)) => format!("value {}", word(value)),
-        Outcome::Written => "written".to_owned(),
-        Outcome::Deleted { existed } => format!("deleted {}", u8::from(*existed)),
+        Outcome::Values { values, .. } if !is_plain => {
+            let values: Vec<String> = values.iter().map(|value| word(value)).collect();
+            format!("siblings [{}]", values.join(" "))
+        }
+        Outcome::Written { .. } | Outcome::Deleted { .. } if !is_plain => "stored".to_owned(),
+        Outcome::Values { values: Values::None, .. } => "nothing".to_owned(),
+        Outcome::Values { values, .. } => {
+            let values: Vec<String> = values.iter().map(|value| word(value)).collect();
+            format!("value {}", values.join(" "))
+        }
+        Outcome::Written { .. } => "written".to_owned(),
+        Outcome::Deleted { existed, .. } => format!("deleted {}", u8::from(*existed)),
         Outcome::Page { keys, next } => {
             let keys: Vec<String> = keys.iter().map(|key| word(key)).collect();
             let next = next.as_ref().map_or("end".to_owned(), show_cursor);
@@ -106,11 +119,6 @@ pub(super) fn show_outcome(outcome: &Outcome) -> String {
             format!("explained by {}: {}", answered.join(" "), steps.join("; "))
         }
         Outcome::Noted => "noted".to_owned(),
-        Outcome::Causal(Told::Siblings { values, .. }) => {
-            let values: Vec<String> = values.iter().map(|value| word(value)).collect();
-            format!("siblings [{}]", values.join(" "))
-        }
-        Outcome::Causal(Told::Stored { .. }) => "stored".to_owned(),
         Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),
     }
 }

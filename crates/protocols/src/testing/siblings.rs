@@ -5,7 +5,6 @@ use super::script::{Done, bytes, number};
 use super::world::World;
 use crate::causal::map::Map;
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::operation::{Control, Operation, Outcome};
@@ -49,22 +48,21 @@ pub(super) fn operation<P: Scripted>(
     command: &str,
     words: &[&str],
 ) -> Done<Operation> {
-    let ask = match (command, words) {
-        ("read", [key]) => Ask::Get { key: bytes(key)?, replies: None },
+    Ok(match (command, words) {
+        ("read", [key]) => Operation::get_all(bytes(key)?, None),
         ("read", [key, "of", count]) => {
             let count = u8::try_from(number(count)?).map_err(|_| "too many".to_owned())?;
-            Ask::Get { key: bytes(key)?, replies: Some(count) }
+            Operation::get_all(bytes(key)?, Some(count))
         }
         ("write", [key, value, basis @ ..]) => {
             let context = context(world, basis)?;
-            Ask::Put { key: bytes(key)?, value: bytes(value)?, context, id: None }
+            Operation::put_over(bytes(key)?, bytes(value)?, context, None)
         }
         ("remove", [key, basis @ ..]) => {
-            Ask::Delete { key: bytes(key)?, context: context(world, basis)? }
+            Operation::delete_over(bytes(key)?, context(world, basis)?)
         }
         _ => return Err("unknown command".to_owned()),
-    };
-    Ok(Operation::Causal(ask))
+    })
 }
 
 fn context<P: Scripted>(world: &World<P>, words: &[&str]) -> Done<Bytes> {
@@ -73,19 +71,23 @@ fn context<P: Scripted>(world: &World<P>, words: &[&str]) -> Done<Bytes> {
         ["after", request] => {
             let index = usize::try_from(number(request)?).map_err(|_| "too far".to_owned())?;
             let answer = index.checked_sub(1).and_then(|index| world.answers.get(index));
-            match answer {
-                Some((_, Some(Outcome::Causal(told)))) => Ok(context_of(told)),
-                _ => Err("that request has no context".to_owned()),
-            }
+            let context = match answer {
+                Some((_, Some(outcome))) => context_of(outcome),
+                _ => None,
+            };
+            context.ok_or_else(|| "that request has no context".to_owned())
         }
         _ => Err("expected `after NUMBER`".to_owned()),
     }
 }
 
 /// The context that an answer carries.
-pub(crate) fn context_of(told: &Told) -> Bytes {
-    match told {
-        Told::Siblings { context, .. } | Told::Stored { context } => context.clone(),
+pub(crate) fn context_of(outcome: &Outcome) -> Option<Bytes> {
+    match outcome {
+        Outcome::Values { context, .. }
+        | Outcome::Written { context }
+        | Outcome::Deleted { context, .. } => Some(context.clone()),
+        _ => None,
     }
 }
 
@@ -122,7 +124,7 @@ impl<P: Scripted> World<P> {
         let control = Control::Place { map };
         // It is answered like a request, by a number of its own.
         let ticket = Ticket(self.answers.len() as u64);
-        let shown = Operation::Get { key: Bytes::from_static(b"(map)") };
+        let shown = Operation::get(Bytes::from_static(b"(map)"));
         self.answers.push((shown, None));
         self.step(id, |process, cx| process.on_control(ticket, control, Time(u64::MAX), cx));
         self.settle();

@@ -216,7 +216,7 @@ impl<P: Scripted> World<P> {
     /// An operator asks a node how it serves a key.
     pub fn explain(&mut self, id: u64, key: Bytes, within: Span) {
         let ticket = Ticket(self.answers.len() as u64);
-        self.answers.push((Operation::Get { key: key.clone() }, None));
+        self.answers.push((Operation::get(key.clone()), None));
         let deadline = self.now + within;
         let control = Control::Explain { key };
         self.step(id, |process, cx| process.on_control(ticket, control, deadline, cx));
@@ -378,7 +378,7 @@ impl<P: Scripted> World<P> {
             }
             Held::Answer(ticket, outcome) => {
                 let (operation, answer) = &mut self.answers[ticket.0 as usize];
-                let shown = (show_operation(operation), show_outcome(&outcome));
+                let shown = (show_operation(operation), show_outcome(operation, &outcome));
                 assert!(answer.is_none(), "{} is answered once", shown.0);
                 *answer = Some(outcome);
                 self.log.push(format!("{id}: answers {}: {}", shown.0, shown.1));

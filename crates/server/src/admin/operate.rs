@@ -86,7 +86,7 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         Refusal::Catalog(why) => status_of_catalog(why),
         Refusal::NotOpen => StatusCode::NOT_FOUND,
         Refusal::TooLarge { .. } | Refusal::Context(_) => StatusCode::BAD_REQUEST,
-        Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        Refusal::Lacking(_) | Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Refusal::OutcomeUnknown | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
         Refusal::NoQuorum { .. }
         | Refusal::Minority { .. }

@@ -238,7 +238,7 @@ mod tests {
 
     fn put(named: Option<Named>) -> Call {
         let (key, value) = (Bytes::from_static(b"k"), Bytes::from_static(b"v"));
-        call(Operation::Put { key, value }, named)
+        call(Operation::put(key, value), named)
     }
 
     fn named(repeat: Option<Incarnation>) -> Option<Named> {
@@ -298,17 +298,17 @@ mod tests {
         assert_eq!(world.wakes.load(Ordering::Relaxed), 1);
         assert_eq!(world.take(), 2);
         assert_eq!(world.callers.in_hand(LANE), 2);
-        world.end(Outcome::Written);
-        world.end(Outcome::Written);
+        world.end(Outcome::written());
+        world.end(Outcome::written());
         assert!(world.callers.is_empty());
         for told in &mut waiting {
-            assert_eq!(told.try_recv(), Ok(ended(Outcome::Written, false)));
+            assert_eq!(told.try_recv(), Ok(ended(Outcome::written(), false)));
         }
         drop(world.send(put(None)));
         assert_eq!(world.wakes.load(Ordering::Relaxed), 2, "it may sleep again");
         assert_eq!(world.take(), 0, "nobody waits for it any more");
         let others = Ticket(7);
-        assert!(world.callers.complete(others, Outcome::Written, Time(0)).is_some());
+        assert!(world.callers.complete(others, Outcome::written(), Time(0)).is_some());
     }
 
     #[test]
@@ -317,12 +317,12 @@ mod tests {
         let mut first = world.send(put(named(None)));
         let mut again = world.send(put(named(Some(ME))));
         assert_eq!(world.take(), 1, "it is done once");
-        world.end(Outcome::Written);
-        assert_eq!(first.try_recv(), Ok(ended(Outcome::Written, false)));
-        assert_eq!(again.try_recv(), Ok(ended(Outcome::Written, true)));
+        world.end(Outcome::written());
+        assert_eq!(first.try_recv(), Ok(ended(Outcome::written(), false)));
+        assert_eq!(again.try_recv(), Ok(ended(Outcome::written(), true)));
         let mut late = world.send(put(named(Some(ME))));
         assert_eq!(world.take(), 0);
-        assert_eq!(late.try_recv(), Ok(ended(Outcome::Written, true)));
+        assert_eq!(late.try_recv(), Ok(ended(Outcome::written(), true)));
     }
 
     #[test]
@@ -334,14 +334,14 @@ mod tests {
         assert_eq!(told.try_recv(), Ok(Told::Elsewhere));
         let mut here = world.send(put(named(Some(ME))));
         assert_eq!(world.take(), 1, "it surely never arrived");
-        world.end(Outcome::Written);
-        assert_eq!(here.try_recv(), Ok(ended(Outcome::Written, false)));
+        world.end(Outcome::written());
+        assert_eq!(here.try_recv(), Ok(ended(Outcome::written(), false)));
     }
 
     #[test]
     fn what_is_in_hand_for_a_dropped_keyspace_ends_with_it() {
         let mut world = world();
-        let get = call(Operation::Get { key: Bytes::from_static(b"k") }, None);
+        let get = call(Operation::get(Bytes::from_static(b"k")), None);
         let (mut read, mut write) = (world.send(get), world.send(put(named(None))));
         assert_eq!(world.take(), 2);
         world.callers.set_keyspaces(&table(Some(LANE)));
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(world.take(), 1);
         for input in late {
             let Input::Request { ticket, .. } = input else { panic!("an operation was begun") };
-            assert_eq!(world.callers.complete(ticket, Outcome::Written, Time(9)), None);
+            assert_eq!(world.callers.complete(ticket, Outcome::written(), Time(9)), None);
         }
         assert!(next.try_recv().is_err());
     }

@@ -1,12 +1,13 @@
 //! Operators' questions on the core thread: what it knows is answered at once, and an answer that a
 //! lane must find takes the way of a client's request.
 
-use super::keyspaces::Table;
+use super::keyspaces::{Served, Table};
 use super::links::Links;
 use super::questions::{Asked, Inbox, Question, Reply};
 use super::{show, span};
 use crate::ring::{KeyspaceReport, Report};
 use quorate_doors::resp::Clock;
+use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
@@ -120,11 +121,13 @@ impl Desk {
         match question {
             Question::Ring => Err(Reply::Ring(Box::new(self.report(sight)))),
             Question::Explain { keyspace, key } => {
-                let lane = lane_of(sight.table, &keyspace)?;
-                Ok((lane, Control::Explain { key }))
+                let served = served_as(sight.table, &keyspace)?;
+                let lacking = served.entry.require(Capability::Explaining, "an explanation", None);
+                lacking.map_err(|why| Reply::Refused(Refusal::Lacking(Box::new(why))))?;
+                Ok((served.keyspace().lane, Control::Explain { key }))
             }
             Question::Examine { keyspace, position } => {
-                let lane = lane_of(sight.table, &keyspace)?;
+                let lane = served_as(sight.table, &keyspace)?.keyspace().lane;
                 Ok((lane, Control::Examine { position }))
             }
             Question::Drain { host, undo } => {
@@ -260,16 +263,15 @@ fn lost(table: &Table) -> Option<String> {
     })
 }
 
-fn lane_of(table: &Table, name: &str) -> Result<LaneId, Reply> {
-    let found = table.keyspaces().find(|keyspace| keyspace.name == name);
-    found.map(|keyspace| keyspace.lane).ok_or_else(|| {
+fn served_as<'a>(table: &'a Table, name: &str) -> Result<&'a Served, Reply> {
+    let found = table.served.iter().find(|served| served.keyspace().name == name);
+    found.map(|served| &**served).ok_or_else(|| {
         Reply::Unknown(format!("no keyspace {name}; there are {}", table.names().join(", ")))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::keyspaces::Served;
     use super::super::questions::{Questions, questions};
     use super::*;
     use quorate_kernel::ids::{Incarnation, Start};
@@ -312,7 +314,7 @@ mod tests {
     fn tickets_of_clients_are_given_back() {
         let (_, mut desk) = desk();
         let (ticket, mut answer) = asked(&mut desk, LaneId::OVERLAY);
-        assert_eq!(desk.complete(Ticket(0), Outcome::Written), Some(Outcome::Written));
+        assert_eq!(desk.complete(Ticket(0), Outcome::written()), Some(Outcome::written()));
         assert_eq!(desk.complete(ticket, Outcome::Noted), None);
         assert!(matches!(answer.try_recv(), Ok(Reply::Done)));
         assert_eq!(desk.complete(ticket, Outcome::Noted), None, "it is answered once");

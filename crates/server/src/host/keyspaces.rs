@@ -114,12 +114,13 @@ pub(super) fn number(lane: LaneId) -> usize {
 impl Served {
     /// A keyspace with the defaults of its engine but for these settings.
     pub(crate) fn sample(name: &str, engine: &str, set: &[(&str, &str)], lane: LaneId) -> Served {
-        let engine = engine::find(quorate_protocols::engines::ENGINES, engine);
+        let engines = quorate_protocols::engines::ENGINES;
+        let engine = engine::find(engines, engine);
         let engine = engine.expect("an engine of this build");
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let settings = engine.complete(&set.collect()).expect("good settings");
         let keyspace = Arc::new(Keyspace::new(name, lane, engine.name, settings, 1));
         let cells = Arc::new(KeyspaceCells::new(&keyspace));
-        Served { entry: engine::Served::new(keyspace, engine), cells }
+        Served { entry: engine::Served::new(keyspace, engine, engines), cells }
     }
 }

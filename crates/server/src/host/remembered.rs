@@ -159,9 +159,9 @@ mod tests {
         let mut all = Remembered::default();
         assert_eq!(all.first(1), Known::New);
         assert_eq!(all.again(1, TICK), Known::InHand(3));
-        all.end(name(1), &Outcome::Deleted { existed: true });
-        assert_eq!(all.again(1, TICK), Known::Done(Outcome::Deleted { existed: true }));
-        assert_eq!(all.first(1), Known::Done(Outcome::Deleted { existed: true }));
+        all.end(name(1), &Outcome::deleted(true));
+        assert_eq!(all.again(1, TICK), Known::Done(Outcome::deleted(true)));
+        assert_eq!(all.first(1), Known::Done(Outcome::deleted(true)));
         assert_eq!(all.arrive(name(1), 8, 3, None, TICK), Known::Reused, "it asks something else");
         assert_eq!(
             all.arrive((LaneId(5), name(1).1), 8, 3, None, TICK),
@@ -206,10 +206,10 @@ mod tests {
         let mut all = Remembered::default();
         for number in 0..=REQUESTS_MAX as u128 {
             assert_eq!(all.first(number), Known::New);
-            all.end(name(number), &Outcome::Written);
+            all.end(name(number), &Outcome::written());
         }
         assert_eq!((all.entries.len(), all.queue.len()), (REQUESTS_MAX, REQUESTS_MAX));
         assert_eq!(all.again(0, TICK), Known::Forgotten);
-        assert_eq!(all.again(1, TICK), Known::Done(Outcome::Written));
+        assert_eq!(all.again(1, TICK), Known::Done(Outcome::written()));
     }
 }

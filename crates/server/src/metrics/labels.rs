@@ -1,6 +1,5 @@
 //! The label values of metrics: bounded sets, each value the word the manual uses.
 
-use quorate_kernel::causal::Ask;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 
 macro_rules! labels {
@@ -99,9 +98,6 @@ impl Kind {
             Operation::Put { .. } => Kind::Put,
             Operation::Delete { .. } => Kind::Delete,
             Operation::Scan { .. } => Kind::Scan,
-            Operation::Causal(Ask::Get { .. }) => Kind::Get,
-            Operation::Causal(Ask::Put { .. }) => Kind::Put,
-            Operation::Causal(Ask::Delete { .. }) => Kind::Delete,
         }
     }
 }
@@ -116,7 +112,8 @@ impl Ending {
                     Ending::NoQuorum
                 }
                 Refusal::OutcomeUnknown | Refusal::CatalogUnknown => Ending::Unknown,
-                Refusal::Unsupported
+                Refusal::Lacking(_)
+                | Refusal::Unsupported
                 | Refusal::TooLarge { .. }
                 | Refusal::Context(_)
                 | Refusal::Siblings { .. }
@@ -148,6 +145,6 @@ mod tests {
         assert_eq!(refused(Refusal::OutcomeUnknown), Ending::Unknown);
         assert_eq!(refused(Refusal::Overloaded), Ending::Unavailable);
         assert_eq!(refused(Refusal::Unsupported), Ending::Refused);
-        assert_eq!(Ending::of(&Outcome::Written), Ending::Ok);
+        assert_eq!(Ending::of(&Outcome::written()), Ending::Ok);
     }
 }

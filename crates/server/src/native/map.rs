@@ -1,6 +1,6 @@
 //! The one place where the API's words meet those of the kernel.
 //!
-//! What each engine takes is in the functions that build operations, what it answers in those that
+//! What a keyspace takes is in the functions that build operations, what it answers in those that
 //! read outcomes: plain values, or siblings and contexts, with request ids kept in versions.
 
 use super::keyspaces::Keyspace;
@@ -8,13 +8,12 @@ use super::problem::{self, Problem};
 use crate::host::{Named, Told};
 use bytes::Bytes;
 use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
-use quorate_kernel::causal::{Ask, Told as Answered, WriteId, WriteName};
 use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
-use quorate_kernel::operation::{Cursor, Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Which};
 use quorate_kernel::time::Span;
-use quorate_protocols::engines::that_can;
+use quorate_kernel::write::{Replaces, WriteId, WriteName};
 use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -24,15 +23,13 @@ const REQUEST_ID_BYTES: usize = 16;
 const SPLIT: &str =
     "split it, or use a keyspace that takes longer values (quorate keyspace create)";
 
-/// A read of a key.
+/// A read of a key: of all that stands side by side, where that is kept.
 pub fn get(keyspace: &Keyspace, key: Bytes, replicas: u32) -> Result<Operation, Problem> {
     check_key(&key)?;
     check_replicas(keyspace, replicas)?;
-    if !keyspace.entry.can(Capability::Siblings) {
-        return Ok(Operation::Get { key });
-    }
+    let which = if has_siblings(keyspace) { Which::All } else { Which::One };
     let replies = u8::try_from(replicas).ok().filter(|replies| *replies > 0);
-    Ok(Operation::Causal(Ask::Get { key, replies }))
+    able(keyspace, "a read of a key", Operation::Get { key, which, replies })
 }
 
 /// A write of a key.
@@ -49,14 +46,30 @@ pub fn put(
     if value.len() > limit {
         return Err(problem::too_large("value", value.len(), limit, SPLIT));
     }
-    if !keyspace.entry.can(Capability::Siblings) {
-        return Ok(Operation::Put { key, value });
+    if !has_siblings(keyspace) {
+        return able(keyspace, "a write of a key", Operation::put(key, value));
     }
     // The id stays with the version: one that is written twice is one all the same.
     let id = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]).ok();
     let age = options.repeat.map_or(0, |repeat| repeat.age_ms.max(1));
     let name = |id| WriteName { id: WriteId(u128::from_be_bytes(id)), age: millis(age) };
-    Ok(Operation::Causal(Ask::Put { key, value, context, id: id.map(name) }))
+    Ok(Operation::put_over(key, value, context, id.map(name)))
+}
+
+/// Whether values stand side by side in a keyspace.
+fn has_siblings(keyspace: &Keyspace) -> bool {
+    keyspace.entry.can(Capability::Siblings)
+}
+
+/// The operation, if the keyspace's engine can do it.
+fn able(keyspace: &Keyspace, asked: &str, operation: Operation) -> Result<Operation, Problem> {
+    match keyspace.entry.engine.lacks(&operation) {
+        None => Ok(operation),
+        Some(needs) => {
+            let lacking = keyspace.entry.require(needs, asked, None);
+            lacking.map(|()| operation).map_err(|lacking| problem::lacking(&lacking))
+        }
+    }
 }
 
 /// A span that a client has named, however long.
@@ -69,8 +82,8 @@ pub fn delete(keyspace: &Keyspace, key: Bytes, context: Bytes) -> Result<Operati
     check_key(&key)?;
     check_context(keyspace, &context)?;
     Ok(match context.is_empty() {
-        true => Operation::Delete { key },
-        false => Operation::Causal(Ask::Delete { key, context }),
+        true => Operation::delete(key),
+        false => Operation::delete_over(key, context),
     })
 }
 
@@ -85,13 +98,13 @@ fn check_key(key: &Bytes) -> Result<(), Problem> {
 
 /// Whether a read may ask for so many replicas.
 pub fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem> {
-    let (engine, most) = (keyspace.entry.engine, keyspace.keyspace().replicas());
-    if replicas != 0 && !engine.can(Capability::Replies) {
-        let name = engine.name;
-        let what = format!("a read of a {name} keyspace asks as many replicas as it needs");
-        let able = that_can(Capability::Replies);
-        return Err(problem::unsupported(&what, format!("leave replicas at 0, or {able}")));
+    if replicas == 0 {
+        return Ok(());
     }
+    let (asked, instead) = ("the field replicas", Some("leave replicas at 0"));
+    let lacking = keyspace.entry.require(Capability::Replies, asked, instead);
+    lacking.map_err(|lacking| problem::lacking(&lacking))?;
+    let most = keyspace.keyspace().replicas();
     if replicas as usize > most {
         let what = format!("a read of {replicas} replicas");
         let right = format!("each key has {most}; ask for no more");
@@ -101,13 +114,12 @@ pub fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem>
 }
 
 fn check_context(keyspace: &Keyspace, context: &Bytes) -> Result<(), Problem> {
-    let engine = keyspace.entry.engine;
-    if !context.is_empty() && !engine.can(Capability::Siblings) {
-        let name = engine.name;
-        let what = format!("a {name} keyspace has no contexts: a write replaces whatever is there");
-        let able = that_can(Capability::Siblings);
-        return Err(problem::unsupported(&what, format!("leave the context out, or {able}")));
+    if context.is_empty() {
+        return Ok(());
     }
+    let (asked, instead) = ("a context", Some("leave the context out"));
+    let lacking = keyspace.entry.require(Capability::Siblings, asked, instead);
+    lacking.map_err(|lacking| problem::lacking(&lacking))?;
     if context.len() > CONTEXT_BYTES_MAX {
         let right = "give the context of an earlier answer as it was";
         return Err(problem::too_large("context", context.len(), CONTEXT_BYTES_MAX, right));
@@ -143,26 +155,26 @@ pub fn named(options: &WriteOptions, operation: &Operation) -> Result<Option<Nam
             Some((incarnation(first), Duration::from_millis(repeat.age_ms)))
         }
     };
-    // Elsewhere or later it may be done again: the id stays with the version, or what it removes is
-    // gone already.
-    let repeat = repeat.filter(|_| !matches!(operation, Operation::Causal(_)));
+    // With a context it may be done again, elsewhere or later: the id stays with the version, or
+    // what it removes is gone already.
+    let repeat = repeat.filter(|_| operation.replaces() == Some(&Replaces::Whatever));
     Ok(Some(Named { id, digest: digest(operation), repeat }))
 }
 
 /// A hash of what a write asks.
 fn digest(operation: &Operation) -> u64 {
     let none = Bytes::new();
-    let (tag, key, value, context) = match operation {
-        Operation::Put { key, value } => (1_u8, key, value, &none),
-        Operation::Delete { key } => (2, key, &none, &none),
-        Operation::Get { key } => (3, key, &none, &none),
-        Operation::Causal(Ask::Put { key, value, context, .. }) => (4, key, value, context),
-        Operation::Causal(Ask::Delete { key, context }) => (5, key, &none, context),
-        Operation::Causal(Ask::Get { key, .. }) => (6, key, &none, &none),
-        Operation::Scan { .. } => return 0,
+    let (tag, key, value, replaces) = match operation {
+        Operation::Put { key, value, replaces, .. } => (1_u8, key, value, replaces),
+        Operation::Delete { key, replaces } => (2, key, &none, replaces),
+        Operation::Get { .. } | Operation::Scan { .. } => return 0,
+    };
+    let (over, context) = match replaces {
+        Replaces::Whatever => (0, &none),
+        Replaces::Seen(context) => (1, context),
     };
     let mut hasher = Xxh3Default::new();
-    hasher.update(&[tag]);
+    hasher.update(&[tag, over]);
     hasher.update(&(key.len() as u64).to_le_bytes());
     hasher.update(key);
     hasher.update(&(context.len() as u64).to_le_bytes());
@@ -191,33 +203,34 @@ pub fn ended(told: Told, me: v1::Coordinator) -> Result<(Outcome, bool), Problem
     }
 }
 
-/// What was read.
-pub fn reading(outcome: Outcome) -> Result<Reading, Problem> {
-    match outcome {
-        Outcome::Value(Some(value)) => Ok(Reading { state: Some(State::Value(value)) }),
-        Outcome::Value(None) => Ok(Reading { state: Some(State::Absent(Absent {})) }),
-        Outcome::Causal(Answered::Siblings { values, context }) => {
-            Ok(Reading { state: Some(State::Siblings(v1::Siblings { values, context })) })
+/// What was read in a keyspace.
+pub fn reading(keyspace: &Keyspace, outcome: Outcome) -> Result<Reading, Problem> {
+    let Outcome::Values { values, context } = outcome else { return Err(problem::mismatch()) };
+    let state = if has_siblings(keyspace) {
+        State::Siblings(v1::Siblings { values: values.into_vec(), context })
+    } else {
+        match values.into_one() {
+            Ok(Some(value)) => State::Value(value),
+            Ok(None) => State::Absent(Absent {}),
+            Err(_) => return Err(problem::mismatch()),
         }
-        _ => Err(problem::mismatch()),
-    }
+    };
+    Ok(Reading { state: Some(state) })
 }
 
 /// A write has taken effect; the context that covers it.
-pub fn written(outcome: &Outcome) -> Result<Bytes, Problem> {
+pub fn written(outcome: Outcome) -> Result<Bytes, Problem> {
     match outcome {
-        Outcome::Written => Ok(Bytes::new()),
-        Outcome::Causal(Answered::Stored { context }) => Ok(context.clone()),
+        Outcome::Written { context } => Ok(context),
         _ => Err(problem::mismatch()),
     }
 }
 
 /// A delete has taken effect; whether there was a value, which is not said of what a context
 /// covered, and the context that covers it.
-pub fn deleted(outcome: &Outcome) -> Result<(bool, Bytes), Problem> {
+pub fn deleted(outcome: Outcome) -> Result<(bool, Bytes), Problem> {
     match outcome {
-        Outcome::Deleted { existed } => Ok((*existed, Bytes::new())),
-        Outcome::Causal(Answered::Stored { context }) => Ok((false, context.clone())),
+        Outcome::Deleted { existed, context } => Ok((existed, context)),
         _ => Err(problem::mismatch()),
     }
 }
@@ -278,14 +291,14 @@ mod tests {
         let all = sample();
         let keyspace = all.find("carts").expect("it is there");
         let read = get(keyspace, bytes(1), 2).expect("two of three");
-        assert_eq!(read, Operation::Causal(Ask::Get { key: bytes(1), replies: Some(2) }));
+        assert_eq!(read, Operation::get_all(bytes(1), Some(2)));
         assert_eq!(get(keyspace, bytes(1), 4).expect_err("four of three").field, "replicas");
         let options = WriteOptions { request_id: bytes(16), ..WriteOptions::default() };
         let write = put(keyspace, bytes(1), bytes(2), bytes(3), &options).expect("all is right");
         let id = WriteId(u128::from_be_bytes([b'x'; 16]));
         let id = Some(WriteName { id, age: Span(0) });
         let (key, value, context) = (bytes(1), bytes(2), bytes(3));
-        assert_eq!(write, Operation::Causal(Ask::Put { key, value, context, id }));
+        assert_eq!(write, Operation::put_over(key, value, context, id));
         let first = Coordinator { node: 7, start: 2 };
         let repeat = Some(Repeat { coordinator: Some(first), age_ms: 9 });
         let named = named(&WriteOptions { repeat, ..options }, &write).expect("it has an id");
@@ -293,21 +306,26 @@ mod tests {
         let long = put(keyspace, bytes(1), bytes(1), bytes(1 << 20), &WriteOptions::default());
         assert_eq!(long.expect_err("too long").field, "context");
         let blind = delete(keyspace, bytes(1), bytes(0)).expect("it needs no context");
-        assert_eq!(blind, Operation::Delete { key: bytes(1) });
+        assert_eq!(blind, Operation::delete(bytes(1)));
         let seen = delete(keyspace, bytes(1), bytes(3)).expect("all is right");
         let (key, context) = (bytes(1), bytes(3));
-        assert_eq!(seen, Operation::Causal(Ask::Delete { key, context }));
-        let told = Answered::Siblings { values: vec![bytes(1), bytes(2)], context: bytes(3) };
-        let told = reading(Outcome::Causal(told)).expect("siblings");
-        assert_eq!(size(&told), 3);
-        let stored = Outcome::Causal(Answered::Stored { context: bytes(4) });
-        assert_eq!(written(&stored).expect("it was"), bytes(4));
-        assert_eq!(deleted(&stored).expect("it was"), (false, bytes(4)));
+        assert_eq!(seen, Operation::delete_over(key, context));
+        let values = vec![bytes(1), bytes(2)].into();
+        let read = reading(keyspace, Outcome::Values { values, context: bytes(3) });
+        assert_eq!(size(&read.expect("siblings")), 3);
+        let alone = Outcome::Values { values: vec![bytes(1)].into(), context: bytes(3) };
+        let siblings = v1::Siblings { values: vec![bytes(1)], context: bytes(3) };
+        let alone = reading(keyspace, alone).expect("one sibling");
+        assert_eq!(alone.state, Some(State::Siblings(siblings)));
+        let context = bytes(4);
+        assert_eq!(written(Outcome::Written { context: context.clone() }), Ok(bytes(4)));
+        let gone = Outcome::Deleted { existed: false, context };
+        assert_eq!(deleted(gone), Ok((false, bytes(4))));
     }
 
     #[test]
     fn a_request_id_is_sixteen_bytes_and_a_repeat_names_its_first() {
-        let operation = Operation::Delete { key: bytes(1) };
+        let operation = Operation::delete(bytes(1));
         let options = |id: usize, repeat: Option<Repeat>| WriteOptions {
             request_id: bytes(id),
             repeat,
@@ -331,24 +349,21 @@ mod tests {
 
     #[test]
     fn writes_that_ask_something_else_have_another_digest() {
-        let put = |key: &'static str, value: &'static str| Operation::Put {
-            key: Bytes::from_static(key.as_bytes()),
-            value: Bytes::from_static(value.as_bytes()),
-        };
+        let of = |text: &'static str| Bytes::from_static(text.as_bytes());
+        let put = |key: &'static str, value: &'static str| Operation::put(of(key), of(value));
         let aware = |key: &'static str, value: &'static str, context: &'static str| {
-            let of = |text: &'static str| Bytes::from_static(text.as_bytes());
             let (key, value, context) = (of(key), of(value), of(context));
-            Operation::Causal(Ask::Put { key, value, context, id: None })
+            Operation::put_over(key, value, context, None)
         };
         let all = [
             put("a", "bc"),
             put("ab", "c"),
             put("a", "b"),
-            Operation::Delete { key: Bytes::from_static(b"a") },
+            Operation::delete(Bytes::from_static(b"a")),
             aware("a", "", "b"),
             aware("a", "b", ""),
             aware("ab", "", ""),
-            Operation::Causal(Ask::Delete { key: bytes(1), context: bytes(1) }),
+            Operation::delete_over(bytes(1), bytes(1)),
         ];
         let mut digests: Vec<u64> = all.iter().map(digest).collect();
         assert_eq!(digest(&all[0]), digests[0]);

@@ -2,6 +2,7 @@
 
 use quorate_api::v1::{Coordinator, Error, Kind};
 use quorate_kernel::keyspace::CatalogRefusal;
+use quorate_kernel::lacking::Lacking;
 use quorate_kernel::operation::Refusal;
 
 /// Why a call failed. Nothing was changed, unless it says that something may have been.
@@ -58,6 +59,11 @@ pub fn answer_too_large(limit: usize, right: &str) -> Problem {
 }
 
 /// The engine of a keyspace cannot do what was asked.
+pub fn lacking(lacking: &Lacking) -> Problem {
+    unsupported(lacking.what(), lacking.right())
+}
+
+/// The keyspace cannot do what was asked.
 pub fn unsupported(what: impl Into<String>, right: impl Into<String>) -> Problem {
     problem(Kind::Unsupported, what, right)
 }
@@ -159,6 +165,7 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::TooLarge { what: field, length, limit } => {
             too_large(field, *length, *limit, "split what is to be stored")
         }
+        Refusal::Lacking(why) => lacking(why),
         Refusal::Unsupported => {
             unsupported(what, "use a keyspace whose engine does; Admin.Keyspaces lists them")
         }
@@ -241,8 +248,8 @@ pub fn word(kind: Kind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_kernel::causal::ContextError;
     use quorate_kernel::keyspace::CatalogRefusal;
+    use quorate_kernel::write::ContextError;
 
     #[test]
     fn only_an_unknown_outcome_may_have_applied() {

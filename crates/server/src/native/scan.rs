@@ -10,6 +10,7 @@ use super::problem::{self, Problem};
 use super::service::{Asking, Native};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_api::v1;
+use quorate_kernel::engine::Capability;
 use quorate_kernel::operation::{Cursor, Operation};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -96,6 +97,8 @@ impl Listing {
     /// The request breaks a rule.
     pub fn new(native: &Native, request: v1::ScanRequest) -> Result<Listing, Problem> {
         let keyspace = native.find(&request.keyspace)?;
+        let lacking = keyspace.entry.require(Capability::Listing, "a listing", None);
+        lacking.map_err(|lacking| problem::lacking(&lacking))?;
         let has_range = request.from.is_some() || request.to.is_some();
         if has_range && keyspace.order() != v1::ScanOrder::Key {
             let what = "this keyspace does not keep its keys in order, so it has no ranges";

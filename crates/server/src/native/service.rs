@@ -147,7 +147,7 @@ impl Native {
         asking: &Asking,
     ) -> Result<v1::Reading, Problem> {
         let (outcome, _) = self.call(keyspace, operation, deadline, None).await?;
-        let reading = map::reading(outcome)?;
+        let reading = map::reading(keyspace, outcome)?;
         asking.allowance.take(map::size(&reading)).map_err(|_| problem::overloaded())?;
         Ok(reading)
     }
@@ -166,7 +166,7 @@ impl Native {
         let v1::PutRequest { key, value, context, .. } = request;
         let operation = map::put(&keyspace, key, value, context, &options)?;
         let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
-        let context = map::written(&outcome)?;
+        let context = map::written(outcome)?;
         Ok(v1::PutResponse { coordinator: Some(self.me), is_repeated, context })
     }
 
@@ -183,7 +183,7 @@ impl Native {
         let operation = map::delete(&keyspace, request.key, request.context)?;
         let options = request.options.unwrap_or_default();
         let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
-        let (existed, context) = map::deleted(&outcome)?;
+        let (existed, context) = map::deleted(outcome)?;
         Ok(v1::DeleteResponse { coordinator: Some(self.me), is_repeated, existed, context })
     }
 
@@ -292,7 +292,7 @@ impl Native {
             }
             let Some(joined) = reads.join_next().await else { return Ok(()) };
             let (index, read) = joined.map_err(|_| problem::mismatch())?;
-            let read = read.and_then(|(outcome, _)| map::reading(outcome));
+            let read = read.and_then(|(outcome, _)| map::reading(keyspace, outcome));
             let size = read.as_ref().map_or(0, map::size);
             bytes += size;
             if bytes > bytes_max {

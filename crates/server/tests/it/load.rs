@@ -87,12 +87,12 @@ impl Common {
             asked += 1;
             let key = key(rng.below(KEYS));
             let operation = match rng.below(20) {
-                0..10 => Operation::Get { key },
+                0..10 => Operation::get(key),
                 10..18 => {
                     written += 1;
-                    Operation::Put { key, value: Bytes::from(format!("{client}-{written}")) }
+                    Operation::put(key, Bytes::from(format!("{client}-{written}")))
                 }
-                _ => Operation::Delete { key },
+                _ => Operation::delete(key),
             };
             match self.ask(on, client, operation) {
                 None => connection = None,
@@ -112,11 +112,10 @@ fn key(number: u64) -> Bytes {
 
 fn ask(on: &mut Client, operation: &Operation) -> io::Result<Reply> {
     match operation {
-        Operation::Get { key } => on.ask(&[b"GET", key]),
-        Operation::Put { key, value } => on.ask(&[b"SET", key, value]),
-        Operation::Delete { key } => on.ask(&[b"DEL", key]),
+        Operation::Get { key, .. } => on.ask(&[b"GET", key]),
+        Operation::Put { key, value, .. } => on.ask(&[b"SET", key, value]),
+        Operation::Delete { key, .. } => on.ask(&[b"DEL", key]),
         Operation::Scan { .. } => unreachable!("the load does not scan"),
-        Operation::Causal(_) => unreachable!("the load is on registers"),
     }
 }
 
@@ -193,7 +192,7 @@ impl Load {
         for &host in hosts {
             let mut on = Client::to(&self.common.doors[host - 1]);
             for number in 0..KEYS {
-                let operation = Operation::Get { key: key(number) };
+                let operation = Operation::get(key(number));
                 // A host that was just started may still lack the others.
                 until("every key can be read at the end", || {
                     let reader = ClientId(CLIENTS);

@@ -14,7 +14,6 @@ use crate::trace::Trace;
 use crate::workload::{Counts, Submission};
 use bytes::Bytes;
 use quorate_check::siblings::{Basis, Ending, History, WriteNumber};
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
@@ -58,7 +57,7 @@ enum Open {
 /// A put with a name, which is sent again if its outcome is unknown.
 #[derive(Clone, Debug)]
 struct Named {
-    ask: Ask,
+    ask: Operation,
     first_sent: u64,
     tries: u32,
 }
@@ -213,7 +212,7 @@ impl Clients {
         self.counts.begun_freely += u64::from(!client.is_strict);
         let ticket = Ticket(self.pending.len() as u64);
         self.pending.push(Pending::Client { client: index, connection });
-        self.submissions.push(Submission { host, ticket, operation: Operation::Causal(ask) });
+        self.submissions.push(Submission { host, ticket, operation: ask });
         let patience = now + self.section.patience_ms * 1_000_000;
         queue.push(patience, Event::Patience { client: self.first + index });
     }
@@ -246,7 +245,7 @@ impl Clients {
     fn conclude(&mut self, index: usize, outcome: Option<Outcome>, now: u64) {
         let client = &mut self.clients[index];
         let Some(open) = client.open.take() else { return };
-        let is_done = matches!(outcome, Some(Outcome::Causal(_)));
+        let is_done = matches!(&outcome, Some(outcome) if !matches!(outcome, Outcome::Refused(_)));
         if client.is_strict && !is_done {
             let what = outcome.as_ref().map_or("nothing".to_owned(), told);
             let number = self.first + index;
@@ -263,11 +262,14 @@ impl Clients {
         self.counts.unknown += u64::from(is_unknown);
         self.counts.refused += u64::from(!is_unknown && !is_done);
         let (key, basis, context) = match (open, outcome) {
-            (Open::Read { key }, Some(Outcome::Causal(Told::Siblings { values, context }))) => {
-                let basis = Basis::Read(self.history.read(&key, values));
+            (Open::Read { key }, Some(Outcome::Values { values, context })) => {
+                let basis = Basis::Read(self.history.read(&key, values.into_vec()));
                 (key, basis, context)
             }
-            (Open::Write { key, number, .. }, Some(Outcome::Causal(Told::Stored { context }))) => {
+            (
+                Open::Write { key, number, .. },
+                Some(Outcome::Written { context } | Outcome::Deleted { context, .. }),
+            ) => {
                 self.history.end(number, Ending::Stored);
                 self.acknowledged.push((now, number));
                 (key, Basis::Write(number), context)
@@ -357,8 +359,7 @@ impl Clients {
             for host in holders(key) {
                 let ticket = Ticket(self.pending.len() as u64);
                 self.pending.push(Pending::Last { key: key.clone() });
-                let ask = Ask::Get { key: key.clone(), replies: Some(1) };
-                let operation = Operation::Causal(ask);
+                let operation = Operation::get_all(key.clone(), Some(1));
                 self.submissions.push(Submission { host, ticket, operation });
                 self.unanswered += 1;
             }
@@ -368,8 +369,8 @@ impl Clients {
     fn on_last(&mut self, key: &Bytes, outcome: Outcome) {
         self.unanswered -= 1;
         match outcome {
-            Outcome::Causal(Told::Siblings { values, .. }) => {
-                self.history.read_at_rest(key, values);
+            Outcome::Values { values, .. } => {
+                self.history.read_at_rest(key, values.into_vec());
             }
             other => {
                 let what = told(&other);

@@ -1,27 +1,28 @@
 //! Operations and outcomes in words, and as they enter the hash of a trace.
 
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told};
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
+use quorate_kernel::write::Replaces;
 
-pub(super) fn shown(ask: &Ask) -> String {
-    let basis = |context: &Bytes| if context.is_empty() { " blind" } else { "" };
+pub(super) fn shown(ask: &Operation) -> String {
     match ask {
-        Ask::Get { key, .. } => format!("get {}", key.escape_ascii()),
-        Ask::Put { key, value, context, id } => {
-            let again = id.filter(|name| name.age > Span(0)).map_or("", |_| " again");
+        Operation::Get { key, .. } => format!("get {}", key.escape_ascii()),
+        Operation::Put { key, value, replaces, name } => {
+            let basis = if *replaces == Replaces::Seen(Bytes::new()) { " blind" } else { "" };
+            let again = name.filter(|name| name.age > Span(0)).map_or("", |_| " again");
             let (key, value) = (key.escape_ascii(), value.escape_ascii());
-            format!("put {key}={value}{}{again}", basis(context))
+            format!("put {key}={value}{basis}{again}")
         }
-        Ask::Delete { key, .. } => format!("delete {}", key.escape_ascii()),
+        Operation::Delete { key, .. } => format!("delete {}", key.escape_ascii()),
+        Operation::Scan { .. } => unreachable!("these clients list nothing"),
     }
 }
 
 pub(super) fn told(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Causal(Told::Siblings { values, .. }) => format!("{values:?}"),
-        Outcome::Causal(Told::Stored { .. }) => "stored".to_owned(),
+        Outcome::Values { values, .. } => format!("{:?}", values.iter().collect::<Vec<_>>()),
+        Outcome::Written { .. } | Outcome::Deleted { .. } => "stored".to_owned(),
         Outcome::Refused(refusal) => refusal.to_string(),
         other => format!("{other:?}"),
     }
@@ -30,11 +31,11 @@ pub(super) fn told(outcome: &Outcome) -> String {
 /// An outcome as it enters the hash of a trace.
 pub(super) fn word(outcome: &Outcome) -> u64 {
     match outcome {
-        Outcome::Causal(Told::Siblings { values, context }) => {
+        Outcome::Values { values, context } => {
             let bytes = values.iter().chain([context]).flatten();
             bytes.fold(1, |word: u64, byte| word.rotate_left(5) ^ u64::from(*byte))
         }
-        Outcome::Causal(Told::Stored { .. }) => 2,
+        Outcome::Written { .. } | Outcome::Deleted { .. } => 2,
         _ => 3,
     }
 }

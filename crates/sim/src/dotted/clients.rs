@@ -5,8 +5,7 @@ use super::subject::Subject;
 use super::watch::key_of;
 use super::world::{Event, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told};
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Operation, Outcome};
 
 /// An update that a client waits for.
 pub(super) struct Waiting {
@@ -30,7 +29,7 @@ impl<S: Subject> World<S> {
         self.tickets += 1;
         let (begun, is_counted) = (self.now, self.is_measuring);
         self.waiting.insert(self.tickets, Waiting { node, key, begun, is_delete, is_counted });
-        let ask = Ask::Get { key: key_of(key).into(), replies: None };
+        let ask = Operation::get_all(key_of(key).into(), None);
         let at = self.now + self.way();
         self.push(at, Event::Request { node, ticket: self.tickets, ask });
     }
@@ -38,14 +37,14 @@ impl<S: Subject> World<S> {
     /// A node answers a client, which goes on.
     pub(super) fn answered(&mut self, ticket: u64, outcome: Outcome, at: u64) {
         let Some(waiting) = self.waiting.remove(&ticket) else {
-            if let Outcome::Causal(Told::Siblings { context, .. }) = outcome {
+            if let Outcome::Values { context, .. } = outcome {
                 self.seen = Some(context);
             }
             return;
         };
         let back = at + self.way();
         match outcome {
-            Outcome::Causal(Told::Siblings { context, .. }) => {
+            Outcome::Values { context, .. } => {
                 let (node, number, is_delete) = (waiting.node, waiting.key, waiting.is_delete);
                 let key = key_of(number).into();
                 let is_live = &mut self.live[number as usize];
@@ -53,14 +52,14 @@ impl<S: Subject> World<S> {
                 self.live_count += u64::from(!*is_live && !is_delete);
                 *is_live = !is_delete;
                 let ask = match is_delete {
-                    true => Ask::Delete { key, context },
-                    false => Ask::Put { key, value: self.value(ticket), context, id: None },
+                    true => Operation::delete_over(key, context),
+                    false => Operation::put_over(key, self.value(ticket), context, None),
                 };
                 self.waiting.insert(ticket, waiting);
                 let at = back + self.way();
                 self.push(at, Event::Request { node, ticket, ask });
             }
-            Outcome::Causal(Told::Stored { .. }) => {
+            Outcome::Written { .. } | Outcome::Deleted { .. } => {
                 if waiting.is_counted {
                     self.latency.push((back - waiting.begun) / 1000);
                 }

@@ -4,7 +4,6 @@ use super::run::{Findings, Piece, Traffic};
 use super::subject::Subject;
 use super::watch::key_of;
 use super::world::{Event, World, whole};
-use quorate_kernel::causal::Ask;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::Request;
@@ -68,8 +67,7 @@ impl<S: Subject> World<S> {
             let key = key_of(number);
             let first = *shape.replicas_of(shape.home(hash_of_key(key.as_bytes()))).start();
             let (value, context) = (self.value(u64::from(number)), bytes::Bytes::new());
-            let ask = Ask::Put { key: key.into(), value, context, id: None };
-            let operation = Operation::Causal(ask);
+            let operation = Operation::put_over(key.into(), value, context, None);
             let request = Request { operation, deadline: Time(self.now) + Span::secs(10) };
             let node = self.at[usize::from(first)];
             self.step(node, |engine, cx| engine.on_request(Ticket(0), request, cx));

@@ -5,7 +5,6 @@ use super::subject::Subject;
 use super::table::Stored;
 use super::watch::key_of;
 use super::world::World;
-use quorate_kernel::causal::Ask;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::Request;
@@ -119,31 +118,26 @@ impl<S: Subject> World<S> {
     /// Writes a key once more at the first node, with the context of what is there.
     fn write_again(&mut self, number: u32) {
         let value = self.value(u64::from(number) + 1);
-        let ask = Ask::Put {
-            key: key_of(number).into(),
-            value,
-            context: self.context_of(number),
-            id: None,
-        };
+        let ask = Operation::put_over(key_of(number).into(), value, self.context_of(number), None);
         self.ask(Ticket(0), ask);
     }
 
     /// Deletes a key at the first node.
     fn delete(&mut self, number: u32) {
         let context = self.context_of(number);
-        let ask = Ask::Delete { key: key_of(number).into(), context };
+        let ask = Operation::delete_over(key_of(number).into(), context);
         self.ask(Ticket(0), ask);
     }
 
-    fn ask(&mut self, ticket: Ticket, ask: Ask) {
+    fn ask(&mut self, ticket: Ticket, ask: Operation) {
         let deadline = Time(self.now) + Span::secs(10);
-        let request = Request { operation: Operation::Causal(ask), deadline };
+        let request = Request { operation: ask, deadline };
         self.step(0, |engine, cx| engine.on_request(ticket, request, cx));
     }
 
     /// The context that a get of a key at the first node answers.
     fn context_of(&mut self, number: u32) -> bytes::Bytes {
-        let ask = Ask::Get { key: key_of(number).into(), replies: Some(1) };
+        let ask = Operation::get_all(key_of(number).into(), Some(1));
         self.seen = None;
         self.ask(Ticket(u64::MAX), ask);
         self.seen.take().expect("a node that holds the key answers at once")

@@ -7,7 +7,6 @@ use super::table::{Stored, object_key};
 use super::watch::Watch;
 use crate::delay::{Delay, Distribution};
 use bytes::{Bytes, BytesMut};
-use quorate_kernel::causal::Ask;
 use quorate_kernel::effects::{Effect, Effects, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::Operation;
@@ -53,7 +52,7 @@ pub(super) enum Event<M> {
     Request {
         node: usize,
         ticket: u64,
-        ask: Ask,
+        ask: Operation,
     },
     /// A node is replaced.
     Churn,
@@ -231,9 +230,8 @@ impl<S: Subject> World<S> {
             }
             Event::Update => self.begin_update(),
             Event::Request { node, ticket, ask } => {
-                let operation = Operation::Causal(ask);
                 self.step(node, |engine, cx| {
-                    let request = Request { operation, deadline: cx.now + DEADLINE };
+                    let request = Request { operation: ask, deadline: cx.now + DEADLINE };
                     engine.on_request(Ticket(ticket), request, cx);
                 });
             }

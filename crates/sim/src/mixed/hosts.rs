@@ -14,7 +14,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{ClusterId, LaneId, Start, Ticket};
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::lane::LaneSpec;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
@@ -47,13 +47,15 @@ impl Turns for World<'_> {
     }
 
     fn submit(&mut self, submission: Submission) {
-        let (lane, ledger, within) = match &submission.operation {
-            Operation::Causal(_) => {
+        let (lane, ledger, within) = match submission.ticket.0 & OF_SIBLINGS != 0 {
+            true => {
                 let workload = &self.prepared.scenario.workload;
                 let deadline_ms = self.section.workload.as_ref().unwrap_or(workload).deadline_ms;
                 (SIBLINGS, &mut self.of_siblings, Span::millis(deadline_ms))
             }
-            _ => (REGISTERS, &mut self.of_registers, Span::millis(self.registers.deadline_ms())),
+            false => {
+                (REGISTERS, &mut self.of_registers, Span::millis(self.registers.deadline_ms()))
+            }
         };
         ledger.ask(&submission, self.machines.now);
         self.machines.submit(lane, submission, within);

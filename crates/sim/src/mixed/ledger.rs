@@ -2,9 +2,8 @@
 
 use crate::queue::HostIndex;
 use crate::workload::Submission;
-use quorate_kernel::causal::Ask;
 use quorate_kernel::ids::Ticket;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::Outcome;
 
 /// How something ended that a host was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +41,7 @@ pub struct Ledger {
 impl Ledger {
     pub(super) fn ask(&mut self, submission: &Submission, at: u64) {
         let Submission { host, ticket, operation } = submission;
-        let is_write = match operation {
-            Operation::Causal(ask) => !matches!(ask, Ask::Get { .. }),
-            Operation::Put { .. } | Operation::Delete { .. } => true,
-            Operation::Get { .. } | Operation::Scan { .. } => false,
-        };
+        let is_write = operation.is_write();
         let end = None;
         self.asked.push(Asked { ticket: *ticket, host: *host, at, is_write, end });
     }

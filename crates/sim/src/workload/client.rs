@@ -135,11 +135,11 @@ impl Client {
         let total = section.get + section.put + section.delete + section.scan;
         let drawn = self.rng.below(u64::from(total)) as u32;
         if drawn < section.get {
-            Operation::Get { key }
+            Operation::get(key)
         } else if drawn < section.get + section.put {
-            Operation::Put { key, value: self.draw_value() }
+            Operation::put(key, self.draw_value())
         } else if drawn < section.get + section.put + section.delete {
-            Operation::Delete { key }
+            Operation::delete(key)
         } else {
             Operation::Scan { from: Cursor::default(), limit: SCAN_LIMIT }
         }

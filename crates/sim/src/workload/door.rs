@@ -18,7 +18,7 @@ static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(|| {
     let engine = &quorate_protocols::linearizable::ENGINE;
     let settings = engine.complete(&BTreeMap::new()).expect("defaults");
     let keyspace = Keyspace::new("default", crate::host::LANE, engine.name, settings, 1);
-    let served = Served::new(Arc::new(keyspace), engine);
+    let served = Served::new(Arc::new(keyspace), engine, quorate_protocols::engines::ENGINES);
     Arc::new(Shared::new(vec![Some(served)], Identity::default(), Box::new(NoFacts)))
 });
 
@@ -220,7 +220,7 @@ fn write_next(batch: &[Operation], rng: &mut Rng, out: &mut BytesMut) -> (Comman
     let together =
         |is_same: fn(&Operation) -> bool| batch.iter().take_while(|asked| is_same(asked)).count();
     match &batch[0] {
-        Operation::Get { key } => {
+        Operation::Get { key, .. } => {
             let count = together(|operation| matches!(operation, Operation::Get { .. }));
             if count < 2 || rng.chance_ppm(500_000) {
                 write_command(out, &[b"GET", key]);
@@ -231,7 +231,7 @@ fn write_next(batch: &[Operation], rng: &mut Rng, out: &mut BytesMut) -> (Comman
             write_command(out, &words);
             (Command::GetMany(count), count)
         }
-        Operation::Put { key, value } => {
+        Operation::Put { key, value, .. } => {
             let count = together(|operation| matches!(operation, Operation::Put { .. }));
             if count < 2 || rng.chance_ppm(500_000) {
                 write_command(out, &[b"SET", key, value]);
@@ -239,14 +239,14 @@ fn write_next(batch: &[Operation], rng: &mut Rng, out: &mut BytesMut) -> (Comman
             }
             let mut words: Vec<&[u8]> = vec![b"MSET"];
             for each in &batch[..count] {
-                if let Operation::Put { key, value } = each {
+                if let Operation::Put { key, value, .. } = each {
                     words.extend([&key[..], &value[..]]);
                 }
             }
             write_command(out, &words);
             (Command::SetMany(count), count)
         }
-        Operation::Delete { key } => {
+        Operation::Delete { key, .. } => {
             write_command(out, &[b"DEL", key]);
             (Command::Delete, 1)
         }
@@ -255,6 +255,5 @@ fn write_next(batch: &[Operation], rng: &mut Rng, out: &mut BytesMut) -> (Comman
             write_command(out, &[b"SCAN", from.as_bytes(), b"COUNT", limit.as_bytes()]);
             (Command::Scan, 1)
         }
-        Operation::Causal(_) => unreachable!("these clients ask registers"),
     }
 }

@@ -182,7 +182,7 @@ impl Workload {
             let key = self.keys[client.next_final].clone();
             client.next_final += 1;
             client.asked.clear();
-            client.asked.push(Operation::Get { key });
+            client.asked.push(Operation::get(key));
         } else {
             client.draw_batch(&self.section, &self.keys);
         }

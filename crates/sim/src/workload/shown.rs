@@ -6,22 +6,23 @@ use quorate_kernel::operation::{Operation, Outcome};
 /// An outcome as it enters the hash of a trace.
 pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
     match outcome {
-        Outcome::Value(None) => 1,
-        Outcome::Value(Some(value)) => {
-            let last = value
-                .iter()
-                .take(12)
-                .fold(0u64, |word, byte| word.rotate_left(5) ^ u64::from(*byte));
-            2 ^ last << 8
-        }
-        Outcome::Written => 3,
-        Outcome::Deleted { existed } => 4 + u64::from(*existed),
+        Outcome::Values { values, .. } => match values.iter().next() {
+            None => 1,
+            Some(value) => {
+                let last = value
+                    .iter()
+                    .take(12)
+                    .fold(0u64, |word, byte| word.rotate_left(5) ^ u64::from(*byte));
+                2 ^ last << 8
+            }
+        },
+        Outcome::Written { .. } => 3,
+        Outcome::Deleted { existed, .. } => 4 + u64::from(*existed),
         Outcome::Page { keys, .. } => 6 ^ (keys.len() as u64) << 8,
         Outcome::Refused(_) => 7,
         Outcome::Explained(_) => 8,
         Outcome::Noted => 9,
         Outcome::Closed { .. } => 10,
-        Outcome::Causal(_) => 11,
     }
 }
 
@@ -31,17 +32,16 @@ pub(super) struct Shown<'a>(pub &'a Operation);
 impl std::fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            Operation::Get { key } => write!(f, "get {}", key.escape_ascii()),
-            Operation::Put { key, value } => {
+            Operation::Get { key, .. } => write!(f, "get {}", key.escape_ascii()),
+            Operation::Put { key, value, .. } => {
                 let value = &value[..value.len().min(16)];
                 write!(f, "put {}={}", key.escape_ascii(), value.escape_ascii())
             }
-            Operation::Delete { key } => write!(f, "delete {}", key.escape_ascii()),
+            Operation::Delete { key, .. } => write!(f, "delete {}", key.escape_ascii()),
             Operation::Scan { from, limit } => {
                 let key = from.key.escape_ascii();
                 write!(f, "scan {limit} from {:016x}{key}", from.position)
             }
-            Operation::Causal(ask) => write!(f, "{ask:?}"),
         }
     }
 }

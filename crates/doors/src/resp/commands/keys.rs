@@ -47,7 +47,7 @@ pub(crate) const SPECS: &[Spec] = &[
 
 fn del(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     if command.len() == 2 {
-        return Ok(Plan::One(Single::Delete, Operation::Delete { key: key(command, 1)? }));
+        return Ok(Plan::One(Single::Delete, Operation::delete(key(command, 1)?)));
     }
     many(Each::Delete, command)
 }
@@ -67,7 +67,7 @@ fn many(each: Each, command: &mut Command) -> Handled {
 }
 
 fn one(single: Single, command: &Command) -> Handled {
-    Ok(Plan::One(single, Operation::Get { key: key(command, 1)? }))
+    Ok(Plan::One(single, Operation::get(key(command, 1)?)))
 }
 
 fn type_of(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {

@@ -1,7 +1,6 @@
 //! The commands, one file per group: each turns its arguments into a plan and changes nothing but
 //! what the connection remembers.
 
-mod causal;
 mod connection;
 mod hello;
 mod info;
@@ -9,6 +8,7 @@ mod introspection;
 mod keys;
 mod refused;
 mod server;
+mod siblings;
 mod spec;
 mod strings;
 mod types;
@@ -25,7 +25,8 @@ use super::state::Client;
 use super::work::{Many, Pages};
 use alloc::string::ToString;
 use bytes::Bytes;
-use quorate_kernel::engine::Served;
+use quorate_kernel::engine::{Capability, Served};
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::KEY_BYTES_MAX;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
@@ -61,6 +62,22 @@ pub(crate) enum Plan {
     Many(Many),
     /// Pages of keys.
     Pages(Pages),
+}
+
+impl Plan {
+    /// The lane that it is for, if the keyspace's engine can do it.
+    pub(crate) fn lane(&self, served: &Served, command: &str) -> Result<LaneId, CommandError> {
+        let lacks = match self {
+            Plan::Now(_) => None,
+            Plan::One(_, operation) => served.engine.lacks(operation),
+            Plan::Many(_) => Some(Capability::Values).filter(|needs| !served.can(*needs)),
+            Plan::Pages(_) => Some(Capability::Listing).filter(|needs| !served.can(*needs)),
+        };
+        if let Some(needs) = lacks {
+            served.require(needs, &command.to_ascii_uppercase(), None)?;
+        }
+        Ok(served.keyspace.lane)
+    }
 }
 
 /// What a command's function gives.

@@ -5,7 +5,12 @@ use super::{Cx, Handled, Plan};
 use crate::resp::error::{CommandError, Lack};
 use crate::resp::frame::Command;
 use crate::resp::reply::Answer;
+use quorate_kernel::engine::Capability;
 
+/// The new value depends on the old one, or several keys or commands are one.
+pub(super) const TRANSACTIONS: Lack = Lack::Engine(Capability::Transactions);
+/// Keys end by themselves.
+pub(super) const EXPIRY: Lack = Lack::Engine(Capability::Expiry);
 /// The first two arguments.
 const TWO_KEYS: Keys = Keys { first: 1, last: 2, step: 1 };
 
@@ -15,11 +20,11 @@ const fn refused(name: &'static str, arity: i64, keys: Keys, lack: Lack) -> Spec
 }
 
 const fn changes(name: &'static str, arity: i64) -> Spec {
-    refused(name, arity, ONE_KEY, Lack::ReadModifyWrite)
+    refused(name, arity, ONE_KEY, TRANSACTIONS)
 }
 
 const fn expires(name: &'static str, arity: i64) -> Spec {
-    refused(name, arity, ONE_KEY, Lack::Expiry)
+    refused(name, arity, ONE_KEY, EXPIRY)
 }
 
 const fn service(name: &'static str, what: &'static str) -> Spec {
@@ -39,7 +44,7 @@ const fn transaction(name: &'static str, run: Handler) -> Spec {
     }
 }
 
-/// The commands a register cannot do.
+/// The commands that no engine can do yet.
 pub(crate) const SPECS: &[Spec] = &[
     changes("incr", 2),
     changes("incrby", 3),
@@ -60,12 +65,12 @@ pub(crate) const SPECS: &[Spec] = &[
     changes("persist", 2),
     changes("move", 3),
     changes("restore", -4),
-    refused("copy", -3, TWO_KEYS, Lack::ReadModifyWrite),
-    refused("rename", 3, TWO_KEYS, Lack::ReadModifyWrite),
-    refused("renamenx", 3, TWO_KEYS, Lack::ReadModifyWrite),
-    refused("msetnx", -3, PAIRS, Lack::Transactions),
-    refused("watch", -2, ALL_KEYS, Lack::Transactions),
-    refused("unwatch", 1, NO_KEYS, Lack::Transactions),
+    refused("copy", -3, TWO_KEYS, TRANSACTIONS),
+    refused("rename", 3, TWO_KEYS, TRANSACTIONS),
+    refused("renamenx", 3, TWO_KEYS, TRANSACTIONS),
+    refused("msetnx", -3, PAIRS, TRANSACTIONS),
+    refused("watch", -2, ALL_KEYS, TRANSACTIONS),
+    refused("unwatch", 1, NO_KEYS, TRANSACTIONS),
     expires("setex", 4),
     expires("psetex", 4),
     transaction("multi", multi),
@@ -78,16 +83,17 @@ pub(crate) const SPECS: &[Spec] = &[
 /// Why a command cannot be done in the connection's keyspace.
 pub(crate) fn reason(cx: &Cx<'_>, name: &str, lack: Lack) -> CommandError {
     let command = name.to_ascii_uppercase();
-    let engine = match cx.keyspace() {
-        Ok(served) => served.engine.name,
+    let served = match cx.keyspace() {
+        Ok(served) => served,
         Err(error) => return error,
     };
     match lack {
-        Lack::ReadModifyWrite | Lack::Transactions => {
-            CommandError::Lacking { command, lack, engine }
-        }
-        Lack::Expiry => CommandError::NoExpiry { command, engine },
-        Lack::Type(_) => CommandError::WrongType { command, lack, engine },
+        Lack::Engine(needs) => match served.require(needs, &command, None) {
+            Err(lacking) => CommandError::Lacking(lacking),
+            // The engine could, but this door has no such command yet.
+            Ok(()) => CommandError::NotOffered { command, lack },
+        },
+        Lack::Type(_) => CommandError::WrongType { command, lack, engine: served.engine.name },
         Lack::Service(_) => CommandError::NotOffered { command, lack },
     }
 }
@@ -100,7 +106,7 @@ pub(crate) fn ends_transaction(name: &str) -> bool {
 /// Refused; and what a client has already sent behind it, up to `EXEC`, must not run on its own.
 fn multi(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
     cx.client.is_aborted = true;
-    Err(reason(cx, "multi", Lack::Transactions))
+    Err(reason(cx, "multi", TRANSACTIONS))
 }
 
 fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {

@@ -164,5 +164,5 @@ fn memory_usage(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
         _ => return Err(CommandError::Syntax),
     }
     let key = key(command, 2)?;
-    Ok(Plan::One(Single::Usage { key_bytes: key.len() }, Operation::Get { key }))
+    Ok(Plan::One(Single::Usage { key_bytes: key.len() }, Operation::get(key)))
 }

@@ -1,7 +1,7 @@
 //! What is known of each command: arity, flags, keys, help, and the function that plans it.
 
 use super::{
-    Cx, Handled, causal, connection, introspection, keys, refused, server, strings, types,
+    Cx, Handled, connection, introspection, keys, refused, server, siblings, strings, types,
 };
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::frame::Command;
@@ -171,7 +171,7 @@ impl Table {
     pub(crate) fn specs() -> impl Iterator<Item = &'static Spec> {
         [
             strings::SPECS,
-            causal::SPECS,
+            siblings::SPECS,
             keys::SPECS,
             connection::SPECS,
             server::SPECS,

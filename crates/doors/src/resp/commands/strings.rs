@@ -1,8 +1,9 @@
 //! Values: `GET`, `SET` and their kin.
 
+use super::refused::{EXPIRY, TRANSACTIONS};
 use super::spec::{ALL_KEYS, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, check_value, integer, is, key, number};
-use crate::resp::error::{CommandError, Lack};
+use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::single::Single;
 use crate::resp::work::{Each, Many};
@@ -33,7 +34,7 @@ pub(crate) const SPECS: &[Spec] = &[
 ];
 
 fn get(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    Ok(Plan::One(Single::Get, Operation::Get { key: key(command, 1)? }))
+    Ok(Plan::One(Single::Get, Operation::get(key(command, 1)?)))
 }
 
 fn set(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
@@ -41,7 +42,7 @@ fn set(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
         return Err(set_options(cx, command));
     }
     check_value(cx, command, 2)?;
-    Ok(Plan::One(Single::Put, Operation::Put { key: key(command, 1)?, value: command.shared(2) }))
+    Ok(Plan::One(Single::Put, Operation::put(key(command, 1)?, command.shared(2))))
 }
 
 /// Options of `SET` are checked as in Redis, then refused: each needs what a register has not.
@@ -81,9 +82,9 @@ fn set_options(cx: &Cx<'_>, command: &Command) -> CommandError {
         _ => {}
     }
     let (option, lack) = match (condition, expiry) {
-        (Some(name), _) => (name, Lack::ReadModifyWrite),
-        (None, Some("KEEPTTL")) => ("KEEPTTL", Lack::ReadModifyWrite),
-        (None, name) => (name.unwrap_or("EX"), Lack::Expiry),
+        (Some(name), _) => (name, TRANSACTIONS),
+        (None, Some("KEEPTTL")) => ("KEEPTTL", TRANSACTIONS),
+        (None, name) => (name.unwrap_or("EX"), EXPIRY),
     };
     super::refused::reason(cx, &alloc::format!("SET {option}"), lack)
 }
@@ -107,10 +108,10 @@ fn mset(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 }
 
 fn strlen(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    Ok(Plan::One(Single::Length, Operation::Get { key: key(command, 1)? }))
+    Ok(Plan::One(Single::Length, Operation::get(key(command, 1)?)))
 }
 
 fn getrange(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     let (start, end) = (number(command, 2)?, number(command, 3)?);
-    Ok(Plan::One(Single::Range { start, end }, Operation::Get { key: key(command, 1)? }))
+    Ok(Plan::One(Single::Range { start, end }, Operation::get(key(command, 1)?)))
 }

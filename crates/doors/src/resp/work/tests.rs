@@ -50,19 +50,19 @@ fn mset(outcomes: [Outcome; 3]) -> Answer {
 fn mset_says_which_key_is_in_which_state() {
     let absent = || Outcome::Refused(Refusal::NoQuorum { reached: 1, needed: 2 });
     let unknown = || Outcome::Refused(Refusal::OutcomeUnknown);
-    assert_eq!(mset([Outcome::Written, Outcome::Written, Outcome::Written]), Answer::OK);
+    assert_eq!(mset([Outcome::written(), Outcome::written(), Outcome::written()]), Answer::OK);
     let text = |answer| match answer {
         Answer::Error(text) => text,
         other => panic!("no error: {other:?}"),
     };
     assert!(text(mset([absent(), absent(), absent()])).starts_with("NOQUORUM 1 of 2"));
     assert_eq!(
-        text(mset([Outcome::Written, unknown(), absent()])),
+        text(mset([Outcome::written(), unknown(), absent()])),
         "UNKNOWNOUTCOME not every key was surely written; written: 'a'; unknown: 'b\\n'; \
          unchanged: 'c'"
     );
     assert_eq!(
-        text(mset([absent(), Outcome::Written, absent()])),
+        text(mset([absent(), Outcome::written(), absent()])),
         "UNKNOWNOUTCOME not every key was surely written; written: 'b\\n'; unchanged: 'a' 'c'"
     );
 }

@@ -4,11 +4,10 @@ use super::super::keys::{data_key, hash_of};
 use super::super::map::Shape;
 use super::super::page::DOTS_MAX;
 use super::traps::{CausalWorld, ask, calm, delete, deliver_all, get, put, world};
-use crate::testing::siblings::context_of;
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, WriteId, WriteName};
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
+use quorate_kernel::write::{WriteId, WriteName};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -92,10 +91,12 @@ fn a_delete_behind_very_many_updates_of_its_key_is_told() {
     calm(&mut world, Span::secs(1));
     let mut context = Bytes::new();
     for number in 0..DOTS_MAX + 500 {
-        let Outcome::Causal(told) = put(&mut world, 1, "k", &format!("{number}"), context) else {
+        let Outcome::Written { context: told } =
+            put(&mut world, 1, "k", &format!("{number}"), context)
+        else {
             panic!("it is stored")
         };
-        context = context_of(&told);
+        context = told;
         world.flights.retain(|one| one.to.0 == 2);
         // The second has heard of all but the last ones, and the third of none.
         if number < DOTS_MAX + 200 {
@@ -125,17 +126,21 @@ fn the_names_of_very_many_writes_do_not_all_travel_with_each() {
     let mut world = world(3, &[]);
     calm(&mut world, Span::secs(1));
     let (mut context, mut longest) = (Bytes::new(), 0);
-    let named = |number: u128, age, context| Ask::Put {
-        key: Bytes::from_static(b"k"),
-        value: Bytes::from(format!("{number}")),
-        context,
-        id: Some(WriteName { id: WriteId(u128::MAX - number), age }),
+    let named = |number: u128, age, context| {
+        Operation::put_over(
+            Bytes::from_static(b"k"),
+            Bytes::from(format!("{number}")),
+            context,
+            Some(WriteName { id: WriteId(u128::MAX - number), age }),
+        )
     };
     for number in 0..1000 {
-        let Outcome::Causal(told) = ask(&mut world, 1, named(number, Span(0), context)) else {
+        let Outcome::Written { context: told } =
+            ask(&mut world, 1, named(number, Span(0), context))
+        else {
             panic!("it is stored")
         };
-        context = context_of(&told);
+        context = told;
         let sizes = world.flights.iter().map(|one| one.body.frame_bytes());
         longest = sizes.chain([longest]).max().unwrap_or(0);
         world.flights.retain(|one| one.to.0 == 2);

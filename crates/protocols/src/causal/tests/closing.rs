@@ -4,7 +4,7 @@ use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::Ask;
+use quorate_kernel::operation::Operation;
 use quorate_kernel::time::{Span, Time};
 
 /// Time passes; everything arrives but what `is_lost` names by its name, sender and receiver.
@@ -39,7 +39,7 @@ fn a_deleted_value_of_a_closed_actor_stays_away() {
     // The second does not hear of the delete.
     world.cut.insert(2);
     let (_, context) = get(&mut world, 1, "k");
-    ask(&mut world, 1, Ask::Delete { key: bytes("k"), context });
+    ask(&mut world, 1, Operation::delete_over(bytes("k"), context));
     deliver_all(&mut world);
     world.crash(3);
     world.cut.remove(&2);
@@ -93,7 +93,7 @@ fn a_late_answer_brings_nothing_of_a_closed_actor_back() {
     };
     world.flights.clear();
     let (_, context) = get(&mut world, 1, "k");
-    ask(&mut world, 1, Ask::Delete { key: bytes("k"), context });
+    ask(&mut world, 1, Operation::delete_over(bytes("k"), context));
     deliver_all(&mut world);
     world.crash(3);
     for node in [1, 2, 4] {

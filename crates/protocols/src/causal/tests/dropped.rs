@@ -6,8 +6,8 @@ use crate::causal::map::{Map, Shape};
 use crate::testing::siblings::{Move, moved};
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::Ask;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
 use std::format;
 use std::vec::Vec;
@@ -74,11 +74,11 @@ fn however_often_positions_move_clocks_and_contexts_stay_small() {
     }
     // Again, of a value that was deleted since: it stays away.
     let (_, context) = get(&mut world, here, "l");
-    ask(&mut world, here, Ask::Delete { key: bytes("l"), context });
+    ask(&mut world, here, Operation::delete_over(bytes("l"), context));
     calm(&mut world, Span::secs(3));
     put(&mut world, holders[1], "l", "new", other);
     let (_, context) = get(&mut world, holders[2], "k");
-    ask(&mut world, holders[2], Ask::Delete { key: bytes("k"), context });
+    ask(&mut world, holders[2], Operation::delete_over(bytes("k"), context));
     calm(&mut world, Span::secs(3));
     for node in holders {
         assert_eq!(get(&mut world, node, "l").0, [bytes("new")]);

@@ -5,9 +5,9 @@ use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put, world};
 use crate::dots::object::Object;
 use crate::testing::world::Flight;
 use bytes::{Bytes, BytesMut};
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
+use quorate_kernel::values::Values;
 use quorate_kernel::wire::Body;
 
 /// The same message with another value under each dot that carries `v`.
@@ -38,7 +38,7 @@ fn an_answer_that_contradicts_another_is_not_merged() {
     put(&mut world, 1, "k", "v", Bytes::new());
     calm(&mut world, Span::secs(1));
     world.deceived.insert(1);
-    let read = Operation::Causal(Ask::Get { key: bytes("k"), replies: Some(2) });
+    let read = Operation::get_all(bytes("k"), Some(2));
     let number = world.request(1, read, Span::secs(1));
     for node in [2, 3] {
         let asked = world.flights.iter().position(|one| one.to.0 == node).expect("it is asked");
@@ -50,7 +50,7 @@ fn an_answer_that_contradicts_another_is_not_merged() {
     assert_eq!(world.answers[number].1, None, "one answer is missing");
     deliver_all(&mut world);
     match &world.answers[number].1 {
-        Some(Outcome::Causal(Told::Siblings { values, .. })) => assert_eq!(values, &[bytes("v")]),
+        Some(Outcome::Values { values, .. }) => assert_eq!(values, &Values::One(bytes("v"))),
         other => panic!("{other:?}"),
     }
 }
@@ -64,8 +64,8 @@ fn what_contradicts_a_stored_value_is_neither_taken_nor_acknowledged() {
     calm(&mut world, Span::secs(1));
     world.deceived.insert(2);
     let key = bytes("k");
-    let write = Ask::Put { key, value: bytes("w"), context: Bytes::new(), id: None };
-    let number = world.request(1, Operation::Causal(write), Span::secs(1));
+    let write = Operation::put_over(key, bytes("w"), Bytes::new(), None);
+    let number = world.request(1, write, Span::secs(1));
     world.flights.retain(|one| one.to.0 == 2);
     let told = place(&world, "Replicate", 1);
     forge(&mut world.flights[told]);
@@ -75,6 +75,6 @@ fn what_contradicts_a_stored_value_is_neither_taken_nor_acknowledged() {
     assert_eq!(get(&mut world, 2, "k").0, [bytes("v")]);
     // What the first really has is taken when it is sent again.
     calm(&mut world, Span::secs(1));
-    assert!(matches!(world.answers[number].1, Some(Outcome::Causal(Told::Stored { .. }))));
+    assert!(matches!(world.answers[number].1, Some(Outcome::Written { .. })));
     assert_eq!(get(&mut world, 2, "k").0, [bytes("v"), bytes("w")]);
 }

@@ -5,23 +5,23 @@ use super::traps::{CausalWorld, bytes, calm, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, WriteId, WriteName};
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
+use quorate_kernel::write::{WriteId, WriteName};
 use std::string::ToString;
 use std::vec::Vec;
 
 /// A get of the fourth has seen a value that the third alone had, and sends it to repair the first;
 /// the third is lost. That late message, and the world in which nobody else has heard of the value.
-fn late_repair(ask: Ask) -> (CausalWorld, Flight) {
+fn late_repair(write: Operation) -> (CausalWorld, Flight) {
     let options = Vec::from(["repair".to_string()]);
     let setup = Setup { members: 3, spares: 1, options, ..Setup::default() };
     let mut world: CausalWorld = World::new(&setup);
     calm(&mut world, Span::secs(1));
-    super::traps::ask(&mut world, 3, ask);
+    super::traps::ask(&mut world, 3, write);
     world.flights.clear();
     // It is no replica yet: all that it has read it sends to the others.
-    let read = Operation::Causal(Ask::Get { key: bytes("k"), replies: Some(3) });
+    let read = Operation::get_all(bytes("k"), Some(3));
     world.request(4, read, Span::secs(1));
     while let Some(place) = world.flights.iter().position(|one| one.name.starts_with("Read")) {
         world.deliver(place);
@@ -37,8 +37,8 @@ fn late_repair(ask: Ask) -> (CausalWorld, Flight) {
     (world, late)
 }
 
-fn write(id: Option<WriteName>) -> Ask {
-    Ask::Put { key: bytes("k"), value: bytes("v"), context: Bytes::new(), id }
+fn write(id: Option<WriteName>) -> Operation {
+    Operation::put_over(bytes("k"), bytes("v"), Bytes::new(), id)
 }
 
 /// It arrives when the first has told that it knows nothing of the value: the replicas would differ
@@ -87,7 +87,7 @@ fn a_delete_that_a_get_has_brought_spreads() {
     calm(&mut world, Span::secs(2));
     super::traps::delete(&mut world, 1, "k");
     world.flights.clear();
-    let read = Operation::Causal(Ask::Get { key: bytes("k"), replies: Some(2) });
+    let read = Operation::get_all(bytes("k"), Some(2));
     world.request(1, read, Span::secs(1));
     while let Some(place) = world.flights.iter().position(|one| one.to.0 != 3) {
         world.deliver(place);

@@ -4,12 +4,11 @@
 use super::closing::closed;
 use super::retries::{expect, get_here, is_stored, send};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
-use crate::testing::siblings::context_of;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told, WriteId, WriteName};
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
+use quorate_kernel::write::{WriteId, WriteName};
 use std::vec::Vec;
 
 /// The first has the write, a client reads it there, and its data is lost.
@@ -81,7 +80,7 @@ fn a_retry_of_what_was_replaced_by_its_lost_dot_is_not_done() {
         let context = read_and_lost(&mut world, 1);
         let done = match is_value {
             true => put(&mut world, 2, "k", "y", context),
-            false => ask(&mut world, 2, Ask::Delete { key: bytes("k"), context }),
+            false => ask(&mut world, 2, Operation::delete_over(bytes("k"), context)),
         };
         assert!(is_stored(&done));
         deliver_all(&mut world);
@@ -131,10 +130,13 @@ fn names_are_told_to_who_coordinates() {
         deliver_all(&mut world);
         let left: &[&str] = if is_delete { &[] } else { &["y"] };
         let outcome = match is_delete {
-            true => ask(&mut world, other, Ask::Delete { key: bytes("k"), context }),
+            true => ask(&mut world, other, Operation::delete_over(bytes("k"), context)),
             false => put(&mut world, other, "k", "y", context),
         };
-        assert!(matches!(outcome, Outcome::Causal(Told::Stored { .. })), "{outcome:?}");
+        assert!(
+            matches!(outcome, Outcome::Written { .. } | Outcome::Deleted { .. }),
+            "{outcome:?}"
+        );
         deliver_all(&mut world);
         expect(&mut world, &holders[1..], left);
     }
@@ -147,7 +149,7 @@ fn a_retry_that_has_seen_itself_is_not_replaced_by_itself() {
     let context = read_and_lost(&mut world, 1);
     let id = Some(WriteName { id: WriteId(7), age: Span::millis(300) });
     let (key, value) = (bytes("k"), bytes("x"));
-    assert!(is_stored(&ask(&mut world, 2, Ask::Put { key, value, context, id })));
+    assert!(is_stored(&ask(&mut world, 2, Operation::put_over(key, value, context, id))));
     deliver_all(&mut world);
     expect(&mut world, &[2, 3], &["x"]);
     world.restart(1, true);
@@ -174,7 +176,7 @@ fn the_answer_to_a_write_names_it() {
             calm(&mut world, Span::secs(2));
         }
         let sender = if is_forwarded { other } else { second };
-        let Outcome::Causal(told) = send(&mut world, sender, Span::millis(300)) else {
+        let Outcome::Written { context: told } = send(&mut world, sender, Span::millis(300)) else {
             panic!("it is done")
         };
         world.flights.clear();
@@ -182,7 +184,7 @@ fn the_answer_to_a_write_names_it() {
         if is_forwarded {
             world.restart(third, false);
         }
-        assert!(is_stored(&put(&mut world, third, "k", "y", context_of(&told))));
+        assert!(is_stored(&put(&mut world, third, "k", "y", told)));
         deliver_all(&mut world);
         world.restart(first, false);
         calm(&mut world, Span::secs(3));
@@ -204,7 +206,7 @@ fn a_name_of_a_closed_actor_is_told_like_any_other() {
         world.flights.clear();
         let done = match is_delete {
             false => put(&mut world, 3, "k", "y", context),
-            true => ask(&mut world, 3, Ask::Delete { key: bytes("k"), context }),
+            true => ask(&mut world, 3, Operation::delete_over(bytes("k"), context)),
         };
         assert!(is_stored(&done));
         world.flights.clear();

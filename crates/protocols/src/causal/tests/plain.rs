@@ -3,7 +3,6 @@
 use super::super::keys::hash_of_key;
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
 use std::collections::BTreeSet;
@@ -19,26 +18,26 @@ fn plain(world: &mut CausalWorld, node: u64, operation: Operation) -> Outcome {
 }
 
 fn set(world: &mut CausalWorld, node: u64, key: &str, value: &str) {
-    let operation = Operation::Put { key: bytes(key), value: bytes(value) };
-    assert_eq!(plain(world, node, operation), Outcome::Written);
+    let operation = Operation::put(bytes(key), bytes(value));
+    assert_eq!(plain(world, node, operation), Outcome::written());
 }
 
 fn read(world: &mut CausalWorld, node: u64, key: &str) -> Outcome {
-    plain(world, node, Operation::Get { key: bytes(key) })
+    plain(world, node, Operation::get(bytes(key)))
 }
 
 fn remove(world: &mut CausalWorld, node: u64, key: &str) -> Outcome {
-    plain(world, node, Operation::Delete { key: bytes(key) })
+    plain(world, node, Operation::delete(bytes(key)))
 }
 
 #[test]
 fn a_get_shows_one_value_and_chooses_among_several_only_if_it_may() {
     for options in [&["lazy"][..], &["lazy", "newest"]] {
         let mut world = world(3, options);
-        assert_eq!(read(&mut world, 1, "k"), Outcome::Value(None));
+        assert_eq!(read(&mut world, 1, "k"), Outcome::value(None));
         set(&mut world, 1, "other", "0");
         set(&mut world, 1, "k", "b");
-        assert_eq!(read(&mut world, 1, "k"), Outcome::Value(Some(bytes("b"))));
+        assert_eq!(read(&mut world, 1, "k"), Outcome::value(Some(bytes("b"))));
         // It has seen nothing of the first.
         set(&mut world, 2, "k", "a");
         calm(&mut world, Span::secs(1));
@@ -47,14 +46,14 @@ fn a_get_shows_one_value_and_chooses_among_several_only_if_it_may() {
             if options.len() == 1 {
                 assert_eq!(found, Outcome::Refused(Refusal::Siblings { count: 2 }));
             } else {
-                assert_eq!(found, Outcome::Value(Some(bytes("b"))), "the higher counter");
+                assert_eq!(found, Outcome::value(Some(bytes("b"))), "the higher counter");
             }
         }
         // Whoever has seen both may write what they come to; then there is one again.
         let (values, context) = get(&mut world, 2, "k");
         assert_eq!(values.len(), 2);
         put(&mut world, 2, "k", "ab", context);
-        assert_eq!(read(&mut world, 2, "k"), Outcome::Value(Some(bytes("ab"))));
+        assert_eq!(read(&mut world, 2, "k"), Outcome::value(Some(bytes("ab"))));
     }
 }
 
@@ -76,15 +75,15 @@ fn a_put_replaces_what_is_seen_only_where_gets_choose_the_newest() {
 #[test]
 fn a_delete_takes_away_what_a_get_shows_and_nothing_that_comes_later() {
     let mut world = world(3, &["lazy"]);
-    assert_eq!(remove(&mut world, 1, "k"), Outcome::Deleted { existed: false });
+    assert_eq!(remove(&mut world, 1, "k"), Outcome::deleted(false));
     set(&mut world, 1, "k", "here");
     set(&mut world, 1, "k", "here too");
     set(&mut world, 2, "k", "elsewhere");
-    assert_eq!(remove(&mut world, 1, "k"), Outcome::Deleted { existed: true });
-    assert_eq!(read(&mut world, 1, "k"), Outcome::Value(None));
+    assert_eq!(remove(&mut world, 1, "k"), Outcome::deleted(true));
+    assert_eq!(read(&mut world, 1, "k"), Outcome::value(None));
     calm(&mut world, Span::secs(2));
     for node in 1..=3 {
-        assert_eq!(read(&mut world, node, "k"), Outcome::Value(Some(bytes("elsewhere"))));
+        assert_eq!(read(&mut world, node, "k"), Outcome::value(Some(bytes("elsewhere"))));
     }
 }
 
@@ -94,9 +93,9 @@ fn operations_without_a_context_are_forwarded_like_all_others() {
     for number in 0..20 {
         let key = format!("k{number}");
         set(&mut world, 1, &key, "v");
-        assert_eq!(read(&mut world, 2, &key), Outcome::Value(Some(bytes("v"))));
-        assert_eq!(remove(&mut world, 3, &key), Outcome::Deleted { existed: true });
-        assert_eq!(read(&mut world, 4, &key), Outcome::Value(None));
+        assert_eq!(read(&mut world, 2, &key), Outcome::value(Some(bytes("v"))));
+        assert_eq!(remove(&mut world, 3, &key), Outcome::deleted(true));
+        assert_eq!(read(&mut world, 4, &key), Outcome::value(None));
     }
 }
 
@@ -123,11 +122,11 @@ fn blind_writes_end_before_a_key_fits_no_message_and_who_has_seen_them_goes_on()
         let mut world = world(3, options);
         let long = "x".repeat(8 << 20);
         let blind = |world: &mut CausalWorld, node| {
-            let operation = Operation::Put { key: bytes("k"), value: bytes(&long) };
+            let operation = Operation::put(bytes("k"), bytes(&long));
             plain(world, node, operation)
         };
         for _ in 0..4 {
-            assert_eq!(blind(&mut world, 1), Outcome::Written);
+            assert_eq!(blind(&mut world, 1), Outcome::written());
         }
         let (what, length, limit) = ("key with all its siblings", 40 << 20, 32 << 20);
         for node in 1..=3 {
@@ -180,9 +179,9 @@ fn a_context_of_a_get_and_a_write_without_one_know_nothing_of_each_other() {
     put(&mut world, 1, "k", "old", Bytes::new());
     let (_, context) = get(&mut world, 1, "k");
     set(&mut world, 1, "k", "blind");
-    let delete = Ask::Delete { key: bytes("k"), context };
+    let delete = Operation::delete_over(bytes("k"), context);
     let told = ask(&mut world, 1, delete);
-    let Outcome::Causal(Told::Stored { context }) = told else { panic!("{told:?}") };
+    let Outcome::Deleted { context, .. } = told else { panic!("{told:?}") };
     assert!(context.is_empty(), "there is a sibling that the client has not seen");
-    assert_eq!(read(&mut world, 1, "k"), Outcome::Value(Some(bytes("blind"))));
+    assert_eq!(read(&mut world, 1, "k"), Outcome::value(Some(bytes("blind"))));
 }

@@ -3,23 +3,24 @@
 
 use super::closing::run;
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
-use crate::testing::siblings::{Move, context_of};
+use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told, WriteId, WriteName};
-use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
+use quorate_kernel::values::Values;
+use quorate_kernel::write::{WriteId, WriteName};
 use std::vec::Vec;
 
 /// Writes `x` under the one name of these tests, which was first sent so long ago.
 pub(super) fn send(world: &mut CausalWorld, node: u64, age: Span) -> Outcome {
     let id = Some(WriteName { id: WriteId(7), age });
     let (key, value, context) = (bytes("k"), bytes("x"), Bytes::new());
-    ask(world, node, Ask::Put { key, value, context, id })
+    ask(world, node, Operation::put_over(key, value, context, id))
 }
 
 pub(super) fn is_stored(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Causal(Told::Stored { .. }))
+    matches!(outcome, Outcome::Written { .. } | Outcome::Deleted { .. })
 }
 
 /// The first has the write and dies before anybody hears of it; the second is sent it again.
@@ -44,7 +45,7 @@ pub(super) fn expect(world: &mut CausalWorld, nodes: &[u64], values: &[&str]) {
 fn what_was_deleted_does_not_come_back_with_the_dot_of_a_retry() {
     let mut world = sent_twice(3);
     let (_, context) = get(&mut world, 2, "k");
-    assert!(is_stored(&ask(&mut world, 2, Ask::Delete { key: bytes("k"), context })));
+    assert!(is_stored(&ask(&mut world, 2, Operation::delete_over(bytes("k"), context))));
     calm(&mut world, Span::secs(3));
     world.restart(1, false);
     calm(&mut world, Span::secs(3));
@@ -95,9 +96,9 @@ fn a_twin_is_never_shown_beside_what_replaced_it() {
     world.flights.clear();
     assert!(is_stored(&put(&mut world, 2, "k", "y", context)));
     for node in [1, 3] {
-        let both = Ask::Get { key: bytes("k"), replies: Some(3) };
+        let both = Operation::get_all(bytes("k"), Some(3));
         match ask(&mut world, node, both) {
-            Outcome::Causal(Told::Siblings { values, .. }) => assert_eq!(values, [bytes("y")]),
+            Outcome::Values { values, .. } => assert_eq!(values, Values::One(bytes("y"))),
             other => panic!("{other:?}"),
         }
         expect(&mut world, &[1, 2, 3], &["y"]);
@@ -158,8 +159,7 @@ fn of_a_retry_that_may_have_been_done_and_forgotten_the_outcome_is_unknown() {
 
 /// Whether a node must ask another for the key.
 pub(super) fn get_here(world: &mut CausalWorld, node: u64) -> bool {
-    let operation =
-        quorate_kernel::operation::Operation::Causal(Ask::Get { key: bytes("k"), replies: None });
+    let operation = quorate_kernel::operation::Operation::get_all(bytes("k"), None);
     let number = world.request(node, operation, Span::secs(1));
     let must_ask = world.answers[number].1.is_none();
     deliver_all(world);
@@ -179,7 +179,7 @@ fn a_dot_that_is_handed_over_late_is_the_same_write() {
     assert!(is_stored(&send(&mut world, 2, Span::millis(300))));
     deliver_all(&mut world);
     let (_, context) = get(&mut world, 2, "k");
-    ask(&mut world, 2, Ask::Delete { key: bytes("k"), context });
+    ask(&mut world, 2, Operation::delete_over(bytes("k"), context));
     let moves = [Move { out: 1, into: 4, gone: false }];
     for node in [2, 3, 4] {
         world.place(node, &moves);
@@ -204,6 +204,8 @@ fn a_dot_that_is_handed_over_late_is_the_same_write() {
 #[test]
 fn the_answer_to_a_retry_covers_nothing() {
     let mut world = sent_twice(3);
-    let Outcome::Causal(told) = send(&mut world, 2, Span::millis(500)) else { panic!("done") };
-    assert!(context_of(&told).is_empty(), "it may have been replaced since");
+    let Outcome::Written { context: told } = send(&mut world, 2, Span::millis(500)) else {
+        panic!("done")
+    };
+    assert!(told.is_empty(), "it may have been replaced since");
 }

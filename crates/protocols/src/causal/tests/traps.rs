@@ -5,14 +5,13 @@ use super::super::message::TellClock;
 use super::super::token::Tokens;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::Actor;
-use crate::testing::siblings::context_of;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, ContextError, Told, WriteId, WriteName};
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::limits::CONTEXT_BYTES_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
+use quorate_kernel::write::{ContextError, WriteId, WriteName};
 use std::format;
 use std::string::ToString;
 use std::vec::Vec;
@@ -28,8 +27,8 @@ pub(super) fn bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-pub(super) fn ask(world: &mut CausalWorld, node: u64, ask: Ask) -> Outcome {
-    let number = world.request(node, Operation::Causal(ask), Span::secs(1));
+pub(super) fn ask(world: &mut CausalWorld, node: u64, operation: Operation) -> Outcome {
+    let number = world.request(node, operation, Span::secs(1));
     if world.answers[number].1.is_none() {
         // The node is no replica of the key.
         deliver_all(world);
@@ -39,12 +38,12 @@ pub(super) fn ask(world: &mut CausalWorld, node: u64, ask: Ask) -> Outcome {
 
 pub(super) fn delete(world: &mut CausalWorld, node: u64, key: &str) {
     let (_, context) = get(world, node, key);
-    ask(world, node, Ask::Delete { key: bytes(key), context });
+    ask(world, node, Operation::delete_over(bytes(key), context));
 }
 
 pub(super) fn get(world: &mut CausalWorld, node: u64, key: &str) -> (Vec<Bytes>, Bytes) {
-    match ask(world, node, Ask::Get { key: bytes(key), replies: None }) {
-        Outcome::Causal(Told::Siblings { values, context }) => (values, context),
+    match ask(world, node, Operation::get_all(bytes(key), None)) {
+        Outcome::Values { values, context } => (values.into_vec(), context),
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +56,7 @@ pub(super) fn put(
     context: Bytes,
 ) -> Outcome {
     let (key, value) = (bytes(key), bytes(value));
-    ask(world, node, Ask::Put { key, value, context, id: None })
+    ask(world, node, Operation::put_over(key, value, context, None))
 }
 
 pub(super) fn deliver_all(world: &mut CausalWorld) {
@@ -132,7 +131,7 @@ fn contexts_of_others_and_made_up_ones_are_refused() {
     assert_eq!(get(&mut world, 1, "k").0, [bytes("a")], "nothing was changed");
     assert_eq!(world.field(1, "contexts_refused"), (context.len() + 1).to_string());
     // At a node that is no replica of the key it is the same, and a good one is taken.
-    assert!(matches!(put(&mut world, 2, "k", "b", context), Outcome::Causal(_)));
+    assert!(matches!(put(&mut world, 2, "k", "b", context), Outcome::Written { .. }));
 }
 
 #[test]
@@ -143,7 +142,7 @@ fn a_stale_context_replaces_what_it_covers_and_nothing_else() {
     put(&mut world, 1, "k", "b", old.clone());
     put(&mut world, 1, "k", "c", old.clone());
     assert_eq!(get(&mut world, 1, "k").0, [bytes("b"), bytes("c")]);
-    let delete = Ask::Delete { key: bytes("k"), context: old };
+    let delete = Operation::delete_over(bytes("k"), old);
     ask(&mut world, 1, delete);
     assert_eq!(get(&mut world, 1, "k").0, [bytes("b"), bytes("c")], "it has seen neither");
     deliver_all(&mut world);
@@ -154,15 +153,15 @@ fn a_stale_context_replaces_what_it_covers_and_nothing_else() {
 fn what_a_write_is_told_covers_no_sibling_that_its_client_has_not_seen() {
     let mut world = world(3, &[]);
     put(&mut world, 1, "k", "a", Bytes::new());
-    let Outcome::Causal(told) = put(&mut world, 1, "k", "b", Bytes::new()) else {
+    let Outcome::Written { context: told } = put(&mut world, 1, "k", "b", Bytes::new()) else {
         panic!("it was stored");
     };
-    put(&mut world, 1, "k", "c", context_of(&told));
+    put(&mut world, 1, "k", "c", told);
     assert!(get(&mut world, 1, "k").0.contains(&bytes("a")), "nobody has replaced it");
-    let Outcome::Causal(told) = put(&mut world, 1, "l", "a", Bytes::new()) else {
+    let Outcome::Written { context: told } = put(&mut world, 1, "l", "a", Bytes::new()) else {
         panic!("it was stored");
     };
-    put(&mut world, 1, "l", "b", context_of(&told));
+    put(&mut world, 1, "l", "b", told);
     assert_eq!(get(&mut world, 1, "l").0, [bytes("b")], "a client may go on from its own write");
 }
 
@@ -186,7 +185,7 @@ fn a_repeated_write_with_a_name_is_one_sibling() {
     for node in [1, 1, 2] {
         let (key, value) = (bytes("k"), bytes("a"));
         let id = Some(WriteName { id: WriteId(7), age: Span(0) });
-        ask(&mut world, node, Ask::Put { key, value, context: Bytes::new(), id });
+        ask(&mut world, node, Operation::put_over(key, value, Bytes::new(), id));
     }
     calm(&mut world, Span::secs(2));
     for node in 1..=3 {
@@ -217,7 +216,7 @@ fn a_clock_with_many_gaps_is_told_short_and_never_too_high() {
 #[test]
 fn a_late_reply_of_an_ended_start_gets_no_write() {
     let mut world = world(4, &["replicas=1", "positions=1"]);
-    let late = world.request(4, Operation::Get { key: bytes("k") }, Span::millis(100));
+    let late = world.request(4, Operation::get(bytes("k")), Span::millis(100));
     let question = world.flights.iter().position(|flight| flight.to.0 == 1).expect("it asks");
     world.deliver(question);
     world.tick(Span::millis(200));
@@ -226,7 +225,7 @@ fn a_late_reply_of_an_ended_start_gets_no_write() {
     world.restart(1, false);
     let reply = world.flights.iter().position(|flight| flight.to.0 == 4).expect("on its way");
     world.deliver(reply);
-    assert!(matches!(put(&mut world, 4, "k", "v", Bytes::new()), Outcome::Causal(_)));
+    assert!(matches!(put(&mut world, 4, "k", "v", Bytes::new()), Outcome::Written { .. }));
 }
 
 /// Who takes no part in a key gives writes on in the head of a message.
@@ -246,6 +245,6 @@ fn a_context_that_fits_no_message_is_refused_where_it_must_be_forwarded() {
     };
     assert!(length > limit);
     assert_eq!(get(&mut world, 1, "k").0, [] as [Bytes; 0], "nothing was changed");
-    assert!(matches!(put(&mut world, 4, "k", "v", context(4000)), Outcome::Causal(_)));
+    assert!(matches!(put(&mut world, 4, "k", "v", context(4000)), Outcome::Written { .. }));
     assert_eq!(get(&mut world, 1, "k").0, [bytes("v")]);
 }

@@ -10,10 +10,10 @@ use crate::dots::object::{Object, Version};
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use quorate_kernel::causal::WriteId;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
+use quorate_kernel::write::WriteId;
 use std::vec::Vec;
 
 fn any_actor() -> impl Strategy<Value = Actor> {

@@ -61,7 +61,7 @@ fn a_keyspace_with_consistent_quorums_ignores_bare_questions() {
         World::<Linearizable>::new(&Setup { members: 3, options, ..Setup::default() })
     };
     let (mut bare, mut usual) = (world(&["static"]), world(&[]));
-    let get = Operation::Get { key: Bytes::from_static(b"k") };
+    let get = Operation::get(Bytes::from_static(b"k"));
     bare.request(1, get, Span::secs(1));
     usual.flights.clone_from(&bare.flights);
     let answers = |mut world: World<Linearizable>| {

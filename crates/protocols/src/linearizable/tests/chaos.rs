@@ -147,9 +147,9 @@ impl Chaos {
         }
         let value = Bytes::from(Vec::from([self.times.len() as u8]));
         let operation = match self.rng.below(kinds) {
-            0..4 => Operation::Get { key },
-            4..7 => Operation::Put { key, value },
-            _ => Operation::Delete { key },
+            0..4 => Operation::get(key),
+            4..7 => Operation::put(key, value),
+            _ => Operation::delete(key),
         };
         self.request(node, operation, within);
     }
@@ -188,7 +188,7 @@ impl Chaos {
     /// Reads on every node, one after the other; all must answer once faults are over.
     pub fn read_everywhere(&mut self) {
         for node in 1..=self.nodes {
-            let get = Operation::Get { key: Bytes::from_static(b"k") };
+            let get = Operation::get(Bytes::from_static(b"k"));
             self.request(node, get, Span::secs(1));
             self.calm(Span::millis(100));
         }
@@ -197,7 +197,7 @@ impl Chaos {
     /// Whether the last reads on every node were answered.
     pub fn is_served(&self) -> bool {
         let mut last = self.world.answers.iter().rev().take(self.nodes as usize);
-        last.all(|(_, answer)| matches!(answer, Some(Outcome::Value(_))))
+        last.all(|(_, answer)| matches!(answer, Some(Outcome::Values { .. })))
     }
 
     pub fn history(&self) -> Vec<Event> {
@@ -222,7 +222,9 @@ fn event(
                 Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute,
             )),
         ) => return None,
-        (Operation::Get { .. }, Some(Outcome::Value(value))) => Act::Read(value.as_ref().map(byte)),
+        (Operation::Get { .. }, Some(Outcome::Values { values, .. })) => {
+            Act::Read(values.iter().next().map(byte))
+        }
         (Operation::Put { value, .. }, _) => Act::Write(Some(byte(value))),
         (Operation::Delete { .. }, _) => Act::Write(None),
         _ => return None,

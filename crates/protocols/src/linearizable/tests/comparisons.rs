@@ -154,7 +154,7 @@ fn every_record_of_many_pieces_arrives() {
     for n in 0..2000_u32 {
         let key = Bytes::from(format!("key {n}"));
         let value = Bytes::from(format!("value {n}"));
-        world.request(1, Operation::Put { key, value }, Span::secs(60));
+        world.request(1, Operation::put(key, value), Span::secs(60));
         while !world.flights.is_empty() {
             // The third misses a long stretch, and one of ten elsewhere.
             let is_missed = n < 900 || n % 10 == 0;

@@ -46,7 +46,7 @@ impl Pile {
         pile.ring(&[1, 2, 3]);
         for key in pile.keys.clone() {
             let value = Bytes::from_static(b"v");
-            assert_eq!(pile.ask(1, Operation::Put { key, value }), Outcome::Written);
+            assert_eq!(pile.ask(1, Operation::put(key, value)), Outcome::written());
         }
         pile
     }
@@ -184,7 +184,7 @@ fn a_pile_moves_in_pieces() {
 fn tombstones_of_a_pile_are_removed_in_pieces() {
     for mut pile in [Pile::new(many()), Pile::new(long())] {
         for key in core::mem::take(&mut pile.keys) {
-            assert_eq!(pile.ask(2, Operation::Delete { key }), Outcome::Deleted { existed: true });
+            assert_eq!(pile.ask(2, Operation::delete(key)), Outcome::deleted(true));
         }
         let count = pile.world.answers.len() / 2;
         pile.run(Span::secs(8));
@@ -201,7 +201,7 @@ fn every_page_of_tombstones_goes_at_every_member() {
     let keys = core::mem::take(&mut pile.keys);
     let count = format!("{}", keys.len());
     for key in keys {
-        assert_eq!(pile.ask(2, Operation::Delete { key }), Outcome::Deleted { existed: true });
+        assert_eq!(pile.ask(2, Operation::delete(key)), Outcome::deleted(true));
     }
     pile.run_with_losses(Span::secs(8));
     for node in 1..=3 {
@@ -217,7 +217,7 @@ fn a_pile_is_compared_in_pieces() {
         pile.world.cut.extend([3]);
         for key in keys.iter().cloned().map(Bytes::from) {
             let value = Bytes::from_static(b"v");
-            assert_eq!(pile.ask(1, Operation::Put { key, value }), Outcome::Written);
+            assert_eq!(pile.ask(1, Operation::put(key, value)), Outcome::written());
         }
         pile.world.cut.clear();
         pile.keys = keys.into_iter().map(Bytes::from).collect();

@@ -4,7 +4,6 @@ use super::super::Merkle;
 use crate::testing::siblings::context_of;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::causal::{Ask, Told};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
 use std::format;
@@ -34,13 +33,13 @@ fn calm(world: &mut MerkleWorld, span: Span) {
     world.log.clear();
 }
 
-fn ask(world: &mut MerkleWorld, node: u64, ask: Ask) -> Told {
-    let number = world.request(node, Operation::Causal(ask), Span::secs(1));
+fn ask(world: &mut MerkleWorld, node: u64, operation: Operation) -> Outcome {
+    let number = world.request(node, operation, Span::secs(1));
     if world.answers[number].1.is_none() {
         deliver_all(world);
     }
     match world.answers[number].1.clone() {
-        Some(Outcome::Causal(told)) => told,
+        Some(outcome) => outcome,
         other => panic!("{other:?}"),
     }
 }
@@ -50,15 +49,16 @@ fn bytes(text: &str) -> Bytes {
 }
 
 fn get(world: &mut MerkleWorld, node: u64, key: &str) -> (Vec<Bytes>, Bytes) {
-    match ask(world, node, Ask::Get { key: bytes(key), replies: None }) {
-        Told::Siblings { values, context } => (values, context),
+    match ask(world, node, Operation::get_all(bytes(key), None)) {
+        Outcome::Values { values, context } => (values.into_vec(), context),
         other => panic!("{other:?}"),
     }
 }
 
 fn put(world: &mut MerkleWorld, node: u64, key: &str, value: &str, context: Bytes) -> Bytes {
     let (key, value) = (bytes(key), bytes(value));
-    context_of(&ask(world, node, Ask::Put { key, value, context, id: None }))
+    context_of(&ask(world, node, Operation::put_over(key, value, context, None)))
+        .expect("it was written")
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn tombstones_stay_for_ever() {
     for number in 0..100 {
         let key = format!("k{number}");
         let context = put(&mut world, 1, &key, "v", Bytes::new());
-        ask(&mut world, 1, Ask::Delete { key: bytes(&key), context });
+        ask(&mut world, 1, Operation::delete_over(bytes(&key), context));
     }
     calm(&mut world, Span::secs(10));
     for node in 1..=3 {

@@ -3,8 +3,9 @@
 use super::{Clients, Named, Open};
 use bytes::Bytes;
 use quorate_check::siblings::{Basis, WriteNumber};
-use quorate_kernel::causal::{Ask, WriteId, WriteName};
+use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
+use quorate_kernel::write::{WriteId, WriteName};
 
 /// How many of a million writes carry no context, and an older one.
 const BLIND_PPM: u32 = 250_000;
@@ -18,20 +19,20 @@ impl Clients {
         number: WriteNumber,
         mut named: Named,
         now: u64,
-    ) -> Ask {
+    ) -> Operation {
         self.history.repeat(number);
         named.tries += 1;
         let mut ask = named.ask.clone();
-        if let Ask::Put { id: Some(name), .. } = &mut ask {
+        if let Operation::Put { name: Some(name), .. } = &mut ask {
             name.age = Span(now - named.first_sent);
         }
-        let key = ask.key().clone();
+        let key = ask.key().expect("a put has a key").clone();
         self.clients[index].open = Some(Open::Write { key, number, named: Some(named) });
         ask
     }
 
     /// Draws what a client asks, and notes it.
-    pub(super) fn draw(&mut self, index: usize, now: u64) -> Ask {
+    pub(super) fn draw(&mut self, index: usize, now: u64) -> Operation {
         let client = &mut self.clients[index];
         let key = self.keys[client.rng.below(self.keys.len() as u64) as usize].clone();
         let (get, put) = (u64::from(self.section.get), u64::from(self.section.put));
@@ -50,7 +51,7 @@ impl Clients {
         };
         if drawn < get || (drawn >= get + put && is_blind) {
             client.open = Some(Open::Read { key: key.clone() });
-            return Ask::Get { key, replies: None };
+            return Operation::get_all(key, None);
         }
         let value = (drawn < get + put).then(|| {
             client.written += 1;
@@ -63,8 +64,8 @@ impl Clients {
         let id = WriteId(((self.first + index) as u128 + 1) << 64 | u128::from(client.written));
         let id = is_named.then_some(WriteName { id, age: Span(0) });
         let ask = match value {
-            Some(value) => Ask::Put { key: key.clone(), value, context, id },
-            None => Ask::Delete { key: key.clone(), context },
+            Some(value) => Operation::put_over(key.clone(), value, context, id),
+            None => Operation::delete_over(key.clone(), context),
         };
         let named = id.map(|_| Named { ask: ask.clone(), first_sent: now, tries: 1 });
         client.open = Some(Open::Write { key, number, named });

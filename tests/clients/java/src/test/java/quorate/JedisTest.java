@@ -165,7 +165,7 @@ class JedisTest {
                 JedisDataException error =
                     assertThrows(JedisDataException.class, () -> action.accept(client), command);
                 String text = error.getMessage();
-                assertTrue(text.contains("linearizable keyspace cannot do"), text);
+                assertTrue(text.contains("this keyspace is linearizable"), text);
             });
             assertNull(client.get(name));
         }

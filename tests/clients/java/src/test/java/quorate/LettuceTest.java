@@ -153,7 +153,7 @@ class LettuceTest {
             RedisCommandExecutionException error = assertThrows(
                 RedisCommandExecutionException.class, () -> action.accept(commands), command);
             String text = error.getMessage();
-            assertTrue(text.contains("linearizable keyspace cannot do"), text);
+            assertTrue(text.contains("this keyspace is linearizable"), text);
         });
         assertThrows(RedisCommandExecutionException.class, commands::multi);
         assertThrows(RedisCommandExecutionException.class, () -> commands.set(name, "x"));

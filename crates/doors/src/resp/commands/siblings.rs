@@ -8,8 +8,6 @@ use super::{Cx, Handled, Plan, check_value, key};
 use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::single::Single;
-use alloc::string::ToString;
-use quorate_kernel::causal::Ask;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::limits::CONTEXT_BYTES_MAX;
 use quorate_kernel::operation::Operation;
@@ -33,13 +31,8 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("cdel", 3, &["write"], "Delete all values that a context covers", cdel),
 ];
 
-fn check_engine(cx: &Cx<'_>, command: &str, instead: &'static str) -> Result<(), CommandError> {
-    let served = cx.keyspace()?;
-    if served.can(Capability::Siblings) {
-        return Ok(());
-    }
-    let (command, engine) = (command.to_string(), served.engine.name);
-    Err(CommandError::NoSiblings { command, engine, instead })
+fn require(cx: &Cx<'_>, command: &str, instead: &'static str) -> Result<(), CommandError> {
+    Ok(cx.keyspace()?.require(Capability::Siblings, command, Some(instead))?)
 }
 
 fn context(command: &Command) -> Result<bytes::Bytes, CommandError> {
@@ -51,21 +44,20 @@ fn context(command: &Command) -> Result<bytes::Bytes, CommandError> {
 }
 
 fn cget(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    check_engine(cx, "CGET", "GET")?;
-    let ask = Ask::Get { key: key(command, 1)?, replies: None };
-    Ok(Plan::One(Single::Siblings, Operation::Causal(ask)))
+    require(cx, "CGET", "use GET")?;
+    Ok(Plan::One(Single::Siblings, Operation::get_all(key(command, 1)?, None)))
 }
 
 fn cset(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    check_engine(cx, "CSET", "SET")?;
+    require(cx, "CSET", "use SET")?;
     check_value(cx, command, 3)?;
     let (key, context) = (key(command, 1)?, context(command)?);
-    let ask = Ask::Put { key, value: command.shared(3), context, id: None };
-    Ok(Plan::One(Single::Context, Operation::Causal(ask)))
+    let operation = Operation::put_over(key, command.shared(3), context, None);
+    Ok(Plan::One(Single::Context, operation))
 }
 
 fn cdel(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    check_engine(cx, "CDEL", "DEL")?;
-    let ask = Ask::Delete { key: key(command, 1)?, context: context(command)? };
-    Ok(Plan::One(Single::Context, Operation::Causal(ask)))
+    require(cx, "CDEL", "use DEL")?;
+    let operation = Operation::delete_over(key(command, 1)?, context(command)?);
+    Ok(Plan::One(Single::Context, operation))
 }
