@@ -121,10 +121,7 @@ impl Desk {
         match question {
             Question::Ring => Err(Reply::Ring(Box::new(self.report(sight)))),
             Question::Explain { keyspace, key } => {
-                let served = served_as(sight.table, &keyspace)?;
-                let lacking = served.entry.require(Capability::Explaining, "an explanation", None);
-                lacking.map_err(|why| Reply::Refused(Refusal::Lacking(Box::new(why))))?;
-                Ok((served.keyspace().lane, Control::Explain { key }))
+                Ok((lane_that_explains(sight.table, &keyspace)?, Control::Explain { key }))
             }
             Question::Examine { keyspace, position } => {
                 let lane = served_as(sight.table, &keyspace)?.keyspace().lane;
@@ -270,6 +267,14 @@ fn served_as<'a>(table: &'a Table, name: &str) -> Result<&'a Served, Reply> {
     })
 }
 
+/// The lane of a keyspace whose engine tells how it serves reads.
+fn lane_that_explains(table: &Table, name: &str) -> Result<LaneId, Reply> {
+    let served = served_as(table, name)?;
+    let lacking = served.entry.require(Capability::Explaining, "an explanation", None);
+    lacking.map_err(|why| Reply::Refused(Refusal::Lacking(Box::new(why))))?;
+    Ok(served.keyspace().lane)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::questions::{Questions, questions};
@@ -318,6 +323,21 @@ mod tests {
         assert_eq!(desk.complete(ticket, Outcome::Noted), None);
         assert!(matches!(answer.try_recv(), Ok(Reply::Done)));
         assert_eq!(desk.complete(ticket, Outcome::Noted), None, "it is answered once");
+    }
+
+    #[test]
+    fn an_explanation_is_refused_where_the_engine_gives_none() {
+        let all = [("plain", "linearizable", LaneId(16)), ("carts", "causal", LaneId(17))];
+        let served = all.map(|(name, engine, lane)| Served::sample(name, engine, &[], lane));
+        let served = served.into_iter().map(Arc::new).collect();
+        let table = Table { served, ..Table::default() };
+        assert!(matches!(lane_that_explains(&table, "plain"), Ok(LaneId(16))));
+        let refused = lane_that_explains(&table, "carts");
+        let Err(Reply::Refused(why)) = refused else { panic!("the engine cannot") };
+        let text = "an explanation needs an engine with explanations; this keyspace is causal: \
+                    use a keyspace of the engine linearizable";
+        assert_eq!(why.to_string(), text);
+        assert!(matches!(lane_that_explains(&table, "none"), Err(Reply::Unknown(_))));
     }
 
     #[test]
