@@ -101,7 +101,7 @@ class Suite:
         client.execute_command("CDEL", name, context)
         self.assertIsNone(client.get(name))
         client.execute_command("SELECT", "default")
-        with self.assertRaisesRegex(redis.ResponseError, "one value: use GET"):
+        with self.assertRaisesRegex(redis.ResponseError, "this keyspace is linearizable: use GET"):
             client.execute_command("CGET", name)
 
     def test_an_error_in_a_pipeline_stays_in_its_place(self):

@@ -12,6 +12,7 @@
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
 //! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
+//! | [`explanation`] | how a read was served |
 //! | [`values`] | the values of one key |
 //! | [`write`] | what a write takes the place of, and its name |
 //! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
@@ -35,6 +36,7 @@ extern crate std;
 pub mod effects;
 pub mod engine;
 pub mod error;
+pub mod explanation;
 pub mod ids;
 pub mod invariant;
 pub mod keyspace;

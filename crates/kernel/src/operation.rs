@@ -1,12 +1,11 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
 use crate::engine::Capability;
-use crate::ids::{Incarnation, NodeId};
+use crate::explanation::Explanation;
+use crate::ids::NodeId;
 use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
 use crate::lacking::Lacking;
-use crate::time::Span;
 use crate::values::Values;
-use crate::view::View;
 use crate::write::{ContextError, Replaces, WriteName};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -297,34 +296,6 @@ impl Outcome {
     pub fn deleted(existed: bool) -> Outcome {
         Outcome::Deleted { existed, context: Bytes::new() }
     }
-}
-
-/// How one read was served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
-    /// The value's length; `None` if the key is absent.
-    pub value_bytes: Option<usize>,
-    /// The key's position on the ring.
-    pub position: u64,
-    /// Who coordinated.
-    pub coordinator: Incarnation,
-    /// The view that the operation ended in.
-    pub view: View,
-    /// The members whose answers it could rest on: they have all that they have to hold.
-    pub answered: Vec<NodeId>,
-    /// What happened, in order.
-    pub steps: Vec<Step>,
-}
-
-/// One step of an explained operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// How long after the operation began.
-    pub after: Span,
-    /// The member it concerns, if it concerns one.
-    pub member: Option<NodeId>,
-    /// What happened, in the protocol's words.
-    pub what: String,
 }
 
 /// Why an operation was not done. Each variant says what happened to the data.

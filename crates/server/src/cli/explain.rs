@@ -113,8 +113,8 @@ fn text(explained: &Value) -> String {
 mod tests {
     use super::*;
     use crate::ring::report::explanation;
+    use quorate_kernel::explanation::{Explanation, Step};
     use quorate_kernel::ids::{Incarnation, NodeId, Start};
-    use quorate_kernel::operation::{Explanation, Step};
     use quorate_kernel::time::Span;
     use quorate_kernel::view::{Range, View, ViewId};
 

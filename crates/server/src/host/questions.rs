@@ -4,9 +4,10 @@
 use super::Fault;
 use crate::ring::Report;
 use bytes::Bytes;
+use quorate_kernel::explanation::Explanation;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
-use quorate_kernel::operation::{Explanation, Refusal};
+use quorate_kernel::operation::Refusal;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};

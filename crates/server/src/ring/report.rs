@@ -1,8 +1,8 @@
 //! What one host says of the ring: its hosts, and the groups that it knows.
 
 use quorate_kernel::engine::Served;
+use quorate_kernel::explanation::Explanation;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::operation::Explanation;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
