@@ -249,6 +249,11 @@ impl Linearizable {
         // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in a
         // later view need not have gathered in this one.
         let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == since);
+        let (generation, transfer) = (group.record.generation, group.transfer.as_mut());
+        if transfer.is_some_and(|it| it.forgoes(from.node, stamp.generation, generation)) {
+            probe!("linearizable/left_before_a_removal");
+            return self.go_on(view, cx);
+        }
         if has_left
             && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {

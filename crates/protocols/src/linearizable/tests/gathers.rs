@@ -155,6 +155,44 @@ fn who_has_left_brings_nothing_back_that_was_deleted() {
     );
 }
 
+/// The same, where the others are in the next view already when they list.
+#[test]
+fn who_has_left_brings_nothing_back_while_others_are_a_view_ahead() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk
+         given put 1 k v
+         # told put k v: written
+         cut 3
+         given delete 1 k
+         # told delete k: deleted 1
+         view 1 2 1 2
+         view 2 2 1 2
+         ring all 1:1 2:2 3:3:leaving
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         show 2 tombstones_purged
+         # last 2: tombstones_purged 1
+         crash 2
+         mend 3
+         run 1s
+         show 3 groups_kept_for_others
+         # last 3: groups_kept_for_others 1
+         view 1 3 1 2 4
+         drop all
+         restart 2 forgot
+         deliver ListA
+         deliver ListB
+         run 2s
+         show 2 ready
+         # last 2: ready true
+         show 2 view
+         # last 2: view 3
+         given get 2 k
+         # told get k: nothing",
+    );
+}
+
 /// A newcomer that lacks data acknowledges a put, and forgets it after the group has shrunk to an
 /// even size. Then the group grows, and those that have not gathered need not any more: what they
 /// hold stands for nobody else.
