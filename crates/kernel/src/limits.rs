@@ -84,6 +84,11 @@ pub const INDEX_KEYS_MAX: usize = 1 << 18;
 pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most bytes queued for one peer before frames to it are dropped.
 pub const PEER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A frame of more bytes than this carries one large value, no page.
+pub const LARGE_FRAME_BYTES: usize = 2 * PAGE_BYTES_MAX;
+/// The most bytes queued for one peer before large frames to it are dropped: what is asked again
+/// because its answer is still on its way must not queue up behind it, and before all else.
+pub const LARGE_QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The most bytes of replies queued for one client before its requests are no longer read.
 pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// The most commands of one client connection that wait for an answer.

@@ -7,7 +7,8 @@ use super::tree::Tree;
 const PROTOCOLS: &str = "crates/protocols/src";
 
 /// The folders of [`PROTOCOLS`] that are engines; everything else there is a building block.
-const ENGINES: [&str; 5] = ["linearizable", "causal", "serializable", "coordination", "epidemic"];
+pub const ENGINES: [&str; 5] =
+    ["linearizable", "causal", "serializable", "coordination", "epidemic"];
 
 /// What every engine folder holds, and what each file is for.
 const FILES: [(&str, &str); 9] = [

@@ -13,11 +13,13 @@ pub enum Kind {
     Function,
     /// Columns of a file's widest line.
     Columns,
+    /// How often a file names an engine that is not its own.
+    Names,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::File, Kind::Function, Kind::Columns];
+    pub const ALL: [Kind; 4] = [Kind::File, Kind::Function, Kind::Columns, Kind::Names];
 
     /// The most that needs no exception.
     pub fn limit(self) -> usize {
@@ -25,6 +27,7 @@ impl Kind {
             Kind::File => 400,
             Kind::Function => 70,
             Kind::Columns => 100,
+            Kind::Names => 0,
         }
     }
 
@@ -34,6 +37,7 @@ impl Kind {
             Kind::File => 800,
             Kind::Function => 140,
             Kind::Columns => 140,
+            Kind::Names => 60,
         }
     }
 
@@ -43,6 +47,7 @@ impl Kind {
             Kind::File => "split it: one idea per file",
             Kind::Function => "push ifs up and fors down, and give the parts names",
             Kind::Columns => "break the line",
+            Kind::Names => "ask the engine's value instead, or move this into its folder",
         }
     }
 }
@@ -53,6 +58,7 @@ impl fmt::Display for Kind {
             Kind::File => "file",
             Kind::Function => "function",
             Kind::Columns => "columns",
+            Kind::Names => "names",
         })
     }
 }

@@ -6,7 +6,8 @@
 //! | [`pure`] | protocol code is `no_std`, and so is all it uses |
 //! | [`engines`] | every engine folder has the same shape and imports no other engine |
 //! | [`lengths`] | functions, files and lines stay short |
-//! | [`ratchet`] | exceptions to the lengths only shrink |
+//! | [`names`] | an engine is named in its folder, on one line, and in its twins |
+//! | [`ratchet`] | exceptions to lengths and names only shrink |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
 //! | [`planted`] | every planted bug is listed, every listed one is planted |
 //!
@@ -15,6 +16,7 @@
 mod arrows;
 mod engines;
 mod lengths;
+mod names;
 mod planted;
 mod pure;
 mod ratchet;
@@ -63,7 +65,7 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     let root = run::root();
     if may_tighten {
         let tree = Tree::read(&root).map_err(|error| error.to_string())?;
-        let text = ratchet::tighten(tree.text(RATCHET).unwrap_or(""), &lengths::measure(&tree));
+        let text = ratchet::tighten(tree.text(RATCHET).unwrap_or(""), &measure(&tree));
         std::fs::write(root.join(RATCHET), text).map_err(|error| error.to_string())?;
     }
     let tree = Tree::read(&root).map_err(|error| error.to_string())?;
@@ -85,6 +87,13 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+/// Everything that is over a limit.
+fn measure(tree: &Tree) -> Vec<(lengths::Place, lengths::Measure)> {
+    let mut over = lengths::measure(tree);
+    over.extend(names::measure(tree));
+    over
+}
+
 /// Every finding of every rule, in the order of paths and lines.
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = arrows::check(tree);
@@ -92,7 +101,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(engines::check(tree));
     findings.extend(words::check(tree));
     findings.extend(planted::check(tree));
-    findings.extend(ratchet::check(RATCHET, tree, &lengths::measure(tree)));
+    findings.extend(ratchet::check(RATCHET, tree, &measure(tree)));
     findings.sort();
     findings
 }

@@ -86,8 +86,13 @@ fn too_long(path: &str, (kind, name): &Place, length: usize, allowed: usize) -> 
         Kind::File => "this file has",
         Kind::Function => "this function has",
         Kind::Columns => "this line has",
+        Kind::Names => "this file names engines with",
     };
-    let unit = if *kind == Kind::Columns { "columns" } else { "lines" };
+    let unit = match kind {
+        Kind::File | Kind::Function => "lines",
+        Kind::Columns => "columns",
+        Kind::Names => "words",
+    };
     let advice = kind.advice();
     if allowed > kind.limit() {
         return format!(

@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use super::tree::Tree;
-use super::{Finding, arrows, engines, lengths, planted, pure, ratchet, words};
+use super::{Finding, arrows, engines, lengths, names, planted, pure, ratchet, words};
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
@@ -256,6 +256,36 @@ fn tightening_never_loosens() {
     let tree = Tree::of(&[("a.rs", &grown)]);
     let list = "function | a.rs::f | 80\n";
     assert_eq!(ratchet::tighten(list, &lengths::measure(&tree)), list);
+}
+
+fn named(tree: &Tree) -> Vec<Finding> {
+    ratchet::check("list.txt", tree, &names::measure(tree))
+}
+
+#[test]
+fn an_engine_is_named_by_its_own_files_alone() {
+    let path = "crates/doors/src/keys.rs";
+    for text in [
+        "match engine {\n    \"causal\" => 1,\n}",
+        "// other\nuse quorate_kernel::causal::Ask;",
+        "\nfn f(_: CausalSection) {}",
+    ] {
+        let text = text.replacen('\n', " \n", 1);
+        fires(named, &[(path, &text)], &format!("{path}:2"), "names engines with 1 words");
+        passes(named, &[(path, &text), ("list.txt", &format!("names | {path} | 1\n"))]);
+        for own in [
+            "crates/protocols/src/causal/rules.rs",
+            "crates/protocols/src/engines.rs",
+            "crates/check/src/causal.rs",
+            "crates/doors/src/tests/keys.rs",
+            "crates/doors/tests/keys.rs",
+        ] {
+            passes(named, &[(own, &text)]);
+        }
+    }
+    for harmless in ["// causal\n", "fn causality() {}", "#[cfg(test)]\nmod t { use causal; }\n"] {
+        passes(named, &[(path, harmless)]);
+    }
 }
 
 #[test]

@@ -22,7 +22,8 @@ impl Message {
             Message::WriteA { key, value: other, .. }
             | Message::WriteAgainA { key, value: other, .. }
             | Message::WriteSeenA { key, value: other, .. }
-            | Message::Replicate { key, object: other, .. } => (*key, *other) = (first, second),
+            | Message::Replicate { key, object: other, .. }
+            | Message::HandOver { key, object: other, .. } => (*key, *other) = (first, second),
             Message::SyncA { clock, .. } => *clock = TellClock::from_bytes(&first)?,
             Message::SyncB { clock, page, .. } | Message::ScanB { clock, page, .. } => {
                 *clock = TellClock::from_bytes(&first)?;
@@ -51,7 +52,8 @@ impl Message {
                 are_counters(context)?;
                 are_names(names)
             }
-            Message::Replicate { key, object, dots, .. } => {
+            Message::Replicate { key, object, dots, .. }
+            | Message::HandOver { key, object, dots, .. } => {
                 well_formed(dots.iter().all(|dot: &Dot| is_counter(dot.counter)), "counter")?;
                 is_data_key(key)?;
                 Object::from_bytes(object).map(drop)
@@ -107,7 +109,8 @@ impl Wire for Message {
             Message::WriteA { key, value: second, .. }
             | Message::WriteAgainA { key, value: second, .. }
             | Message::WriteSeenA { key, value: second, .. }
-            | Message::Replicate { key, object: second, .. } => {
+            | Message::Replicate { key, object: second, .. }
+            | Message::HandOver { key, object: second, .. } => {
                 out.tail(0, key);
                 out.tail(1, second);
             }

@@ -245,6 +245,25 @@ impl Causal {
         }
     }
 
+    /// A replica that leaves tells of a key. It lets go of what is acknowledged, and may have had it
+    /// for long: state is synced, and data before it, also where data alone would be synced later.
+    /// It says itself that it leaves, since the map here may be older.
+    pub(super) fn on_hand_over(
+        &mut self,
+        from: Incarnation,
+        (op, actor): (u64, Actor),
+        dots: &[Dot],
+        (key, object): (&Bytes, &Bytes),
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(at) = self.local(key)
+            && let Some(replica) = self.durable.replicas.get(&at)
+        {
+            replica.persist(cx);
+        }
+        self.on_replicate(from, (op, Some(actor)), dots, (key, object), cx);
+    }
+
     /// Another replica tells of a key.
     ///
     /// The whole message is dropped if it speaks for an actor that is gone for good, or if it
@@ -288,11 +307,6 @@ impl Causal {
         }
         if op != 0 {
             let stored = replica.stored_key(key);
-            if actor.is_some_and(|actor| replica.is_former(map, actor)) {
-                // It lets go of what it hands over, and may have had it for long: state is synced,
-                // and data before it, also where data alone would be synced later.
-                replica.persist(cx);
-            }
             cx.fx.send_after_key(from, Message::Replicated { op, position: at }, stored);
         }
     }

@@ -75,6 +75,9 @@ impl Process for Causal {
             Message::Replicate { op, from: actor, dots, key, object } => {
                 self.on_replicate(from, (op, actor), &dots, (&key, &object), cx);
             }
+            Message::HandOver { op, from: actor, dots, key, object } => {
+                self.on_hand_over(from, (op, actor), &dots, (&key, &object), cx);
+            }
             Message::Replicated { op, position } => self.on_replicated(op, position, cx),
             Message::SyncA { pair, clock, window } => {
                 self.on_sync(from, pair, (&clock.clock(), window), cx);

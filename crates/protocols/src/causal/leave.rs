@@ -121,10 +121,10 @@ impl Causal {
             object.replaced = one.replica.replaced_of(&dots, &object);
             let object = object.to_bytes();
             let op = self.volatile.operations.number();
-            let from = Some(one.replica.actor());
+            let from = one.replica.actor();
             let handed = Handed { key: key.clone(), dots: dots.clone(), sent_at: cx.now };
             one.handed.insert(op, handed);
-            cx.fx.send(*host, Message::Replicate { op, from, dots, key, object });
+            cx.fx.send(*host, Message::HandOver { op, from, dots, key, object });
         }
     }
 

@@ -113,7 +113,7 @@ pub enum Message {
         ending: Ending,
     },
     /// Coordinator to the other replicas of a key, once its own copy is durable: take in this
-    /// filled object. Also from a replica that hands over, and to replicas that a get found behind.
+    /// filled object. Also to replicas that a get found behind.
     Replicate {
         /// To be acknowledged under this number; 0 if not.
         op: u64,
@@ -128,7 +128,7 @@ pub enum Message {
         #[serde(skip)]
         object: Bytes,
     },
-    /// Replica to the sender of `Replicate`: it is taken in, durably.
+    /// Replica to the sender of `Replicate` or `HandOver`: it is taken in, durably.
     Replicated {
         /// Echoed.
         op: u64,
@@ -276,6 +276,22 @@ pub enum Message {
         /// The value.
         #[serde(skip)]
         value: Bytes,
+    },
+    /// A replica that leaves, to a replica of the key: take in this filled object. The sender lets
+    /// go of it then, so it must be synced before it is acknowledged.
+    HandOver {
+        /// To be acknowledged under this number.
+        op: u64,
+        /// Who leaves.
+        from: Actor,
+        /// The updates that it tells beside its versions.
+        dots: Vec<Dot>,
+        /// The key.
+        #[serde(skip)]
+        key: Bytes,
+        /// The object.
+        #[serde(skip)]
+        object: Bytes,
     },
 }
 

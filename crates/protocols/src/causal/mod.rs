@@ -34,7 +34,7 @@
 //!                   ── SyncB(objects, clock) ──▶     what the peer lacks; pages follow each other
 //! join  replica     ── ScanA ─────────▶ each peer    page by page; without peers the former holder
 //!                   ◀── ScanB(objects, clock) ──
-//! leave replica     ── Replicate ─────▶ a replica    each key that has entries in the dot-key map
+//! leave replica     ── HandOver ──────▶ a replica    each key that has entries in the dot-key map
 //!                   ── LeftA ─────────▶ peers' hosts it says nothing more
 //!                   ◀── LeftB ─────────
 //! start node        ── MapA ──────────▶ itself       when all that the start wrote is durable

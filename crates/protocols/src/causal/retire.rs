@@ -84,7 +84,7 @@ impl Replica {
     }
 
     /// Whether an actor holds its position no more, or has said its last.
-    pub(super) fn is_former(&self, map: &Map, actor: Actor) -> bool {
+    fn is_former(&self, map: &Map, actor: Actor) -> bool {
         let place = map.place(actor.position);
         let is_placed =
             place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));

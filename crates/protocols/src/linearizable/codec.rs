@@ -217,6 +217,9 @@ impl Generation {
         if self.floor > COUNTER_MAX {
             return Err(WireError::Malformed { what: "floor" });
         }
+        if self.number > COUNTER_MAX {
+            return Err(WireError::Malformed { what: "generation" });
+        }
         Ok(())
     }
 }

@@ -29,9 +29,15 @@
 //!
 //! Tombstones are removed when all members have gathered, and who has left may have missed the
 //! deletes. So where one that has gathered is heard, what the one that left holds does not count.
+//! Those that stay may be in a later view when they list, where nobody can tell who had gathered.
+//! But a member comes to the second step of a removal ([`super::purge`]) when all members of its
+//! view have come to the first, and in this view only those do that have gathered. If the one that
+//! left has not even seen the first step of one that this member has seen the second of, then all
+//! had gathered, and any of them holds everything.
 
-use super::group::{Group, Standing, Status};
+use super::group::{Generation, Group, Standing, Status};
 use super::propose::recent;
+use super::transfer::Transfer;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Change, View};
@@ -58,6 +64,20 @@ impl Group {
         if !gathers {
             self.transfer = None;
         }
+    }
+}
+
+impl Transfer {
+    /// Whether a source has left before the view that this member is refilled in, and tombstones
+    /// may have been removed there since: then it counts no more, nor is it needed.
+    pub fn forgoes(&mut self, node: NodeId, its: Generation, own: Generation) -> bool {
+        let has_left = self.sources.iter().any(|source| source.node == node && source.has_left);
+        let is_forgone = has_left && its.number.saturating_add(1) < own.number & !1;
+        if is_forgone {
+            self.sources.retain(|source| source.node != node);
+            self.or_whole = None;
+        }
+        is_forgone
     }
 }
 

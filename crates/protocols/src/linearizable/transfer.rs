@@ -76,7 +76,7 @@ pub(super) struct Transfer {
     pub sources: Vec<Source>,
     pub quorums: Quorums,
     /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
-    or_whole: Option<(Vec<NodeId>, usize)>,
+    pub or_whole: Option<(Vec<NodeId>, usize)>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.

@@ -23,7 +23,7 @@ use crate::proof::Secrets;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_kernel::ids::{Incarnation, Lsn, NodeId};
-use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
+use quorate_kernel::limits::{LARGE_FRAME_BYTES, LARGE_QUEUE_BYTES_MAX, PEER_QUEUE_BYTES_MAX};
 use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rope::Rope;
 use quorate_kernel::sighting::Sighting;
@@ -169,8 +169,11 @@ impl Links {
         let Some(index) = self.peers.find(node) else { return };
         let key = self.peers.get(index).and_then(|peer| peer.link);
         let link = key.and_then(|key| Some((key, self.links.get_mut(key)?)));
-        let has_room =
-            |link: &Link| link.out.is_empty() || link.waiting() + bytes <= PEER_QUEUE_BYTES_MAX;
+        let has_room = |link: &Link| match link.waiting() {
+            0 => true,
+            waiting if bytes > LARGE_FRAME_BYTES => waiting <= LARGE_QUEUE_BYTES_MAX,
+            waiting => waiting + bytes <= PEER_QUEUE_BYTES_MAX,
+        };
         match link.filter(|(_, link)| link.is_up() && has_room(link)) {
             Some((key, link)) => {
                 if link.said.is_none_or(|(said, _)| said < self.synced) {

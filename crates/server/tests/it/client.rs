@@ -27,7 +27,8 @@ impl Client {
 
     /// Connects, or fails the test.
     pub fn to(address: &str) -> Client {
-        Client::connect(address, Duration::from_secs(60))
+        // Longer than any request may take.
+        Client::connect(address, Duration::from_secs(150))
             .unwrap_or_else(|error| panic!("{address}: {error}"))
     }
 

@@ -109,7 +109,7 @@ fn nothing_is_closed_while_a_holder_that_nobody_heard_of_may_hand_over() {
     // The fourth hears the first alone; the others note that the first has left.
     let apart = |_: &str, from, to| [from, to].contains(&4) && ![from, to].contains(&1);
     run(&mut world, Span::secs(4), |name, from, to| {
-        apart(name, from, to) || (name == "Replicate" && to != 4)
+        apart(name, from, to) || (matches!(name, "Replicate" | "HandOver") && to != 4)
     });
     assert_eq!(get(&mut world, 4, "k").0, [bytes("v")], "it was handed over");
     assert_eq!(number(&mut world, 1, "leaving"), 0);

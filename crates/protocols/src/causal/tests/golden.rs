@@ -114,7 +114,7 @@ fn messages() -> Vec<Message> {
 }
 
 /// Messages about writes that have names.
-fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 4] {
+fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 5] {
     [
         Message::WriteAgainA {
             age_ms: 1500,
@@ -143,7 +143,14 @@ fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 4] {
                 dots.iter().map(|dot| (*dot, WriteId(6))).collect(),
             ),
         },
-        Message::Replicate { op: 0, from: None, dots, key, object: replaced() },
+        Message::Replicate {
+            op: 0,
+            from: None,
+            dots: dots.clone(),
+            key: key.clone(),
+            object: replaced(),
+        },
+        Message::HandOver { op: 1, from: actor(0, 1), dots, key, object: replaced() },
     ]
 }
 

@@ -78,6 +78,7 @@ impl Scripted for Causal {
             Message::WriteSeenA { .. } => "WriteSeenA",
             Message::WriteB { .. } => "WriteB",
             Message::Replicate { .. } => "Replicate",
+            Message::HandOver { .. } => "HandOver",
             Message::Replicated { .. } => "Replicated",
             Message::SyncA { .. } => "SyncA",
             Message::SyncB { .. } => "SyncB",
@@ -117,7 +118,8 @@ impl Scripted for Causal {
                 Ending::StoredAs(told, _) => format!("#{op} stored {}", context_word(told)),
                 other => format!("#{op} {other:?}"),
             },
-            Message::Replicate { op, dots, key, object, .. } => {
+            Message::Replicate { op, dots, key, object, .. }
+            | Message::HandOver { op, dots, key, object, .. } => {
                 let (key, object) = (word(client_key(key)), object_word(object));
                 format!("#{op} {key} {} {object}", dots_word(dots))
             }

@@ -152,7 +152,10 @@ fn of_clients() -> impl Strategy<Value = Message> {
         (any::<u64>(), proptest::option::of(any_actor()), vec(any_dot(), 0..3), any_key())
             .prop_flat_map(|(op, from, dots, key)| any_object().prop_map(move |object| {
                 let (dots, key) = (dots.clone(), key.clone());
-                Message::Replicate { op, from, dots, key, object }
+                match from {
+                    Some(from) if op % 2 == 0 => Message::HandOver { op, from, dots, key, object },
+                    from => Message::Replicate { op, from, dots, key, object },
+                }
             })),
         any::<(u64, u16)>().prop_map(|(op, at)| Message::Replicated { op, position: Position(at) }),
     ]

@@ -32,7 +32,7 @@ fn any_cursor() -> impl Strategy<Value = Cursor> {
 }
 
 fn any_generation() -> impl Strategy<Value = Generation> {
-    (any::<u64>(), 0..=COUNTER_MAX).prop_map(|(number, floor)| Generation { number, floor })
+    (0..=COUNTER_MAX, 0..=COUNTER_MAX).prop_map(|(number, floor)| Generation { number, floor })
 }
 
 fn any_stamp() -> impl Strategy<Value = Stamp> {

@@ -154,3 +154,89 @@ fn who_has_left_brings_nothing_back_that_was_deleted() {
          # told get k: nothing",
     );
 }
+
+/// The same, where the others are in the next view already when they list.
+#[test]
+fn who_has_left_brings_nothing_back_while_others_are_a_view_ahead() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk
+         given put 1 k v
+         # told put k v: written
+         cut 3
+         given delete 1 k
+         # told delete k: deleted 1
+         view 1 2 1 2
+         view 2 2 1 2
+         ring all 1:1 2:2 3:3:leaving
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         show 2 tombstones_purged
+         # last 2: tombstones_purged 1
+         crash 2
+         mend 3
+         run 1s
+         show 3 groups_kept_for_others
+         # last 3: groups_kept_for_others 1
+         view 1 3 1 2 4
+         drop all
+         restart 2 forgot
+         deliver ListA
+         deliver ListB
+         run 2s
+         show 2 ready
+         # last 2: ready true
+         show 2 view
+         # last 2: view 3
+         given get 2 k
+         # told get k: nothing",
+    );
+}
+
+/// A newcomer that lacks data acknowledges a put, and forgets it after the group has shrunk to an
+/// even size. Then the group grows, and those that have not gathered need not any more: what they
+/// hold stands for nobody else.
+#[test]
+fn a_newcomer_that_forgot_hears_enough_where_the_group_grows_meanwhile() {
+    let members = |version: u64, told: &[u64], members: &str| -> String {
+        told.iter().map(|node| format!("view {node} {version} {members}\n")).collect()
+    };
+    let (replaced, shrunk, grown) = (
+        members(2, &[1, 2, 3, 4], "1 2 3 4 6"),
+        members(3, &[1, 2, 3, 4, 6], "1 2 3 6"),
+        members(4, &[1, 2, 6], "1 2 3 6 7"),
+    );
+    schedule(&format!(
+        "nodes 5 spare 2 memory first 100 brisk
+         {replaced}
+         deliver Invite
+         drop all
+         put 3 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 3->1
+         drop WriteA 3->2
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         {shrunk}
+         drop all
+         crash 6
+         cut 3
+         cut 4
+         restart 6 forgot
+         run 1s
+         {grown}
+         run 3s
+         show 6 groups_lacking_data
+         # last 6: groups_lacking_data 1
+         mend 3
+         run 3s
+         show 6 groups_lacking_data
+         # last 6: groups_lacking_data 0
+         cut 3
+         get 1 k
+         run 1s
+         # told get k: value a"
+    ));
+}

@@ -1,0 +1,57 @@
+//! Where engines are called by their names.
+//!
+//! An engine is a folder and a line: what others need to know of it they ask its value. So its
+//! name stands in its folder, on that line, and in its twins: a judge, a workload and a client's
+//! surface that are called after it. Every other place is an exception, and exceptions only shrink.
+//! Comments and tests may name whom they like.
+
+use super::engines::ENGINES;
+use super::lengths::{Kind, Measure, Place};
+use super::source::{Source, line_of};
+use super::tree::Tree;
+
+/// The folders below which a file or folder that is called after an engine is its own.
+const TWINS: [&str; 4] =
+    ["crates/protocols/src", "crates/check/src", "crates/sim/src/workload", "crates/client/src"];
+
+/// The one line, and what makes the folders known to the compiler.
+const LINES: [&str; 2] = ["crates/protocols/src/engines.rs", "crates/protocols/src/lib.rs"];
+
+/// How often each file names engines where it should not; the line is that of the first.
+pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
+    let mut over = Vec::new();
+    for (path, text) in tree.below("crates", ".rs").filter(|(path, _)| is_product(path)) {
+        let source = Source::new(text);
+        let tests = source.test_regions();
+        let lower = text.to_ascii_lowercase();
+        let mut places: Vec<usize> = ENGINES
+            .into_iter()
+            .filter(|name| !is_of(path, name))
+            .flat_map(|name| lower.match_indices(name).map(move |(at, _)| (at, at + name.len())))
+            .filter(|(_, end)| !text[*end..].starts_with(|next: char| next.is_ascii_lowercase()))
+            .map(|(at, _)| at)
+            .filter(|at| source.comments[*at..].starts_with(char::is_whitespace))
+            .filter(|at| !tests.iter().any(|region| region.contains(at)))
+            .collect();
+        places.sort_unstable();
+        if let Some(first) = places.first() {
+            let measure = Measure { length: places.len(), line: line_of(text, *first) };
+            over.push(((Kind::Names, path.to_owned()), measure));
+        }
+    }
+    over
+}
+
+/// Whether a file is part of what is built for users, and not of the tests.
+fn is_product(path: &str) -> bool {
+    path.contains("/src/") && !path.ends_with("/tests.rs") && !path.contains("/tests/")
+}
+
+/// Whether a file may name an engine.
+fn is_of(path: &str, name: &str) -> bool {
+    let is_called_so = |part: &str| part.strip_suffix(".rs").unwrap_or(part) == name;
+    let is_twin = |folder: &str| {
+        path.strip_prefix(folder).is_some_and(|rest| rest.split('/').any(is_called_so))
+    };
+    LINES.contains(&path) || TWINS.into_iter().any(is_twin)
+}
