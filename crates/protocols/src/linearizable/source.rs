@@ -246,8 +246,8 @@ impl Linearizable {
             return self.on_source_lacks(from, (round, since), &[], cx);
         }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
-        // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in a
-        // later view need not have gathered in this one.
+        // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in
+        // a later view need not have gathered in this one.
         let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == since);
         let (generation, transfer) = (group.record.generation, group.transfer.as_mut());
         if transfer.is_some_and(|it| it.forgoes(from.node, stamp.generation, generation)) {
