@@ -230,3 +230,29 @@ fn a_newcomer_that_forgot_hears_enough_where_the_group_grows_meanwhile() {
          # told get k: value a"
     ));
 }
+
+/// A group of two grows, and one of the two forgets before the newcomer has heard anything. The
+/// other holds all that was complete, which is enough for the newcomer; both together are enough
+/// for the one that forgot.
+#[test]
+fn a_newcomer_of_a_group_of_two_needs_one_of_them() {
+    schedule(
+        "nodes 2 spare 1 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 3
+         view 2 2 1 2 3
+         drop all
+         crash 2
+         restart 2 forgot
+         run 3s
+         show 3 groups_lacking_data
+         # last 3: groups_lacking_data 0
+         show 2 groups_lacking_data
+         # last 2: groups_lacking_data 0
+         cut 1
+         get 2 k
+         run 1s
+         # told get k: value a",
+    );
+}
