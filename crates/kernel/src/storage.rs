@@ -148,6 +148,25 @@ pub trait Reader {
     ) -> Result<(), Fatal>;
 }
 
+/// A store that has nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Nothing;
+
+impl Reader for Nothing {
+    fn get(&self, _key: &[u8]) -> Result<Option<Bytes>, Fatal> {
+        Ok(None)
+    }
+
+    fn scan(
+        &self,
+        _from: &[u8],
+        _to: &[u8],
+        _each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
+    ) -> Result<(), Fatal> {
+        Ok(())
+    }
+}
+
 /// The write path, owned by one thread. `apply` then `sync` is one group commit.
 pub trait Log {
     /// Applies batches in order, atomically each: visible to reads and handed to the operating

@@ -1,10 +1,7 @@
 //! What a lane tells the catalog, it tells when everything it wrote before is durable: the catalog
 //! passes it on, and whoever held a position before lets go of its data.
 
-mod common;
-
 use bytes::Bytes;
-use common::Empty;
 use quorate_kernel::effects::Note;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
@@ -14,7 +11,7 @@ use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::Ring;
-use quorate_kernel::storage::{Batch, Class, Durability, Durable};
+use quorate_kernel::storage::{Batch, Class, Durability, Durable, Nothing};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::{Decoder, Frame};
 use quorate_node::host::Host;
@@ -96,7 +93,8 @@ fn a_position_is_settled_when_its_data_is_durable_and_not_before() {
     };
     let me = Incarnation { node: NodeId(1), start: Start(1) };
     let lanes = vec![lane(LaneId::CATALOG, false), lane(LANE, true)];
-    let (mut node, mut disk) = (Node::new(me, 1, Lsn(0), Box::new(Empty), lanes), Disk::default());
+    let (mut node, mut disk) =
+        (Node::new(me, 1, Lsn(0), Box::new(Nothing), lanes), Disk::default());
     node.begin(Time(0), WallTime(0));
     node.start(&mut disk);
     let mut step = |node: &mut Node, at, durable: Option<Durable>| {

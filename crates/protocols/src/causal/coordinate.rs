@@ -245,9 +245,9 @@ impl Causal {
         }
     }
 
-    /// A replica that leaves tells of a key. It lets go of what is acknowledged, and may have had it
-    /// for long: state is synced, and data before it, also where data alone would be synced later.
-    /// It says itself that it leaves, since the map here may be older.
+    /// A replica that leaves tells of a key. It lets go of what is acknowledged, and may have had
+    /// it for long: state is synced, and data before it, also where data alone would be synced
+    /// later. It says itself that it leaves, since the map here may be older.
     pub(super) fn on_hand_over(
         &mut self,
         from: Incarnation,

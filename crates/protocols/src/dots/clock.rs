@@ -274,12 +274,17 @@ impl FromIterator<(Actor, Entry)> for Clock {
     }
 }
 
-#[test]
-fn no_counter_is_too_high_to_be_refused() {
-    for (base, above) in
-        [(Counter::MAX, (1, 1)), (1, (Counter::MAX, Counter::MAX)), (ALL + 1, (ALL, ALL))]
-    {
-        let entry = Entry { base, above: Vec::from([above]), ..Entry::default() };
-        assert!(!entry.is_well_formed(), "{entry:?}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_counter_is_too_high_to_be_refused() {
+        for (base, above) in
+            [(Counter::MAX, (1, 1)), (1, (Counter::MAX, Counter::MAX)), (ALL + 1, (ALL, ALL))]
+        {
+            let entry = Entry { base, above: Vec::from([above]), ..Entry::default() };
+            assert!(!entry.is_well_formed(), "{entry:?}");
+        }
     }
 }

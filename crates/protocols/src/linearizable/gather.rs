@@ -27,6 +27,14 @@
 //! no more than k, and where the group has grown, every member that says that it is ready stands
 //! for what one that has gathered does, since then k - 1 at most hold nothing.
 //!
+//! The view after an even one is proposed when a majority of its members, k + 1, is ready, the one
+//! that proposes among them. So of those that were ever ready there, no more than k - 1 may hold
+//! nothing of what was complete before, and what the even view itself completed is missing at no
+//! more than k - 1. A newcomer of the next view, who acknowledged nothing in the even one, has thus
+//! heard enough with k of its members, not k + 1: when k have left it, nothing is complete there any
+//! more (the paper, §4.1, asks for a majority). In a group of two that grows this is the difference
+//! between one source and both: a member that forgets meanwhile waits for the newcomer.
+//!
 //! Tombstones are removed when all members have gathered, and who has left may have missed the
 //! deletes. So where one that has gathered is heard, what the one that left holds does not count.
 //! Those that stay may be in a later view when they list, where nobody can tell who had gathered.

@@ -9,6 +9,7 @@
 use super::group::{Generation, Group, Owed, Standing, Status};
 use super::keys::Slot;
 use super::message::{Beat, Message};
+use super::parents::tell_outside;
 use super::{Context, Linearizable};
 use crate::reconfigure::InstallQueue;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -63,10 +64,8 @@ impl Linearizable {
             // It was a member then, or before, and is none any more, or it never will be one.
             probe!("linearizable/invited_too_late");
             if self.group(next.id).is_none() {
-                let (standing, asks) = (Standing::Outside, false);
                 let view = ViewId { version, ..next.id };
-                let beat = Beat { view, standing, generation: Generation::default(), asks };
-                cx.fx.send(from, Message::Beats(vec![beat]));
+                tell_outside(from, view, Generation::default(), cx);
             }
             return self.tell_now(cx);
         }

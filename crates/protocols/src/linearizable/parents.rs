@@ -115,9 +115,7 @@ impl Linearizable {
         if self.durable.left.get(&id.group).is_none_or(|left| *left < version) {
             self.note_left(id.group, version, cx);
         }
-        let view = ViewId { version, ..id };
-        let (standing, asks) = (Standing::Outside, false);
-        cx.fx.send(from, Message::Beats(vec![Beat { view, standing, generation, asks }]));
+        tell_outside(from, ViewId { version, ..id }, generation, cx);
     }
 
     /// The group that this node takes itself for a member of, and that a view's group came from.
@@ -196,4 +194,15 @@ impl Linearizable {
     pub(super) fn group_count(&self) -> usize {
         self.durable.groups.values().filter(|group| !is_split(group)).count()
     }
+}
+
+/// Tells a peer that this node is no member of a view's group, nor will be by any view up to it.
+pub(super) fn tell_outside(
+    to: Incarnation,
+    view: ViewId,
+    generation: Generation,
+    cx: &mut Context<'_>,
+) {
+    let (standing, asks) = (Standing::Outside, false);
+    cx.fx.send(to, Message::Beats(vec![Beat { view, standing, generation, asks }]));
 }

@@ -17,6 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::RECONFIGURES_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time};
@@ -317,9 +318,13 @@ fn may_change(group: &Group, view: &View, ring: &Ring, me: NodeId, now: Time) ->
     if !owed.all(|owed| ring.is_suspected(owed.newcomer)) {
         return false;
     }
-    // A newcomer waits for as many sources that hold all data; in a group of two the member that
-    // left may be the only other one, and would begin anew if it were chosen again.
-    let is_complete = |node: &&NodeId| **node == me || has_been_complete(group, view, **node);
+    // A newcomer waits for as many sources that hold all data, or half of them where the view is
+    // even ([`gather`]); in a group of two the member that left may be the only other one, and
+    // would begin anew if it were chosen again.
+    let is_complete = |node: &&NodeId| match **node == me {
+        true => group.is_whole() || mutant!("changes_before_gathered"),
+        false => has_been_complete(group, view, **node),
+    };
     if view.members().iter().filter(is_complete).count() < view.majority() {
         return false;
     }
@@ -341,4 +346,33 @@ fn has_learned(group: &Group, newcomer: NodeId, now: Time) -> bool {
 /// What a peer said of itself, if that is not long ago.
 pub(super) fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
     group.heard.get(&node).filter(|heard| now < heard.at + HEARD_WITHIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Linearizable;
+    use super::super::group::{Generation, Status};
+    use super::super::keys::Slot;
+    use super::*;
+    use alloc::vec;
+    use quorate_kernel::view::Range;
+
+    /// A newcomer of an even view may hear half of its members, which is enough only where a
+    /// majority has gathered, whoever proposes the change.
+    #[test]
+    fn nobody_changes_an_even_view_before_a_majority_has_gathered() {
+        let view = View::new(ViewId::default(), Range::ALL, vec![NodeId(1), NodeId(2)]);
+        let ring = Ring::new(1, Vec::new());
+        let may_change = |status, standing| {
+            let record = Linearizable::newborn(view.clone(), status, Slot::default());
+            let mut group = Group::new(record);
+            let (version, generation) = (view.id.version, Generation::default());
+            let heard = Heard { version, standing, generation, at: Time(0) };
+            group.heard.insert(NodeId(2), heard);
+            may_change(&group, &view, &ring, NodeId(1), Time(0))
+        };
+        assert!(may_change(Status::Ready, Standing::Ready));
+        assert!(!may_change(Status::Ready, Standing::Gathering));
+        assert!(!may_change(Status::Gathering, Standing::Ready), "the proposer itself");
+    }
 }

@@ -57,22 +57,27 @@ impl Linearizable {
         let (staying, leaver) = (of_the_view().0, group.leaver);
         let with_leaver = || -> Vec<NodeId> { staying.iter().copied().chain(leaver).collect() };
         let majority_of = |members: &[NodeId]| (others(members), members.len() / 2 + 1);
+        // Half of an even view is enough for who was not in it ([`super::gather`]).
+        let enough_of = |members: &[NodeId]| match members.contains(&me) {
+            true => majority_of(members),
+            false => (others(members), members.len().div_ceil(2)),
+        };
         let (id, majority) = (group.view.id, group.view.majority());
         let asked: Option<(ViewId, Quorums, bool)> = match &group.record.status {
             Status::Ready
             | Status::Retired { forgot: false, lacking: None, .. }
             | Status::Learner { is_done: true, .. } => None,
             Status::Retired { forgot: false, lacking: Some((sources, since)), .. } => {
-                Some((*since, vec![majority_of(sources)], false))
+                Some((*since, vec![enough_of(sources)], false))
             }
             Status::Retired { forgot: true, lacking, .. } => {
-                let sources = lacking.as_ref().map(|(sources, _)| majority_of(sources));
+                let sources = lacking.as_ref().map(|(sources, _)| enough_of(sources));
                 let quorums = sources.into_iter().chain([majority_of(group.view.members())]);
                 Some((id, quorums.collect(), true))
             }
             Status::Learner { sources, .. } => Some((id, vec![majority_of(sources)], false)),
             Status::Busy { sources, since, forgot: false } => {
-                Some((*since, vec![majority_of(sources)], false))
+                Some((*since, vec![enough_of(sources)], false))
             }
             // What members hold now: of one that has come back since, what it kept of its earlier
             // membership lacks what it acknowledged with this node. As many as in any refill hold
@@ -83,7 +88,7 @@ impl Linearizable {
                 Some((id, vec![(others(sources), 0), of_the_view()], true))
             }
             Status::Busy { sources, since, forgot: true } => {
-                Some((*since, vec![majority_of(sources), of_the_view()], true))
+                Some((*since, vec![enough_of(sources), of_the_view()], true))
             }
             Status::Forgot => Some((id, vec![of_the_view()], true)),
             // It is one of them itself.
@@ -246,8 +251,8 @@ impl Linearizable {
             return self.on_source_lacks(from, (round, since), &[], cx);
         }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
-        // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in a
-        // later view need not have gathered in this one.
+        // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in
+        // a later view need not have gathered in this one.
         let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == since);
         let (generation, transfer) = (group.record.generation, group.transfer.as_mut());
         if transfer.is_some_and(|it| it.forgoes(from.node, stamp.generation, generation)) {

@@ -2,7 +2,8 @@
 //!
 //! Three reasons, one transfer:
 //! - **It is new in a view.** It hears from a majority of the members of the view before, each of
-//!   them after it has left that view (CATS §4.1), so that nothing can still complete there unseen.
+//!   them after it has left that view (CATS §4.1), so that nothing can still complete there unseen;
+//!   half of them where their number is even ([`super::gather`]).
 //! - **It forgot** what it had acknowledged (a `memory` lane after a restart, a `periodic` one
 //!   after a power loss). It refills from so many others that they meet every majority it was part
 //!   of ([`super::amnesia`]).

@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::ring::{Ring, RingHost, Standing};
+use quorate_kernel::ring::{Ring, Standing};
 use quorate_protocols::catalog::moves;
 use serde_json::json;
 use std::sync::Arc;
@@ -50,14 +50,14 @@ async fn check(door: &Door, host: &str) -> Result<(), Response> {
         parse(host) == Some(node) || number.is_some_and(|(_, number)| number.to_string() == host)
     };
     let meant = known.clone().find(|it| is_meant(it.who.node) || it.address == host);
-    // The overlay refuses who is unknown or takes part, and has no objection to who has left.
-    let is_at_issue = |it: &&RingHost| match it.standing {
-        Standing::Up => it.is_suspected,
-        Standing::Leaving => true,
-        Standing::Left => false,
-    };
-    let Some(meant) = meant.filter(is_at_issue) else { return Ok(()) };
+    // The overlay refuses what is unknown, and has no objection to what has left already.
+    let Some(meant) = meant.filter(|it| it.standing != Standing::Left) else { return Ok(()) };
     let node = meant.who.node;
+    if meant.standing == Standing::Up && !meant.is_suspected {
+        // Refused here too: it may be suspected by when the overlay is asked.
+        let why = format!("host {node} answers; drain it first, or stop it");
+        return Err(failure(StatusCode::CONFLICT, why));
+    }
     let survey = Survey::of(door, node).await?;
     let held = survey.held(node);
     let against = if !meant.is_suspected && meant.standing == Standing::Leaving && held > 0 {
@@ -140,6 +140,7 @@ mod tests {
     use super::*;
     use quorate_kernel::ids::{GroupId, Incarnation, Start};
     use quorate_kernel::keyspace::Keyspaces;
+    use quorate_kernel::ring::RingHost;
     use quorate_kernel::view::{Range, View, ViewId};
 
     fn ring(hosts: u64, suspected: &[u64]) -> Ring {

@@ -9,7 +9,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Lsn};
 use quorate_kernel::process::Table;
 use quorate_kernel::rng::mix;
-use quorate_kernel::storage::{Batch, Class, Durability, Log, Reader, Write, store_key};
+use quorate_kernel::storage::{Batch, Class, Durability, Log, Nothing, Reader, Write, store_key};
 use quorate_node::table::{LaneReader, LaneTable};
 use quorate_store::{Directory, Opened, Options};
 use std::cell::RefCell;
@@ -102,20 +102,6 @@ impl Store {
 
     /// Shows every record, in order.
     fn each(&self, each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
-        struct Nothing;
-        impl Reader for Nothing {
-            fn get(&self, _key: &[u8]) -> Result<Option<Bytes>, Fatal> {
-                Ok(None)
-            }
-            fn scan(
-                &self,
-                _from: &[u8],
-                _to: &[u8],
-                _each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
-            ) -> Result<(), Fatal> {
-                Ok(())
-            }
-        }
         let fatal = RefCell::new(None);
         let store: &dyn Reader = self.disk.as_ref().map_or(&Nothing, |disk| &disk.reader);
         let reader = LaneReader { table: &self.table, lane: LANE, store, fatal: &fatal };

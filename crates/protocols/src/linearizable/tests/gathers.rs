@@ -120,12 +120,10 @@ fn the_third_of_three_remembers_until_the_second_has_gathered() {
 }
 
 /// Who has left a group that is even now missed a delete before, and the others have removed the
-/// tombstone since. One that forgot hears it too, but takes nothing from it that those who have
-/// gathered do not have.
-#[test]
-fn who_has_left_brings_nothing_back_that_was_deleted() {
-    schedule(
-        "nodes 3 memory first 100 brisk
+/// tombstone since. Member 2 is down, and the one that has left can be reached.
+fn left_before_a_removal(spare: &str, then: &str) {
+    schedule(&format!(
+        "nodes 3 {spare} memory first 100 brisk
          given put 1 k v
          # told put k v: written
          cut 3
@@ -144,7 +142,17 @@ fn who_has_left_brings_nothing_back_that_was_deleted() {
          run 1s
          show 3 groups_kept_for_others
          # last 3: groups_kept_for_others 1
-         restart 2 forgot
+         {then}"
+    ));
+}
+
+/// Who forgot hears the one that has left too, but takes nothing from it that those who have
+/// gathered do not have.
+#[test]
+fn who_has_left_brings_nothing_back_that_was_deleted() {
+    left_before_a_removal(
+        "",
+        "restart 2 forgot
          deliver ListA 2->3
          deliver ListB 3->2
          run 2s
@@ -158,27 +166,9 @@ fn who_has_left_brings_nothing_back_that_was_deleted() {
 /// The same, where the others are in the next view already when they list.
 #[test]
 fn who_has_left_brings_nothing_back_while_others_are_a_view_ahead() {
-    schedule(
-        "nodes 3 spare 1 memory first 100 brisk
-         given put 1 k v
-         # told put k v: written
-         cut 3
-         given delete 1 k
-         # told delete k: deleted 1
-         view 1 2 1 2
-         view 2 2 1 2
-         ring all 1:1 2:2 3:3:leaving
-         run 4s
-         show 1 tombstones_purged
-         # last 1: tombstones_purged 1
-         show 2 tombstones_purged
-         # last 2: tombstones_purged 1
-         crash 2
-         mend 3
-         run 1s
-         show 3 groups_kept_for_others
-         # last 3: groups_kept_for_others 1
-         view 1 3 1 2 4
+    left_before_a_removal(
+        "spare 1",
+        "view 1 3 1 2 4
          drop all
          restart 2 forgot
          deliver ListA
@@ -239,4 +229,30 @@ fn a_newcomer_that_forgot_hears_enough_where_the_group_grows_meanwhile() {
          run 1s
          # told get k: value a"
     ));
+}
+
+/// A group of two grows, and one of the two forgets before the newcomer has heard anything. The
+/// other holds all that was complete, which is enough for the newcomer; both together are enough
+/// for the one that forgot.
+#[test]
+fn a_newcomer_of_a_group_of_two_needs_one_of_them() {
+    schedule(
+        "nodes 2 spare 1 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 3
+         view 2 2 1 2 3
+         drop all
+         crash 2
+         restart 2 forgot
+         run 3s
+         show 3 groups_lacking_data
+         # last 3: groups_lacking_data 0
+         show 2 groups_lacking_data
+         # last 2: groups_lacking_data 0
+         cut 1
+         get 2 k
+         run 1s
+         # told get k: value a",
+    );
 }
