@@ -28,12 +28,12 @@
 //! for what one that has gathered does, since then k - 1 at most hold nothing.
 //!
 //! The view after an even one is proposed when a majority of its members, k + 1, is ready, the one
-//! that proposes among them. So of those that were ever ready there, no more than k - 1 may hold
-//! nothing of what was complete before, and what the even view itself completed is missing at no
-//! more than k - 1. A newcomer of the next view, who acknowledged nothing in the even one, has thus
-//! heard enough with k of its members, not k + 1: when k have left it, nothing is complete there any
-//! more (the paper, §4.1, asks for a majority). In a group of two that grows this is the difference
-//! between one source and both: a member that forgets meanwhile waits for the newcomer.
+//! that proposes among them. So no more than k - 1 sources may hold nothing of what was complete
+//! before, and what the even view itself completed is missing at no more than k - 1. A newcomer of
+//! the next view, who acknowledged nothing in the even one, has thus heard enough with k of its
+//! members, not k + 1: when k have left it, nothing more becomes complete there (the paper, §4.1,
+//! asks for a majority). In a group of two that grows this is the
+//! difference between one source and both: a member that forgets meanwhile waits for the newcomer.
 //!
 //! Tombstones are removed when all members have gathered, and who has left may have missed the
 //! deletes. So where one that has gathered is heard, what the one that left holds does not count.
@@ -53,6 +53,13 @@ use quorate_kernel::view::{Change, View};
 /// Whether a view has an even number of members.
 pub(super) fn is_even(view: &View) -> bool {
     view.members().len().is_multiple_of(2)
+}
+
+/// How many members of a view a node must hear that lacks data since the next one began. Half of an
+/// even view is enough for who was not in it.
+pub(super) fn enough(members: &[NodeId], me: NodeId) -> usize {
+    let was_in_it = usize::from(members.contains(&me));
+    (members.len() + was_in_it).div_ceil(2)
 }
 
 impl Group {

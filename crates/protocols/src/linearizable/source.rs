@@ -1,6 +1,6 @@
 //! Both ends of a transfer's questions: what a source answers, and what becomes of its lists.
 
-use super::gather::is_even;
+use super::gather::{enough, is_even};
 use super::group::{Group, Standing, Status};
 use super::keys::{Stored, position_of, state_bytes};
 use super::message::{Bounds, Message, Stamp};
@@ -57,11 +57,7 @@ impl Linearizable {
         let (staying, leaver) = (of_the_view().0, group.leaver);
         let with_leaver = || -> Vec<NodeId> { staying.iter().copied().chain(leaver).collect() };
         let majority_of = |members: &[NodeId]| (others(members), members.len() / 2 + 1);
-        // Half of an even view is enough for who was not in it ([`super::gather`]).
-        let enough_of = |members: &[NodeId]| match members.contains(&me) {
-            true => majority_of(members),
-            false => (others(members), members.len().div_ceil(2)),
-        };
+        let enough_of = |members: &[NodeId]| (others(members), enough(members, me));
         let (id, majority) = (group.view.id, group.view.majority());
         let asked: Option<(ViewId, Quorums, bool)> = match &group.record.status {
             Status::Ready
