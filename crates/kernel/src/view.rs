@@ -187,6 +187,21 @@ impl View {
         Some(Vec::from([View::new(id, self.range, members)]))
     }
 
+    /// The change of members that leads from this view to the next, if one does.
+    #[must_use]
+    pub fn change_to(&self, next: &View) -> Option<Change> {
+        let out = self.members.iter().copied().find(|node| next.index_of(*node).is_none());
+        let into = next.members.iter().copied().find(|node| self.index_of(*node).is_none());
+        let change = match (out, into) {
+            (Some(out), Some(into)) => Change::Replace { out, into },
+            (Some(out), None) => Change::Shrink { out },
+            (None, Some(into)) => Change::Grow { into },
+            (None, None) => return None,
+        };
+        let [after] = <[View; 1]>::try_from(self.after(&change)?).ok()?;
+        (after == *next).then_some(change)
+    }
+
     /// Whether what was decoded obeys the rules that [`View::new`] asserts.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {

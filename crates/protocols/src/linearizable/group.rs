@@ -8,7 +8,7 @@ use crate::reconfigure::{Acceptor, InstallQueue};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -121,6 +121,8 @@ pub(super) struct Record {
 /// What a peer last said of itself in this group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heard {
+    /// In which start of the peer.
+    pub start: Start,
     pub version: u64,
     pub standing: Standing,
     pub generation: Generation,

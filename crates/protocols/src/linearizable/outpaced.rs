@@ -2,7 +2,8 @@
 //! decisions between, because all who knew them have let go or kept only the last ones.
 //!
 //! Decisions are installed one after the other, since a member's duty as a source belongs to each
-//! view; to jump over some is the last resort. Two ways lead on:
+//! view; to jump over some is the last resort. Where just one is missing, the newer view itself
+//! says which, and it is installed like any other. Otherwise two ways lead on:
 //!
 //! **It is no member of the newer view.** It leaves: it has acknowledged nothing in the views
 //! between, and remains a source of what it acknowledged before. If it lacked data, or forgot, it
@@ -75,7 +76,12 @@ impl Linearizable {
         if is_patient {
             return;
         }
-        if is_member_there {
+        if let Some(change) = group.view.change_to(view) {
+            // One change is missing, and the view says which.
+            probe!("linearizable/change_derived");
+            let follows = group.view.id;
+            self.on_decided(from, follows, change, cx);
+        } else if is_member_there {
             self.begin_anew(view, cx);
         } else {
             self.leave_behind(view, cx);
@@ -135,12 +141,14 @@ impl Linearizable {
         let is_memory = self.settings.durability == Durability::Memory;
         let Some(group) = self.group(view.id) else { return };
         let forgot = !remembers(&group.record.status);
-        // Or it knows already that nothing was left where it is; not if that was long ago.
+        // Or it knows already that nothing was left where it is, and the other has not begun anew
+        // since: if it has, that was long ago.
         let lost = &group.record.lost;
-        let is_recent = lost.iter().all(|who| self.volatile.crashes.admits(*who));
-        let has_lost_all = is_memory && (forgot || is_recent && lost.contains(&cx.me));
         let stands_there = |node| {
             let heard = recent(group, node, cx.now).filter(|_| node != me)?;
+            let who = Incarnation { node, start: heard.start };
+            let has_lost_all =
+                is_memory && (forgot || [cx.me, who].iter().all(|it| lost.contains(it)));
             let counts = match heard.standing {
                 Standing::Ready | Standing::Split => true,
                 Standing::Busy | Standing::Forgot | Standing::Gathering => has_lost_all,

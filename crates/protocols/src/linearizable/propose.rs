@@ -355,6 +355,7 @@ mod tests {
     use super::super::keys::Slot;
     use super::*;
     use alloc::vec;
+    use quorate_kernel::ids::Start;
     use quorate_kernel::view::Range;
 
     /// A newcomer of an even view may hear half of its members, which is enough only where a
@@ -367,7 +368,7 @@ mod tests {
             let record = Linearizable::newborn(view.clone(), status, Slot::default());
             let mut group = Group::new(record);
             let (version, generation) = (view.id.version, Generation::default());
-            let heard = Heard { version, standing, generation, at: Time(0) };
+            let heard = Heard { start: Start(1), version, standing, generation, at: Time(0) };
             group.heard.insert(NodeId(2), heard);
             may_change(&group, &view, &ring, NodeId(1), Time(0))
         };

@@ -64,10 +64,10 @@ impl Linearizable {
             | Status::Retired { forgot: false, lacking: None, .. }
             | Status::Learner { is_done: true, .. } => None,
             Status::Retired { forgot: false, lacking: Some((sources, since)), .. } => {
-                Some((*since, vec![enough_of(sources)], false))
+                Some((*since, vec![majority_of(sources)], false))
             }
             Status::Retired { forgot: true, lacking, .. } => {
-                let sources = lacking.as_ref().map(|(sources, _)| enough_of(sources));
+                let sources = lacking.as_ref().map(|(sources, _)| majority_of(sources));
                 let quorums = sources.into_iter().chain([majority_of(group.view.members())]);
                 Some((id, quorums.collect(), true))
             }
@@ -250,8 +250,14 @@ impl Linearizable {
         // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in
         // a later view need not have gathered in this one.
         let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == since);
-        let (generation, transfer) = (group.record.generation, group.transfer.as_mut());
-        if transfer.is_some_and(|it| it.forgoes(from.node, stamp.generation, generation)) {
+        let (generation, transfer) = (&mut group.record.generation, group.transfer.as_mut());
+        if is_source && matches!(group.record.status, Status::Retired { .. }) {
+            // Who passes through a membership that is over was told no generation with it.
+            *generation = stamp.generation.max(*generation);
+        }
+        let own = *generation;
+        // Who lacks data may have been chosen and never have come: what it missed says nothing.
+        if is_source && transfer.is_some_and(|it| it.forgoes(from.node, stamp.generation, own)) {
             probe!("linearizable/left_before_a_removal");
             return self.go_on(view, cx);
         }

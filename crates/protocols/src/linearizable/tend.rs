@@ -93,7 +93,8 @@ impl Linearizable {
                 continue;
             };
             let Beat { view, standing, generation, asks } = beat;
-            let heard = Heard { version: view.version, standing, generation, at: cx.now };
+            let (start, version) = (from.start, view.version);
+            let heard = Heard { start, version, standing, generation, at: cx.now };
             let before = group.heard.insert(from.node, heard);
             let is_news = before.is_none_or(|before| {
                 (before.version, before.standing) != (heard.version, heard.standing)

@@ -256,3 +256,49 @@ fn a_newcomer_of_a_group_of_two_needs_one_of_them() {
          # told get k: value a",
     );
 }
+
+/// Who is chosen again, never comes and is let go is a member in name only: that it has seen no
+/// removal of tombstones says nothing of who has gathered since.
+#[test]
+fn who_left_without_having_come_says_nothing_of_those_that_gather() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk
+         given put 1 x v
+         # told put x v: written
+         cut 3
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         deliver Invite
+         run 2s
+         given delete 1 x
+         # told delete x: deleted 1
+         ring all 1:1 2:2 4:4
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         put 1 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 1->2
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         view 1 3 1 2 3
+         view 2 3 1 2 3
+         view 4 3 1 2 3
+         drop all
+         view 1 4 1 2
+         view 2 4 1 2
+         drop all
+         ring all 1:1 2:2 3:3:leaving 4:4:leaving
+         crash 1
+         mend 3
+         restart 1 forgot
+         deliver ListA 1->3
+         deliver ListB 3->1
+         run 2s
+         get 1 k
+         run 1s
+         # told get k: value a",
+    );
+}

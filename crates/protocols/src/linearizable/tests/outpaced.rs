@@ -5,6 +5,7 @@ use super::traps::schedule;
 use crate::testing::world::{Setup, World};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use std::format;
+use std::string::String;
 use std::vec::Vec;
 
 /// A group goes through more views than anybody keeps decisions of, while one member is away and
@@ -173,4 +174,143 @@ fn a_member_that_is_too_far_behind_waits_for_a_majority() {
          show 3 view
          # last 3: view 67",
     );
+}
+
+/// The same as with a loss of long ago, where those that forgot are heard before they have asked
+/// anybody: what is known of their earlier starts says nothing of these.
+#[test]
+fn a_loss_of_an_earlier_start_makes_no_member_give_up_its_data() {
+    away_for_many_views_after(
+        "memory ",
+        "crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         run 2s",
+        "crash 2
+         ring all 1:1 2:2 3:3
+         run 8s
+         crash 1
+         restart 1 forgot
+         restart 2 forgot
+         drop ListA
+         ring all 1:1 2:2 3:3
+         tick 100ms
+         deliver Beats
+         deliver LocateB
+         run 5s
+         show 3 view
+         # last 3: view 1
+         show 3 groups_lacking_data
+         # last 3: groups_lacking_data 0",
+    );
+}
+
+/// A member that was replaced while it lacked data, and was left behind, gets the data from a
+/// majority of a view that its members may not have gathered in yet: half of them is not enough.
+#[test]
+fn who_was_left_behind_hears_a_majority_of_a_view_that_gathers() {
+    let members = |version: u64, told: &[u64], members: &str| -> String {
+        told.iter().map(|node| format!("view {node} {version} {members}\n")).collect()
+    };
+    let (second, third, fourth) = (
+        members(2, &[1, 2, 3, 4, 5], "1 2 3 4 6"),
+        members(3, &[1, 2, 3, 4], "1 2 3 6 7"),
+        members(4, &[1, 2, 3, 7], "1 2 3 7"),
+    );
+    schedule(&format!(
+        "nodes 5 spare 2 first 100 brisk
+         put 1 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 1->2
+         drop WriteA 1->3
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         {second}
+         deliver Invite
+         drop all
+         cut 6
+         {third}
+         deliver Invite
+         drop all
+         {fourth}
+         drop all
+         cut 1
+         cut 2
+         cut 3
+         cut 4
+         mend 6
+         ring all 1:1 2:2 3:3 7:7
+         run 10s
+         mend 2
+         mend 3
+         run 4s
+         get 2 k within 300ms
+         run 1s
+         # told get k: ..
+         mend 1
+         mend 4
+         run 4s
+         get 2 k
+         run 1s
+         # told get k: value a"
+    ));
+}
+
+/// A member that missed one change alone, and stands in the next view again, has been a member all
+/// along: what it holds for those who ask since that view is what it holds now.
+#[test]
+fn who_missed_one_change_goes_on_with_its_data() {
+    let replaced: String =
+        [1, 2, 3, 5].iter().map(|node| format!("view {node} 2 1 2 3 4 6\n")).collect();
+    schedule(&format!(
+        "nodes 5 spare 1 memory first 100 brisk
+         cut 4
+         {replaced}
+         deliver Invite
+         drop all
+         cut 1
+         cut 2
+         cut 3
+         cut 5
+         mend 4
+         ring all 1:1 2:2 3:3 4:4 6:6
+         run 8s
+         mend 1
+         mend 2
+         mend 3
+         tick 1s
+         deliver Beats 1->4
+         deliver Beats 2->4
+         deliver Beats 3->4
+         deliver Beats 6->4
+         drop all
+         cut 6
+         run 1s
+         show 4 view
+         # last 4: view 2
+         show 4 groups_lacking_data
+         # last 4: groups_lacking_data 0
+         mend 6
+         put 1 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 1->2
+         drop WriteA 1->3
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         cut 6
+         crash 1
+         restart 1 forgot
+         run 2s
+         cut 4
+         get 2 k
+         run 1s
+         # told get k: value a"
+    ));
 }
