@@ -3,7 +3,7 @@
 //! A lane says which topics it hears ([`crate::process::Process::HEARS`]); the node knows nothing
 //! of what they mean to it.
 
-use crate::ids::{Incarnation, LaneId};
+use crate::ids::{Incarnation, LaneId, NodeId};
 use crate::keyspace::Keyspace;
 use crate::ring::{Ring, Weighed};
 use crate::time::Time;
@@ -22,6 +22,10 @@ pub enum Topic {
     Settled,
     /// [`News::Load`].
     Load,
+    /// [`News::TurnEnd`].
+    TurnEnd,
+    /// [`News::Unlinked`].
+    Unlinked,
 }
 
 /// One piece of news.
@@ -52,6 +56,14 @@ pub enum News<'a> {
         /// How much.
         load: &'a Arc<Weighed>,
     },
+    /// The turn ends, and this lane was called in it. What it sends to itself now arrives in the
+    /// same turn, and the end is told again. For who has one message carry all that a turn brought:
+    /// a batch that grows with the load.
+    TurnEnd,
+    /// A connection to this node has ended: its process may be gone, or it may be back already. A
+    /// hint: a connection also ends when nothing has happened to the node, and does not end when
+    /// its machine is silent.
+    Unlinked(NodeId),
 }
 
 impl News<'_> {
@@ -64,6 +76,8 @@ impl News<'_> {
             News::Keyspace(_) => Topic::Keyspace,
             News::Settled { .. } => Topic::Settled,
             News::Load { .. } => Topic::Load,
+            News::TurnEnd => Topic::TurnEnd,
+            News::Unlinked(_) => Topic::Unlinked,
         }
     }
 }

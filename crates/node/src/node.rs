@@ -41,6 +41,8 @@ struct Slot {
     version: u64,
     table: LaneTable,
     rng: Rng,
+    /// It was called, and is not yet told that the turn ends.
+    is_touched: bool,
 }
 
 impl Slot {
@@ -52,6 +54,7 @@ impl Slot {
             version: 0,
             table: LaneTable::new(spec.durability),
             rng: rng.fork(u64::from(spec.lane.0)),
+            is_touched: false,
         }
     }
 }
@@ -73,6 +76,8 @@ pub struct Node {
     unsynced_bytes: usize,
     peers: Peers,
     free: VecDeque<Held>,
+    /// The lanes that were called in this turn and want to be told that it ends.
+    touched: Vec<usize>,
     raised: Vec<Raised>,
     fatal: RefCell<Option<Fatal>>,
     dropped: Dropped,
@@ -111,6 +116,7 @@ impl Node {
             unsynced_bytes: 0,
             peers: Peers::default(),
             free: VecDeque::new(),
+            touched: Vec::new(),
             raised: Vec::new(),
             fatal: RefCell::new(None),
             dropped: Dropped::default(),
@@ -239,12 +245,13 @@ impl Node {
         }
     }
 
-    /// Ends the turn: its writes leave as one batch.
+    /// Ends the turn: lanes that it touched are told, and its writes leave as one batch.
     ///
     /// # Errors
     /// The store failed during the turn. The node must not be used again; nothing that rests on the
     /// failed reads has left.
     pub fn end(&mut self, host: &mut dyn Host) -> Result<(), Fatal> {
+        self.tell_touched(host);
         if let Some(fatal) = self.fatal.borrow().clone() {
             return Err(fatal);
         }
@@ -337,6 +344,7 @@ impl Node {
             raised: &mut self.raised,
         };
         handler(lane.as_mut(), &mut env);
+        self.touch(index);
         let mut raised = core::mem::take(&mut self.raised);
         if self.fatal.get_mut().is_some() {
             raised.clear();

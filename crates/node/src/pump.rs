@@ -5,7 +5,7 @@ use crate::node::Node;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::operation::Control;
 use quorate_kernel::process::Request;
 use quorate_kernel::storage::Durable;
@@ -38,6 +38,8 @@ pub enum Input {
     },
     /// The log has come this far.
     Durable(Durable),
+    /// A connection to this peer has ended.
+    Unlinked(NodeId),
 }
 
 /// One turn: every input in order, every timer that is due, one batch.
@@ -60,6 +62,7 @@ pub fn turn(
                 node.control(lane, ticket, control, deadline, host);
             }
             Input::Durable(durable) => node.durable(durable, host),
+            Input::Unlinked(peer) => node.unlinked(peer, host),
         }
     }
     node.fire(host);

@@ -2,7 +2,11 @@
 
 use super::Node;
 use crate::host::Host;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::news::{News, Topic};
+
+/// How often lanes are told in one turn that it ends.
+const TOLD_MAX: u32 = 100_000;
 
 impl Node {
     /// Whether a lane wants to be told of a topic.
@@ -23,6 +27,34 @@ impl Node {
             if Some(index) != from {
                 self.tell_one(index, news, host);
             }
+        }
+    }
+
+    /// A connection to a peer has ended.
+    pub fn unlinked(&mut self, peer: NodeId, host: &mut dyn Host) {
+        self.tell(News::Unlinked(peer), None, host);
+        self.drain(host);
+    }
+
+    /// A lane was called: if it wants to know, it is told when the turn ends.
+    pub(super) fn touch(&mut self, index: usize) {
+        if !self.slots[index].is_touched && self.hears(index, Topic::TurnEnd) {
+            self.slots[index].is_touched = true;
+            self.touched.push(index);
+        }
+    }
+
+    /// Tells the lanes that this turn touched that it ends, until none has more to do.
+    pub(super) fn tell_touched(&mut self, host: &mut dyn Host) {
+        let mut told = 0;
+        while let Some(index) = self.touched.pop() {
+            self.tell_one(index, News::TurnEnd, host);
+            // Being told is no reason to be told again; what it sent to itself is.
+            self.touched.retain(|touched| *touched != index);
+            self.slots[index].is_touched = false;
+            self.drain(host);
+            told += 1;
+            assert!(told < TOLD_MAX, "lane {} never ends its turn", self.slots[index].id.0);
         }
     }
 }

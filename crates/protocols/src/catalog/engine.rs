@@ -71,7 +71,7 @@ impl Process for CatalogLane {
             News::Settled { lane, position, since } => {
                 self.on_settled(lane, position, since, cx);
             }
-            News::Heard(_) | News::Keyspace(_) | News::Load { .. } => {}
+            _ => unreachable!("a lane is told what it hears"),
         }
     }
 

@@ -136,7 +136,7 @@ impl Process for Causal {
     }
 
     fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
-        let News::Keyspace(keyspace) = news else { return };
+        let News::Keyspace(keyspace) = news else { unreachable!("a lane is told what it hears") };
         self.alter(keyspace);
         self.note_former_of(keyspace);
         self.take_map(Map::of(keyspace), cx);

@@ -241,7 +241,7 @@ impl Process for Linearizable {
                 self.hurry(cx);
                 self.tend_at(cx.now, cx);
             }
-            News::Heard(_) | News::Settled { .. } | News::Load { .. } => {}
+            _ => unreachable!("a lane is told what it hears"),
         }
     }
 

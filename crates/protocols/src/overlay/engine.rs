@@ -60,7 +60,7 @@ impl Process for Overlay {
                     self.weigh(cx);
                 }
             }
-            News::Ring(_) | News::Keyspace(_) | News::Settled { .. } => {}
+            _ => unreachable!("a lane is told what it hears"),
         }
     }
 

@@ -60,6 +60,8 @@ pub(super) struct Links {
     synced: Lsn,
     links: Slab<Link>,
     readable: Vec<usize>,
+    /// Peers to which a connection has ended, of which the node is not told yet.
+    unlinked: Vec<NodeId>,
     dirty: Vec<usize>,
     faults: Faults,
     pub sent: Sent,
@@ -112,6 +114,7 @@ impl Links {
             synced,
             links: Slab::new(),
             readable: Vec::new(),
+            unlinked: Vec::new(),
             dirty: Vec::new(),
             faults: Faults::default(),
             sent: Sent::default(),
@@ -293,9 +296,9 @@ impl Links {
         }
     }
 
-    /// Whether a connection has more to read.
+    /// Whether there is more to read.
     pub fn has_readable(&self) -> bool {
-        !self.readable.is_empty()
+        !self.readable.is_empty() || !self.unlinked.is_empty()
     }
 
     /// Reads what has arrived and cuts it into frames.
@@ -305,6 +308,7 @@ impl Links {
                 self.lose(key, &why);
             }
         }
+        inputs.extend(self.unlinked.drain(..).map(Input::Unlinked));
     }
 
     fn read_one(&mut self, key: usize, inputs: &mut Vec<Input>) -> Result<(), Loss> {

@@ -96,6 +96,7 @@ impl Links {
         if link.is_up() {
             peer.away_since = Some(Instant::now());
             tracing::info!(event = "peer_down", peer = %peer.node);
+            self.unlinked.push(peer.node);
         }
         self.peers.forget(index);
     }
