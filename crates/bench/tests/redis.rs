@@ -1,12 +1,16 @@
 //! Measurements of a real redis-server, where one is installed.
 
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use quorate_bench::{CompareConfig, Config, Extent, Target, Workload, compare};
 
-/// Ports that no other test uses.
-const PORTS: [u16; 2] = [17_601, 17_602];
+/// Two ports that nobody uses.
+fn free_ports() -> [u16; 2] {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    listeners.map(|listener| listener.local_addr().expect("its address").port())
+}
 
 #[test]
 fn two_redis_servers_are_compared_in_turn() {
@@ -15,6 +19,7 @@ fn two_redis_servers_are_compared_in_turn() {
         println!("skipped: redis-server is not installed, so nothing was compared");
         return;
     }
+    let ports = free_ports();
     let redis = |port: u16| Target::Redis { program: "redis-server".to_owned(), port };
     let base = Config {
         key_count: 1000,
@@ -24,8 +29,8 @@ fn two_redis_servers_are_compared_in_turn() {
         ..Config::new(Vec::new(), Workload::Set)
     };
     let config = CompareConfig {
-        left: redis(PORTS[0]),
-        right: redis(PORTS[1]),
+        left: redis(ports[0]),
+        right: redis(ports[1]),
         first_endpoint_only: false,
         workloads: vec![Workload::Set, Workload::D, Workload::F],
         distribution: None,
@@ -46,8 +51,8 @@ fn two_redis_servers_are_compared_in_turn() {
     }
     let text = comparison.to_string();
     assert!(text.contains("set × 16: ratio"), "{text}");
-    for port in PORTS {
-        let refused = std::net::TcpStream::connect(("127.0.0.1", port)).is_err();
+    for port in ports {
+        let refused = TcpStream::connect(("127.0.0.1", port)).is_err();
         assert!(refused, "the server on port {port} was stopped");
     }
 }

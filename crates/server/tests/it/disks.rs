@@ -108,7 +108,7 @@ fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
     let load = Load::start(cluster.doors());
     load.more(SOME);
     let mut filler = Client::to(&cluster.resp(1));
-    let mut count = 0_u32;
+    let (mut count, mut kept) = (0_u32, Vec::new());
     let mut value = vec![0; 256 * 1024];
     let mut rng = quorate_kernel::rng::Rng::new(1);
     until("the disk is full", || {
@@ -118,7 +118,11 @@ fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
             .for_each(|chunk| chunk.copy_from_slice(&rng.next().to_le_bytes()));
         count += 1;
         let key = format!("filler-{count}");
-        assert_eq!(filler.told(&[b"SET", key.as_bytes(), &value]), "OK");
+        match filler.told(&[b"SET", key.as_bytes(), &value]) {
+            told if told == "OK" => kept.push(key),
+            // On a busy machine the host may end while the write is on its way.
+            told => assert!(told.starts_with("UNKNOWNOUTCOME"), "{told}"),
+        }
         !cluster.is_running(2)
     });
     assert_eq!(cluster.ended(2), Some(1), "{}", cluster.said(2));
@@ -129,8 +133,7 @@ fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
     assert!(names_cause, "{said}");
     load.more(SOME);
     assert!(cluster.is_running(1) && cluster.is_running(3));
-    for number in 1..=count {
-        let key = format!("filler-{number}");
+    for key in kept {
         let reply = filler.ask(&[b"GET", key.as_bytes()]).expect("the host answers");
         assert_eq!(reply.as_bytes().map(|kept| kept.len()), Some(value.len()), "{key}");
     }

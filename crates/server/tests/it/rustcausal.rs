@@ -64,9 +64,17 @@ fn siblings_stay_until_somebody_has_seen_them() {
         let before = keyspace.get("k").await.expect("it is read");
         keyspace.update("k", joined).await.expect("it is there already");
         assert_eq!(keyspace.get("k").await.as_ref(), Ok(&before), "nothing was written");
-        let listed = keyspace.scan(Scan { with_values: true, ..Scan::default() }).all().await;
-        let listed = listed.expect("it is listed");
-        assert_eq!((listed.len(), listed[0].value.as_ref()), (1, Some(&before)));
+        // Another replica may have heard less of what the context names.
+        loop {
+            let listed = keyspace.scan(Scan { with_values: true, ..Scan::default() }).all().await;
+            let listed = listed.expect("it is listed");
+            assert_eq!(listed.len(), 1);
+            let shown = listed[0].value.as_ref().expect("with its values");
+            assert_eq!(shown.values, before.values);
+            if *shown == before {
+                break;
+            }
+        }
         let both = ["k", "none"].map(|key| Bytes::from_static(key.as_bytes()));
         let both = keyspace.batch_get(both).await.expect("they are read");
         assert_eq!([both[0].values.len(), both[1].values.len()], [1, 0]);

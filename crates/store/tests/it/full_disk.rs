@@ -4,20 +4,18 @@ use crate::host::{batch, contents, fast_clock, identity, put, serve};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::storage::Log;
 use quorate_store::create;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use std::path::Path;
-use std::process::Command;
 
-/// A small file system in memory, where the machine lets us mount one.
+/// A small file system in memory, where the machine lets us mount one. No program does it: a
+/// process that begins has the locks of the other tests' directories for a moment.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
     fn mount() -> Option<SmallDisk> {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"])
-            .arg(place.path())
-            .output();
-        mount.is_ok_and(|output| output.status.success()).then_some(SmallDisk(place))
+        let mounted = mount("tmpfs", place.path(), "tmpfs", MountFlags::empty(), c"size=12m");
+        mounted.is_ok().then_some(SmallDisk(place))
     }
 
     fn path(&self) -> &Path {
@@ -27,7 +25,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).output();
+        let _ = unmount(self.0.path(), UnmountFlags::DETACH);
     }
 }
 
@@ -57,8 +55,7 @@ fn a_full_disk_stops_the_log_and_loses_nothing_synced() {
     assert_eq!(opened.log.apply(&[batch(synced + 1, Vec::new())]), Err(failure.clone()));
     assert_eq!(opened.log.sync(), Err(failure));
     drop((opened, directory));
-    let grown = Command::new("mount").args(["-o", "remount,size=96m"]).arg(disk.path()).output();
-    assert!(grown.is_ok_and(|output| output.status.success()), "the disk grows");
+    mount_remount(disk.path(), MountFlags::empty(), "size=96m").expect("the disk grows");
     let (_directory, opened) = serve(disk.path(), fast_clock()).expect("opened");
     assert!(opened.recovered.0 >= synced);
     assert!(contents(&opened.reader).len() as u64 >= synced);
