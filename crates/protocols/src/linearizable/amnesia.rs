@@ -30,7 +30,8 @@
 //! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for
 //! what only it could have completed. When each of them is complete, or lacked data at the moment
 //! between the rounds, the asker goes on with what all of them together hold, at any durability.
-//! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it.
+//! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it. So it is with
+//! one that has left the view before all have gathered ([`super::gather`]), and is gone then.
 //!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
@@ -114,7 +115,21 @@ impl Transfer {
         let is_met = |(nodes, needed): &(Vec<NodeId>, usize)| {
             nodes.iter().filter(|node| self.is_whole(**node)).count() >= *needed
         };
-        self.staying().all(has_said) && !self.quorums.iter().all(is_met)
+        let is_met = self.quorums.iter().all(is_met) && !self.misses_leaver();
+        self.staying().all(has_said) && !is_met
+    }
+
+    /// Whether too few are complete without one that has left its view and is gone for good.
+    fn misses_leaver(&self) -> bool {
+        let counts = |source: &&Source| source.is_whole && !source.is_gone;
+        let too_few = |(nodes, needed): &(Vec<NodeId>, usize)| {
+            let here = self.sources.iter().filter(counts);
+            here.filter(|source| nodes.contains(&source.node)).count() < *needed
+        };
+        let has_gathered = |source: &Source| source.whole_from.is_some() && !source.is_gone;
+        self.sources.iter().any(|source| source.has_left && source.is_gone)
+            && self.or_whole.as_ref().is_some_and(too_few)
+            && !self.sources.iter().any(has_gathered)
     }
 
     /// The sources that are asked for what the group holds now. One that has left its view need not
@@ -131,7 +146,7 @@ impl Transfer {
 
     /// Whether one of them will never be heard.
     fn is_any_gone(&self) -> bool {
-        self.staying().any(|source| source.is_gone)
+        self.sources.iter().any(|source| source.is_gone)
     }
 
     /// Those of them that will be heard.

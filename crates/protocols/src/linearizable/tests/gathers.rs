@@ -302,3 +302,30 @@ fn who_left_without_having_come_says_nothing_of_those_that_gather() {
          # told get k: value a",
     );
 }
+
+/// Who was shrunk out is removed for good before anybody has gathered, and one of the two that stay
+/// forgets. What the leaver alone had is lost, as whoever removed it was told; the two go on.
+#[test]
+fn who_left_and_was_removed_is_not_waited_for() {
+    schedule(
+        "nodes 3 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2
+         view 2 2 1 2
+         view 3 2 1 2
+         drop all
+         crash 3
+         crash 1
+         restart 1 forgot
+         run 3s
+         show 1 groups_lacking_data
+         # last 1: groups_lacking_data 1
+         ring all 1:1 2:2 3:3:left
+         run 5s
+         show 1 groups_lacking_data
+         # last 1: groups_lacking_data 0
+         given get 1 k
+         # told get k: value a",
+    );
+}
