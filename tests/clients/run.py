@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+import ports
 from server import Cluster, Failure, PlainRedis, ask
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,8 +38,6 @@ PYTHON = {
     "python": "test_python",
 }
 PACKAGE = os.path.join(ROOT, "clients", "python")
-# How far the ports of the Python suite's own cluster are from those of the others'.
-PORTS_APART = 200
 
 
 def main():
@@ -48,16 +47,18 @@ def main():
         sys.exit(subprocess.run(generate).returncode)
     work = tempfile.mkdtemp(prefix="quorate-clients-")
     data = os.path.join(work, "data")
+    port_base, guard = ports.base()
     if options.against == "redis":
-        server = PlainRedis(data, options.port_base)
+        server = PlainRedis(data, port_base)
     else:
-        server = Cluster(options.binary, data, options.port_base)
+        server = Cluster(options.binary, data, port_base)
     try:
         failed = run(server, options)
     except (Failure, subprocess.SubprocessError, OSError) as failure:
         failed = [str(failure)]
     finally:
         server.kill()
+        guard.close()
     if failed:
         print(server.log())
         print("== clients: failed: " + ", ".join(failed))
@@ -70,7 +71,6 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--against", choices=["quorate", "redis"], default="quorate")
     parser.add_argument("--binary", default=os.path.join(TARGET, "release", "quorate"))
-    parser.add_argument("--port-base", type=int, default=27100)
     parser.add_argument("--suite", choices=SUITES, action="append")
     parser.add_argument("--generate", action="store_true")
     return parser.parse_args()
@@ -89,7 +89,6 @@ def run(server, options):
             environment[f"{door.upper()}_ENDPOINT"] = server.endpoint(1, door)
             environment[f"{door.upper()}_ENDPOINT_SECOND"] = server.endpoint(2, door)
         environment["QUORATE_BINARY"] = os.path.abspath(options.binary)
-        environment["QUORATE_PORT_BASE"] = str(options.port_base + PORTS_APART)
         environment["QUORATE_PACKAGE"] = os.path.join(TARGET, "python")
     names = options.suite or SUITES
     if not is_ours:

@@ -1,8 +1,7 @@
 """The Python package as users have it, against a cluster of its own that is cut, killed and healed.
 
-QUORATE_BINARY     the server
-QUORATE_PORT_BASE  where the ports of the cluster begin
-QUORATE_PACKAGE    where the package was installed
+QUORATE_BINARY   the server
+QUORATE_PACKAGE  where the package was installed
 """
 
 import os
@@ -15,6 +14,7 @@ import unittest
 import urllib.request
 import uuid
 
+import ports
 from python_proxy import Proxy
 from server import Cluster
 
@@ -37,7 +37,9 @@ def setUpModule():
     place = tempfile.TemporaryDirectory(prefix="quorate-python-")
     unittest.addModuleCleanup(place.cleanup)
     data = os.path.join(place.name, "data")
-    cluster = Cluster(BINARY, data, int(os.environ["QUORATE_PORT_BASE"]))
+    port_base, guard = ports.base()
+    unittest.addModuleCleanup(guard.close)
+    cluster = Cluster(BINARY, data, port_base)
     unittest.addModuleCleanup(cluster.kill)
     cluster.start()
     hosts = [cluster.endpoint(number, "grpc") for number in (1, 2, 3)]

@@ -226,6 +226,8 @@ fn ten_thousand_idle_clients_are_nothing() {
     }
     let mut cluster = Cluster::create("memory");
     cluster.set("resp.clients_max=20000");
+    // None of this is about time.
+    cluster.set("limits.request_timeout=60s");
     cluster.start_all();
     let door = cluster.resp(1);
     beside_bystanders(&cluster.doors(), || {
