@@ -10,20 +10,26 @@ FIRST = 32_000
 BLOCKS = 7
 
 
-def base():
-    """The first port of a free block, and what keeps it for whoever holds it."""
-    for turn in range(BLOCKS):
-        first = FIRST + (os.getpid() + turn) % BLOCKS * BLOCK
-        guard = _listen(first)
-        if guard is None:
-            continue
-        others = [_listen(first + offset) for offset in range(1, BLOCK)]
-        for other in filter(None, others):
-            other.close()
-        if all(others):
-            return first, guard
-        guard.close()
-    raise OSError(f"no block of {BLOCK} ports is free from {FIRST} on")
+class Ports:
+    """A free block; no host listens on its first port, which keeps it."""
+
+    def __init__(self):
+        for turn in range(BLOCKS):
+            self.base = FIRST + (os.getpid() + turn) % BLOCKS * BLOCK
+            self.guard = _listen(self.base)
+            if self.guard is None:
+                continue
+            others = [_listen(self.base + offset) for offset in range(1, BLOCK)]
+            for other in filter(None, others):
+                other.close()
+            if all(others):
+                return
+            self.guard.close()
+        raise OSError(f"no block of {BLOCK} ports is free from {FIRST} on")
+
+    def close(self):
+        """Gives the block back."""
+        self.guard.close()
 
 
 def _listen(port):

@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 
-import ports
 from server import Cluster, Failure, PlainRedis, ask
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -47,18 +46,14 @@ def main():
         sys.exit(subprocess.run(generate).returncode)
     work = tempfile.mkdtemp(prefix="quorate-clients-")
     data = os.path.join(work, "data")
-    port_base, guard = ports.base()
-    if options.against == "redis":
-        server = PlainRedis(data, port_base)
-    else:
-        server = Cluster(options.binary, data, port_base)
+    is_redis = options.against == "redis"
+    server = PlainRedis(data) if is_redis else Cluster(options.binary, data)
     try:
         failed = run(server, options)
     except (Failure, subprocess.SubprocessError, OSError) as failure:
         failed = [str(failure)]
     finally:
         server.kill()
-        guard.close()
     if failed:
         print(server.log())
         print("== clients: failed: " + ", ".join(failed))

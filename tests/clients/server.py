@@ -8,6 +8,8 @@ import socket
 import subprocess
 import threading
 
+from ports import Ports
+
 READY_SECONDS = 120
 STOP_SECONDS = 60
 
@@ -19,9 +21,10 @@ class Failure(Exception):
 class Cluster:
     """A three-host cluster of this machine, started with `quorate dev`."""
 
-    def __init__(self, binary, data, port_base):
+    def __init__(self, binary, data):
+        self.ports = Ports()
         self.command = [binary, "dev", "--format", "json", "--data", data]
-        self.command += ["--port-base", str(port_base)]
+        self.command += ["--port-base", str(self.ports.base)]
         self.log_path = os.path.join(os.path.dirname(data), "dev.log")
         self.process = None
         self.hosts = []
@@ -70,6 +73,7 @@ class Cluster:
         for host in self.hosts:
             if _is_running(host["pid"]):
                 os.kill(host["pid"], signal.SIGKILL)
+        self.ports.close()
 
     def log(self):
         """The end of what it logged."""
@@ -80,9 +84,10 @@ class Cluster:
 class PlainRedis:
     """One redis-server, to see that the suites ask for nothing that Redis does not do."""
 
-    def __init__(self, data, port_base):
+    def __init__(self, data):
         os.makedirs(data, exist_ok=True)
-        self.port = port_base + 3
+        self.ports = Ports()
+        self.port = self.ports.base + 3
         self.command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port)]
         self.command += ["--save", "", "--appendonly", "no", "--dir", data]
         self.process = None
@@ -111,6 +116,7 @@ class PlainRedis:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        self.ports.close()
 
     def log(self):
         """It says nothing that would help."""

@@ -14,7 +14,6 @@ import unittest
 import urllib.request
 import uuid
 
-import ports
 from python_proxy import Proxy
 from server import Cluster
 
@@ -37,9 +36,7 @@ def setUpModule():
     place = tempfile.TemporaryDirectory(prefix="quorate-python-")
     unittest.addModuleCleanup(place.cleanup)
     data = os.path.join(place.name, "data")
-    port_base, guard = ports.base()
-    unittest.addModuleCleanup(guard.close)
-    cluster = Cluster(BINARY, data, port_base)
+    cluster = Cluster(BINARY, data)
     unittest.addModuleCleanup(cluster.kill)
     cluster.start()
     hosts = [cluster.endpoint(number, "grpc") for number in (1, 2, 3)]
