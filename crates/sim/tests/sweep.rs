@@ -216,8 +216,9 @@ fn a_failing_seed_is_reduced_to_what_matters() {
 /// (catalog-calm), questions that waited for a decree that nobody completed (catalog-power), a
 /// newcomer that waited for a lost host, whose position waited for the newcomer (both-churn), a
 /// write that was given to a process of the past (causal-moves 9,014,493), a context that counted
-/// as stored where it was not (causal-crash 21,128), and a judge that took for rest what waited for
-/// a delayed write (causal-lazy 10,025,295, causal-moves).
+/// as stored where it was not (causal-crash 21,128), a judge that took for rest what waited for a
+/// delayed write (causal-lazy 10,025,295, causal-moves), and two records of a catalog under one
+/// number (causal-moves 70,010,129).
 #[test]
 fn seeds_that_failed_once_hold() {
     let kept = [
@@ -258,6 +259,7 @@ fn seeds_that_failed_once_hold() {
         ("causal-moves", 4_774),
         ("causal-moves", 9_014_493),
         ("causal-moves", 10_026_830),
+        ("causal-moves", 70_010_129),
         ("causal-pages", 7_239),
         ("causal-pages", 9_208),
         ("both-churn", 62),

@@ -10,6 +10,7 @@
 use super::keys::{garbage_key, replica_key};
 use super::map::{Map, Shape};
 use super::message::Message;
+use super::page;
 use super::replica::Replica;
 use super::watch::PATIENCE;
 use super::{Causal, Context};
@@ -25,7 +26,7 @@ use quorate_kernel::time::Time;
 const HANDED_OVER_MAX: usize = 64;
 
 /// How many dots of one key are handed over at a time: they stand in the head of a message.
-const DOTS_MAX: usize = 1024;
+pub(super) const DOTS_MAX: usize = 1024;
 
 /// What was sent and is not acknowledged.
 #[derive(Debug)]
@@ -115,9 +116,9 @@ impl Causal {
                 continue;
             };
             let mut object = one.replica.fetch(self.settings.shape, &key, cx);
-            let mut dots = one.replica.dot_keys.of(&key);
-            // The rest follows when these are acknowledged.
-            dots.truncate(DOTS_MAX);
+            // The rest follows when these are acknowledged. Should it not, whoever has taken them in
+            // can tell all that the object says.
+            let (dots, _) = page::told(one.replica.dot_keys.of(&key), DOTS_MAX);
             object.replaced = one.replica.replaced_of(&dots, &object);
             let object = object.to_bytes();
             let op = self.volatile.operations.number();

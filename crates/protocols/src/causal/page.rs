@@ -36,13 +36,14 @@ pub(crate) fn push(page: &mut BytesMut, key: &[u8], object: &[u8], dots: &[Dot])
 /// How many dots of one key an entry tells at most.
 pub(super) const DOTS_MAX: usize = 4096;
 
-/// Which of the dots of a key, in their order, an entry tells, and the first that it leaves out.
+/// Which of the dots of a key, in their order, an entry tells that has room for so many, and the
+/// first that it leaves out.
 ///
 /// The newest of each actor is told in any case. Whoever has seen that one has seen what older
 /// ones brought, as the object that came with it said so; who has not must hear of it from
 /// anybody who has this entry's object.
-pub(super) fn told(mut dots: Vec<Dot>) -> (Vec<Dot>, Option<Dot>) {
-    if dots.len() <= DOTS_MAX {
+pub(super) fn told(mut dots: Vec<Dot>, most: usize) -> (Vec<Dot>, Option<Dot>) {
+    if dots.len() <= most {
         return (dots, None);
     }
     probe!("causal/many_dots_of_a_key");
@@ -50,7 +51,7 @@ pub(super) fn told(mut dots: Vec<Dot>) -> (Vec<Dot>, Option<Dot>) {
         let last_of = dots.chunk_by(|one, next| one.actor == next.actor);
         last_of.filter_map(|its| its.last().copied()).collect()
     };
-    let room = DOTS_MAX.saturating_sub(newest(&dots).len());
+    let room = most.saturating_sub(newest(&dots).len());
     let rest = dots.split_off(room);
     let newest = newest(&rest);
     let left_out = rest.iter().find(|dot| !newest.contains(dot)).copied();

@@ -100,6 +100,6 @@ pub(super) fn list(
 /// What the newcomer is told of a key, and the updates that go with it. It counts those that are
 /// left out as seen, but knows no names of their writes: whoever may still need them asks others.
 fn told(replica: &Replica, key: &[u8], object: Option<&Bytes>) -> (Bytes, Vec<Dot>) {
-    let (dots, _) = page::told(replica.dot_keys.of(key));
+    let (dots, _) = page::told(replica.dot_keys.of(key), page::DOTS_MAX);
     (replica.told(key, object, 0, &dots), dots)
 }

@@ -295,7 +295,7 @@ fn fill_page(
                 }
                 let mut dots = replica.dot_keys.of(key);
                 dots.retain(is_missing);
-                let (dots, left_out) = page::told(dots);
+                let (dots, left_out) = page::told(dots, page::DOTS_MAX);
                 ends_before = left_out.into_iter().chain(ends_before).min();
                 let object = cx.table.get(Class::Data, &replica.stored_key(key));
                 let object = replica.told(key, object.as_ref(), own, &dots);

@@ -91,25 +91,37 @@ impl World<'_> {
     }
 
     /// Notes that all have copied what they were given, if so, and who has handed over all it had.
+    /// The latter changes the record, so that has a new number: of two with the same a host keeps
+    /// the first.
     pub(super) fn note_moved(&mut self) {
         self.is_moving &= !self.have_joined();
-        let version = self.map.version;
+        let placed = self.placed;
         let hosts = &self.machines.hosts;
         let is_over = |tenure: &Tenure| {
             let mut its = hosts.iter().filter(|host| host.node_id == tenure.node);
             its.any(|host| {
                 host.running == Running::Up
-                    && count(host, LANE, "map") == version
+                    && count(host, LANE, "map") >= placed
                     && count(host, LANE, "leaving") == 0
             })
         };
         let before = self.former.len();
         self.former.retain(|tenure| !is_over(tenure));
-        if self.shape.replicas == 1 && self.former.len() < before {
-            // Who copies from former holders waits for this news; nobody else does.
+        if self.former.len() < before {
             self.map.version += 1;
-            for host in 0..self.machines.hosts.len() {
+            self.spread();
+        }
+    }
+
+    /// Somebody has handed over. All wait for that news before they close what is gone; who copies
+    /// from former holders, before it joins.
+    fn spread(&mut self) {
+        let is_for_all = self.plan.is_healed || self.shape.replicas == 1;
+        for host in 0..self.machines.hosts.len() {
+            if is_for_all {
                 self.machines.after(NEWS_NS / 10, Event::Join(host));
+            } else if self.rng.chance_ppm(500_000) {
+                self.machines.after(self.rng.below(NEWS_NS), Event::Join(host));
             }
         }
     }
@@ -129,23 +141,23 @@ impl World<'_> {
         }
     }
 
-    /// Whether every host that holds something holds it by the newest map.
+    /// Whether every host that holds something holds it by the newest map that moved anything.
     pub(super) fn is_known(&self) -> bool {
         self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
             held == count(host, LANE, "replicas")
-                && (held == 0 || count(host, LANE, "map") == self.map.version)
+                && (held == 0 || count(host, LANE, "map") >= self.placed)
         })
     }
 
-    /// Whether all who hold something by the newest map have copied it. A catalog must wait for
+    /// Whether all who hold something by the newest such map have copied it. A catalog must wait for
     /// that: if all replicas of a key went to newcomers at once, these would copy from each other,
     /// and the former ones hand over only what they believe somebody lacks.
     fn have_joined(&self) -> bool {
         self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
             let has_it = count(host, LANE, "replicas") == held && count(host, LANE, "joining") == 0;
-            held == 0 || (has_it && count(host, LANE, "map") == self.map.version)
+            held == 0 || (has_it && count(host, LANE, "map") >= self.placed)
         })
     }
 
@@ -186,6 +198,7 @@ impl World<'_> {
         self.map = self.map.replaced(out, into, gone);
         self.replaced += 1;
         let version = self.map.version;
+        self.placed = version;
         self.machines.line(format_args!("** map {version}: {out} is replaced by {into}"));
         self.machines.after(0, Event::Join(first));
         for host in 0..self.machines.hosts.len() {

@@ -31,6 +31,8 @@ pub struct World<'a> {
     pub(super) shape: Shape,
     /// What the catalog has decided.
     pub(super) map: Map,
+    /// The newest version in which anything was given to another host.
+    pub(super) placed: u64,
     /// Who held what before, and is not gone for good.
     pub(super) former: Vec<Tenure>,
     /// Whether some have not copied yet what they were given.
@@ -66,6 +68,7 @@ impl<'a> World<'a> {
             is_over: false,
             shape,
             map: Map::first(shape, &founders),
+            placed: 1,
             former: Vec::new(),
             is_moving: false,
             unsettled: String::new(),

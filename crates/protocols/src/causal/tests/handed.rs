@@ -1,10 +1,15 @@
 //! What is handed over is not given up before it is safe where it went.
 
-use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put};
+use super::super::leave::DOTS_MAX;
+use super::closing::run;
+use super::traps::{CausalWorld, bytes, calm, delete, deliver_all, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
+use std::format;
+use std::vec::Vec;
 
 /// Under `periodic` a loss of power takes what was written last. The former holder has had this
 /// for long, and is up: it may not let go of it before somebody has it on disk.
@@ -38,5 +43,41 @@ fn what_was_handed_over_survives_a_loss_of_power_where_it_went() {
     assert_eq!(world.field(1, "leaving"), "0");
     for node in 2..=4 {
         assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "node {node}");
+    }
+}
+
+/// Of one key more updates are handed over than one message names, and the last of them is a
+/// delete. Who has taken the first message in knows of the delete, and must be able to tell it,
+/// also when the one that leaves is lost before it has said the rest.
+#[test]
+fn a_delete_behind_very_many_updates_is_handed_over_with_the_first_of_them() {
+    let setup = Setup { members: 3, spares: 1, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    calm(&mut world, Span::secs(1));
+    let mut context = Bytes::new();
+    for number in 0..DOTS_MAX + 300 {
+        let put = put(&mut world, 1, "k", &format!("{number}"), context);
+        let Outcome::Written { context: told } = put else { panic!("it is stored") };
+        context = told;
+        // The second hears of all but the last ones, and the third of none.
+        world.flights.retain(|one| one.to.0 == 2 && number < DOTS_MAX + 200);
+        deliver_all(&mut world);
+    }
+    let last = [format!("{}", DOTS_MAX + 199)];
+    delete(&mut world, 1, "k");
+    world.flights.clear();
+    let mut moves = Vec::from([Move { out: 1, into: 4, gone: false }]);
+    (1..=4).for_each(|node| world.place(node, &moves));
+    // The third alone hears of the first message, and that is not known where it came from.
+    let is_first = |name: &str, from, to| (name, from, to) == ("HandOver", 1, 3);
+    run(&mut world, Span::secs(4), |name, from, to| !is_first(name, from, to));
+    assert_eq!(get(&mut world, 2, "k").0, last);
+    assert!(get(&mut world, 3, "k").0.is_empty(), "it has taken in what it was told");
+    world.crash(1);
+    moves.push(Move { out: 1, into: 1, gone: true });
+    (2..=4).for_each(|node| world.place(node, &moves));
+    calm(&mut world, Span::secs(8));
+    for node in 2..=4 {
+        assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
     }
 }
