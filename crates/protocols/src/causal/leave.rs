@@ -116,8 +116,8 @@ impl Causal {
                 continue;
             };
             let mut object = one.replica.fetch(self.settings.shape, &key, cx);
-            // The rest follows when these are acknowledged. Should it not, whoever has taken them in
-            // can tell all that the object says.
+            // The rest follows when these are acknowledged. Should it not, whoever has taken them
+            // in can tell all that the object says.
             let (dots, _) = page::told(one.replica.dot_keys.of(&key), DOTS_MAX);
             object.replaced = one.replica.replaced_of(&dots, &object);
             let object = object.to_bytes();

@@ -150,8 +150,8 @@ impl World<'_> {
         })
     }
 
-    /// Whether all who hold something by the newest such map have copied it. A catalog must wait for
-    /// that: if all replicas of a key went to newcomers at once, these would copy from each other,
+    /// Whether all who hold something by the newest such map have copied it. A catalog must wait
+    /// for that: if all replicas of a key went to newcomers at once, these would copy from each other,
     /// and the former ones hand over only what they believe somebody lacks.
     fn have_joined(&self) -> bool {
         self.machines.hosts.iter().all(|host| {
