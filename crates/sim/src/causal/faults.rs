@@ -151,8 +151,8 @@ impl World<'_> {
     }
 
     /// Whether all who hold something by the newest such map have copied it. A catalog must wait
-    /// for that: if all replicas of a key went to newcomers at once, these would copy from each other,
-    /// and the former ones hand over only what they believe somebody lacks.
+    /// for that: if all replicas of a key went to newcomers at once, these would copy from each
+    /// other, and the former ones hand over only what they believe somebody lacks.
     fn have_joined(&self) -> bool {
         self.machines.hosts.iter().all(|host| {
             let held = self.map.positions_of(host.node_id).count() as u64;
