@@ -65,7 +65,7 @@ impl Transfer {
     fn note_lacking(&mut self, from: Incarnation, round: u64, awaits: &[NodeId], me: NodeId) {
         let confirming = self.confirming;
         let Some(source) = self.source(from) else { return };
-        source.is_whole = false;
+        (source.is_whole, source.has_gathered) = (false, false);
         let mut is_news = source.lacks != Some(from.start);
         source.lacks = Some(from.start);
         let late = u64::from(mutant!("confirmed_one_round_early"));
@@ -108,7 +108,7 @@ impl Transfer {
 
     /// Whether everybody has said how it stands, and too few are complete.
     fn is_stranded(&self) -> bool {
-        let compares = self.lasting || self.is_any_gone();
+        let compares = self.lasting || self.is_any_gone() || self.misses_leaver();
         let has_said = |source: &Source| {
             source.is_gone || source.lacks.is_some() || source.is_whole && compares
         };
@@ -126,7 +126,7 @@ impl Transfer {
             let here = self.sources.iter().filter(counts);
             here.filter(|source| nodes.contains(&source.node)).count() < *needed
         };
-        let has_gathered = |source: &Source| source.whole_from.is_some() && !source.is_gone;
+        let has_gathered = |source: &Source| source.has_gathered && !source.is_gone;
         self.sources.iter().any(|source| source.has_left && source.is_gone)
             && self.or_whole.as_ref().is_some_and(too_few)
             && !self.sources.iter().any(has_gathered)
@@ -146,7 +146,7 @@ impl Transfer {
 
     /// Whether one of them will never be heard.
     fn is_any_gone(&self) -> bool {
-        self.sources.iter().any(|source| source.is_gone)
+        self.staying().any(|source| source.is_gone)
     }
 
     /// Those of them that will be heard.
@@ -167,7 +167,11 @@ impl Transfer {
             let who = source.lacks.map(|start| Incarnation { node: source.node, start });
             who.is_some_and(|who| self.told.contains(&who))
         };
-        !self.told.is_empty() && self.reachable().all(|source| source.is_whole || is_lost(source))
+        // What a leaver has that can be heard yet was not lost then.
+        let awaits_leaver = self.sources.iter().any(|source| source.has_left && !source.is_gone);
+        !self.told.is_empty()
+            && !awaits_leaver
+            && self.reachable().all(|source| source.is_whole || is_lost(source))
     }
 
     /// Those that lacked data at the moment before the confirming round, if all have confirmed it.
@@ -187,7 +191,8 @@ impl Transfer {
             self.add_source(who.node);
         }
         let members = self.quorums.iter().map(|(nodes, _)| nodes.len()).max();
-        let is_of_members = members == Some(self.staying().count()) && !self.is_any_gone();
+        let is_any_missed = self.is_any_gone() || self.misses_leaver();
+        let is_of_members = members == Some(self.staying().count()) && !is_any_missed;
         self.hears_all |= !(self.is_member_refill && is_of_members);
     }
 
@@ -274,7 +279,8 @@ impl Linearizable {
         let Some(mut lost) = transfer.last_left() else { return };
         lost.push(cx.me);
         // A host may be gone for good since that was known.
-        let is_short = !transfer.hears_all && transfer.is_any_gone();
+        let is_any_missed = transfer.is_any_gone() || transfer.misses_leaver();
+        let is_short = !transfer.hears_all && is_any_missed;
         if is_short || !group.knows_loss(&lost) {
             probe!("linearizable/everything_lost");
             self.note_loss(view, lost, cx);

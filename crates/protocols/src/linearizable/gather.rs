@@ -45,8 +45,10 @@
 
 use super::group::{Generation, Group, Standing, Status};
 use super::propose::recent;
+use super::told::{Reach, Source};
 use super::transfer::Transfer;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Change, View};
 
@@ -83,6 +85,14 @@ impl Group {
 }
 
 impl Transfer {
+    /// How far one that is whole has listed, from what was gathered on.
+    pub fn whole(&self, gathered: &Cursor) -> Reach<'_> {
+        let is_meant = |from: &Cursor| from <= gathered;
+        let is_whole = |source: &&Source| source.whole_from.as_ref().is_some_and(is_meant);
+        let whole = self.sources.iter().filter(is_whole);
+        whole.map(|source| Reach::of(source.next.as_ref())).max().unwrap_or(Reach::Nothing)
+    }
+
     /// Whether a source has left before the view that this member is refilled in, and tombstones
     /// may have been removed there since: then it counts no more, nor is it needed.
     pub fn forgoes(&mut self, node: NodeId, its: Generation, own: Generation) -> bool {

@@ -34,6 +34,7 @@
 //!   holds all that completed before the newer view; what completes in that view reaches readers by
 //!   quorums of that view, as with any member.
 
+use super::gather::is_even;
 use super::group::{Group, Outpaced, Standing, Status};
 use super::message::Message;
 use super::propose::recent;
@@ -112,7 +113,12 @@ impl Linearizable {
         let (was_ready, forgot) = (group.is_source(), !remembers(&group.record.status));
         // What it lacks it gets from members of this view, for those who count on it.
         let lacks = !was_ready && !forgot;
-        let lacking = lacks.then(|| (view.members().to_vec(), view.id));
+        let mut sources = view.members().to_vec();
+        if is_even(view) {
+            // Half of them is not enough: they may gather yet. So it counts as one of them.
+            sources.push(cx.me.node);
+        }
+        let lacking = lacks.then_some((sources, view.id));
         probe!("linearizable/left_behind");
         let (slot, last) = (group.record.slot, group.view.id.version + 1);
         group.record.view = view.clone();

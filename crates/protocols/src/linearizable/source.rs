@@ -64,10 +64,10 @@ impl Linearizable {
             | Status::Retired { forgot: false, lacking: None, .. }
             | Status::Learner { is_done: true, .. } => None,
             Status::Retired { forgot: false, lacking: Some((sources, since)), .. } => {
-                Some((*since, vec![majority_of(sources)], false))
+                Some((*since, vec![enough_of(sources)], false))
             }
             Status::Retired { forgot: true, lacking, .. } => {
-                let sources = lacking.as_ref().map(|(sources, _)| majority_of(sources));
+                let sources = lacking.as_ref().map(|(sources, _)| enough_of(sources));
                 let quorums = sources.into_iter().chain([majority_of(group.view.members())]);
                 Some((id, quorums.collect(), true))
             }
@@ -110,11 +110,18 @@ impl Linearizable {
 
     /// Everything is here.
     pub(super) fn end_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let is_lasting = matches!(self.settings.durability, Durability::Periodic { .. });
         let Some(group) = self.group_mut(view) else { return };
         probe!("linearizable/transferred");
         match &mut group.record.status {
             Status::Learner { is_done, .. } => *is_done = true,
             Status::Retired { was_ready, forgot, lacking, .. } => {
+                // Who passes through a membership that is over was told no generation with it. What
+                // it has now is what each of its sources had, unless a disk kept older data too.
+                let least = group.transfer.as_ref().and_then(|transfer| transfer.least);
+                if let Some(least) = least.filter(|_| !(*forgot && is_lasting)) {
+                    group.record.generation = least.max(group.record.generation);
+                }
                 (*was_ready, *forgot, *lacking) = (true, false, None);
             }
             Status::Busy { since, .. }
@@ -250,12 +257,7 @@ impl Linearizable {
         // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in
         // a later view need not have gathered in this one.
         let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == since);
-        let (generation, transfer) = (&mut group.record.generation, group.transfer.as_mut());
-        if is_source && matches!(group.record.status, Status::Retired { .. }) {
-            // Who passes through a membership that is over was told no generation with it.
-            *generation = stamp.generation.max(*generation);
-        }
-        let own = *generation;
+        let (own, transfer) = (group.record.generation, group.transfer.as_mut());
         // Who lacks data may have been chosen and never have come: what it missed says nothing.
         if is_source && transfer.is_some_and(|it| it.forgoes(from.node, stamp.generation, own)) {
             probe!("linearizable/left_before_a_removal");
@@ -269,6 +271,8 @@ impl Linearizable {
             if !is_source && (!is_last_left || transfer.is_whole(from.node)) {
                 return;
             }
+            let least = transfer.least.get_or_insert(stamp.generation);
+            *least = stamp.generation.min(*least);
             transfer.list((from.node, holds_all), bounds, entries);
             self.go_on(view, cx);
             if is_news {

@@ -39,6 +39,7 @@ mod departures;
 mod fences;
 mod gathers;
 mod golden;
+mod leavers;
 mod losses;
 mod members;
 mod outpaced;

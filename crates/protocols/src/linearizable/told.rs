@@ -33,6 +33,8 @@ pub(super) struct Source {
     /// The cursor from which on it has listed as one that holds all that was complete before the
     /// view; `None` if its last list was not of such a one.
     pub whole_from: Option<Cursor>,
+    /// Whether it has said of itself that it stands for all.
+    pub has_gathered: bool,
 }
 
 impl Source {
@@ -50,6 +52,7 @@ impl Source {
             is_gone: false,
             has_left: false,
             whole_from: None,
+            has_gathered: false,
         }
     }
 }

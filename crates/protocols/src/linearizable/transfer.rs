@@ -15,6 +15,7 @@
 //! the window: it is bounded, and what was stored is not fetched again after a restart. A source
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
+use super::group::Generation;
 use super::keys::{cursor_of, first_of, position_of, segments};
 use super::message::{Bounds, PAGE_BYTES};
 use super::page;
@@ -78,6 +79,8 @@ pub(super) struct Transfer {
     pub quorums: Quorums,
     /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
     pub or_whole: Option<(Vec<NodeId>, usize)>,
+    /// The least generation that a source listed in.
+    pub least: Option<Generation>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
@@ -118,6 +121,7 @@ impl Transfer {
             sources: nodes.into_iter().map(|node| Source::new(node, Some(Cursor::at(0)))).collect(),
             quorums,
             or_whole: None,
+            least: None,
             intervals: segments(range).collect(),
             interval: None,
             gathered: Some(Cursor::at(0)),
@@ -231,14 +235,6 @@ impl Transfer {
         }
     }
 
-    /// How far one that is whole has listed, from what was gathered on.
-    fn whole(&self, gathered: &Cursor) -> Reach<'_> {
-        let is_meant = |from: &Cursor| from <= gathered;
-        let is_whole = |source: &&Source| source.whole_from.as_ref().is_some_and(is_meant);
-        let whole = self.sources.iter().filter(is_whole);
-        whole.map(|source| Reach::of(source.next.as_ref())).max().unwrap_or(Reach::Nothing)
-    }
-
     /// Takes in what a source listed, maybe as one that is whole; returns whether that was what it
     /// was asked for.
     pub fn list(
@@ -256,6 +252,7 @@ impl Transfer {
         }
         let whole_from = source.whole_from.take().unwrap_or(bounds.from);
         source.whole_from = is_whole.then_some(whole_from);
+        source.has_gathered |= is_whole;
         // Its range may be wider than the one that is moved.
         source.next = bounds.next.filter(|next| next.position <= last);
         let entries = page::entries(entries).map(|(key, record)| (key, record.head()));
