@@ -19,7 +19,7 @@ SECOND = os.environ.get("RESP_ENDPOINT_SECOND")
 SECOND = _parse(SECOND) if SECOND else None
 IS_QUORATE = os.environ.get("QUORATE") == "1"
 
-NO_ENGINE = "nor any other engine of this version"
+NO_ENGINE = "no engine of this version can do it"
 
 # Commands that a register cannot keep the promise of, and what their refusal says.
 REFUSED = [
