@@ -120,10 +120,10 @@ fn the_third_of_three_remembers_until_the_second_has_gathered() {
 }
 
 /// Who has left a group that is even now missed a delete before, and the others have removed the
-/// tombstone since. Member 2 is down, and the one that has left can be reached.
-fn left_before_a_removal(spare: &str, then: &str) {
+/// tombstone since.
+pub(super) fn removed_without_the_third(keyspace: &str, then: &str) {
     schedule(&format!(
-        "nodes 3 {spare} memory first 100 brisk
+        "nodes 3 {keyspace} first 100 brisk
          given put 1 k v
          # told put k v: written
          cut 3
@@ -137,13 +137,18 @@ fn left_before_a_removal(spare: &str, then: &str) {
          # last 1: tombstones_purged 1
          show 2 tombstones_purged
          # last 2: tombstones_purged 1
-         crash 2
+         {then}"
+    ));
+}
+
+/// The same, and member 2 is down, and the one that has left can be reached.
+fn left_before_a_removal(keyspace: &str, then: &str) {
+    let reached = "crash 2
          mend 3
          run 1s
          show 3 groups_kept_for_others
-         # last 3: groups_kept_for_others 1
-         {then}"
-    ));
+         # last 3: groups_kept_for_others 1\n";
+    removed_without_the_third(keyspace, &[reached, then].concat());
 }
 
 /// Who forgot hears the one that has left too, but takes nothing from it that those who have
@@ -151,7 +156,7 @@ fn left_before_a_removal(spare: &str, then: &str) {
 #[test]
 fn who_has_left_brings_nothing_back_that_was_deleted() {
     left_before_a_removal(
-        "",
+        "memory",
         "restart 2 forgot
          deliver ListA 2->3
          deliver ListB 3->2
@@ -167,7 +172,7 @@ fn who_has_left_brings_nothing_back_that_was_deleted() {
 #[test]
 fn who_has_left_brings_nothing_back_while_others_are_a_view_ahead() {
     left_before_a_removal(
-        "spare 1",
+        "spare 1 memory",
         "view 1 3 1 2 4
          drop all
          restart 2 forgot

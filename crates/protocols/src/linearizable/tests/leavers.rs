@@ -1,5 +1,6 @@
 //! Members that have left a group of even size, and those that forget while it gathers.
 
+use super::gathers::removed_without_the_third;
 use super::traps::schedule;
 use std::format;
 use std::string::String;
@@ -52,12 +53,11 @@ fn who_left_without_having_come_says_nothing_of_those_that_gather() {
 
 /// Who was shrunk out is removed for good before anybody has gathered, and one of the two that stay
 /// forgets. What the leaver alone had is lost, as whoever removed it was told; the two go on.
-#[test]
-fn who_left_and_was_removed_is_not_waited_for() {
-    schedule(
-        "nodes 3 memory first 100 brisk
-         given put 1 k a
-         # told put k a: written
+fn removed_before_anybody_gathered(spare: &str, then: &str) {
+    schedule(&format!(
+        "nodes 3 {spare} memory first 100 brisk
+         given put 1 j a
+         # told put j a: written
          view 1 2 1 2
          view 2 2 1 2
          view 3 2 1 2
@@ -72,8 +72,16 @@ fn who_left_and_was_removed_is_not_waited_for() {
          run 5s
          show 1 groups_lacking_data
          # last 1: groups_lacking_data 0
-         given get 1 k
-         # told get k: value a",
+         {then}"
+    ));
+}
+
+#[test]
+fn who_left_and_was_removed_is_not_waited_for() {
+    removed_before_anybody_gathered(
+        "",
+        "given get 1 j
+         # told get j: value a",
     );
 }
 
@@ -81,20 +89,9 @@ fn who_left_and_was_removed_is_not_waited_for() {
 /// that have removed the tombstone: that it hears them now is no reason to believe what it holds.
 #[test]
 fn who_left_and_was_refilled_brings_nothing_back_that_was_deleted() {
-    schedule(
-        "nodes 3 spare 1 periodic first 100 brisk
-         given put 1 k v
-         # told put k v: written
-         cut 3
-         given delete 1 k
-         # told delete k: deleted 1
-         view 1 2 1 2
-         view 2 2 1 2
-         ring all 1:1 2:2 3:3:leaving
-         run 4s
-         show 1 tombstones_purged
-         # last 1: tombstones_purged 1
-         mend 3
+    removed_without_the_third(
+        "spare 1 periodic",
+        "mend 3
          view 3 2 1 2
          crash 3
          restart 3 forgot
@@ -155,21 +152,9 @@ fn who_passed_through_brings_nothing_back_that_was_deleted() {
 /// without a leaver that can be reached again.
 #[test]
 fn a_loss_of_others_takes_no_place_of_a_leaver() {
-    schedule(
-        "nodes 3 spare 1 memory first 100 brisk
-         given put 1 j a
-         # told put j a: written
-         view 1 2 1 2
-         view 2 2 1 2
-         view 3 2 1 2
-         drop all
-         crash 3
-         crash 1
-         restart 1 forgot
-         run 3s
-         ring all 1:1 2:2 3:3:left
-         run 5s
-         view 1 3 1 2 4
+    removed_before_anybody_gathered(
+        "spare 1",
+        "view 1 3 1 2 4
          view 2 3 1 2 4
          deliver Invite
          drop ListA 4->1

@@ -97,18 +97,22 @@ fn a_member_that_is_too_far_behind_waits_for_nobody_when_all_forgot() {
 }
 
 /// Everything was lost once, long ago; since then the member that is that far behind has got data
-/// again, and did not forget it. The others forgot, and wait for it: it has what they lack.
-#[test]
-fn a_loss_of_long_ago_makes_no_member_give_up_its_data() {
-    away_for_many_views_after(
-        "memory ",
-        "crash 1
+/// again, and did not forget it.
+fn lost_long_ago(then: &str) {
+    let loss = "crash 1
          crash 2
          crash 3
          restart 1 forgot
          restart 2 forgot
          restart 3 forgot
-         run 2s",
+         run 2s";
+    away_for_many_views_after("memory ", loss, then);
+}
+
+/// The others forgot, and wait for it: it has what they lack.
+#[test]
+fn a_loss_of_long_ago_makes_no_member_give_up_its_data() {
+    lost_long_ago(
         "crash 1
          crash 2
          restart 1 forgot
@@ -180,15 +184,7 @@ fn a_member_that_is_too_far_behind_waits_for_a_majority() {
 /// anybody: what is known of their earlier starts says nothing of these.
 #[test]
 fn a_loss_of_an_earlier_start_makes_no_member_give_up_its_data() {
-    away_for_many_views_after(
-        "memory ",
-        "crash 1
-         crash 2
-         crash 3
-         restart 1 forgot
-         restart 2 forgot
-         restart 3 forgot
-         run 2s",
+    lost_long_ago(
         "crash 2
          ring all 1:1 2:2 3:3
          run 8s
