@@ -9,7 +9,7 @@ use bytes::Bytes;
 use quorate_client::v1::Kind;
 use quorate_client::{Causal, Client, ClientError, Scan, Settings};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[path = "../../../client/examples/cart.rs"]
 #[allow(dead_code)] // Its `main` is for those who run it by hand.
@@ -65,7 +65,9 @@ fn siblings_stay_until_somebody_has_seen_them() {
         keyspace.update("k", joined).await.expect("it is there already");
         assert_eq!(keyspace.get("k").await.as_ref(), Ok(&before), "nothing was written");
         // Another replica may have heard less of what the context names.
+        let deadline = Instant::now() + Duration::from_secs(300);
         loop {
+            assert!(Instant::now() < deadline, "replicas come to agree");
             let listed = keyspace.scan(Scan { with_values: true, ..Scan::default() }).all().await;
             let listed = listed.expect("it is listed");
             assert_eq!(listed.len(), 1);
