@@ -168,7 +168,10 @@ impl Transfer {
             who.is_some_and(|who| self.told.contains(&who))
         };
         // What a leaver has that can be heard yet was not lost then.
-        let awaits_leaver = self.sources.iter().any(|source| source.has_left && !source.is_gone);
+        let may_tell = |source: &Source| {
+            source.has_left && !source.is_gone && source.lacks.is_none() && source.next.is_some()
+        };
+        let awaits_leaver = self.sources.iter().any(may_tell);
         !self.told.is_empty()
             && !awaits_leaver
             && self.reachable().all(|source| source.is_whole || is_lost(source))

@@ -38,17 +38,20 @@
 //! Tombstones are removed when all members have gathered, and who has left may have missed the
 //! deletes. So where one that has gathered is heard, what the one that left holds does not count.
 //! Those that stay may be in a later view when they list, where nobody can tell who had gathered.
-//! But a member comes to the second step of a removal ([`super::purge`]) when all members of its
-//! view have come to the first, and in this view only those do that have gathered. If the one that
-//! left has not even seen the first step of one that this member has seen the second of, then all
-//! had gathered, and any of them holds everything.
+//! But a removal ([`super::purge`]) takes every member of its view to its second step before
+//! anything is dropped, and in this view to the first step only who has gathered. So each member
+//! notes how far it has come when somebody leaves an even view. If it has come to a second step
+//! since, then all had gathered: any of them holds everything, and who has left is not asked.
 
-use super::group::{Generation, Group, Standing, Status};
+use super::Context;
+use super::group::{Group, Standing, Status};
+use super::keys::{entry_key, state_bytes, state_value};
 use super::propose::recent;
 use super::told::{Reach, Source};
 use super::transfer::Transfer;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Cursor;
+use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Change, View};
 
@@ -84,6 +87,32 @@ impl Group {
     }
 }
 
+impl Group {
+    /// Notes how far removals have come, where somebody has left an even view.
+    pub fn note_entry(&mut self, cx: &mut Context<'_>) {
+        self.entered = None;
+        if is_even(&self.view) && self.leaver.is_some() {
+            let number = self.record.generation.number;
+            self.entered = Some(number);
+            let entry = (self.view.id.version, number);
+            cx.fx.put_state(entry_key(self.view.id.group), state_bytes(&entry));
+        }
+    }
+
+    /// What was noted for the present view.
+    pub fn recall_entry(&mut self, cx: &Context<'_>) {
+        let entry = cx.table.get(Class::State, &entry_key(self.view.id.group));
+        let entry = entry.map(|bytes| state_value::<(u64, u64)>(&bytes));
+        let version = self.view.id.version;
+        self.entered = entry.filter(|(noted, _)| *noted == version).map(|(_, number)| number);
+    }
+
+    /// Whether tombstones may have been removed in this view: then all have gathered.
+    pub fn has_removed(&self) -> bool {
+        self.entered.is_some_and(|entered| entered < self.record.generation.number & !1)
+    }
+}
+
 impl Transfer {
     /// How far one that is whole has listed, from what was gathered on.
     pub fn whole(&self, gathered: &Cursor) -> Reach<'_> {
@@ -91,18 +120,6 @@ impl Transfer {
         let is_whole = |source: &&Source| source.whole_from.as_ref().is_some_and(is_meant);
         let whole = self.sources.iter().filter(is_whole);
         whole.map(|source| Reach::of(source.next.as_ref())).max().unwrap_or(Reach::Nothing)
-    }
-
-    /// Whether a source has left before the view that this member is refilled in, and tombstones
-    /// may have been removed there since: then it counts no more, nor is it needed.
-    pub fn forgoes(&mut self, node: NodeId, its: Generation, own: Generation) -> bool {
-        let has_left = self.sources.iter().any(|source| source.node == node && source.has_left);
-        let is_forgone = has_left && its.number.saturating_add(1) < own.number & !1;
-        if is_forgone {
-            self.sources.retain(|source| source.node != node);
-            self.or_whole = None;
-        }
-        is_forgone
     }
 }
 

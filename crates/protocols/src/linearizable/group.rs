@@ -145,6 +145,8 @@ pub(super) struct Group {
     pub view: Arc<View>,
     /// Who left with the change that led to this view, if that is known.
     pub leaver: Option<NodeId>,
+    /// How far removals of tombstones had come here when it left, if that is known.
+    pub entered: Option<u64>,
     /// The transfer that the status asks for.
     pub transfer: Option<Transfer>,
     /// Decisions that cannot be installed yet.
@@ -186,6 +188,7 @@ impl Group {
             view: Arc::new(record.view.clone()),
             record,
             leaver: None,
+            entered: None,
             transfer: None,
             queue: InstallQueue::default(),
             running: None,

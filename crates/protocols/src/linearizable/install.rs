@@ -135,6 +135,7 @@ impl Linearizable {
             group.record.owed.push(Owed { newcomer, next, old });
         }
         group.begin_gathering(change);
+        group.note_entry(cx);
         Self::persist(group, cx);
         let refills = matches!(
             group.record.status,

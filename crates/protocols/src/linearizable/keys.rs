@@ -4,6 +4,7 @@
 //! |---|---|---|---|---|
 //! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; after a split when no host can ask for it any more ([`super::parents`]) |
 //! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
+//! | state | `entry`, group (8) | postcard of a version and a generation's number: what was seen of removals when the view of even size began that somebody left | install | never: the next such view overwrites it |
 //! | state | `left`, group (8) | postcard of the version in which this node was no member any more | leaving a group | never: an invitation may be late |
 //! | state | `kept`, group (8), slot (4) | postcard of the version with which the slot's membership ended | leaving a group | when every member holds everything |
 //! | state | `garbage`, slot (4), low (8), high (8) | empty | leaving a group | when the range of the slot is empty |
@@ -180,6 +181,11 @@ pub(super) fn group_key(group: GroupId) -> Bytes {
 /// Where the change that followed a version of a group stands.
 pub(super) fn decided_key(group: GroupId, version: u64) -> Bytes {
     join(b"decided", &[&group.0.to_be_bytes(), &version.to_be_bytes()])
+}
+
+/// Where it stands what was seen of removals when a group's last view of even size began.
+pub(super) fn entry_key(group: GroupId) -> Bytes {
+    join(b"entry", &[&group.0.to_be_bytes()])
 }
 
 /// Where it stands in which version this node left a group.

@@ -73,6 +73,7 @@ impl Linearizable {
         self.take_up(record, cx);
         if let Some(group) = self.group_mut(view.id) {
             group.leaver = decided_before(view.id, cx).and_then(|change| change.leaver());
+            group.recall_entry(cx);
         }
         if recovery == Recovery::Forgot {
             self.give_up_kept(&view, cx);

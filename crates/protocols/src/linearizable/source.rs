@@ -93,7 +93,9 @@ impl Linearizable {
         let mut transfer = asked.map(|(since, quorums, forgot)| {
             let transfer = Transfer::new(round, since, &group.view.range, quorums, forgot);
             match &group.record.status {
-                Status::Forgot | Status::Busy { forgot: true, .. } if is_even(&group.view) => {
+                Status::Forgot | Status::Busy { forgot: true, .. }
+                    if is_even(&group.view) && !group.has_removed() =>
+                {
                     transfer.or_whole(with_leaver(), majority)
                 }
                 _ => transfer,
@@ -110,18 +112,11 @@ impl Linearizable {
 
     /// Everything is here.
     pub(super) fn end_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let is_lasting = matches!(self.settings.durability, Durability::Periodic { .. });
         let Some(group) = self.group_mut(view) else { return };
         probe!("linearizable/transferred");
         match &mut group.record.status {
             Status::Learner { is_done, .. } => *is_done = true,
             Status::Retired { was_ready, forgot, lacking, .. } => {
-                // Who passes through a membership that is over was told no generation with it. What
-                // it has now is what each of its sources had, unless a disk kept older data too.
-                let least = group.transfer.as_ref().and_then(|transfer| transfer.least);
-                if let Some(least) = least.filter(|_| !(*forgot && is_lasting)) {
-                    group.record.generation = least.max(group.record.generation);
-                }
                 (*was_ready, *forgot, *lacking) = (true, false, None);
             }
             Status::Busy { since, .. }
@@ -257,12 +252,6 @@ impl Linearizable {
         // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in
         // a later view need not have gathered in this one.
         let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == since);
-        let (own, transfer) = (group.record.generation, group.transfer.as_mut());
-        // Who lacks data may have been chosen and never have come: what it missed says nothing.
-        if is_source && transfer.is_some_and(|it| it.forgoes(from.node, stamp.generation, own)) {
-            probe!("linearizable/left_before_a_removal");
-            return self.go_on(view, cx);
-        }
         if has_left
             && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {
@@ -271,8 +260,6 @@ impl Linearizable {
             if !is_source && (!is_last_left || transfer.is_whole(from.node)) {
                 return;
             }
-            let least = transfer.least.get_or_insert(stamp.generation);
-            *least = stamp.generation.min(*least);
             transfer.list((from.node, holds_all), bounds, entries);
             self.go_on(view, cx);
             if is_news {

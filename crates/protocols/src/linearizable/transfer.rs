@@ -15,7 +15,6 @@
 //! the window: it is bounded, and what was stored is not fetched again after a restart. A source
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
-use super::group::Generation;
 use super::keys::{cursor_of, first_of, position_of, segments};
 use super::message::{Bounds, PAGE_BYTES};
 use super::page;
@@ -79,8 +78,6 @@ pub(super) struct Transfer {
     pub quorums: Quorums,
     /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
     pub or_whole: Option<(Vec<NodeId>, usize)>,
-    /// The least generation that a source listed in.
-    pub least: Option<Generation>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
@@ -121,7 +118,6 @@ impl Transfer {
             sources: nodes.into_iter().map(|node| Source::new(node, Some(Cursor::at(0)))).collect(),
             quorums,
             or_whole: None,
-            least: None,
             intervals: segments(range).collect(),
             interval: None,
             gathered: Some(Cursor::at(0)),

@@ -244,3 +244,119 @@ fn a_newcomer_that_left_needs_one_of_two() {
          # last 4: groups_lacking_data 0",
     );
 }
+
+/// A leaver has stored a put while it lacked data, and hears later, from members that have removed
+/// the tombstone, what it lacked.
+#[test]
+fn who_left_busy_brings_nothing_back_that_was_deleted() {
+    schedule(
+        "nodes 3 spare 2 memory first 100 brisk
+         cut 3
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         deliver Invite
+         drop all
+         given put 1 x v
+         # told put x v: written
+         cut 4
+         given delete 1 x
+         # told delete x: deleted 1
+         view 1 3 1 2
+         view 2 3 1 2
+         view 4 3 1 2
+         ring all 1:1 2:2 3:3:leaving 4:4:leaving
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         mend 4
+         tick 400ms
+         deliver ListA 4->1
+         deliver ListA 4->2
+         deliver ListB 1->4
+         deliver ListB 2->4
+         drop all
+         view 1 4 1 2 5
+         drop all
+         crash 2
+         restart 2 forgot
+         deliver ListA
+         deliver ListB
+         run 2s
+         given get 2 x
+         # told get x: nothing",
+    );
+}
+
+/// A leaver has seen the first step of a removal that goes on without it.
+#[test]
+fn who_left_after_the_first_step_brings_nothing_back_that_was_deleted() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk
+         given put 1 k v
+         # told put k v: written
+         cut 3
+         given delete 1 k
+         # told delete k: deleted 1
+         mend 3
+         ring all 1:1 2:2 3:3
+         run 800ms
+         cut 3
+         view 1 2 1 2
+         view 2 2 1 2
+         ring all 1:1 2:2 3:3:leaving
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         show 2 tombstones_purged
+         # last 2: tombstones_purged 1
+         crash 2
+         mend 3
+         run 1s
+         show 3 groups_kept_for_others
+         # last 3: groups_kept_for_others 1
+         view 1 3 1 2 4
+         drop all
+         restart 2 forgot
+         deliver ListA
+         deliver ListB
+         run 2s
+         given get 2 k
+         # told get k: nothing",
+    );
+}
+
+/// A leaver that was chosen again lists what it kept of the membership before.
+#[test]
+fn who_left_and_came_again_brings_nothing_back_that_was_deleted() {
+    schedule(
+        "nodes 5 memory first 100 brisk
+         given put 1 x v
+         # told put x v: written
+         cut 5
+         given delete 1 x
+         # told delete x: deleted 1
+         view 1 2 1 2 3 4
+         view 2 2 1 2 3 4
+         view 3 2 1 2 3 4
+         view 4 2 1 2 3 4
+         ring all 1:1 2:2 3:3 4:4 5:5:leaving
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         mend 5
+         view 5 2 1 2 3 4
+         crash 4
+         view 1 3 1 2 3 4 5
+         view 2 3 1 2 3 4 5
+         view 3 3 1 2 3 4 5
+         deliver Invite
+         drop all
+         restart 4 forgot
+         drop ListA 4->3
+         deliver ListA
+         deliver ListB
+         run 2s
+         given get 4 x
+         # told get x: nothing",
+    );
+}

@@ -145,7 +145,8 @@ impl Scripted for Linearizable {
         }
         let name = key.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
         let name = str::from_utf8(&key[..name.min(7)]).expect("names are words");
-        let known = ["group", "left", "kept"].into_iter().find(|known| name.starts_with(known));
+        let known =
+            ["group", "left", "kept", "entry"].into_iter().find(|known| name.starts_with(known));
         let name = known.unwrap_or(name);
         let Some(value) = value else { return format!("state {name} is gone") };
         let shown = match name {
@@ -155,6 +156,10 @@ impl Scripted for Linearizable {
             "slot" => state_value::<Slot>(value).0.to_string(),
             "garbage" => String::new(),
             "left" => format!("in v{}", state_value::<u64>(value)),
+            "entry" => {
+                let (version, number) = state_value::<(u64, u64)>(value);
+                format!("of v{version} in generation {number}")
+            }
             "kept" => format!("until v{}", state_value::<u64>(value)),
             other => panic!("no state {other:?}"),
         };
