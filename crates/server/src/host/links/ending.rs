@@ -87,16 +87,20 @@ impl Links {
     pub(super) fn close(&mut self, key: usize) {
         let Some(link) = self.links.try_remove(key) else { return };
         let Some(index) = link.peer else { return };
-        let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.link == Some(key)) else {
+        let Some(peer) = self.peers.get_mut(index) else { return };
+        if link.is_up() {
+            // What was under way on it is lost, be there another connection or not.
+            self.unlinked.push(peer.node);
+        }
+        if peer.link != Some(key) {
             return;
-        };
+        }
         peer.link = None;
         peer.dial_at = Instant::now() + peer.dial_after;
         peer.cells.set_up(&self.shared, false);
         if link.is_up() {
             peer.away_since = Some(Instant::now());
             tracing::info!(event = "peer_down", peer = %peer.node);
-            self.unlinked.push(peer.node);
         }
         self.peers.forget(index);
     }
