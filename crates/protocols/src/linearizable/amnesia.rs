@@ -26,8 +26,8 @@
 //! As long as one of the set is complete, a `memory` keyspace waits: what the others alone had
 //! acknowledged, however long ago, would be lost unseen.
 //! One that has left the view before all have gathered is not of the set, although it is a source:
-//! it knows nothing of what the members have acknowledged since. If they have all forgotten, what it
-//! holds would bring values back that they had replaced or deleted.
+//! it knows nothing of what the members have acknowledged since. If they have all forgotten, what
+//! it holds would bring values back that they had replaced or deleted.
 //!
 //! A host that was removed from the cluster is gone for good, and with it what it alone held:
 //! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for

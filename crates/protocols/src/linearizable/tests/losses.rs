@@ -384,32 +384,3 @@ fn members_that_lost_power_hear_every_complete_one() {
          # told get k: value a",
     );
 }
-
-/// Both members of a group that became smaller forget. Who left holds a copy, but of before: with
-/// it a value would come back that was replaced or deleted since, and nobody would see the loss.
-#[test]
-fn who_left_fills_no_group_whose_members_have_all_forgotten() {
-    schedule(
-        "nodes 3 memory first 100 brisk
-         given put 1 k a
-         # told put k a: written
-         view 1 2 1 2
-         view 2 2 1 2
-         drop all
-         cut 3
-         given delete 1 k
-         # told delete k: deleted 1
-         crash 1
-         crash 2
-         mend 3
-         restart 1 forgot
-         restart 2 forgot
-         run 3s
-         show 1 ready
-         # last 1: ready true
-         given get 1 k
-         # told get k: nothing
-         given get 2 k
-         # told get k: nothing",
-    );
-}

@@ -143,11 +143,9 @@ impl Scripted for Linearizable {
             let slot = if slot == 1 { String::new() } else { format!(" in slot {slot}") };
             return format!("{key} = {value}{slot}");
         }
-        let name = key.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
-        let name = str::from_utf8(&key[..name.min(7)]).expect("names are words");
-        let known =
-            ["group", "left", "kept", "entry"].into_iter().find(|known| name.starts_with(known));
-        let name = known.unwrap_or(name);
+        let states = ["group", "decided", "crashes", "slot", "garbage", "left", "entry", "kept"];
+        let name = states.into_iter().find(|name| key.starts_with(name.as_bytes()));
+        let name = name.unwrap_or_else(|| panic!("no state {key:?}"));
         let Some(value) = value else { return format!("state {name} is gone") };
         let shown = match name {
             "group" => show_group(&state_value(value)),
@@ -156,12 +154,8 @@ impl Scripted for Linearizable {
             "slot" => state_value::<Slot>(value).0.to_string(),
             "garbage" => String::new(),
             "left" => format!("in v{}", state_value::<u64>(value)),
-            "entry" => {
-                let (version, number) = state_value::<(u64, u64)>(value);
-                format!("of v{version} in generation {number}")
-            }
-            "kept" => format!("until v{}", state_value::<u64>(value)),
-            other => panic!("no state {other:?}"),
+            "entry" => format!("(version, generation) {:?}", state_value::<(u64, u64)>(value)),
+            _ => format!("until v{}", state_value::<u64>(value)),
         };
         format!("state {name} {}", shown.trim())
     }
