@@ -25,16 +25,15 @@
 //!
 //! As long as one of the set is complete, a `memory` keyspace waits: what the others alone had
 //! acknowledged, however long ago, would be lost unseen.
-//! One that has left the view before all have gathered is not of the set, although it is a source:
-//! it knows nothing of what the members have acknowledged since. If they have all forgotten, what
-//! it holds would bring values back that they had replaced or deleted.
+//! So it is with one that has left the view before all have gathered ([`super::gather`]): as long
+//! as somebody could hear it, nothing is given up, or what it holds would come back later beside
+//! what was acknowledged meanwhile.
 //!
 //! A host that was removed from the cluster is gone for good, and with it what it alone held:
 //! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for
 //! what only it could have completed. When each of them is complete, or lacked data at the moment
 //! between the rounds, the asker goes on with what all of them together hold, at any durability.
-//! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it. So it is with
-//! one that has left the view before all have gathered ([`super::gather`]), and is gone then.
+//! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it.
 //!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
@@ -111,50 +110,47 @@ impl Transfer {
 
     /// Whether everybody has said how it stands, and too few are complete.
     fn is_stranded(&self) -> bool {
-        let compares = self.lasting || self.is_any_gone() || self.misses_leaver();
+        let compares = self.lasting || self.is_any_missed();
         let has_said = |source: &Source| {
             source.is_gone || source.lacks.is_some() || source.is_whole && compares
         };
-        let is_met = |(nodes, needed): &(Vec<NodeId>, usize)| {
-            nodes.iter().filter(|node| self.is_whole(**node)).count() >= *needed
-        };
-        let is_met = self.quorums.iter().all(is_met) && !self.misses_leaver();
-        self.staying().all(has_said) && !is_met
+        let is_met = self.quorums.iter().all(|quorum| self.is_met(quorum));
+        self.sources.iter().all(has_said) && !(is_met && self.is_met_or_whole())
     }
 
-    /// Whether too few are complete without one that has left its view and is gone for good.
-    fn misses_leaver(&self) -> bool {
-        let counts = |source: &&Source| source.is_whole && !source.is_gone;
-        let too_few = |(nodes, needed): &(Vec<NodeId>, usize)| {
-            let here = self.sources.iter().filter(counts);
-            here.filter(|source| nodes.contains(&source.node)).count() < *needed
-        };
+    /// Whether so many of a quorum are complete that they will be enough.
+    fn is_met(&self, (nodes, needed): &(Vec<NodeId>, usize)) -> bool {
+        let here = self.sources.iter().filter(|source| nodes.contains(&source.node));
+        here.filter(|source| source.is_whole && !source.is_gone).count() >= *needed
+    }
+
+    /// The same of what one that has gathered stands for.
+    fn is_met_or_whole(&self) -> bool {
         let has_gathered = |source: &Source| source.has_gathered && !source.is_gone;
-        self.sources.iter().any(|source| source.has_left && source.is_gone)
-            && self.or_whole.as_ref().is_some_and(too_few)
-            && !self.sources.iter().any(has_gathered)
+        let is_met = |quorum| self.is_met(quorum) || self.sources.iter().any(has_gathered);
+        self.or_whole.as_ref().is_none_or(is_met)
     }
 
-    /// The sources that are asked for what the group holds now. One that has left its view need not
-    /// have lacked data as well ([`super::gather`]).
-    pub fn staying(&self) -> impl Iterator<Item = &Source> {
-        self.sources.iter().filter(|source| !source.has_left)
-    }
-
-    /// Those of them whose data is not complete as far as is known, if that is waited for.
+    /// Those whose data is not complete as far as is known, if that is waited for.
     pub fn awaited(&self) -> impl Iterator<Item = NodeId> {
         let is_awaited = |source: &&Source| !source.is_whole && !self.hears_all;
         self.reachable().filter(is_awaited).map(|source| source.node)
     }
 
-    /// Whether one of them will never be heard.
-    fn is_any_gone(&self) -> bool {
-        self.staying().any(|source| source.is_gone)
+    /// Whether a source will never be heard. If it has left the view, that matters where nobody
+    /// else stands for what it held.
+    fn is_any_missed(&self) -> bool {
+        let has_left = |node: &NodeId| {
+            self.or_whole.as_ref().is_some_and(|(nodes, _)| nodes.contains(node))
+                && self.quorums.iter().all(|(nodes, _)| !nodes.contains(node))
+        };
+        let mut gone = self.sources.iter().filter(|source| source.is_gone);
+        gone.any(|source| !has_left(&source.node) || !self.is_met_or_whole())
     }
 
-    /// Those of them that will be heard.
+    /// Those that will be heard.
     fn reachable(&self) -> impl Iterator<Item = &Source> {
-        self.staying().filter(|source| !source.is_gone)
+        self.sources.iter().filter(|source| !source.is_gone)
     }
 
     /// How far all have listed, if that is enough.
@@ -170,14 +166,7 @@ impl Transfer {
             let who = source.lacks.map(|start| Incarnation { node: source.node, start });
             who.is_some_and(|who| self.told.contains(&who))
         };
-        // What a leaver has that can be heard yet was not lost then.
-        let may_tell = |source: &Source| {
-            source.has_left && !source.is_gone && source.lacks.is_none() && source.next.is_some()
-        };
-        let awaits_leaver = self.sources.iter().any(may_tell);
-        !self.told.is_empty()
-            && !awaits_leaver
-            && self.reachable().all(|source| source.is_whole || is_lost(source))
+        !self.told.is_empty() && self.reachable().all(|source| source.is_whole || is_lost(source))
     }
 
     /// Those that lacked data at the moment before the confirming round, if all have confirmed it.
@@ -197,8 +186,7 @@ impl Transfer {
             self.add_source(who.node);
         }
         let members = self.quorums.iter().map(|(nodes, _)| nodes.len()).max();
-        let is_any_missed = self.is_any_gone() || self.misses_leaver();
-        let is_of_members = members == Some(self.staying().count()) && !is_any_missed;
+        let is_of_members = members == Some(self.sources.len()) && !self.is_any_missed();
         self.hears_all |= !(self.is_member_refill && is_of_members);
     }
 
@@ -285,8 +273,7 @@ impl Linearizable {
         let Some(mut lost) = transfer.last_left() else { return };
         lost.push(cx.me);
         // A host may be gone for good since that was known.
-        let is_any_missed = transfer.is_any_gone() || transfer.misses_leaver();
-        let is_short = !transfer.hears_all && is_any_missed;
+        let is_short = !transfer.hears_all && transfer.is_any_missed();
         if is_short || !group.knows_loss(&lost) {
             probe!("linearizable/everything_lost");
             self.note_loss(view, lost, cx);

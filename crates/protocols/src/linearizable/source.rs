@@ -213,7 +213,7 @@ impl Linearizable {
         if let Some(group) = self.group(since).filter(has_left)
             && group.lacks_data()
         {
-            let asked = group.transfer.iter().flat_map(Transfer::staying);
+            let asked = group.transfer.iter().flat_map(|transfer| &transfer.sources);
             let awaits = asked.map(|source| source.node).collect();
             // As above; and the start that it speaks of began with what is on disk.
             cx.fx.send_after_state(asker, Message::Lacks { round, since, awaits });

@@ -29,6 +29,7 @@
 //! | [`piles`] | many keys at one position |
 //! | [`pages`] | the pages of the manual that name layouts |
 
+mod aftermath;
 mod answers;
 mod any;
 mod bare;

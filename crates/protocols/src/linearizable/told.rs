@@ -28,8 +28,6 @@ pub(super) struct Source {
     pub confirmed: bool,
     /// Whether its host has left the cluster for good: nothing will be heard from it.
     pub is_gone: bool,
-    /// Whether it has left the view, and is asked only for what was complete before it.
-    pub has_left: bool,
     /// The cursor from which on it has listed as one that holds all that was complete before the
     /// view; `None` if its last list was not of such a one.
     pub whole_from: Option<Cursor>,
@@ -50,7 +48,6 @@ impl Source {
             lacks: None,
             confirmed: false,
             is_gone: false,
-            has_left: false,
             whole_from: None,
             has_gathered: false,
         }

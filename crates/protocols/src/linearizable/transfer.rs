@@ -135,8 +135,7 @@ impl Transfer {
     pub fn or_whole(mut self, nodes: Vec<NodeId>, needed: usize) -> Transfer {
         for node in &nodes {
             if self.sources.iter().all(|source| source.node != *node) {
-                self.sources
-                    .push(Source { has_left: true, ..Source::new(*node, Some(Cursor::at(0))) });
+                self.sources.push(Source::new(*node, Some(Cursor::at(0))));
             }
         }
         self.or_whole = Some((nodes, needed));
@@ -261,17 +260,11 @@ impl Transfer {
     pub fn gather(&mut self, reach: Option<&Cursor>) -> BTreeMap<Bytes, Pull> {
         let reach = reach.map(first_of);
         let mut newest: BTreeMap<Bytes, Pull> = BTreeMap::new();
-        let gathered = self.gathered.as_ref();
-        let has_whole = gathered.is_some_and(|gathered| self.whole(gathered) != Reach::Nothing);
         for source in &mut self.sources {
             let is_inside =
                 |(key, _): &(Bytes, Head)| reach.as_ref().is_none_or(|reach| key < reach);
             while source.listed.front().is_some_and(is_inside) {
                 let Some((key, head)) = source.listed.pop_front() else { break };
-                if has_whole && source.has_left {
-                    // Tombstones may have been removed since it left ([`super::gather`]).
-                    continue;
-                }
                 let pull = newest.entry(key).or_insert_with(|| Pull {
                     head,
                     holders: Vec::new(),
