@@ -30,17 +30,17 @@
 //! The view after an even one is proposed when a majority of its members, k + 1, is ready. So no
 //! more than k - 1 sources may hold nothing of what was complete before, and what the even view
 //! itself completed is missing at no more than k - 1. A newcomer of the next view, who acknowledged
-//! nothing in the even one, has thus heard enough with k of its members, not k + 1: when k have left
-//! it, nothing more becomes complete there (the paper, §4.1, asks for a majority). In a group of two
-//! that grows this is the difference between one source and both: a member that forgets meanwhile
-//! waits for the newcomer.
+//! nothing in the even one, has thus heard enough with k of its members, not k + 1: when k have
+//! left it, nothing more becomes complete there (the paper, §4.1, asks for a majority). In a group
+//! of two that grows this is the difference between one source and both: a member that forgets
+//! meanwhile waits for the newcomer.
 //!
 //! Tombstones are removed when all members have gathered, and who has left may have missed the
 //! deletes. Those that stay may be in a later view when they list, where nobody can tell who had
-//! gathered. But a removal ([`super::purge`]) takes every member of its view to its second step before
-//! anything is dropped, and in this view to the first step only who has gathered. So each member
-//! notes how far it has come when somebody leaves an even view. If it has come to a second step
-//! since, then all had gathered: any of them holds everything, and who has left is not asked.
+//! gathered. But a removal ([`super::purge`]) takes every member of its view to its second step
+//! before anything is dropped, and in this view to the first step only who has gathered. So each
+//! member notes how far it has come when somebody leaves an even view. If it has come to a second
+//! step since, then all had gathered: any of them holds everything, and who has left is not asked.
 
 use super::Context;
 use super::group::{Group, Standing, Status};
