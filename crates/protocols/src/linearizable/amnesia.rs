@@ -110,11 +110,14 @@ impl Transfer {
 
     /// Whether everybody has said how it stands, and too few are complete.
     fn is_stranded(&self) -> bool {
-        let compares = self.lasting || self.is_any_missed();
+        let is_met = self.quorums.iter().all(|quorum| self.is_met(quorum));
+        let needs = |source: &Source| source.is_gone && self.is_needed(&source.node);
+        // Where too few of the members themselves are complete, who has left is not the reason.
+        let is_reason = is_met || self.sources.iter().any(needs);
+        let compares = self.lasting || is_reason && self.is_any_missed();
         let has_said = |source: &Source| {
             source.is_gone || source.lacks.is_some() || source.is_whole && compares
         };
-        let is_met = self.quorums.iter().all(|quorum| self.is_met(quorum));
         self.sources.iter().all(has_said) && !(is_met && self.is_met_or_whole())
     }
 
@@ -140,12 +143,13 @@ impl Transfer {
     /// Whether a source will never be heard. If it has left the view, that matters where nobody
     /// else stands for what it held.
     fn is_any_missed(&self) -> bool {
-        let has_left = |node: &NodeId| {
-            self.or_whole.as_ref().is_some_and(|(nodes, _)| nodes.contains(node))
-                && self.quorums.iter().all(|(nodes, _)| !nodes.contains(node))
-        };
         let mut gone = self.sources.iter().filter(|source| source.is_gone);
-        gone.any(|source| !has_left(&source.node) || !self.is_met_or_whole())
+        gone.any(|source| self.is_needed(&source.node) || !self.is_met_or_whole())
+    }
+
+    /// Whether it is one of those of whom so many must be heard.
+    fn is_needed(&self, node: &NodeId) -> bool {
+        self.quorums.iter().any(|(nodes, needed)| *needed > 0 && nodes.contains(node))
     }
 
     /// Those that will be heard.
@@ -186,7 +190,13 @@ impl Transfer {
             self.add_source(who.node);
         }
         let members = self.quorums.iter().map(|(nodes, _)| nodes.len()).max();
-        let is_of_members = members == Some(self.sources.len()) && !self.is_any_missed();
+        // One that has left the view is heard as [`super::gather`] says.
+        let is_leaver = |node: &NodeId| {
+            self.or_whole.as_ref().is_some_and(|(nodes, _)| nodes.contains(node))
+                && self.quorums.iter().all(|(nodes, _)| !nodes.contains(node))
+        };
+        let staying = self.sources.iter().filter(|source| !is_leaver(&source.node));
+        let is_of_members = members == Some(staying.count()) && !self.is_any_missed();
         self.hears_all |= !(self.is_member_refill && is_of_members);
     }
 

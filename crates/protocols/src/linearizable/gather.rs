@@ -41,6 +41,7 @@
 //! before anything is dropped, and in this view to the first step only who has gathered. So each
 //! member notes how far it has come when somebody leaves an even view. If it has come to a second
 //! step since, then all had gathered: any of them holds everything, and who has left is not asked.
+//! The same is noted when all have said so.
 
 use super::Context;
 use super::group::{Group, Standing, Status};
@@ -53,6 +54,9 @@ use quorate_kernel::operation::Cursor;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Change, View};
+
+/// What is noted in place of a generation once all have gathered.
+const ALL_GATHERED: u64 = u64::MAX;
 
 /// Whether a view has an even number of members.
 pub(super) fn is_even(view: &View) -> bool {
@@ -98,6 +102,21 @@ impl Group {
         }
     }
 
+    /// Notes, durably, that all members have held everything in this view: nobody needs who left.
+    pub fn note_gathered(&mut self, me: NodeId, cx: &mut Context<'_>) {
+        let version = self.view.id.version;
+        let has_gathered = |node: &NodeId| {
+            let heard = self.heard.get(node).filter(|heard| heard.version == version);
+            *node == me || heard.is_some_and(|heard| heard.standing == Standing::Ready)
+        };
+        let is_open = self.entered.is_some_and(|entered| entered != ALL_GATHERED);
+        if is_open && self.is_whole() && self.view.members().iter().all(has_gathered) {
+            self.entered = Some(ALL_GATHERED);
+            let entry = (version, ALL_GATHERED);
+            cx.fx.put_state(entry_key(self.view.id.group), state_bytes(&entry));
+        }
+    }
+
     /// What was noted for the present view.
     pub fn recall_entry(&mut self, cx: &Context<'_>) {
         let entry = cx.table.get(Class::State, &entry_key(self.view.id.group));
@@ -106,9 +125,10 @@ impl Group {
         self.entered = entry.filter(|(noted, _)| *noted == version).map(|(_, number)| number);
     }
 
-    /// Whether tombstones may have been removed in this view: then all have gathered.
-    pub fn has_removed(&self) -> bool {
-        self.entered.is_some_and(|entered| entered < self.record.generation.number & !1)
+    /// Whether all have gathered in this view, as far as is known here.
+    pub fn have_all_gathered(&self) -> bool {
+        let is_removal = |entered: u64| entered < self.record.generation.number & !1;
+        self.entered.is_some_and(|entered| entered == ALL_GATHERED || is_removal(entered))
     }
 }
 

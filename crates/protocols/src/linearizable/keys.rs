@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|
 //! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; after a split when no host can ask for it any more ([`super::parents`]) |
 //! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
-//! | state | `entry`, group (8) | postcard of a version and a generation's number: what was seen of removals when the view of even size began that somebody left | install | never: the next such view overwrites it |
+//! | state | `entry`, group (8) | postcard of a version and a generation's number: what was seen of removals when the view of even size began that somebody left, or 2^64 - 1 once all have gathered | install, tending | never: the next such view overwrites it |
 //! | state | `left`, group (8) | postcard of the version in which this node was no member any more | leaving a group | never: an invitation may be late |
 //! | state | `kept`, group (8), slot (4) | postcard of the version with which the slot's membership ended | leaving a group | when every member holds everything |
 //! | state | `garbage`, slot (4), low (8), high (8) | empty | leaving a group | when the range of the slot is empty |

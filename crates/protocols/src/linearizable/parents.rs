@@ -99,6 +99,11 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let (id, standing) = (view.id, Standing::Split);
+        let is_copy = |group: &Group| matches!(group.record.status, Status::Learner { .. });
+        if self.group(id).is_some_and(is_copy) {
+            // Nobody will come to the group any more: what was copied ahead is of no use.
+            self.let_go(id, cx);
+        }
         if self.group(id).is_some() {
             let beat = Beat { view: id, standing, generation, asks: true };
             return self.on_beats(from, vec![beat], cx);

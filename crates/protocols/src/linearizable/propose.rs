@@ -131,8 +131,14 @@ impl Linearizable {
             self.tend_at(due, cx);
             return false;
         }
-        if let Some(newcomer) = change.newcomer().filter(|_| !is_forced)
-            && !has_learned(group, newcomer, cx.now)
+        // Where a member is missing, its place is taken before the data is moved, but by nobody who
+        // does not answer: who has just started does not know who is dead.
+        let may_come = |newcomer| match is_forced {
+            true => recent(group, newcomer, cx.now).is_some(),
+            false => has_learned(group, newcomer, cx.now),
+        };
+        if let Some(newcomer) = change.newcomer()
+            && !may_come(newcomer)
         {
             if group.taught.is_none_or(|taught| cx.now >= taught + tend) {
                 group.taught = Some(cx.now);

@@ -94,7 +94,7 @@ impl Linearizable {
             let transfer = Transfer::new(round, since, &group.view.range, quorums, forgot);
             match &group.record.status {
                 Status::Forgot | Status::Busy { forgot: true, .. }
-                    if is_even(&group.view) && !group.has_removed() =>
+                    if is_even(&group.view) && !group.have_all_gathered() =>
                 {
                     transfer.or_whole(with_leaver(), majority)
                 }
@@ -249,9 +249,11 @@ impl Linearizable {
             return self.on_source_lacks(from, (round, since), &[], cx);
         }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
-        // Where nobody was left to ask, there is nothing but what the others hold. Who is ready in
-        // a later view need not have gathered in this one.
-        let holds_all = is_last_left || (stamp.standing == Standing::Ready && stamp.view == since);
+        // Where nobody was left to ask and all are heard, there is nothing but what they hold. Who
+        // is ready in a later view need not have gathered in this one.
+        let hears_all = group.transfer.as_ref().is_some_and(|transfer| transfer.hears_all);
+        let holds_all =
+            is_last_left && hears_all || (stamp.standing == Standing::Ready && stamp.view == since);
         if has_left
             && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {

@@ -53,6 +53,7 @@ mod removals;
 mod rings;
 mod show;
 mod splits;
+mod stranded;
 mod tombstones;
 mod transfers;
 mod traps;

@@ -83,3 +83,28 @@ fn a_cluster_that_is_shut_down_finishes_and_changes_nothing() {
          # last 1: view 2",
     );
 }
+
+/// A member is suspected, and a host that could take its place is taken for alive and is not: a
+/// host that has just started knows no better.
+#[test]
+fn nobody_comes_in_place_of_a_member_before_it_answers() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         crash 3
+         crash 4
+         ring all 1:1 2:2 3:3:suspected 4:4
+         run 3s
+         show 1 view
+         # last 1: view 1
+         restart 4
+         run 2s
+         show 1 view
+         # last 1: view 2
+         show 4 ready
+         # last 4: ready true
+         given get 4 k
+         # told get k: value a",
+    );
+}

@@ -1,0 +1,215 @@
+//! Groups in even views in which most have forgotten: who is waited for, and who is not.
+
+use super::traps::schedule;
+use std::format;
+use std::string::String;
+
+/// Each of the nodes up to this one enters view 2 with these members.
+fn view(upto: u64, members: &str) -> String {
+    (1..=upto).map(|node| format!("view {node} 2 {members}\n")).collect()
+}
+
+/// A newcomer hears of one that was replaced, and is gone, only from the others. One member still
+/// has everything that the others have acknowledged and forgotten.
+#[test]
+fn a_host_that_only_others_miss_is_no_reason_to_give_up() {
+    let views = view(4, "1 2 3 5");
+    schedule(&format!(
+        "nodes 4 spare 1 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         {views}
+         run 2s
+         show 5 ready
+         # last 5: ready true
+         crash 4
+         ring all 1:1 2:2 3:3 5:5 4:4:left
+         run 1s
+         put 2 k b
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 2->1
+         deliver WriteA
+         deliver WriteB
+         # told put k b: written
+         crash 2
+         crash 3
+         crash 5
+         restart 2 forgot
+         restart 3 forgot
+         restart 5 forgot
+         ring all 1:1 2:2 3:3 5:5 4:4:left
+         run 5s
+         show 5 groups_lacking_data
+         # last 5: groups_lacking_data 1"
+    ));
+}
+
+/// One is complete and still gathers; the others have acknowledged more and forgotten it. That the
+/// one that left is gone, and never had it, is no reason to give it up.
+#[test]
+fn a_leaver_that_is_gone_is_no_reason_where_members_are_too_few() {
+    let views = view(5, "1 2 4 5");
+    schedule(&format!(
+        "nodes 5 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         {views}
+         drop all
+         put 2 k b
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 2->1
+         deliver WriteA
+         deliver WriteB
+         # told put k b: written
+         crash 3
+         crash 2
+         crash 4
+         crash 5
+         restart 2 forgot
+         restart 4 forgot
+         restart 5 forgot
+         ring all 1:1 2:2 3:3:left 4:4 5:5
+         run 5s
+         show 2 groups_lacking_data
+         # last 2: groups_lacking_data 1"
+    ));
+}
+
+/// Long after all have gathered, the one that was replaced is down, and all lose everything.
+#[test]
+fn who_left_before_all_had_gathered_is_not_waited_for() {
+    for durability in ["memory", "periodic"] {
+        schedule(&format!(
+            "nodes 2 spare 1 {durability} first 100 brisk
+             given put 1 k a
+             # told put k a: written
+             view 1 2 1 3
+             view 2 2 1 3
+             run 2s
+             show 3 view
+             # last 3: view 2
+             show 3 ready
+             # last 3: ready true
+             crash 2
+             show 1 groups_lacking_data
+             # last 1: groups_lacking_data 0
+             crash 1
+             crash 3
+             restart 1 forgot
+             restart 3 forgot
+             run 20s
+             show 1 groups_lacking_data
+             # last 1: groups_lacking_data 0"
+        ));
+    }
+    let views = view(5, "1 2 4 5");
+    let forgotten = |some: &str, crashed: &str| {
+        let crashes: String = crashed.split(' ').map(|node| format!("crash {node}\n")).collect();
+        let restarts: String =
+            crashed.split(' ').map(|node| format!("restart {node} forgot\n")).collect();
+        schedule(&format!(
+            "nodes 5 {some} first 100 brisk
+             given put 1 k a
+             # told put k a: written
+             {views}
+             ring all 1:1 2:2 3:3:suspected 4:4 5:5
+             run 5s
+             crash 3
+             {crashes}
+             {restarts}
+             run 20s
+             show 1 groups_lacking_data
+             # last 1: groups_lacking_data 0"
+        ));
+    };
+    forgotten("memory", "1 2 4 5");
+    forgotten("periodic", "1 2 4");
+}
+
+/// All have lost everything, and one is complete again; then a dead member is replaced.
+#[test]
+fn a_member_that_dies_after_everything_was_lost_is_replaced() {
+    for then in ["", "run 2s\nrestart 4 forgot\nrun 20s", "restart 4 forgot"] {
+        schedule(&format!(
+            "nodes 4 spare 1 memory first 100 brisk
+             crash 1
+             crash 2
+             crash 3
+             crash 4
+             restart 1 forgot
+             restart 2 forgot
+             restart 3 forgot
+             restart 4 forgot
+             drop ListA 2->
+             drop ListA 3->
+             drop ListA 4->
+             deliver ListA
+             deliver Lacks
+             deliver ListA
+             deliver Lacks
+             deliver ListA
+             drop Lacks
+             deliver ListB
+             show 1 ready
+             # last 1: ready true
+             crash 4
+             view 1 2 1 2 3 5
+             view 2 2 1 2 3 5
+             view 3 2 1 2 3 5
+             {then}
+             run 10s
+             show 2 ready
+             # last 2: ready true
+             show 3 ready
+             # last 3: ready true
+             show 5 ready
+             # last 5: ready true"
+        ));
+    }
+}
+
+/// The same where one has left, and it, or a member, is restarted once more or dies.
+#[test]
+fn who_restarts_after_everything_was_lost_holds_nobody_up() {
+    let views = view(5, "1 2 4 5");
+    for then in ["crash 3\nrestart 3 forgot", "crash 3", "", "crash 5\nrestart 5 forgot"] {
+        schedule(&format!(
+            "nodes 5 memory first 100 brisk
+             {views}
+             drop all
+             crash 1
+             crash 2
+             crash 3
+             crash 4
+             crash 5
+             restart 1 forgot
+             restart 2 forgot
+             restart 3 forgot
+             restart 4 forgot
+             restart 5 forgot
+             drop ListA 2->
+             drop ListA 3->
+             drop ListA 4->
+             drop ListA 5->
+             deliver ListA
+             deliver Lacks
+             deliver ListA
+             deliver Lacks
+             deliver ListA
+             drop Lacks
+             deliver ListB
+             show 1 ready
+             # last 1: ready true
+             {then}
+             run 20s
+             show 2 ready
+             # last 2: ready true
+             show 4 ready
+             # last 4: ready true
+             show 5 ready
+             # last 5: ready true"
+        ));
+    }
+}
