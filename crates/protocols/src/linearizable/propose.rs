@@ -131,14 +131,8 @@ impl Linearizable {
             self.tend_at(due, cx);
             return false;
         }
-        // Where a member is missing, its place is taken before the data is moved, but by nobody who
-        // does not answer: who has just started does not know who is dead.
-        let may_come = |newcomer| match is_forced {
-            true => recent(group, newcomer, cx.now).is_some(),
-            false => has_learned(group, newcomer, cx.now),
-        };
         if let Some(newcomer) = change.newcomer()
-            && !may_come(newcomer)
+            && !may_come(group, newcomer, is_forced, cx.now)
         {
             if group.taught.is_none_or(|taught| cx.now >= taught + tend) {
                 group.taught = Some(cx.now);
@@ -343,10 +337,13 @@ fn may_change(group: &Group, view: &View, ring: &Ring, me: NodeId, now: Time) ->
     })
 }
 
-/// Whether a node has copied the data ahead, or says that it cannot.
-fn has_learned(group: &Group, newcomer: NodeId, now: Time) -> bool {
+/// Whether a node has copied the data ahead, or says that it cannot. Where a member is missing, its
+/// place is taken before, but by nobody who does not answer: who has just started does not know who
+/// is dead.
+fn may_come(group: &Group, newcomer: NodeId, is_forced: bool, now: Time) -> bool {
     let heard = recent(group, newcomer, now);
-    heard.is_some_and(|heard| matches!(heard.standing, Standing::Learned | Standing::Outside))
+    let is_done = |heard: &Heard| matches!(heard.standing, Standing::Learned | Standing::Outside);
+    heard.is_some_and(|heard| is_forced || is_done(heard))
 }
 
 /// What a peer said of itself, if that is not long ago.
