@@ -32,7 +32,8 @@
 //! A host that was removed from the cluster is gone for good, and with it what it alone held:
 //! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for
 //! what only it could have completed. When each of them is complete, or lacked data at the moment
-//! between the rounds, the asker goes on with what all of them together hold, at any durability.
+//! between the rounds, the asker goes on with what all of them together hold, at any durability;
+//! beside one that is complete only if nobody but hosts that are gone is missing.
 //! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it.
 //!
 //! # What a `periodic` member still holds
@@ -53,7 +54,7 @@
 //!   majority, and all at once take the last interval.
 
 use super::told::{Reach, Source};
-use super::transfer::Transfer;
+use super::transfer::{Quorum, Transfer};
 use super::{Context, Linearizable};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -110,28 +111,36 @@ impl Transfer {
 
     /// Whether everybody has said how it stands, and too few are complete.
     fn is_stranded(&self) -> bool {
-        let is_met = self.quorums.iter().all(|quorum| self.is_met(quorum));
-        let needs = |source: &Source| source.is_gone && self.is_needed(&source.node);
-        // Where too few of the members themselves are complete, who has left is not the reason.
-        let is_reason = is_met || self.sources.iter().any(needs);
-        let compares = self.lasting || is_reason && self.is_any_missed();
+        // Beside one that is complete the others go on only if nobody but hosts that are gone is
+        // missing.
+        let compares = self.lasting || self.is_met(|quorum| self.gone(quorum));
         let has_said = |source: &Source| {
             source.is_gone || source.lacks.is_some() || source.is_whole && compares
         };
-        self.sources.iter().all(has_said) && !(is_met && self.is_met_or_whole())
+        self.sources.iter().all(has_said) && !self.is_met(|_| 0)
     }
 
-    /// Whether so many of a quorum are complete that they will be enough.
-    fn is_met(&self, (nodes, needed): &(Vec<NodeId>, usize)) -> bool {
+    /// Whether so many are complete that they will be enough, with so many others of each quorum.
+    fn is_met(&self, others: impl Fn(&Quorum) -> usize) -> bool {
+        let left = self.or_whole.as_ref().filter(|_| !self.is_stood_for());
+        let mut quorums = self.quorums.iter().chain(left);
+        quorums.all(|quorum| self.complete(quorum) + others(quorum) >= quorum.1)
+    }
+
+    /// Whether one that has gathered stands for those that have left.
+    fn is_stood_for(&self) -> bool {
+        self.sources.iter().any(|source| source.has_gathered && !source.is_gone)
+    }
+
+    /// How many of a quorum are complete, and can be heard.
+    fn complete(&self, (nodes, _): &Quorum) -> usize {
         let here = self.sources.iter().filter(|source| nodes.contains(&source.node));
-        here.filter(|source| source.is_whole && !source.is_gone).count() >= *needed
+        here.filter(|source| source.is_whole && !source.is_gone).count()
     }
 
-    /// The same of what one that has gathered stands for.
-    fn is_met_or_whole(&self) -> bool {
-        let has_gathered = |source: &Source| source.has_gathered && !source.is_gone;
-        let is_met = |quorum| self.is_met(quorum) || self.sources.iter().any(has_gathered);
-        self.or_whole.as_ref().is_none_or(is_met)
+    /// How many of a quorum will never be heard.
+    fn gone(&self, (nodes, _): &Quorum) -> usize {
+        self.sources.iter().filter(|it| it.is_gone && nodes.contains(&it.node)).count()
     }
 
     /// Those whose data is not complete as far as is known, if that is waited for.
@@ -140,16 +149,10 @@ impl Transfer {
         self.reachable().filter(is_awaited).map(|source| source.node)
     }
 
-    /// Whether a source will never be heard. If it has left the view, that matters where nobody
-    /// else stands for what it held.
-    fn is_any_missed(&self) -> bool {
-        let mut gone = self.sources.iter().filter(|source| source.is_gone);
-        gone.any(|source| self.is_needed(&source.node) || !self.is_met_or_whole())
-    }
-
-    /// Whether it is one of those of whom so many must be heard.
-    fn is_needed(&self, node: &NodeId) -> bool {
-        self.quorums.iter().any(|(nodes, needed)| *needed > 0 && nodes.contains(node))
+    /// Whether so many can be heard as are needed.
+    fn can_be_met(&self) -> bool {
+        let can_meet = |quorum: &Quorum| quorum.0.len() - self.gone(quorum) >= quorum.1;
+        self.quorums.iter().chain(&self.or_whole).all(can_meet)
     }
 
     /// Those that will be heard.
@@ -196,7 +199,7 @@ impl Transfer {
                 && self.quorums.iter().all(|(nodes, _)| !nodes.contains(node))
         };
         let staying = self.sources.iter().filter(|source| !is_leaver(&source.node));
-        let is_of_members = members == Some(staying.count()) && !self.is_any_missed();
+        let is_of_members = members == Some(staying.count()) && self.can_be_met();
         self.hears_all |= !(self.is_member_refill && is_of_members);
     }
 
@@ -283,7 +286,7 @@ impl Linearizable {
         let Some(mut lost) = transfer.last_left() else { return };
         lost.push(cx.me);
         // A host may be gone for good since that was known.
-        let is_short = !transfer.hears_all && transfer.is_any_missed();
+        let is_short = !transfer.hears_all && !transfer.can_be_met();
         if is_short || !group.knows_loss(&lost) {
             probe!("linearizable/everything_lost");
             self.note_loss(view, lost, cx);

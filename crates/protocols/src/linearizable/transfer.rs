@@ -41,8 +41,10 @@ pub(super) const SOURCES_MAX: usize = 4 * GROUP_MEMBERS_MAX;
 const FETCH_KEYS_MIN: usize = 16;
 const FETCH_KEYS_MAX: usize = 512;
 
-/// Each of these must be met: so many of those nodes have listed everything.
-pub(super) type Quorums = Vec<(Vec<NodeId>, usize)>;
+/// So many of those nodes must have listed everything.
+pub(super) type Quorum = (Vec<NodeId>, usize);
+/// Each of these must be met.
+pub(super) type Quorums = Vec<Quorum>;
 
 /// A record to be fetched.
 #[derive(Debug)]
@@ -77,7 +79,7 @@ pub(super) struct Transfer {
     pub sources: Vec<Source>,
     pub quorums: Quorums,
     /// This too must be met, or one that is whole has listed everything ([`super::gather`]).
-    pub or_whole: Option<(Vec<NodeId>, usize)>,
+    pub or_whole: Option<Quorum>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
     /// The first and last position of the interval under way; `None` when all is moved.
@@ -206,7 +208,7 @@ impl Transfer {
             let source = source.filter(counts);
             source.map_or(Reach::Upto(gathered), |source| Reach::of(source.next.as_ref()))
         };
-        let reach = |(nodes, needed): &(Vec<NodeId>, usize)| {
+        let reach = |(nodes, needed): &Quorum| {
             let mut reached: Vec<Reach<'_>> = nodes.iter().map(upto).collect();
             reached.sort_unstable_by(|a, b| b.cmp(a));
             let nth = |nth: usize| reached.get(nth).copied().unwrap_or(Reach::Nothing);

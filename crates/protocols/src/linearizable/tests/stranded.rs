@@ -213,3 +213,83 @@ fn who_restarts_after_everything_was_lost_holds_nobody_up() {
         ));
     }
 }
+
+/// Both members of a group that nobody has left lose everything; and so in the parts of a split.
+#[test]
+fn two_that_lose_everything_begin_empty() {
+    for split in ["", "split 1 1 8000000000000000\nsplit 2 1 8000000000000000\nrun 5s"] {
+        schedule(&format!(
+            "nodes 2 memory first 100 brisk
+             given put 1 k a
+             # told put k a: written
+             {split}
+             crash 1
+             crash 2
+             restart 1 forgot
+             restart 2 forgot
+             run 20s
+             show 1 groups_lacking_data
+             # last 1: groups_lacking_data 0
+             show 2 groups_lacking_data
+             # last 2: groups_lacking_data 0
+             given get 1 k
+             # told get k: nothing"
+        ));
+    }
+}
+
+/// A host that is gone is the reason to go on only where it would have made enough complete. One
+/// member has all that the others have acknowledged and forgotten: they wait for it.
+#[test]
+fn a_host_that_is_gone_is_no_reason_where_it_would_not_have_been_enough() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         deliver Invite
+         drop all
+         put 2 k b
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 2->1
+         deliver WriteA
+         deliver WriteB
+         # told put k b: written
+         crash 3
+         crash 2
+         crash 4
+         restart 2 forgot
+         restart 4 forgot
+         ring all 1:1 2:2 4:4 3:3:left
+         run 5s
+         show 4 groups_lacking_data
+         # last 4: groups_lacking_data 1
+         show 2 groups_lacking_data
+         # last 2: groups_lacking_data 1",
+    );
+    schedule(
+        "nodes 5 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         crash 5
+         put 2 k b
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 2->1
+         deliver WriteA
+         deliver WriteB
+         # told put k b: written
+         crash 2
+         crash 3
+         crash 4
+         restart 2 forgot
+         restart 3 forgot
+         restart 4 forgot
+         ring all 1:1 2:2 3:3 4:4 5:5:left
+         run 5s
+         show 2 groups_lacking_data
+         # last 2: groups_lacking_data 1",
+    );
+}
