@@ -243,17 +243,14 @@ impl Linearizable {
             // It was chosen and never came, or it was let go: it has nothing and gets nothing.
             if is_last_left && let Some(transfer) = &mut group.transfer {
                 let bounds = Bounds { next: None, ..bounds };
-                transfer.list((from.node, true), bounds, Bytes::new());
+                transfer.list((from.node, false), bounds, Bytes::new());
                 self.go_on(view, cx);
             }
             return self.on_source_lacks(from, (round, since), &[], cx);
         }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
-        // Where nobody was left to ask and all are heard, there is nothing but what they hold. Who
-        // is ready in a later view need not have gathered in this one.
-        let hears_all = group.transfer.as_ref().is_some_and(|transfer| transfer.hears_all);
-        let holds_all =
-            is_last_left && hears_all || (stamp.standing == Standing::Ready && stamp.view == since);
+        // Who is ready in a later view need not have gathered in this one.
+        let holds_all = stamp.standing == Standing::Ready && stamp.view == since;
         if has_left
             && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {

@@ -293,3 +293,49 @@ fn a_host_that_is_gone_is_no_reason_where_it_would_not_have_been_enough() {
          # last 2: groups_lacking_data 1",
     );
 }
+
+/// Two of those that stay lost a put with their power, and so did not; the one that left lost power
+/// too, but has the put on its disk. What another that lost power lists does not stand for it.
+#[test]
+fn who_left_and_lost_power_is_heard_for_what_it_has_on_disk() {
+    let views = view(5, "1 2 4 5");
+    schedule(&format!(
+        "nodes 5 spare 1 periodic first 100 brisk
+         hold sync 2
+         hold sync 4
+         put 6 k a
+         deliver ReadA
+         deliver ReadB
+         deliver WriteA 6->2
+         deliver WriteA 6->3
+         deliver WriteA 6->4
+         drop WriteA
+         deliver WriteB
+         # told put k a: written
+         crash 2
+         crash 4
+         restart 2 forgot
+         restart 4 forgot
+         {views}
+         drop all
+         crash 3
+         restart 3 forgot
+         drop all
+         tick 1s
+         deliver ListA 2->
+         deliver ListB ->2
+         deliver Lacks ->2
+         deliver ListA 2->
+         deliver ListB ->2
+         deliver Lacks ->2
+         drop all
+         cut 3
+         run 2s
+         show 2 ready
+         # last 2: ready false
+         mend 3
+         run 3s
+         given get 2 k
+         # told get k: value a"
+    ));
+}
