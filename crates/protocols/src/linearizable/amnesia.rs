@@ -29,6 +29,10 @@
 //! as somebody could hear it, nothing is given up, or what it holds would come back later beside
 //! what was acknowledged meanwhile.
 //!
+//! So it is with one that is restarted once more after a loss was found out, before it was told:
+//! it and a third may have acknowledged something since that the first to go on has not. They wait
+//! for it, and for each other, until it has forgotten too.
+//!
 //! A host that was removed from the cluster is gone for good, and with it what it alone held:
 //! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for
 //! what only it could have completed. When each of them is complete, or lacked data at the moment
