@@ -339,3 +339,44 @@ fn who_left_and_lost_power_is_heard_for_what_it_has_on_disk() {
          # told get k: value a"
     ));
 }
+
+/// All have lost everything, and one goes on; another is restarted once more before it was told.
+/// It and the third may have acknowledged something since that the first has not: they wait for it,
+/// as two of three that forget do, and go on when it has forgotten too.
+#[test]
+fn who_restarts_before_it_was_told_of_a_loss_waits_for_the_first() {
+    schedule(
+        "nodes 3 memory first 100 brisk
+         crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         drop ListA 2->
+         drop ListA 3->
+         deliver ListA
+         deliver Lacks
+         deliver ListA
+         deliver Lacks
+         deliver ListA
+         drop Lacks
+         deliver ListB
+         show 1 ready
+         # last 1: ready true
+         crash 3
+         restart 3 forgot
+         run 10s
+         show 2 ready
+         # last 2: ready false
+         crash 1
+         restart 1 forgot
+         run 20s
+         show 1 ready
+         # last 1: ready true
+         show 2 ready
+         # last 2: ready true
+         show 3 ready
+         # last 3: ready true",
+    );
+}
