@@ -24,21 +24,20 @@
 //! waited for goes on too, if each that it waits for is complete or one of those, and hears all.
 //!
 //! As long as one of the set is complete, a `memory` keyspace waits: what the others alone had
-//! acknowledged, however long ago, would be lost unseen.
-//! So it is with one that has left the view before all have gathered ([`super::gather`]): as long
-//! as somebody could hear it, nothing is given up, or what it holds would come back later beside
-//! what was acknowledged meanwhile.
+//! acknowledged, however long ago, would be lost unseen. So it is with one that has left the view
+//! before all have gathered ([`super::gather`]): as long as somebody could hear it, nothing is
+//! given up, or what it holds would come back later beside what was acknowledged meanwhile.
 //!
-//! So it is with one that is restarted once more after a loss was found out, before it was told:
-//! it and a third may have acknowledged something since that the first to go on has not. They wait
-//! for it, and for each other, until it has forgotten too.
+//! One that is restarted once more after a loss was found out, before it was told, waits too: it
+//! and a third may have acknowledged something since that the first to go on has not. They wait for
+//! it, and for each other, until it has forgotten too.
 //!
 //! A host that was removed from the cluster is gone for good, and with it what it alone held:
 //! whoever removed it said so. If one of the set is gone, the others do not wait for it, nor for
 //! what only it could have completed. When each of them is complete, or lacked data at the moment
 //! between the rounds, the asker goes on with what all of them together hold, at any durability;
-//! beside one that is complete only if nobody but hosts that are gone is missing.
-//! What is lost so was acknowledged by nobody but hosts that are gone, or forgot it.
+//! beside one that is complete only if nobody but hosts that are gone is missing. What is lost so
+//! was acknowledged by nobody but hosts that are gone, or forgot it.
 //!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
@@ -196,14 +195,12 @@ impl Transfer {
         for who in lost.iter().filter(|who| who.node != me) {
             self.add_source(who.node);
         }
-        let members = self.quorums.iter().map(|(nodes, _)| nodes.len()).max();
         // One that has left the view is heard as [`super::gather`] says.
-        let is_leaver = |node: &NodeId| {
-            self.or_whole.as_ref().is_some_and(|(nodes, _)| nodes.contains(node))
-                && self.quorums.iter().all(|(nodes, _)| !nodes.contains(node))
+        let is_named = |source: &Source| {
+            let mut quorums = self.quorums.iter().chain(&self.or_whole);
+            quorums.any(|(nodes, _)| nodes.contains(&source.node))
         };
-        let staying = self.sources.iter().filter(|source| !is_leaver(&source.node));
-        let is_of_members = members == Some(staying.count()) && self.can_be_met();
+        let is_of_members = self.sources.iter().all(is_named) && self.can_be_met();
         self.hears_all |= !(self.is_member_refill && is_of_members);
     }
 

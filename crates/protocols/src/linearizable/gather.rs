@@ -46,7 +46,7 @@
 use super::Context;
 use super::group::{Group, Standing, Status};
 use super::keys::{entry_key, state_bytes, state_value};
-use super::propose::recent;
+use super::propose::{all_are_complete, recent};
 use super::told::{Reach, Source};
 use super::transfer::Transfer;
 use quorate_kernel::ids::NodeId;
@@ -88,33 +88,27 @@ impl Group {
             self.transfer = None;
         }
     }
-}
 
-impl Group {
     /// Notes how far removals have come, where somebody has left an even view.
     pub fn note_entry(&mut self, cx: &mut Context<'_>) {
         self.entered = None;
         if is_even(&self.view) && self.leaver.is_some() {
-            let number = self.record.generation.number;
-            self.entered = Some(number);
-            let entry = (self.view.id.version, number);
-            cx.fx.put_state(entry_key(self.view.id.group), state_bytes(&entry));
+            self.put_entry(self.record.generation.number, cx);
         }
     }
 
     /// Notes, durably, that all members have held everything in this view: nobody needs who left.
-    pub fn note_gathered(&mut self, me: NodeId, cx: &mut Context<'_>) {
-        let version = self.view.id.version;
-        let has_gathered = |node: &NodeId| {
-            let heard = self.heard.get(node).filter(|heard| heard.version == version);
-            *node == me || heard.is_some_and(|heard| heard.standing == Standing::Ready)
-        };
+    pub fn note_gathered(&mut self, cx: &mut Context<'_>) {
         let is_open = self.entered.is_some_and(|entered| entered != ALL_GATHERED);
-        if is_open && self.is_whole() && self.view.members().iter().all(has_gathered) {
-            self.entered = Some(ALL_GATHERED);
-            let entry = (version, ALL_GATHERED);
-            cx.fx.put_state(entry_key(self.view.id.group), state_bytes(&entry));
+        if is_open && self.is_whole() && all_are_complete(self, &self.view, cx.me.node) {
+            self.put_entry(ALL_GATHERED, cx);
         }
+    }
+
+    fn put_entry(&mut self, number: u64, cx: &mut Context<'_>) {
+        self.entered = Some(number);
+        let entry = (self.view.id.version, number);
+        cx.fx.put_state(entry_key(self.view.id.group), state_bytes(&entry));
     }
 
     /// What was noted for the present view.

@@ -299,7 +299,7 @@ impl Linearizable {
 }
 
 /// Whether every other member has said, however long ago, that it holds all data of the view.
-fn all_are_complete(group: &Group, view: &View, me: NodeId) -> bool {
+pub(super) fn all_are_complete(group: &Group, view: &View, me: NodeId) -> bool {
     let mut others = view.members().iter().filter(|node| **node != me);
     others.all(|node| has_been_complete(group, view, *node))
 }

@@ -163,9 +163,8 @@ impl Linearizable {
             _ => {
                 self.seek_members(view, cx);
                 self.release_kept(view, cx);
-                let me = cx.me.node;
                 if let Some(group) = self.group_mut(view) {
-                    group.note_gathered(me, cx);
+                    group.note_gathered(cx);
                 }
                 self.tend_purge(view, cx) || is_owing
             }

@@ -4,6 +4,29 @@ use super::traps::schedule;
 use std::format;
 use std::string::String;
 
+/// All up to this node lose everything. The first finds that out and goes on, the others are not
+/// told.
+fn one_goes_on(upto: u64) -> String {
+    let each = |nodes: core::ops::RangeInclusive<u64>, what: &str| -> String {
+        nodes.map(|node| what.replace('N', &format!("{node}"))).collect()
+    };
+    let crashes = each(1..=upto, "crash N\n");
+    let restarts = each(1..=upto, "restart N forgot\n");
+    let unasked = each(2..=upto, "drop ListA N->\n");
+    format!(
+        "{crashes}{restarts}{unasked}
+         deliver ListA
+         deliver Lacks
+         deliver ListA
+         deliver Lacks
+         deliver ListA
+         drop Lacks
+         deliver ListB
+         show 1 ready
+         # last 1: ready true"
+    )
+}
+
 /// Each of the nodes up to this one enters view 2 with these members.
 fn view(upto: u64, members: &str) -> String {
     (1..=upto).map(|node| format!("view {node} 2 {members}\n")).collect()
@@ -131,29 +154,11 @@ fn who_left_before_all_had_gathered_is_not_waited_for() {
 /// All have lost everything, and one is complete again; then a dead member is replaced.
 #[test]
 fn a_member_that_dies_after_everything_was_lost_is_replaced() {
+    let one_goes_on = one_goes_on(4);
     for then in ["", "run 2s\nrestart 4 forgot\nrun 20s", "restart 4 forgot"] {
         schedule(&format!(
             "nodes 4 spare 1 memory first 100 brisk
-             crash 1
-             crash 2
-             crash 3
-             crash 4
-             restart 1 forgot
-             restart 2 forgot
-             restart 3 forgot
-             restart 4 forgot
-             drop ListA 2->
-             drop ListA 3->
-             drop ListA 4->
-             deliver ListA
-             deliver Lacks
-             deliver ListA
-             deliver Lacks
-             deliver ListA
-             drop Lacks
-             deliver ListB
-             show 1 ready
-             # last 1: ready true
+             {one_goes_on}
              crash 4
              view 1 2 1 2 3 5
              view 2 2 1 2 3 5
@@ -173,35 +178,14 @@ fn a_member_that_dies_after_everything_was_lost_is_replaced() {
 /// The same where one has left, and it, or a member, is restarted once more or dies.
 #[test]
 fn who_restarts_after_everything_was_lost_holds_nobody_up() {
+    let one_goes_on = one_goes_on(5);
     let views = view(5, "1 2 4 5");
     for then in ["crash 3\nrestart 3 forgot", "crash 3", "", "crash 5\nrestart 5 forgot"] {
         schedule(&format!(
             "nodes 5 memory first 100 brisk
              {views}
              drop all
-             crash 1
-             crash 2
-             crash 3
-             crash 4
-             crash 5
-             restart 1 forgot
-             restart 2 forgot
-             restart 3 forgot
-             restart 4 forgot
-             restart 5 forgot
-             drop ListA 2->
-             drop ListA 3->
-             drop ListA 4->
-             drop ListA 5->
-             deliver ListA
-             deliver Lacks
-             deliver ListA
-             deliver Lacks
-             deliver ListA
-             drop Lacks
-             deliver ListB
-             show 1 ready
-             # last 1: ready true
+             {one_goes_on}
              {then}
              run 20s
              show 2 ready
@@ -345,25 +329,10 @@ fn who_left_and_lost_power_is_heard_for_what_it_has_on_disk() {
 /// as two of three that forget do, and go on when it has forgotten too.
 #[test]
 fn who_restarts_before_it_was_told_of_a_loss_waits_for_the_first() {
-    schedule(
+    let one_goes_on = one_goes_on(3);
+    schedule(&format!(
         "nodes 3 memory first 100 brisk
-         crash 1
-         crash 2
-         crash 3
-         restart 1 forgot
-         restart 2 forgot
-         restart 3 forgot
-         drop ListA 2->
-         drop ListA 3->
-         deliver ListA
-         deliver Lacks
-         deliver ListA
-         deliver Lacks
-         deliver ListA
-         drop Lacks
-         deliver ListB
-         show 1 ready
-         # last 1: ready true
+         {one_goes_on}
          crash 3
          restart 3 forgot
          run 10s
@@ -377,6 +346,6 @@ fn who_restarts_before_it_was_told_of_a_loss_waits_for_the_first() {
          show 2 ready
          # last 2: ready true
          show 3 ready
-         # last 3: ready true",
-    );
+         # last 3: ready true"
+    ));
 }
