@@ -13,13 +13,12 @@
 //! | `scanner` | replies without copying them |
 //! | `schedule` | the timetable of an open loop |
 //! | `record`, `usage`, `report` | counting while it runs, and what comes of it |
-//! | [`svg`], [`bars`], `plot`, `progress` | pictures and a progress bar |
+//! | `plot`, `progress` | charts of a report and a progress bar |
 //! | `child`, `compare` | servers to start, and two of them side by side |
 //!
 //! It runs on Linux only: it waits with epoll and timerfd and reads `/proc`.
 
 mod args;
-pub mod bars;
 mod child;
 mod client;
 mod command;
@@ -36,7 +35,6 @@ mod run;
 mod scanner;
 mod schedule;
 mod spread;
-pub mod svg;
 mod usage;
 mod workload;
 

@@ -2,7 +2,7 @@
 
 use crate::record::Interval;
 use crate::report::{ClassReport, Report};
-use crate::svg::{Axis, Chart, Scale, Series, render};
+use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 
 /// The whole picture of a report.
 #[must_use]

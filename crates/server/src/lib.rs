@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`cli`] | the command line: what can be asked, and how it answers |
 //! | [`dev`] | a cluster on this machine in one command |
-//! | [`lab`] | measurements that repeat those of the papers
 //! | [`provision`] | the birth of a cluster: ids, keyspaces, one directory a host |
 //! | [`proof`] | how programs prove that they belong to a cluster |
 //! | [`ring`] | where hosts stand on the ring, and how that is shown |
@@ -22,7 +21,6 @@ pub mod cli;
 pub mod config;
 pub mod dev;
 pub mod host;
-pub mod lab;
 pub mod logging;
 pub mod metrics;
 pub mod native;

@@ -1,13 +1,13 @@
 //! Crate arrows point down only.
 //!
-//! kernel ← {protocols, doors, check, store, node} ← {sim, server}. The
+//! kernel ← {protocols, doors, check, store, node} ← {sim, bench} ← server ← lab. The
 //! tests of a crate obey too: a test that needs a higher crate belongs to that crate.
 
 use super::Finding;
 use super::tree::Tree;
 
 /// Each crate below `crates/` with the crates of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("api", &[]),
     ("client", &["api"]),
     ("kernel", &[]),
@@ -16,7 +16,8 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("check", &["kernel"]),
     ("store", &["kernel"]),
     ("node", &["kernel"]),
-    ("bench", &["kernel", "doors"]),
+    ("chart", &[]),
+    ("bench", &["kernel", "doors", "chart"]),
     ("sim", &["kernel", "protocols", "doors", "check", "store", "node"]),
     (
         "server",
@@ -33,6 +34,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "client",
         ],
     ),
+    ("lab", &["kernel", "protocols", "doors", "store", "node", "sim", "bench", "chart", "server"]),
 ];
 
 /// The tables of a manifest that name dependencies.

@@ -2,10 +2,12 @@
 
 use crate::config::ConfigError;
 use crate::host::HostError;
+use quorate_bench::BenchError;
 use quorate_kernel::error::Fatal;
 use quorate_store::DirectoryError;
 use std::fmt;
 use std::io::{self, ErrorKind};
+use std::process::ExitCode;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $meaning:literal;)*) => {
@@ -48,6 +50,20 @@ codes! {
 #[must_use]
 pub fn table() -> String {
     Code::ALL.iter().map(|(code, meaning)| format!("{:>5}  {meaning}\n", *code as u8)).collect()
+}
+
+/// The end of a command line: an error is told on standard error, and its code is the process's.
+pub fn end(result: Result<(), Failure>) -> ExitCode {
+    let code = match result {
+        Ok(()) => Code::Ok,
+        Err(Failure { code, message }) => {
+            if !message.is_empty() {
+                eprintln!("error: {message}");
+            }
+            code
+        }
+    };
+    ExitCode::from(code as u8)
 }
 
 /// Why a command failed: what the user is told, and the exit code.
@@ -106,6 +122,12 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         let is_closed = error.kind() == ErrorKind::BrokenPipe;
         Failure::failed(if is_closed { String::new() } else { error.to_string() })
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Failure {
+        Failure::failed(error.to_string())
     }
 }
 

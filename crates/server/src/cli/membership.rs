@@ -99,7 +99,10 @@ pub fn remove(args: &RemoveArgs) -> Result<(), Failure> {
 }
 
 /// What a host says of the ring.
-pub(crate) fn ring(address: &str) -> Result<Value, Failure> {
+///
+/// # Errors
+/// It does not answer, or not so that it can be read.
+pub fn ring(address: &str) -> Result<Value, Failure> {
     let answer = http::get(address, "/ring", Duration::from_secs(10))
         .map_err(|error| Failure::of_connection(address, &error))?;
     if answer.status != 200 {
@@ -210,7 +213,8 @@ fn left(holds: &Value) -> Option<String> {
 }
 
 /// How many groups that a host knows have the node as a member.
-pub(crate) fn groups_of(ring: &Value, node: &str) -> usize {
+#[must_use]
+pub fn groups_of(ring: &Value, node: &str) -> usize {
     let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
     let groups = keyspaces.flat_map(|keyspace| keyspace["groups"].as_array().into_iter().flatten());
     let is_member = |group: &&Value| {

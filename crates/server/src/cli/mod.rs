@@ -43,9 +43,8 @@ pub mod server;
 pub mod shutdown;
 pub mod status;
 
-use crate::{dev, lab};
+use crate::dev;
 use clap::{Parser, Subcommand};
-use exit::{Code, Failure};
 use quorate_bench::BenchCommand;
 use quorate_sim::args::SimArgs;
 use std::process::ExitCode;
@@ -97,8 +96,6 @@ enum Command {
     #[command(after_help = "Example: quorate bench --endpoints 127.0.0.1:7413,127.0.0.1:7423 \
                             --workload a --duration 10s")]
     Bench(Box<BenchCommand>),
-    /// Repeat a paper's measurements, and write tables and pictures
-    Lab(lab::Args),
     /// Run simulated clusters under faults, from seeds, and judge what their clients saw
     #[command(after_help = "Example: quorate sim --scenario crash --seeds 0..1000")]
     Sim(Box<SimArgs>),
@@ -136,7 +133,6 @@ pub fn run() -> ExitCode {
         Command::Rejoin(args) => rejoin::run(&args),
         Command::Secret(args) => secret::run(&args),
         Command::Bench(bench) => return bench.main(),
-        Command::Lab(args) => lab::run(&args),
         Command::Sim(args) => return quorate_sim::command::main(&args),
         Command::Check(args) => check::run(&args),
         Command::Config(args) => config::run(&args),
@@ -144,16 +140,7 @@ pub fn run() -> ExitCode {
         Command::Version(output) => meta::version(&output),
         Command::ExitCodes => meta::exit_codes(),
     };
-    let code = match result {
-        Ok(()) => Code::Ok,
-        Err(Failure { code, message }) => {
-            if !message.is_empty() {
-                eprintln!("error: {message}");
-            }
-            code
-        }
-    };
-    ExitCode::from(code as u8)
+    exit::end(result)
 }
 
 #[cfg(test)]

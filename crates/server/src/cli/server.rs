@@ -234,7 +234,7 @@ fn check_views(config: &Config, identity: &Identity) -> Result<(), Failure> {
         return Ok(());
     }
     let text = format!(
-        "keyspace `{}` has no consistent quorums ({}): it was made by `quorate lab` for a \
+        "keyspace `{}` has no consistent quorums ({}): it was made by `quorate-lab` for a \
          measurement and is not linearizable; this host does not serve it",
         record.name, STATIC_VIEWS
     );

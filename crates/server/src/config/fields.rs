@@ -251,7 +251,7 @@ pub const FIELDS: &[Field] = &[
         path: "dev.unsafe_static_views",
         shape: Shape::Flag,
         doc: "Whether this host serves keyspaces without consistent quorums, which lose and bring\n\
-              back writes when hosts come, go or fail. `quorate lab` makes such keyspaces to\n\
+              back writes when hosts come, go or fail. `quorate-lab` makes such keyspaces to\n\
               measure what consistent quorums cost, and sets this itself; never set it.",
         set: |config, text| assign(&mut config.dev.unsafe_static_views, text),
         show: |config| config.dev.unsafe_static_views.to_string(),

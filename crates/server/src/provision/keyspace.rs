@@ -101,7 +101,7 @@ pub fn founded(
 fn static_views() -> String {
     format!(
         "{STATIC_VIEWS} gives up linearizability to measure what it costs: only the clusters that \
-         `quorate lab` makes for itself may have it"
+         `quorate-lab` makes for itself may have it"
     )
 }
 

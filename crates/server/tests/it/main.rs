@@ -22,7 +22,6 @@ mod init;
 mod intruder;
 mod join;
 mod keyspaces;
-mod lab;
 mod load;
 mod mishaps;
 mod net;

@@ -1,0 +1,84 @@
+//! Measurements that repeat those of the papers, and write tables and pictures.
+//!
+//! Each figure is one command: it starts the clusters it needs from this executable, on loopback
+//! and in a temporary directory, and stops them again. What is measured on real hosts and what is
+//! simulated never stand in one table. Nothing here asserts a time.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cats`] | which figures of CATS to repeat, and at which size |
+//! | [`dotteddb`] | the evaluation of DottedDB, simulated, and a part of it on real hosts |
+//! | [`load`] | Fig. 3: latency against throughput as load grows |
+//! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
+//! | [`elastic`] | Fig. 5: hosts join and leave under constant load |
+//! | [`paired`], [`price`] | Fig. 6 and 7: the price of atomicity, by paired runs |
+//! | [`stamps`] | what the stamps of consistent quorums cost, by counting |
+//! | [`moved`], [`killed`] | one host joins, is drained or is killed under load, step by step |
+//! | [`door`] | what proof and encryption between hosts cost |
+//! | [`copy`] | the plain copy that a move is measured against |
+//! | [`background`] | load while something happens to the cluster |
+//! | [`statistics`] | means and their confidence intervals |
+//! | [`cluster`] | a real cluster for a measurement |
+//! | [`page`] | tables and pictures as files |
+
+pub mod background;
+pub mod calibrate;
+pub mod cats;
+pub mod cluster;
+pub mod copy;
+pub mod door;
+pub mod dotteddb;
+pub mod elastic;
+pub mod killed;
+pub mod load;
+pub mod moved;
+pub mod page;
+pub mod paired;
+pub mod price;
+pub mod scale;
+pub mod stamps;
+pub mod statistics;
+
+use clap::Parser;
+use quorate_server::cli::exit::{self, Failure};
+use std::process::ExitCode;
+
+/// Repeats papers' measurements with this program's engines, and writes tables and pictures.
+#[derive(Debug, Parser)]
+#[command(name = "quorate-lab", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Example: quorate-lab cats --figure 3 --quick --output /tmp/cats\n\n\
+                        `dev` and `server` are those of `quorate`: the hosts are this program.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Repeat the figures of the CATS paper
+    Cats(cats::CatsArgs),
+    /// Repeat the evaluation of the DottedDB paper in the simulator, and a part on real hosts
+    Dotteddb(dotteddb::DottedArgs),
+    /// Have one host join, or drain one, under load: what clients see, and how long it takes
+    Join(moved::JoinArgs),
+    /// What the proof and the encryption between hosts cost
+    Door(door::DoorArgs),
+    /// Kill one host under load: how long until every key has all its replicas again
+    Kill(killed::KillArgs),
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn run() -> ExitCode {
+    exit::end(measure(&Cli::parse().command))
+}
+
+fn measure(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Cats(args) => cats::run(args),
+        Command::Dotteddb(args) => dotteddb::run(args),
+        Command::Join(args) => moved::run(args),
+        Command::Door(args) => door::run(args),
+        Command::Kill(args) => killed::run(args),
+    }
+}
