@@ -15,11 +15,14 @@ pub enum Kind {
     Columns,
     /// How often a file names an engine that is not its own.
     Names,
+    /// How many assertions a file's handlers of messages lack.
+    Asserts,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::File, Kind::Function, Kind::Columns, Kind::Names];
+    pub const ALL: [Kind; 5] =
+        [Kind::File, Kind::Function, Kind::Columns, Kind::Names, Kind::Asserts];
 
     /// The most that needs no exception.
     pub fn limit(self) -> usize {
@@ -27,7 +30,7 @@ impl Kind {
             Kind::File => 400,
             Kind::Function => 70,
             Kind::Columns => 100,
-            Kind::Names => 0,
+            Kind::Names | Kind::Asserts => 0,
         }
     }
 
@@ -37,7 +40,7 @@ impl Kind {
             Kind::File => 800,
             Kind::Function => 140,
             Kind::Columns => 140,
-            Kind::Names => 60,
+            Kind::Names | Kind::Asserts => 60,
         }
     }
 
@@ -48,6 +51,7 @@ impl Kind {
             Kind::Function => "push ifs up and fors down, and give the parts names",
             Kind::Columns => "break the line",
             Kind::Names => "ask the engine's value instead, or move this into its folder",
+            Kind::Asserts => "assert what must hold of the state, twice in each `on_...`",
         }
     }
 }
@@ -59,6 +63,7 @@ impl fmt::Display for Kind {
             Kind::Function => "function",
             Kind::Columns => "columns",
             Kind::Names => "names",
+            Kind::Asserts => "asserts",
         })
     }
 }

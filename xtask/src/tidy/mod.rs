@@ -7,13 +7,15 @@
 //! | [`engines`] | every engine folder has the same shape and imports no other engine |
 //! | [`lengths`] | functions, files and lines stay short |
 //! | [`names`] | an engine is named in its folder, on one line, and in its twins |
-//! | [`ratchet`] | exceptions to lengths and names only shrink |
+//! | [`asserts`] | handlers of messages assert what must hold |
+//! | [`ratchet`] | exceptions to lengths, names and assertions only shrink |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
 //! | [`planted`] | every planted bug is listed, every listed one is planted |
 //!
 //! Each rule is a function from a [`Tree`] to findings, so its tests need no files.
 
 mod arrows;
+mod asserts;
 mod engines;
 mod lengths;
 mod names;
@@ -91,6 +93,7 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
 fn measure(tree: &Tree) -> Vec<(lengths::Place, lengths::Measure)> {
     let mut over = lengths::measure(tree);
     over.extend(names::measure(tree));
+    over.extend(asserts::measure(tree));
     over
 }
 

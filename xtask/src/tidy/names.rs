@@ -42,9 +42,13 @@ pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
     over
 }
 
-/// Whether a file is part of what is built for users, and not of the tests.
+/// Whether a file is part of what is built for users, and not of the tests, nor of the lab, which
+/// measures engines by name.
 fn is_product(path: &str) -> bool {
-    path.contains("/src/") && !path.ends_with("/tests.rs") && !path.contains("/tests/")
+    path.contains("/src/")
+        && !path.starts_with("crates/lab/")
+        && !path.ends_with("/tests.rs")
+        && !path.contains("/tests/")
 }
 
 /// Whether a file may name an engine.

@@ -87,11 +87,13 @@ fn too_long(path: &str, (kind, name): &Place, length: usize, allowed: usize) -> 
         Kind::Function => "this function has",
         Kind::Columns => "this line has",
         Kind::Names => "this file names engines with",
+        Kind::Asserts => "handlers of this file lack",
     };
     let unit = match kind {
         Kind::File | Kind::Function => "lines",
         Kind::Columns => "columns",
         Kind::Names => "words",
+        Kind::Asserts => "assertions",
     };
     let advice = kind.advice();
     if allowed > kind.limit() {
@@ -115,7 +117,7 @@ fn parse(line: &str) -> Result<Option<(Place, usize)>, String> {
     let fields: Vec<&str> = line.split(" | ").map(str::trim).collect();
     let [kind, place, most] = fields[..] else { return Err(wrong()) };
     let kind = Kind::ALL.into_iter().find(|each| each.to_string() == kind);
-    let kind = kind.ok_or("the kind must be file, function or columns")?;
+    let kind = kind.ok_or("the kind must be file, function, columns, names or asserts")?;
     let most = most.parse().map_err(|_| wrong())?;
     Ok(Some(((kind, place.to_owned()), most)))
 }

@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use super::tree::Tree;
-use super::{Finding, arrows, engines, lengths, names, planted, pure, ratchet, words};
+use super::{Finding, arrows, asserts, engines, lengths, names, planted, pure, ratchet, words};
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
@@ -279,6 +279,7 @@ fn an_engine_is_named_by_its_own_files_alone() {
             "crates/check/src/causal.rs",
             "crates/doors/src/tests/keys.rs",
             "crates/doors/tests/keys.rs",
+            "crates/lab/src/keys.rs",
         ] {
             passes(named, &[(own, &text)]);
         }
@@ -286,6 +287,28 @@ fn an_engine_is_named_by_its_own_files_alone() {
     for harmless in ["// causal\n", "fn causality() {}", "#[cfg(test)]\nmod t { use causal; }\n"] {
         passes(named, &[(path, harmless)]);
     }
+}
+
+fn asserting(tree: &Tree) -> Vec<Finding> {
+    ratchet::check("list.txt", tree, &asserts::measure(tree))
+}
+
+#[test]
+fn a_handler_asserts_twice() {
+    let path = "crates/protocols/src/causal/get.rs";
+    let handler = |name: &str, body: &str| {
+        format!("\nfn {name}(&mut self, from: Incarnation, op: u64) {{\n{body}}}\n")
+    };
+    for (body, lacks) in [("", 2), ("// assert!(true);\n", 2), ("    assert_eq!(1, 1);\n", 1)] {
+        let text = handler("on_read", body);
+        fires(asserting, &[(path, &text)], &format!("{path}:2"), &format!("lack {lacks} assert"));
+        passes(asserting, &[(path, &text), ("list.txt", &format!("asserts | {path} | {lacks}\n"))]);
+    }
+    let enough = "    invariant!(a, \"b\");\n    debug_assert!(c);\n";
+    passes(asserting, &[(path, &handler("on_read", enough))]);
+    passes(asserting, &[(path, &handler("on_message", ""))]);
+    passes(asserting, &[(path, &handler("read", ""))]);
+    passes(asserting, &[("crates/protocols/src/causal/tests/get.rs", &handler("on_read", ""))]);
 }
 
 #[test]
