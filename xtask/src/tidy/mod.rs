@@ -9,6 +9,7 @@
 //! | [`names`] | an engine is named in its folder, on one line, and in its twins |
 //! | [`asserts`] | handlers of messages assert what must hold |
 //! | [`ratchet`] | exceptions to lengths, names and assertions only shrink |
+//! | [`glossary`] | a word has one meaning |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
 //! | [`planted`] | every planted bug is listed, every listed one is planted |
 //!
@@ -17,6 +18,7 @@
 mod arrows;
 mod asserts;
 mod engines;
+mod glossary;
 mod lengths;
 mod names;
 mod planted;
@@ -102,6 +104,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = arrows::check(tree);
     findings.extend(pure::check(tree));
     findings.extend(engines::check(tree));
+    findings.extend(glossary::check(tree));
     findings.extend(words::check(tree));
     findings.extend(planted::check(tree));
     findings.extend(ratchet::check(RATCHET, tree, &measure(tree)));

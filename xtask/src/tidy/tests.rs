@@ -2,7 +2,9 @@
 
 use super::source::Source;
 use super::tree::Tree;
-use super::{Finding, arrows, asserts, engines, lengths, names, planted, pure, ratchet, words};
+use super::{
+    Finding, arrows, asserts, engines, glossary, lengths, names, planted, pure, ratchet, words,
+};
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
@@ -287,6 +289,23 @@ fn an_engine_is_named_by_its_own_files_alone() {
     for harmless in ["// causal\n", "fn causality() {}", "#[cfg(test)]\nmod t { use causal; }\n"] {
         passes(named, &[(path, harmless)]);
     }
+}
+
+#[test]
+fn a_word_of_the_glossary_has_one_row() {
+    let head = "# A\n## Words\n\n| word | what it is |\n|---|---|\n| host | a process |\n";
+    let after = "\n## Map\n| host | x |\n|---|---|\n| host | y |\n";
+    passes(glossary::check, &[("ARCHITECTURE.md", &format!("{head}| node | one |{after}"))]);
+    let table = [
+        ("| Host | a machine |", "has a row already, in line 6"),
+        ("| node | |", "one is missing"),
+        ("| node |", "a row is"),
+    ];
+    for (row, message) in table {
+        let text = format!("{head}{row}{after}");
+        fires(glossary::check, &[("ARCHITECTURE.md", &text)], "ARCHITECTURE.md:7", message);
+    }
+    fires(glossary::check, &[("ARCHITECTURE.md", after)], "ARCHITECTURE.md:1", "is missing");
 }
 
 fn asserting(tree: &Tree) -> Vec<Finding> {

@@ -8,7 +8,7 @@ use std::path::Path;
 const PLACES: [&str; 5] = ["clients", "crates", "tests", "xtask", "Cargo.toml"];
 
 /// What is read: sources, manifests, scenarios and lists.
-const ENDINGS: [&str; 7] = [".rs", ".py", ".go", ".java", ".sh", ".toml", ".txt"];
+const ENDINGS: [&str; 8] = [".rs", ".py", ".go", ".java", ".sh", ".toml", ".txt", ".md"];
 
 /// Folders that tools fill, not people; `v1` is the Python code of the native API's schema.
 const GENERATED: [&str; 5] = ["target", "__pycache__", "corpus", "generated", "v1"];
