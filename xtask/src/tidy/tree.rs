@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// The folders that hold code of ours, and the single files beside them.
-const PLACES: [&str; 5] = ["clients", "crates", "tests", "xtask", "Cargo.toml"];
+/// The folders that hold code of ours, and single files beside them.
+const PLACES: [&str; 6] = ["clients", "crates", "tests", "xtask", "Cargo.toml", "ARCHITECTURE.md"];
 
-/// What is read: sources, manifests, scenarios and lists.
+/// What is read: sources, manifests, scenarios, lists and documents.
 const ENDINGS: [&str; 8] = [".rs", ".py", ".go", ".java", ".sh", ".toml", ".txt", ".md"];
 
 /// Folders that tools fill, not people; `v1` is the Python code of the native API's schema.
