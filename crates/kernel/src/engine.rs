@@ -46,6 +46,8 @@ pub enum Placement {
     Groups,
     /// By fixed positions, which the catalog gives to hosts.
     Positions,
+    /// Not at all: every host has all of it.
+    Everywhere,
 }
 
 /// What clients can do with a keyspace.

@@ -376,6 +376,12 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
+    /// The keyspace's engine does not take such a value for this key. Nothing was changed.
+    #[error("this keyspace takes {expected}; nothing was changed")]
+    Value {
+        /// What it takes.
+        expected: &'static str,
+    },
     /// The node has too much work in hand. Nothing was changed.
     #[error("the node has too many operations in hand; try again")]
     Overloaded,

@@ -1,11 +1,10 @@
 //! The engines of this build. A new one is a folder beside this file, and a line here.
 
 use crate::{catalog, causal, linearizable, overlay};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::engine::{self, Engine, Opening, Served};
+use quorate_kernel::engine::{self, Engine, Opening};
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
+use quorate_kernel::keyspace::CatalogRefusal;
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Durability;
@@ -13,21 +12,17 @@ use quorate_kernel::storage::Durability;
 /// All of them; the first is that of a keyspace that is made without a word on it.
 pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE];
 
-/// The keyspace with its engine.
-///
-/// # Errors
-/// This build has no such engine, or the engine cannot read the settings.
-pub fn served(keyspace: &Arc<Keyspace>) -> Result<Served, CatalogRefusal> {
-    Served::of(keyspace, ENGINES)
-}
-
 /// The lane of a keyspace on one node, in the condition that the directory found it in.
 ///
 /// # Errors
-/// This build has no such engine, or the engine cannot read the settings.
-pub fn open(opening: &Opening<'_>, recovery: Recovery) -> Result<LaneSpec, CatalogRefusal> {
+/// None of these is its engine, or the engine cannot read the settings.
+pub fn open(
+    engines: &[&'static Engine],
+    opening: &Opening<'_>,
+    recovery: Recovery,
+) -> Result<LaneSpec, CatalogRefusal> {
     let keyspace = opening.keyspace;
-    let engine = engine::find(ENGINES, &keyspace.engine)?;
+    let engine = engine::find(engines, &keyspace.engine)?;
     let (lane, durability) = (keyspace.lane, keyspace.durability());
     Ok(LaneSpec { lane, durability, recovery, process: (engine.open)(opening)? })
 }
@@ -49,9 +44,10 @@ pub fn always(overlay: overlay::Settings, catalog: catalog::Settings) -> Vec<Lan
 mod tests {
     use super::*;
     use alloc::string::ToString;
-    use quorate_kernel::engine::{Capability, Pace, Placement};
+    use alloc::sync::Arc;
+    use quorate_kernel::engine::{Capability, Pace, Placement, Served};
     use quorate_kernel::ids::ClusterId;
-    use quorate_kernel::keyspace::Settings;
+    use quorate_kernel::keyspace::{Keyspace, Settings};
 
     fn keyspace(engine: &Engine) -> Keyspace {
         let settings = engine.complete(&Settings::new()).expect("defaults");
@@ -61,7 +57,7 @@ mod tests {
     fn refusal(keyspace: &Keyspace) -> Option<CatalogRefusal> {
         let (founding, cluster, pace) = (None, ClusterId(1), &Pace::default());
         let opening = Opening { keyspace, founding, cluster, signing_key: [7; 32], pace };
-        open(&opening, Recovery::Intact).err()
+        open(ENGINES, &opening, Recovery::Intact).err()
     }
 
     #[test]
@@ -92,6 +88,6 @@ mod tests {
         let foreign = Keyspace { engine: "gossip".to_string(), ..keyspace(ENGINES[0]) };
         let refused = refusal(&foreign).expect("this build does not have it").to_string();
         assert_eq!(refused, "unknown engine `gossip`; this build has: linearizable, causal");
-        assert!(served(&Arc::new(foreign)).is_err());
+        assert!(Served::of(&Arc::new(foreign), ENGINES).is_err());
     }
 }

@@ -8,6 +8,7 @@
 //! | [`proof`] | how programs prove that they belong to a cluster |
 //! | [`ring`] | where hosts stand on the ring, and how that is shown |
 //! | [`config`] | the configuration of a host |
+//! | [`engines`] | the engines of this process |
 //! | [`host`] | one host: the core thread, its sockets and the disk thread |
 //! | [`metrics`] | what the threads of a host tell the outside |
 //! | [`admin`] | the HTTP door: health, metrics, status |
@@ -20,6 +21,7 @@ pub mod admin;
 pub mod cli;
 pub mod config;
 pub mod dev;
+pub mod engines;
 pub mod host;
 pub mod logging;
 pub mod metrics;

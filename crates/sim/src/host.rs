@@ -22,7 +22,7 @@ use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use quorate_node::node::{Node, Opener};
 use quorate_node::pump::{self, Input};
-use quorate_protocols::engines::open;
+use quorate_protocols::engines::{ENGINES, open};
 use quorate_protocols::overlay;
 use quorate_store::memory::Crash;
 use std::sync::Arc;
@@ -172,7 +172,8 @@ impl Host {
         let (cluster, signing_key) = (ClusterId(0), [0; 32]);
         let founding = None;
         let opening = Opening { keyspace, founding, cluster, signing_key, pace };
-        let mut spec = open(&opening, recovery).expect("a scenario's settings were checked");
+        let mut spec =
+            open(ENGINES, &opening, recovery).expect("a scenario's settings were checked");
         if let Some(wrap) = wrap {
             spec = LaneSpec { process: wrap(spec.process), ..spec };
         }

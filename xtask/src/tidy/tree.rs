@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 
 /// The folders that hold code of ours, and single files beside them.
-const PLACES: [&str; 6] = ["clients", "crates", "tests", "xtask", "Cargo.toml", "ARCHITECTURE.md"];
+const PLACES: [&str; 7] =
+    ["clients", "crates", "examples", "tests", "xtask", "Cargo.toml", "ARCHITECTURE.md"];
 
 /// What is read: sources, manifests, scenarios, lists and documents.
 const ENDINGS: [&str; 8] = [".rs", ".py", ".go", ".java", ".sh", ".toml", ".txt", ".md"];

@@ -143,6 +143,7 @@ fn code(refusal: &Refusal) -> &'static str {
         | Refusal::Lacking(_)
         | Refusal::Unsupported
         | Refusal::TooLarge { .. }
+        | Refusal::Value { .. }
         | Refusal::Membership { .. }
         | Refusal::Catalog(_)
         | Refusal::NotOpen => "ERR",
@@ -192,6 +193,10 @@ mod tests {
             (
                 Refusal::TooLarge { what: "value", length: 9, limit: 8 },
                 "ERR value of 9 bytes is over the limit of 8",
+            ),
+            (
+                Refusal::Value { expected: "a whole number" },
+                "ERR this keyspace takes a whole number; nothing was changed",
             ),
             (
                 Refusal::Siblings { count: 2 },

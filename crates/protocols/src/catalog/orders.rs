@@ -85,15 +85,19 @@ fn create(
 ) -> Result<Decree, CatalogRefusal> {
     let settings = complete(engine, asked)?;
     let replicas = number(&settings, "replicas");
-    let (birth, places) = if engine.placement == Placement::Positions {
-        let count = number(&settings, "positions");
-        (Birth::WithCluster, positions::spread(ring, count, replicas)?)
-    } else {
-        let views = placement::online_views(ring, replicas, FIRST_GROUPS_MAX);
-        if views.is_empty() {
-            return Err(CatalogRefusal::Hosts { needed: 1, there: 0 });
+    let (birth, places) = match engine.placement {
+        Placement::Positions => {
+            let count = number(&settings, "positions");
+            (Birth::WithCluster, positions::spread(ring, count, replicas)?)
         }
-        (Birth::Online(views), Vec::<NodeId>::new())
+        Placement::Groups => {
+            let views = placement::online_views(ring, replicas, FIRST_GROUPS_MAX);
+            if views.is_empty() {
+                return Err(CatalogRefusal::Hosts { needed: 1, there: 0 });
+            }
+            (Birth::Online(views), Vec::<NodeId>::new())
+        }
+        Placement::Everywhere => (Birth::WithCluster, Vec::new()),
     };
     Ok(Decree::Create {
         name: name.to_string(),

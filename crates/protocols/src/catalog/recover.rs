@@ -73,7 +73,7 @@ impl CatalogLane {
             Ok(Placement::Positions) => positions::founding(ring, &settings)
                 .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}")),
             // The engine itself looks after its groups; one of a later build is opened by nobody.
-            Ok(Placement::Groups) | Err(_) => Vec::new(),
+            Ok(Placement::Groups | Placement::Everywhere) | Err(_) => Vec::new(),
         };
         let decree = Decree::Create { name, engine, settings, birth, places };
         Entry { origin: Origin::default(), decree }

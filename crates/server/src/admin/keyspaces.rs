@@ -4,8 +4,9 @@
 
 use super::Door;
 use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
+use crate::engines;
 use crate::host::{Question, Reply};
-use crate::provision::keyspace::{ENGINE_DEFAULT, spelt};
+use crate::provision::keyspace::spelt;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -14,7 +15,6 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{Birth, Keyspace, KeyspaceOrder, Keyspaces, NewKeyspace, Settings};
 use quorate_kernel::ring::Standing;
 use quorate_kernel::rules::Alter;
-use quorate_protocols::engines::ENGINES;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) async fn create(State(door): State<Arc<Door>>, pairs: Pairs) -> Respo
     let Some(name) = parameter(&pairs, "name") else { return nameless() };
     let order = KeyspaceOrder::Create(NewKeyspace {
         name: name.to_owned(),
-        engine: parameter(&pairs, "engine").unwrap_or(ENGINE_DEFAULT).to_owned(),
+        engine: parameter(&pairs, "engine").unwrap_or(engines::usual()).to_owned(),
         settings: settings(&pairs),
     });
     give_and_note(&door, name, order).await
@@ -108,7 +108,7 @@ fn json_of(keyspaces: &Keyspaces) -> Value {
         "decrees": keyspaces.version,
         "members": keyspaces.members.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "keyspaces": keyspaces.list.iter().map(|(k, _)| keyspace(k)).collect::<Vec<_>>(),
-        "engines": ENGINES.iter().map(|each| engine(each)).collect::<Vec<_>>(),
+        "engines": engines::all().iter().map(|each| engine(each)).collect::<Vec<_>>(),
     })
 }
 

@@ -85,7 +85,9 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         Refusal::Membership { .. } | Refusal::Siblings { .. } => StatusCode::CONFLICT,
         Refusal::Catalog(why) => status_of_catalog(why),
         Refusal::NotOpen => StatusCode::NOT_FOUND,
-        Refusal::TooLarge { .. } | Refusal::Context(_) => StatusCode::BAD_REQUEST,
+        Refusal::TooLarge { .. } | Refusal::Value { .. } | Refusal::Context(_) => {
+            StatusCode::BAD_REQUEST
+        }
         Refusal::Lacking(_) | Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Refusal::OutcomeUnknown | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
         Refusal::NoQuorum { .. }

@@ -4,7 +4,7 @@ use super::exit::{Code, Failure};
 use super::http;
 use super::output::{Output, columns};
 use crate::config::values::Length;
-use crate::provision::keyspace::ENGINE_DEFAULT;
+use crate::engines;
 use serde_json::{Value, json};
 use std::io::{Write, stderr, stdout};
 
@@ -58,7 +58,7 @@ struct CreateArgs {
     #[arg(value_name = "SETTING=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
     /// Its engine
-    #[arg(long, default_value = ENGINE_DEFAULT, value_name = "NAME")]
+    #[arg(long, default_value = engines::usual(), value_name = "NAME")]
     engine: String,
     #[command(flatten)]
     target: Target,

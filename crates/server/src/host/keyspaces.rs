@@ -1,12 +1,12 @@
 //! The keyspaces of a host as the catalog has them now: for the loop, the doors and the metrics.
 
+use crate::engines;
 use crate::metrics::{KeyspaceCells, Kind, Shared};
 use quorate_kernel::engine;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{Keyspace, Keyspaces};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::storage::Durability;
-use quorate_protocols::engines::served;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Table {
     pub fn after(&self, records: &Arc<Keyspaces>) -> Table {
         let mut table = Table { records: Arc::clone(records), ..Table::default() };
         for (keyspace, _) in &records.list {
-            let entry = match served(keyspace) {
+            let entry = match engine::Served::of(keyspace, engines::all()) {
                 Ok(entry) => entry,
                 Err(error) => {
                     let (event, keyspace) = ("keyspace_not_served", &keyspace.name);
@@ -114,7 +114,7 @@ pub(super) fn number(lane: LaneId) -> usize {
 impl Served {
     /// A keyspace with the defaults of its engine but for these settings.
     pub(crate) fn sample(name: &str, engine: &str, set: &[(&str, &str)], lane: LaneId) -> Served {
-        let engines = quorate_protocols::engines::ENGINES;
+        let engines = engines::all();
         let engine = engine::find(engines, engine);
         let engine = engine.expect("an engine of this build");
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -1,6 +1,7 @@
 //! The lanes of a host's node.
 
 use super::{Options, span};
+use crate::engines;
 use crate::provision::context_key;
 use crate::ring::founding;
 use quorate_kernel::engine::{Opening, Pace};
@@ -12,7 +13,7 @@ use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_node::node::Opener;
-use quorate_protocols::engines::{ENGINES, always, open};
+use quorate_protocols::engines::{always, open};
 use quorate_protocols::overlay::weights::Balance;
 use quorate_protocols::{catalog, overlay};
 use std::net::SocketAddr;
@@ -32,7 +33,7 @@ pub(super) fn of(options: &Options, cluster: SocketAddr) -> Result<Vec<LaneSpec>
     let keyspaces = identity.keyspaces.clone();
     let founding = founding::ring(identity).map(|ring| catalog::Founding { ring, keyspaces });
     let lanes = founding::lanes(identity);
-    Ok(always(overlay, catalog::Settings { engines: ENGINES, founding, lanes }))
+    Ok(always(overlay, catalog::Settings { engines: engines::all(), founding, lanes }))
 }
 
 /// Makes the lanes of keyspaces, each in the condition in which the directory found it.
@@ -59,7 +60,8 @@ pub(super) fn opener(options: &Options) -> Opener {
         let is_intact = remembers || since == start;
         let recovery = if is_intact { Recovery::Intact } else { Recovery::Forgot };
         let (founding, pace) = (founding.as_ref(), &pace);
-        open(&Opening { keyspace, founding, cluster, signing_key, pace }, recovery).ok()
+        let opening = Opening { keyspace, founding, cluster, signing_key, pace };
+        open(engines::all(), &opening, recovery).ok()
     })
 }
 

@@ -115,6 +115,7 @@ impl Ending {
                 Refusal::Lacking(_)
                 | Refusal::Unsupported
                 | Refusal::TooLarge { .. }
+                | Refusal::Value { .. }
                 | Refusal::Context(_)
                 | Refusal::Siblings { .. }
                 | Refusal::Membership { .. }

@@ -2,6 +2,7 @@
 
 use super::keyspaces::{Keyspace, Keyspaces};
 use crate::admin::health;
+use crate::engines;
 use crate::metrics::{Shared, Stage};
 use crate::ring::report::{self, Row, cell};
 use crate::ring::{KeyspaceReport, Report};
@@ -10,7 +11,6 @@ use quorate_kernel::engine;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::Keyspace as Record;
 use quorate_kernel::rules::Alter;
-use quorate_protocols::engines::ENGINES;
 
 /// The cells of a group that have fields of their own.
 const FIELDS: [&str; 6] = ["group", "low", "high", "version", "members", "status"];
@@ -37,7 +37,7 @@ fn keyspace(keyspace: &Keyspace) -> v1::Keyspace {
 
 /// How a keyspace is set, and what of that may be altered.
 pub fn details(record: &Record) -> v1::KeyspaceDetails {
-    let engine = engine::find(ENGINES, &record.engine);
+    let engine = engine::find(engines::all(), &record.engine);
     let setting = |setting: &quorate_kernel::rules::Setting| {
         let (is_alterable, altering) = match setting.alter {
             Alter::Live(what) => (true, what),

@@ -5,8 +5,9 @@
 use super::about;
 use super::problem::{self, Problem};
 use super::service::{Asking, GRACE, Native};
+use crate::engines;
 use crate::host::{Question, Reply, Silence};
-use crate::provision::keyspace::{ENGINE_DEFAULT, spelt};
+use crate::provision::keyspace::spelt;
 use quorate_api::v1;
 use quorate_kernel::keyspace::{KeyspaceOrder, NewKeyspace};
 use std::time::Instant;
@@ -46,7 +47,7 @@ impl Native {
         asking: &Asking,
     ) -> Result<v1::CreateKeyspaceResponse, Problem> {
         let v1::CreateKeyspaceRequest { name, engine, settings, timeout_ms } = request;
-        let engine = if engine.is_empty() { ENGINE_DEFAULT.to_owned() } else { engine };
+        let engine = if engine.is_empty() { engines::usual().to_owned() } else { engine };
         let order = KeyspaceOrder::Create(NewKeyspace { name, engine, settings: spelt(settings) });
         self.order(Question::Keyspace(order), timeout_ms, asking).await?;
         Ok(v1::CreateKeyspaceResponse { coordinator: Some(self.me()) })

@@ -165,6 +165,7 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::TooLarge { what: field, length, limit } => {
             too_large(field, *length, *limit, "split what is to be stored")
         }
+        Refusal::Value { expected } => invalid("value", what, format!("send {expected}")),
         Refusal::Lacking(why) => lacking(why),
         Refusal::Unsupported => {
             unsupported(what, "use a keyspace whose engine does; Admin.Keyspaces lists them")
@@ -261,6 +262,7 @@ mod tests {
             (Refusal::Overloaded, Kind::Overloaded),
             (Refusal::Stopping, Kind::Stopping),
             (Refusal::TooLarge { what: "value", length: 9, limit: 8 }, Kind::TooLarge),
+            (Refusal::Value { expected: "a number" }, Kind::Invalid),
             (Refusal::Unsupported, Kind::Unsupported),
             (Refusal::Context(ContextError::Forged), Kind::BadContext),
             (Refusal::Siblings { count: 2 }, Kind::Unsupported),

@@ -1,19 +1,16 @@
 //! A keyspace that is to be born with its cluster, in one word.
 
 use crate::config::values::Size;
+use crate::engines;
 use quorate_kernel::engine::{self, Engine, Placement};
 use quorate_kernel::keyspace::{CatalogRefusal, NewKeyspace, Settings, is_name};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
 use quorate_protocols::catalog::{orders, positions};
-use quorate_protocols::engines::ENGINES;
 use quorate_protocols::linearizable::rules::STATIC_VIEWS;
 
 /// What a keyspace is written as.
 pub const FORM: &str = "NAME=ENGINE[,SETTING=VALUE]...";
-
-/// The engine of a keyspace that is made without a word on it.
-pub const ENGINE_DEFAULT: &str = ENGINES[0].name;
 
 /// Settings as the catalog takes them from those that a person has written: lengths may have a
 /// unit. What each may be is the catalog's business.
@@ -28,7 +25,7 @@ pub fn spelt(written: impl IntoIterator<Item = (String, String)>) -> Settings {
 /// The keyspace of a cluster that was asked for none.
 #[must_use]
 pub fn standard() -> NewKeyspace {
-    let (name, engine) = (String::from("default"), String::from(ENGINE_DEFAULT));
+    let (name, engine) = (String::from("default"), String::from(engines::usual()));
     NewKeyspace { name, engine, settings: Settings::new() }
 }
 
@@ -46,7 +43,7 @@ pub fn of_each_engine(hosts: u32) -> Vec<NewKeyspace> {
         }
         NewKeyspace { name: engine.name.to_owned(), engine: engine.name.to_owned(), settings }
     };
-    std::iter::once(standard()).chain(ENGINES[1..].iter().map(other)).collect()
+    std::iter::once(standard()).chain(engines::all()[1..].iter().map(other)).collect()
 }
 
 /// Reads a keyspace that is written as [`FORM`] says.
@@ -67,7 +64,7 @@ pub fn parse(text: &str) -> Result<NewKeyspace, String> {
         return Err(static_views());
     }
     // So that what cannot be is refused where it is written.
-    let known = engine::find(ENGINES, engine).map_err(|refusal| refusal.to_string())?;
+    let known = engine::find(engines::all(), engine).map_err(|refusal| refusal.to_string())?;
     known.complete(&settings).map_err(|refusal| refusal.to_string())?;
     Ok(NewKeyspace { name: name.to_owned(), engine: engine.to_owned(), settings })
 }
@@ -86,7 +83,7 @@ pub fn founded(
     if !is_name(&name) {
         return Err(CatalogRefusal::Name { name });
     }
-    let found = engine::find(ENGINES, &engine)?;
+    let found = engine::find(engines::all(), &engine)?;
     settings.entry(String::from("durability")).or_insert_with(|| durability.to_string());
     // The engine's table does not have it.
     let unchecked = settings.remove_entry(STATIC_VIEWS);

@@ -1,10 +1,10 @@
 //! The ring and the keyspaces of a data directory, as the cluster was born or joined.
 
+use crate::engines;
 use quorate_kernel::engine;
 use quorate_kernel::ids::{Incarnation, LaneId, Start};
 use quorate_kernel::keyspace::{CatalogRefusal, NewKeyspace};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
-use quorate_protocols::engines::ENGINES;
 use quorate_store::{HostRecord, Identity};
 
 /// The hosts of an identity as the ring has them. Nothing is known of their starts.
@@ -38,7 +38,8 @@ pub fn lanes(identity: &Identity) -> Vec<LaneId> {
 /// # Errors
 /// It does not have an engine, or the engine cannot read the settings.
 pub fn check(identity: &Identity) -> Result<(), CatalogRefusal> {
-    let check =
-        |keyspace: &NewKeyspace| engine::find(ENGINES, &keyspace.engine)?.check(&keyspace.settings);
+    let check = |keyspace: &NewKeyspace| {
+        engine::find(engines::all(), &keyspace.engine)?.check(&keyspace.settings)
+    };
     identity.keyspaces.iter().try_for_each(check)
 }

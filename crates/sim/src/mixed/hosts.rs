@@ -114,7 +114,7 @@ fn opener(founding: Option<Ring>, pace: Pace, wraps: Wraps, host: &Host) -> Open
         let recovery = if is_intact { Recovery::Intact } else { recovery };
         let (founding, pace) = (founding.as_ref(), &pace);
         let opening = Opening { keyspace, founding, cluster, signing_key, pace };
-        let spec = open(&opening, recovery).ok()?;
+        let spec = open(ENGINES, &opening, recovery).ok()?;
         let wrap = match spec.lane {
             REGISTERS => wraps.registers,
             _ => wraps.siblings,

@@ -1,0 +1,80 @@
+//! What was added to one key, and what of that was deleted.
+
+use quorate_kernel::ids::Incarnation;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// By who added it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally(BTreeMap<Incarnation, Share>);
+
+/// What one incarnation added, and how much of it was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Share {
+    added: u64,
+    deleted: u64,
+}
+
+impl Tally {
+    /// What is left.
+    pub fn sum(&self) -> u128 {
+        self.0.values().map(|share| u128::from(share.added - share.deleted)).sum()
+    }
+
+    /// Adds a number under a name. Returns whether there is room for it.
+    pub fn add(&mut self, who: Incarnation, number: u64) -> bool {
+        let share = self.0.entry(who).or_default();
+        let added = share.added.checked_add(number);
+        share.added = added.unwrap_or(share.added);
+        added.is_some()
+    }
+
+    /// Takes away all that is there.
+    pub fn delete(&mut self) {
+        self.0.values_mut().for_each(|share| share.deleted = share.added);
+    }
+
+    /// Takes in what another host has heard. Returns whether that was news.
+    pub fn merge(&mut self, other: &Tally) -> bool {
+        let before = self.clone();
+        for (who, theirs) in &other.0 {
+            let mine = self.0.entry(*who).or_default();
+            mine.added = mine.added.max(theirs.added);
+            mine.deleted = mine.deleted.max(theirs.deleted);
+        }
+        self.check();
+        *self != before
+    }
+
+    /// Whether it can have come about.
+    pub fn is_sound(&self) -> bool {
+        self.0.values().all(|share| share.deleted <= share.added)
+    }
+
+    /// What must always hold.
+    pub fn check(&self) {
+        assert!(self.is_sound(), "no more is deleted than was added");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::{NodeId, Start};
+
+    fn who(node: u64) -> Incarnation {
+        Incarnation { node: NodeId(node), start: Start(1) }
+    }
+
+    #[test]
+    fn what_was_not_heard_of_outlives_a_delete() {
+        let (mut a, mut b) = (Tally::default(), Tally::default());
+        assert!(a.add(who(1), 5) && b.merge(&a) && !b.merge(&a));
+        assert!(a.add(who(1), 2));
+        b.delete();
+        assert_eq!((a.sum(), b.sum()), (7, 0));
+        assert!(a.merge(&b) && b.merge(&a));
+        assert_eq!((a.sum(), b.sum()), (2, 2));
+        assert!(!a.add(who(1), u64::MAX) && a.sum() == 2, "it is refused, not wrapped");
+    }
+}
