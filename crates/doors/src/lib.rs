@@ -3,6 +3,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`door`] | the seam: what a client protocol and a host owe each other |
+//! | [`host`] | what a door knows of its host |
 //! | [`resp`] | the protocol of Redis clients, versions 2 and 3 |
 //!
 //! The crate is `no_std`: a door owns no socket, clock or thread, so the simulator drives the same
@@ -13,4 +15,12 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod door;
+pub mod host;
 pub mod resp;
+
+pub use door::{Connected, Door, Opening, Protocol, Requests, Session, Shortage};
+pub use host::{Clock, Facts, Identity, NoFacts, Serving};
+
+/// The client protocols of this build: the one list of them.
+pub const DOORS: &[&Door] = &[&resp::DOOR];

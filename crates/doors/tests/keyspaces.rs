@@ -2,22 +2,21 @@
 
 mod common;
 
-use common::{REGISTERS, World, keyspace, shared};
-use quorate_doors::resp::{Facts, Identity, Shared};
+use common::{REGISTERS, World, keyspace, keyspaces};
+use quorate_doors::{Serving, Session as _};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::{Outcome, Refusal};
 use std::sync::Arc;
 
 /// The keyspaces of all worlds, and one more; a number that was given away stays empty.
 fn change(world: &mut World, with: &[(usize, &str)]) {
-    let before = shared();
-    let mut keyspaces = before.keyspaces().to_vec();
+    let mut keyspaces = keyspaces();
     for (number, name) in with {
         keyspaces.resize(keyspaces.len().max(*number + 1), None);
         let open = || keyspace(name, 1 + *number as u32, &REGISTERS);
         keyspaces[*number] = if name.is_empty() { None } else { open() };
     }
-    world.session.set_shared(Arc::new(before.with_keyspaces(keyspaces, true)));
+    world.set_keyspaces(keyspaces);
 }
 
 #[test]
@@ -84,20 +83,10 @@ fn number_0_is_the_keyspace_named_default_once_the_first_was_dropped() {
     assert_eq!(world.ask("GET k"), "$3\r\nnew\r\n");
 }
 
-/// Facts of a host that has just started.
-struct Starting;
-
-impl Facts for Starting {
-    fn knows_keyspaces(&self) -> bool {
-        false
-    }
-}
-
 #[test]
 fn a_host_that_knows_no_keyspace_yet_says_that_it_is_starting() {
-    let starting = Shared::new(vec![None], Identity::default(), Box::new(Starting));
     let mut world = World::default();
-    world.session.set_shared(Arc::new(starting));
+    world.session.set_serving(&Arc::new(Serving::default()));
     assert_eq!(world.ask("PING"), "+PONG\r\n");
     let said =
         "-ERR the host is starting and does not know its keyspaces yet; nothing was changed\r\n";

@@ -4,6 +4,7 @@ mod common;
 
 use bytes::Bytes;
 use common::World;
+use quorate_doors::Session as _;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX, KEY_BYTES_MAX,
     PIPELINE_COMMANDS_MAX,
@@ -184,7 +185,6 @@ fn client_commands() {
         ("CLIENT REPLY foo", "-ERR syntax error\r\n"),
     ]);
     let mut world = World::default();
-    world.session.set_addresses("127.0.0.1:5".into(), "127.0.0.1:6379".into());
     world.ask("CLIENT SETINFO LIB-NAME redis-py");
     for line in ["CLIENT LIST", "CLIENT INFO", "CLIENT LIST ID 7 8"] {
         let reply = world.ask(line);

@@ -9,15 +9,13 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::values::Values;
 use quorate_kernel::write::ContextError;
-use std::sync::Arc;
 
 /// A session on a causal keyspace, whose operations this test answers.
 fn world() -> World {
     let mut world = World::default();
-    let shared = common::shared();
-    let mut keyspaces = shared.keyspaces().to_vec();
+    let mut keyspaces = common::keyspaces();
     keyspaces.push(common::keyspace("carts", 3, &SIBLINGS));
-    world.session.set_shared(Arc::new(shared.with_keyspaces(keyspaces, true)));
+    world.set_keyspaces(keyspaces);
     assert_eq!(world.ask("SELECT carts"), "+OK\r\n");
     world
 }
@@ -100,10 +98,9 @@ fn what_an_engine_cannot_do_is_refused_from_what_it_can() {
     const NEW: Engine =
         Engine { name: "new", can: &[Capability::Siblings, Capability::Transactions], ..REGISTERS };
     let mut world = World::default();
-    let shared = common::shared();
-    let mut keyspaces = shared.keyspaces().to_vec();
+    let mut keyspaces = common::keyspaces();
     keyspaces.push(common::keyspace("new", 3, &NEW));
-    world.session.set_shared(Arc::new(shared.with_keyspaces(keyspaces, true)));
+    world.set_keyspaces(keyspaces);
     assert_eq!(world.ask("SELECT new"), "+OK\r\n");
     for (line, name, needs) in [
         ("GET k", "GET", "plain values"),

@@ -106,7 +106,7 @@ impl Cluster {
     /// The RESP doors of the hosts that founded the cluster.
     #[must_use]
     pub fn endpoints(&self) -> Vec<SocketAddr> {
-        self.founders.iter().map(|line| line.resp).collect()
+        self.founders.iter().map(|line| line.resp()).collect()
     }
 
     /// The processes of the hosts that founded the cluster.

@@ -86,5 +86,5 @@ mod work;
 pub use frame::Command;
 pub use parse::{Parser, ProtocolError};
 pub use reply::{Encoder, Protocol};
-pub use session::{Clock, Requests, Session};
-pub use shared::{Facts, Identity, NoFacts, REDIS_VERSION, Shared};
+pub use session::Session;
+pub use shared::{DOOR, REDIS_VERSION, Shared};

@@ -5,52 +5,34 @@
 //! unanswered, or while the client does not take its replies; and no operation is started that
 //! could bring more values than the client may have outstanding.
 
-mod memory;
+mod seam;
 
 use super::commands::{self, Cx, Plan};
 use super::frame::Command;
 use super::order::Flights;
 use super::parse::Parser;
 use super::reply::{Answer, Encoder, Protocol};
-use super::shared::Shared;
+use super::shared::{Shared, argument_bytes_max, selected};
 use super::single::Single;
 use super::state::{Client, Replies};
 use super::work::Work;
+use crate::door::{Connected, Requests};
+use crate::host::{Clock, Serving};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use bytes::BytesMut;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::{
-    CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
-    PIPELINE_COMMANDS_MAX,
+    CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
 };
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::probe;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::rope::Rope;
-use quorate_kernel::time::{Time, WallTime};
 
 /// How long a value is taken to be before any was read.
 const VALUE_BYTES_EXPECTED: usize = 64 * 1024;
-
-/// What time it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Clock {
-    /// Monotonic time.
-    pub now: Time,
-    /// The wall clock.
-    pub wall: WallTime,
-}
-
-/// Takes the operations a session starts.
-pub trait Requests {
-    /// Starts an operation on the keyspace of a lane. Its outcome must be given back to
-    /// [`Session::complete`] with the same number, once.
-    fn start(&mut self, number: u32, lane: LaneId, operation: Operation);
-}
 
 #[derive(Debug)]
 struct Pending {
@@ -64,14 +46,10 @@ struct Pending {
     is_silent: bool,
 }
 
-/// One connection of a client.
-///
-/// The host's part: append what it reads to a buffer and call [`Session::feed`]; give outcomes to
-/// [`Session::complete`]; write [`Session::output`]. After a completion and after output was
-/// written, call `feed` again if [`Session::wants_feed`] says so: it goes on with what was held
-/// back.
+/// One connection of a Redis client.
 pub struct Session {
     shared: Arc<Shared>,
+    serving: Arc<Serving>,
     client: Client,
     rng: Rng,
     parser: Parser,
@@ -94,14 +72,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// A new connection. `seed` decides what `RANDOMKEY` draws.
+    /// A new connection. Its seed decides what `RANDOMKEY` draws.
     #[must_use]
-    pub fn new(client_id: u64, shared: Arc<Shared>, seed: u64) -> Session {
-        let parser = Parser::new(shared.argument_bytes_max());
+    pub fn new(connected: Connected, shared: Arc<Shared>, serving: Arc<Serving>) -> Session {
+        let parser = Parser::new(argument_bytes_max(&serving));
         Session {
             shared,
-            client: Client::new(client_id),
-            rng: Rng::new(seed),
+            serving,
+            rng: Rng::new(connected.seed),
+            client: Client::new(connected),
             parser,
             pending: VecDeque::new(),
             front: 0,
@@ -117,118 +96,10 @@ impl Session {
         }
     }
 
-    /// Tells both ends of the connection, as `CLIENT LIST` shows them.
-    pub fn set_addresses(&mut self, peer: String, local: String) {
-        self.client.peer = peer;
-        self.client.local = local;
-    }
-
-    /// Reads commands from the front of `input` as far as may be, and goes on with what was held
-    /// back. Between two calls `input` may only be appended to.
-    pub fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
-        self.client.on_input(clock.now);
-        self.go_on(out);
-        self.leftover = 0;
-        while self.wants_input() {
-            match self.parser.next(input) {
-                Ok(Some(command)) => self.on_command(command, clock, out),
-                Ok(None) => {
-                    self.leftover = input.len();
-                    break;
-                }
-                Err(error) => self.refuse(format!("ERR {error}")),
-            }
-        }
-        if self.is_draining {
-            input.clear();
-        }
-    }
-
-    /// An operation has ended. An outcome that comes twice is ignored.
-    pub fn complete(
-        &mut self,
-        number: u32,
-        outcome: Outcome,
-        clock: Clock,
-        out: &mut dyn Requests,
-    ) {
-        let Some(ended) = self.flights.end(number) else { return };
-        let length = match &outcome {
-            Outcome::Values { values, .. } => Some(values.bytes()),
-            _ => None,
-        };
-        if let Some(length) = length.filter(|_| ended.is_read) {
-            self.expected = length.max(self.expected - self.expected / 16);
-        }
-        let at = ended.command.wrapping_sub(self.front) as usize;
-        let command = &mut self.pending[at];
-        command.running -= 1;
-        let before = command.work.held();
-        let is_last = command.running == 0;
-        on_outcome(&mut command.work, ended.index, outcome, is_last);
-        self.held = self.held - before + command.work.held();
-        if matches!(command.work, Work::Done(_)) {
-            // Nothing is read behind a command that lists keys, so it is always the last.
-            if at + 1 == self.pending.len() {
-                self.barrier = false;
-            }
-            if at == 0 {
-                self.flush();
-            }
-        }
-        self.client.now = clock.now;
-        self.go_on(out);
-    }
-
-    /// What waits to be written to the client.
-    pub fn output(&mut self) -> &mut Rope {
-        &mut self.output
-    }
-
-    /// Whether the host shall read from the connection. False while too much is unanswered or
-    /// unwritten, and for good once the connection is to be closed.
-    #[must_use]
-    pub fn wants_input(&self) -> bool {
-        !self.is_draining
-            && !self.barrier
-            && !self.is_issuing()
-            && !self.flights.has_ready()
-            && self.pending.len() < PIPELINE_COMMANDS_MAX
-            && self.pending_bytes < CLIENT_PENDING_BYTES_MAX
-            && self.flights.len() < CLIENT_OPERATIONS_MAX
-            && self.output.len() < CLIENT_QUEUE_BYTES_MAX
-    }
-
-    /// Whether [`Session::feed`] would go on with what is in `input` or what was held back. False
-    /// after a call of it until something new arrives, ends or is written.
-    #[must_use]
-    pub fn wants_feed(&self, input: &BytesMut) -> bool {
-        let is_held_back = self.flights.has_ready() && self.may_start();
-        is_held_back || (input.len() > self.leftover && self.wants_input())
-    }
-
-    /// Whether the connection is to be closed once the output was written. A host that then reads
-    /// on for a moment and drops what comes lets a client that is still sending see the last error.
-    #[must_use]
-    pub fn is_closing(&self) -> bool {
-        self.is_draining && self.pending.is_empty()
-    }
-
     /// Whether every command read so far was answered.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.pending.is_empty()
-    }
-
-    /// Reads no further command; the connection closes when those read so far were answered.
-    pub fn finish(&mut self) {
-        self.is_draining = true;
-    }
-
-    /// What the connections share is this now: keyspaces came or went.
-    pub fn set_shared(&mut self, shared: Arc<Shared>) {
-        self.parser.set_argument_bytes_max(shared.argument_bytes_max());
-        self.shared = shared;
     }
 
     /// How many commands were read so far.
@@ -243,19 +114,25 @@ impl Session {
         self.client.describe()
     }
 
+    /// Answers what is arriving with an error and reads nothing more.
+    fn end_with(&mut self, error: String) {
+        self.queue_answer(Answer::Error(error), 0, false);
+        self.is_draining = true;
+    }
+
     fn on_command(&mut self, mut command: Command, clock: Clock, out: &mut dyn Requests) {
         self.commands += 1;
         let bytes = command.size();
         let skip = self.client.replies == Replies::Skip;
-        let (client, shared) = (&mut self.client, &*self.shared);
-        let mut cx = Cx { client, shared, clock, rng: &mut self.rng };
+        let (shared, serving) = (&*self.shared, &*self.serving);
+        let mut cx = Cx { client: &mut self.client, shared, serving, clock, rng: &mut self.rng };
         let plan = commands::dispatch(&mut cx, &mut command);
         let is_silent = self.client.take_silence(skip);
         self.is_draining |= self.client.is_leaving;
         let lane = match &plan {
             Plan::Now(_) => Ok(LaneId::default()),
             plan => {
-                let served = self.shared.selected(self.client.keyspace);
+                let served = selected(&self.serving, self.client.keyspace);
                 served.and_then(|served| plan.lane(served, self.client.last_command))
             }
         };
@@ -320,7 +197,7 @@ impl Session {
     fn go_on(&mut self, out: &mut dyn Requests) {
         while self.flights.has_ready() && self.may_start() {
             let Some((number, lane, operation)) = self.flights.start_next() else { break };
-            out.start(number, lane, operation);
+            out.start(number, lane, operation, None);
         }
         if self.barrier {
             self.ask_page(out);
@@ -339,7 +216,7 @@ impl Session {
         if let Some((number, operation)) =
             self.flights.add(number, index, lane, operation, may_start)
         {
-            out.start(number, lane, operation);
+            out.start(number, lane, operation, None);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a connection remembers between its commands.
 
 use super::reply::Protocol;
+use crate::door::Connected;
 use alloc::format;
 use alloc::string::String;
 use quorate_kernel::time::Time;
@@ -44,8 +45,9 @@ pub(crate) struct Client {
 
 impl Client {
     /// A client that has said nothing yet.
-    pub(crate) fn new(id: u64) -> Client {
-        Client { id, ..Client::default() }
+    pub(crate) fn new(connected: Connected) -> Client {
+        let Connected { id, peer, local, .. } = connected;
+        Client { id, peer, local, ..Client::default() }
     }
 
     /// Bytes arrived.

@@ -2,13 +2,16 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use bytes::{Bytes, BytesMut};
-use quorate_doors::resp::{Clock, Identity, NoFacts, Requests, Session, Shared};
+use quorate_doors::resp::{Session, Shared};
+use quorate_doors::{
+    Clock, Connected, Identity, NoFacts, Opening, Requests, Serving, Session as _,
+};
 use quorate_kernel::engine::{Capability, Engine, Listing, Placement, Served};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::rng::mix;
-use quorate_kernel::time::{Time, WallTime};
+use quorate_kernel::time::{Span, Time, WallTime};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,7 +20,8 @@ use std::sync::Arc;
 pub struct Started(pub Vec<(u32, LaneId, Operation)>);
 
 impl Requests for Started {
-    fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
+    fn start(&mut self, number: u32, lane: LaneId, operation: Operation, within: Option<Span>) {
+        assert_eq!(within, None, "Redis clients have no word for a deadline");
         self.0.push((number, lane, operation));
     }
 }
@@ -96,26 +100,30 @@ pub fn keyspace(name: &str, lane: u32, engine: &'static Engine) -> Option<Served
     Some(Served::new(Arc::new(keyspace), engine, ENGINES))
 }
 
-pub fn shared() -> Arc<Shared> {
+/// The keyspaces of every world.
+pub fn keyspaces() -> Vec<Option<Served>> {
+    let keyspaces = [("default", 1), ("other", 2)];
+    keyspaces.map(|(name, lane)| keyspace(name, lane, &REGISTERS)).to_vec()
+}
+
+fn shared() -> Arc<Shared> {
     let identity = Identity {
         version: "0.1.0".into(),
         run_id: "ab".repeat(20),
         process_id: 42,
-        tcp_port: 6379,
         started: WallTime(1_700_000_000_000),
-        is_durable: true,
-        clients_max: 10_000,
         ..Identity::default()
     };
-    let keyspaces = [("default", 1), ("other", 2)];
-    let keyspaces = keyspaces.map(|(name, lane)| keyspace(name, lane, &REGISTERS)).to_vec();
-    Arc::new(Shared::new(keyspaces, identity, Box::new(NoFacts)))
+    Shared::new(Opening { identity, facts: Box::new(NoFacts), port: 6379, clients_max: 10_000 })
 }
 
 impl Default for World {
     fn default() -> World {
+        let (peer, local) = ("127.0.0.1:5".into(), "127.0.0.1:6379".into());
+        let connected = Connected { id: 7, seed: 1, peer, local };
+        let serving = Arc::new(Serving::new(keyspaces(), true));
         World {
-            session: Session::new(7, shared(), 1),
+            session: Session::new(connected, shared(), serving),
             input: BytesMut::new(),
             started: Started::default(),
             map: Map::default(),
@@ -125,6 +133,11 @@ impl Default for World {
 }
 
 impl World {
+    /// Keyspaces came or went.
+    pub fn set_keyspaces(&mut self, keyspaces: Vec<Option<Served>>) {
+        self.session.set_serving(&Arc::new(Serving::new(keyspaces, true)));
+    }
+
     /// Bytes arrive.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);

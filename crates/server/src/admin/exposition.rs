@@ -4,7 +4,7 @@
 //! write the cells know nothing of the format.
 
 use crate::metrics::{
-    Ending, Gauge, Histogram, KeyspaceCells, Kind, RejectReason, RoundKind, Shared,
+    DoorCells, Ending, Gauge, Histogram, KeyspaceCells, Kind, RejectReason, RoundKind, Shared,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
@@ -46,16 +46,27 @@ impl Cells {
         out.0
             .encode_descriptor("build", "The build that runs", None, MetricType::Info)?
             .encode_info(&version)?;
-        out.gauge("clients", "Clients connected to the RESP door", shared.clients.get())?;
-        let held = shared.clients_bytes.get();
-        out.gauge("clients_bytes", "Bytes that clients of the RESP door take together", held)?;
-        let accepted = shared.clients_accepted.get();
-        out.counter("clients_accepted", "Clients accepted by the RESP door", accepted)?;
+        self.doors(out)?;
         let help = "Connections, commands and frames turned away";
         out.counters("rejected", help, |each| {
             RejectReason::ALL
                 .iter()
                 .try_for_each(|reason| each(&[("reason", reason.text())], shared.rejected(*reason)))
+        })
+    }
+
+    fn doors(&self, out: &mut Out<'_, '_>) -> fmt::Result {
+        let doors = self.0.doors();
+        let doors = doors.iter().flat_map(|doors| doors.clients.iter());
+        let label = |door: &DoorCells| [("door", door.name)];
+        out.gauges("clients", "Clients connected to a door", |each| {
+            doors.clone().try_for_each(|door| each(&label(door), door.clients.get()))
+        })?;
+        out.gauges("clients_bytes", "Bytes that the clients of a door take together", |each| {
+            doors.clone().try_for_each(|door| each(&label(door), door.clients_bytes.get()))
+        })?;
+        out.counters("clients_accepted", "Clients accepted by a door", |each| {
+            doors.clone().try_for_each(|door| each(&label(door), door.accepted.get()))
         })
     }
 
@@ -247,13 +258,14 @@ fn encode_histogram(encoder: &mut MetricEncoder<'_>, histogram: &Histogram) -> f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::shared::tests::sample;
+    use crate::metrics::shared::tests::{open_doors, sample};
     use std::time::Duration;
 
     #[test]
     fn cells_show_under_their_names_and_labels() {
         let shared = Arc::new(sample());
-        shared.clients.set(7);
+        open_doors(&shared);
+        shared.doors().expect("they are open").clients[0].clients.set(7);
         shared.reject(RejectReason::Frame);
         shared.peers()[1].set_up(&shared, true);
         shared.peers()[0].frames_dropped.add(3);
@@ -266,7 +278,7 @@ mod tests {
         let text = render(Arc::clone(&shared));
         let put = "keyspace=\"default\",engine=\"linearizable\",op=\"put\"";
         for line in [
-            "quorate_clients 7",
+            "quorate_clients{door=\"resp\"} 7",
             "quorate_rejected_total{reason=\"frame\"} 1",
             "quorate_peer_up{peer=\"3\"} 1",
             "quorate_peer_up{peer=\"2\"} 0",

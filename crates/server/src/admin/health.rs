@@ -145,13 +145,7 @@ pub fn is_ready(shared: &Shared) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::DoorAddresses;
-    use crate::metrics::shared::tests::sample;
-
-    fn open(shared: &Shared) {
-        let any = "127.0.0.1:1".parse().expect("an address");
-        shared.doors_open(DoorAddresses { cluster: any, resp: any });
-    }
+    use crate::metrics::shared::tests::{open_doors as open, sample};
 
     fn ask(probe: Probe, query: &[(&str, &str)], shared: &Shared) -> (Option<bool>, String) {
         let pairs = query.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();

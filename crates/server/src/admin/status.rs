@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 #[must_use]
 pub fn of(shared: &Shared) -> Value {
     let doors = shared.doors();
-    json!({
+    let clients = doors.iter().flat_map(|doors| doors.clients.iter());
+    let mut status = json!({
         "cluster": shared.cluster.to_string(),
         "host": shared.host,
         "node": shared.node.to_string(),
@@ -22,13 +23,16 @@ pub fn of(shared: &Shared) -> Value {
             Stage::Stopping => "stopping",
         },
         "ready": health::is_ready(shared),
-        "resp": doors.map(|doors| doors.resp.to_string()),
-        "cluster_address": doors.map(|doors| doors.cluster.to_string()),
-        "clients": shared.clients.get(),
+        "cluster_address": doors.as_ref().map(|doors| doors.cluster.to_string()),
+        "clients": clients.clone().map(|door| door.clients.get()).sum::<u64>(),
         "unsynced_bytes": shared.unsynced_bytes.get(),
         "keyspaces": shared.keyspaces().iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
         "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
-    })
+    });
+    for door in clients {
+        status[door.name] = Value::from(door.address.to_string());
+    }
+    status
 }
 
 fn keyspace(cells: &KeyspaceCells, shared: &Shared) -> Value {

@@ -73,14 +73,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .iter()
             .zip(&plan.hosts)
             .map(|((host, data), doors)| {
-                json!({
-                    "host": host,
-                    "data": data,
-                    "cluster": doors.cluster,
-                    "http": doors.http.to_string(),
-                    "resp": doors.resp.to_string(),
-                    "grpc": doors.grpc.to_string(),
-                })
+                let mut object = json!({ "host": host, "data": data });
+                for (door, address) in doors.all() {
+                    object[door] = address.to_string().into();
+                }
+                object["cluster"] = doors.cluster.clone().into();
+                object
             })
             .collect();
         let object = json!({
@@ -97,11 +95,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .map(|((host, data), doors)| {
             let mut line = vec![host.to_string(), data.display().to_string()];
             line.push(doors.cluster.clone());
-            line.extend([doors.http, doors.resp, doors.grpc].map(|door| door.to_string()));
+            line.extend(doors.all().iter().skip(1).map(|(_, address)| address.to_string()));
             line
         })
         .collect();
-    let table = columns("  ", &["HOST", "DATA", "CLUSTER", "HTTP", "RESP", "GRPC"], &lines);
+    let table = table(&plan.hosts[0], &lines);
     let mut command = format!("quorate server --data {}", directories[0].1.display());
     if plan.hosts.iter().any(Doors::is_exposed) {
         command.push_str(
@@ -117,6 +115,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         secret.display(),
     )?;
     Ok(())
+}
+
+/// The lines of all hosts below the names of their doors.
+fn table(doors: &Doors, lines: &[Vec<String>]) -> String {
+    let names: Vec<String> = doors.all().iter().map(|(door, _)| door.to_uppercase()).collect();
+    let mut head = vec!["HOST", "DATA"];
+    head.extend(names.iter().map(String::as_str));
+    columns("  ", &head, lines)
 }
 
 impl From<ProvisionError> for Failure {

@@ -5,7 +5,7 @@ use super::http;
 use crate::config::Config;
 use crate::config::values::check_address;
 use crate::proof::{Purpose, ask as prove, envelope};
-use crate::provision::{Doors, Invitation, Newcomer, secret, write_addresses};
+use crate::provision::{Doors, Invitation, Newcomer, doors_of, secret, write_addresses};
 use quorate_kernel::limits::HOST_TOKENS_MAX;
 use quorate_kernel::wire::VERSION;
 use quorate_store::{DirectoryError, Identity, Secret};
@@ -133,8 +133,7 @@ fn doors(args: &JoinArgs, config: &Config) -> Result<Doors, Failure> {
         }
         None => bind.to_string(),
     };
-    let (http, resp, grpc) = (config.http.bind, config.resp.bind, config.grpc.bind);
-    Ok(Doors { cluster: address, cluster_bind: bind, http, resp, grpc })
+    Ok(doors_of(config, &address))
 }
 
 fn known_secrets(args: &JoinArgs) -> Result<Vec<Secret>, Failure> {

@@ -10,12 +10,13 @@ use super::exit::{Code, Failure};
 use super::output::Output;
 use super::{doors, join};
 use crate::config::{Config, Environment, Loaded, Sources};
-use crate::host::{self, HostError};
+use crate::host::{self, DoorOptions, HostError};
 use crate::logging;
 use crate::metrics::Shared;
 use crate::proof::Secrets;
 use crate::ring::founding::ring_hosts;
 use crate::shutdown::Shutdown;
+use quorate_doors::DOORS;
 use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::ring::RingHost;
 use quorate_protocols::linearizable::rules::{STATIC_VIEWS, has_static_views};
@@ -193,7 +194,7 @@ fn serve(
     let result = host::run(host::Options {
         directory,
         is_moved: args.moved,
-        resp: config.resp.bind,
+        doors: client_doors(config, &shares.doors),
         cluster: config.cluster.bind,
         hosts,
         secrets,
@@ -203,14 +204,24 @@ fn serve(
         balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
-        clients_max: shares.resp,
-        clients_bytes_max: usize::try_from(config.resp.memory_max.0).unwrap_or(usize::MAX),
         store: store_options(config, shares.store),
         shared,
         shutdown,
     });
     drop((grpc, admin));
     Ok(result)
+}
+
+/// The doors of clients on the core thread, each with so many clients at most.
+fn client_doors(config: &Config, most: &[usize]) -> Vec<DoorOptions> {
+    let doors = DOORS.iter().zip(&config.doors).zip(most);
+    let options = doors.map(|((door, settings), clients_max)| DoorOptions {
+        door,
+        bind: settings.bind,
+        clients_max: *clients_max,
+        clients_bytes_max: usize::try_from(settings.memory_max.0).unwrap_or(usize::MAX),
+    });
+    options.collect()
 }
 
 fn store_options(config: &Config, files_max: usize) -> quorate_store::Options {

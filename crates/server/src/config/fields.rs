@@ -1,9 +1,12 @@
-//! The table of all settings: the one place that names them.
+//! The table of all settings: with `doors`, the one place that names them.
 
+use super::doors;
 use super::settings::Config;
 use super::values::Addresses;
+use quorate_doors::DOORS;
 use std::fmt::Display;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// How a setting is written in TOML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +30,34 @@ pub struct Field {
     /// What it means, in sentences.
     pub doc: &'static str,
     /// Reads its text form into the configuration.
-    pub set: fn(&mut Config, &str) -> Result<(), String>,
+    pub set: Set,
     /// Its text form.
-    pub show: fn(&Config) -> String,
+    pub show: Show,
+}
+
+/// Reads a text into the configuration.
+pub type Set = Box<dyn Fn(&mut Config, &str) -> Result<(), String> + Send + Sync>;
+/// Shows a value of the configuration.
+pub type Show = Box<dyn Fn(&Config) -> String + Send + Sync>;
+
+/// A setting whose place in the configuration has a name.
+struct Row {
+    path: &'static str,
+    shape: Shape,
+    doc: &'static str,
+    set: fn(&mut Config, &str) -> Result<(), String>,
+    show: fn(&Config) -> String,
 }
 
 /// The sections in the order they are shown, with what each is about.
-pub const SECTIONS: &[(&str, &str)] = &[
-    ("node", "The host itself."),
-    ("resp", "The door for Redis clients."),
+pub static SECTIONS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+    let mut all = vec![("node", String::from("The host itself."))];
+    all.extend(DOORS.iter().map(|door| (door.name, format!("The door for {}.", door.clients))));
+    all.extend(SECTIONS_AFTER_DOORS.iter().map(|(name, doc)| (*name, (*doc).to_owned())));
+    all
+});
+
+const SECTIONS_AFTER_DOORS: &[(&str, &str)] = &[
     ("cluster", "The door for the other hosts of the cluster."),
     ("http", "The door for HTTP/JSON, health checks, metrics and status."),
     ("grpc", "The door for gRPC clients."),
@@ -46,15 +68,26 @@ pub const SECTIONS: &[(&str, &str)] = &[
 ];
 
 /// Every setting, grouped by section in the order of [`SECTIONS`].
-pub const FIELDS: &[Field] = &[
-    Field {
+pub static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
+    let (node, others) = ROWS.split_at(NODE_ROWS);
+    let mut all: Vec<Field> = node.iter().map(Field::of).collect();
+    all.extend(doors::fields());
+    all.extend(others.iter().map(Field::of));
+    all
+});
+
+/// How many rows the section before those of the doors has.
+const NODE_ROWS: usize = 2;
+
+const ROWS: &[Row] = &[
+    Row {
         path: "node.data",
         shape: Shape::Text,
         doc: "The data directory of this host, as `quorate init` wrote it.",
         set: |config, text| assign(&mut config.node.data, text),
         show: |config| config.node.data.display().to_string(),
     },
-    Field {
+    Row {
         path: "node.insecure",
         shape: Shape::Flag,
         doc: "Whether doors may be bound to addresses that other machines can reach. There is no\n\
@@ -62,38 +95,14 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.node.insecure, text),
         show: |config| config.node.insecure.to_string(),
     },
-    Field {
-        path: "resp.bind",
-        shape: Shape::Text,
-        doc: "Where Redis clients connect. Port 0 takes a free port, shown when the host is ready.",
-        set: |config, text| assign(&mut config.resp.bind, text),
-        show: |config| config.resp.bind.to_string(),
-    },
-    Field {
-        path: "resp.clients_max",
-        shape: Shape::Number,
-        doc: "The most clients connected at once; one more is told so and closed. Fewer if the\n\
-              system allows this process too few open files (`ulimit -n`).",
-        set: |config, text| assign_positive(&mut config.resp.clients_max, text),
-        show: |config| config.resp.clients_max.to_string(),
-    },
-    Field {
-        path: "resp.memory_max",
-        shape: Shape::Text,
-        doc: "The memory that all clients may take together: commands that have begun to arrive\n\
-              or are not answered, and replies that are not taken. A command for which there is\n\
-              no room is refused before it is read. 0 is a quarter of the machine's memory.",
-        set: |config, text| assign(&mut config.resp.memory_max, text),
-        show: |config| config.resp.memory_max.to_string(),
-    },
-    Field {
+    Row {
         path: "cluster.bind",
         shape: Shape::Text,
         doc: "Where the other hosts connect.",
         set: |config, text| assign(&mut config.cluster.bind, text),
         show: |config| config.cluster.bind.to_string(),
     },
-    Field {
+    Row {
         path: "cluster.addresses",
         shape: Shape::List,
         doc: "Where the hosts of the cluster are found, in the order of their numbers, this one\n\
@@ -101,7 +110,7 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.cluster.addresses, text),
         show: |config| config.cluster.addresses.to_string(),
     },
-    Field {
+    Row {
         path: "cluster.advertise",
         shape: Shape::List,
         doc: "Where the other hosts find this one, if it moved since its directory was made. They\n\
@@ -116,7 +125,7 @@ pub const FIELDS: &[Field] = &[
         },
         show: |config| config.cluster.advertise.to_string(),
     },
-    Field {
+    Row {
         path: "cluster.encrypt",
         shape: Shape::Text,
         doc: "Which connections between hosts are encrypted: auto for those that leave the \
@@ -126,7 +135,7 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.cluster.encrypt, text),
         show: |config| config.cluster.encrypt.to_string(),
     },
-    Field {
+    Row {
         path: "cluster.balance",
         shape: Shape::Flag,
         doc: "Whether this host moves, adds and gives up tokens to even out the load of the ring.\n\
@@ -134,7 +143,7 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.cluster.balance, text),
         show: |config| config.cluster.balance.to_string(),
     },
-    Field {
+    Row {
         path: "cluster.balance_every",
         shape: Shape::Text,
         doc: "How often this host looks at the load of all hosts to even it out. One change of\n\
@@ -142,21 +151,21 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.cluster.balance_every, text),
         show: |config| config.cluster.balance_every.to_string(),
     },
-    Field {
+    Row {
         path: "cluster.transfer_rate",
         shape: Shape::Text,
         doc: "How many bytes a second this host fetches at most when data moves; 0 is no limit.",
         set: |config, text| assign(&mut config.cluster.transfer_rate, text),
         show: |config| config.cluster.transfer_rate.to_string(),
     },
-    Field {
+    Row {
         path: "http.bind",
         shape: Shape::Text,
         doc: "Where HTTP/JSON under /v1, /livez, /readyz, /metrics and /status answer.",
         set: |config, text| assign(&mut config.http.bind, text),
         show: |config| config.http.bind.to_string(),
     },
-    Field {
+    Row {
         path: "http.hosts",
         shape: Shape::List,
         doc: "The names by which clients reach this door, besides localhost, its own addresses\n\
@@ -166,14 +175,14 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.http.hosts, text),
         show: |config| config.http.hosts.to_string(),
     },
-    Field {
+    Row {
         path: "grpc.bind",
         shape: Shape::Text,
         doc: "Where gRPC clients connect. Port 0 takes a free port, shown when the host is ready.",
         set: |config, text| assign(&mut config.grpc.bind, text),
         show: |config| config.grpc.bind.to_string(),
     },
-    Field {
+    Row {
         path: "grpc.clients_max",
         shape: Shape::Number,
         doc: "The most connections of gRPC clients at once; one more is refused. Fewer if the\n\
@@ -181,14 +190,14 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign_positive(&mut config.grpc.clients_max, text),
         show: |config| config.grpc.clients_max.to_string(),
     },
-    Field {
+    Row {
         path: "store.cache",
         shape: Shape::Text,
         doc: "The memory for blocks read from the disk.",
         set: |config, text| assign(&mut config.store.cache, text),
         show: |config| config.store.cache.to_string(),
     },
-    Field {
+    Row {
         path: "store.memtable",
         shape: Shape::Text,
         doc: "The size of one memtable, of which up to four are in memory. Fixed when the\n\
@@ -196,28 +205,28 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.store.memtable, text),
         show: |config| config.store.memtable.to_string(),
     },
-    Field {
+    Row {
         path: "store.journal_max",
         shape: Shape::Text,
         doc: "The disk space for journals, at least 64MiB.",
         set: |config, text| assign(&mut config.store.journal_max, text),
         show: |config| config.store.journal_max.to_string(),
     },
-    Field {
+    Row {
         path: "store.worker_threads",
         shape: Shape::Number,
         doc: "The threads that write and merge tables.",
         set: |config, text| assign_positive(&mut config.store.worker_threads, text),
         show: |config| config.store.worker_threads.to_string(),
     },
-    Field {
+    Row {
         path: "store.sync_delay",
         shape: Shape::Text,
         doc: "A delay added to every sync, to see how a slower disk would do. For measurements.",
         set: |config, text| assign(&mut config.store.sync_delay, text),
         show: |config| config.store.sync_delay.to_string(),
     },
-    Field {
+    Row {
         path: "limits.request_timeout",
         shape: Shape::Text,
         doc: "When an operation must have been answered; after it the client is told that there\n\
@@ -225,14 +234,14 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.limits.request_timeout, text),
         show: |config| config.limits.request_timeout.to_string(),
     },
-    Field {
+    Row {
         path: "log.level",
         shape: Shape::Text,
         doc: "How much is logged: error, warn, info, debug or trace.",
         set: |config, text| assign(&mut config.log.level, text),
         show: |config| config.log.level.to_string(),
     },
-    Field {
+    Row {
         path: "log.format",
         shape: Shape::Text,
         doc: "How lines are written: text, json, or auto for text on a terminal and json\n\
@@ -240,14 +249,14 @@ pub const FIELDS: &[Field] = &[
         set: |config, text| assign(&mut config.log.format, text),
         show: |config| config.log.format.to_string(),
     },
-    Field {
+    Row {
         path: "dev.faults",
         shape: Shape::Flag,
         doc: "Whether `quorate dev ctl` may have this host drop and delay frames.",
         set: |config, text| assign(&mut config.dev.faults, text),
         show: |config| config.dev.faults.to_string(),
     },
-    Field {
+    Row {
         path: "dev.unsafe_static_views",
         shape: Shape::Flag,
         doc: "Whether this host serves keyspaces without consistent quorums, which lose and bring\n\
@@ -258,7 +267,7 @@ pub const FIELDS: &[Field] = &[
     },
 ];
 
-fn assign<T>(slot: &mut T, text: &str) -> Result<(), String>
+pub(super) fn assign<T>(slot: &mut T, text: &str) -> Result<(), String>
 where
     T: FromStr,
     T::Err: Display,
@@ -267,7 +276,7 @@ where
     Ok(())
 }
 
-fn assign_positive(slot: &mut u32, text: &str) -> Result<(), String> {
+pub(super) fn assign_positive(slot: &mut u32, text: &str) -> Result<(), String> {
     match text.parse() {
         Ok(number @ 1..) => {
             *slot = number;
@@ -284,6 +293,11 @@ pub fn find(path: &str) -> Option<&'static Field> {
 }
 
 impl Field {
+    fn of(row: &Row) -> Field {
+        let Row { path, shape, doc, set, show } = *row;
+        Field { path, shape, doc, set: Box::new(set), show: Box::new(show) }
+    }
+
     /// The section it is in.
     #[must_use]
     pub fn section(&self) -> &'static str {
@@ -323,7 +337,7 @@ mod tests {
 
     #[test]
     fn every_field_reads_what_it_shows() {
-        for field in FIELDS {
+        for field in FIELDS.iter() {
             let default = Config::default();
             let mut config = Config::default();
             let text = (field.show)(&default);
@@ -338,7 +352,7 @@ mod tests {
         let mut order = sections.clone();
         order.dedup();
         assert_eq!(order, SECTIONS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        for field in FIELDS {
+        for field in FIELDS.iter() {
             assert_eq!(FIELDS.iter().filter(|other| other.path == field.path).count(), 1);
         }
         assert_eq!(FIELDS[3].variable(), "QUORATE_RESP__CLIENTS_MAX");

@@ -180,7 +180,7 @@ impl Loaded {
     /// # Errors
     /// [`ConfigError::Exposed`] names the first such door.
     pub fn check_exposure(&self) -> Result<(), ConfigError> {
-        for (door, address) in self.config.doors() {
+        for (door, address) in self.config.all_doors() {
             if !address.ip().is_loopback() && !self.config.node.insecure {
                 return Err(ConfigError::Exposed { door, address });
             }
@@ -315,7 +315,7 @@ mod tests {
         };
         let loaded = Loaded::read(&sources).expect("a good configuration");
         assert_eq!(loaded.config.node.data, directory.path());
-        assert_eq!(loaded.config.resp.bind.port(), 1);
+        assert_eq!(loaded.config.doors[0].bind.port(), 1);
         assert_eq!(loaded.config.http.bind.port(), 3);
     }
 

@@ -11,10 +11,12 @@
 //! | [`values`] | the text forms of durations, sizes, levels and lists of addresses |
 //! | [`settings`] | [`Config`]: the typed settings and their defaults |
 //! | [`fields`] | the table of all settings |
+//! | `doors` | the settings of each door of clients on the core thread |
 //! | [`load`] | [`Loaded`]: the sources in their order, and where each value came from |
 //! | [`show`] | the settings as TOML or JSON, and the documented reference |
 //! | [`suggest`] | the nearest known name |
 
+mod doors;
 pub mod fields;
 pub mod load;
 pub mod settings;

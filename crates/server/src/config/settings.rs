@@ -1,6 +1,7 @@
 //! The typed settings of a host and their defaults.
 
 use super::values::{Addresses, Encrypt, Length, LogFormat, LogLevel, Names, Size};
+use quorate_doors::{DOORS, Door};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,8 +12,8 @@ use std::time::Duration;
 pub struct Config {
     /// The host itself.
     pub node: Node,
-    /// The RESP door.
-    pub resp: Resp,
+    /// The doors of clients on the core thread, in the order of [`DOORS`].
+    pub doors: Vec<ClientDoor>,
     /// The door between hosts.
     pub cluster: Cluster,
     /// The HTTP door.
@@ -38,9 +39,9 @@ pub struct Node {
     pub insecure: bool,
 }
 
-/// The RESP door.
+/// A door of clients on the core thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resp {
+pub struct ClientDoor {
     /// Where it listens.
     pub bind: SocketAddr,
     /// The most clients connected at once.
@@ -135,17 +136,21 @@ const fn loopback(port: u16) -> SocketAddr {
 pub const CLUSTER_PORT: u16 = 7411;
 /// The default port of the HTTP door.
 pub const HTTP_PORT: u16 = 7412;
-/// The default port of the RESP door.
-pub const RESP_PORT: u16 = 7413;
 /// The default port of the gRPC door.
 pub const GRPC_PORT: u16 = 7414;
+
+impl ClientDoor {
+    fn of(door: &Door) -> ClientDoor {
+        ClientDoor { bind: loopback(door.port), clients_max: 20_000, memory_max: Size(0) }
+    }
+}
 
 impl Default for Config {
     fn default() -> Config {
         const MIB: u64 = 1 << 20;
         Config {
             node: Node { data: PathBuf::from("quorate-data"), insecure: false },
-            resp: Resp { bind: loopback(RESP_PORT), clients_max: 20_000, memory_max: Size(0) },
+            doors: DOORS.iter().map(|door| ClientDoor::of(door)).collect(),
             cluster: Cluster {
                 bind: loopback(CLUSTER_PORT),
                 addresses: Addresses::default(),
@@ -174,12 +179,12 @@ impl Default for Config {
 impl Config {
     /// The doors and where each is to listen.
     #[must_use]
-    pub fn doors(&self) -> [(&'static str, SocketAddr); 4] {
-        [
-            ("cluster", self.cluster.bind),
-            ("http", self.http.bind),
-            ("resp", self.resp.bind),
-            ("grpc", self.grpc.bind),
-        ]
+    pub fn all_doors(&self) -> Vec<(&'static str, SocketAddr)> {
+        let mut all = vec![("cluster", self.cluster.bind), ("http", self.http.bind)];
+        all.extend(
+            DOORS.iter().zip(&self.doors).map(|(door, settings)| (door.name, settings.bind)),
+        );
+        all.push(("grpc", self.grpc.bind));
+        all
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 #[must_use]
 pub fn as_toml(loaded: &Loaded, with_origin: bool) -> String {
     let mut text = String::new();
-    for (section, _) in SECTIONS {
+    for (section, _) in SECTIONS.iter() {
         let _ = writeln!(text, "{}[{section}]", if text.is_empty() { "" } else { "\n" });
         for field in FIELDS.iter().filter(|field| field.section() == *section) {
             let _ = write!(text, "{} = {}", field.name(), field.toml(&loaded.config));
@@ -42,7 +42,7 @@ pub fn reference() -> String {
          # A flag beats the environment, the environment a file, a later file an earlier one.\n\
          # Lengths of time are written as \"500ms\", \"5s\", \"1m\"; sizes as \"64MiB\".\n",
     );
-    for (section, doc) in SECTIONS {
+    for (section, doc) in SECTIONS.iter() {
         let _ = writeln!(text, "\n# {doc}\n[{section}]");
         for field in FIELDS.iter().filter(|field| field.section() == *section) {
             for line in field.doc.lines() {
@@ -71,7 +71,7 @@ mod tests {
     fn the_reference_parses_to_the_defaults_and_names_every_setting() {
         let loaded = read_back(&reference());
         assert_eq!(loaded.config, Config::default());
-        for field in FIELDS {
+        for field in FIELDS.iter() {
             assert_ne!(loaded.origin(field), Origin::Default, "{} is missing", field.path);
         }
     }

@@ -186,13 +186,21 @@ fn found_doors(data: &Path, identity: &Identity) -> Result<Vec<Doors>, Failure> 
     Ok(doors)
 }
 
-/// The doors that a host's file gives it. One from before there was a gRPC door names none, and all
+/// The doors that a host's file gives it. One from before there was such a door names none, and all
 /// hosts would take the same: it is written into the file.
 fn doors_in(directory: &Path, config: &Config, address: &str) -> Result<Doors, Failure> {
     let mut doors = provision::doors_of(config, address);
-    let own = Doors::at(address)?.grpc;
-    if doors.grpc == Config::default().grpc.bind && doors.grpc != own {
-        doors.grpc = own;
+    let (own, usual) = (Doors::at(address)?, provision::doors_of(&Config::default(), address));
+    let before = doors.clone();
+    if doors.grpc == usual.grpc {
+        doors.grpc = own.grpc;
+    }
+    for (number, door) in doors.clients.iter_mut().enumerate() {
+        if *door == usual.clients[number] {
+            *door = own.clients[number];
+        }
+    }
+    if doors != before {
         provision::write_addresses(directory, &doors, None)?;
     }
     Ok(doors)
@@ -202,13 +210,7 @@ fn doors_in(directory: &Path, config: &Config, address: &str) -> Result<Doors, F
 /// host that loses its port between now and then says so itself.
 fn check_ports(doors: &[Doors]) -> Result<(), Failure> {
     for (host, doors) in (1..).zip(doors) {
-        let all = [
-            ("cluster", doors.cluster_bind),
-            ("http", doors.http),
-            ("resp", doors.resp),
-            ("grpc", doors.grpc),
-        ];
-        for (door, address) in all {
+        for (door, address) in doors.all() {
             let Err(error) = TcpListener::bind(address) else { continue };
             let port = address.port();
             let text = match error.kind() {
@@ -258,7 +260,7 @@ mod tests {
         let made = prepare(&first).expect("free ports");
         assert!(made.is_new);
         assert_eq!(made.doors.len(), 3);
-        assert_eq!(made.doors[1].resp.port(), 17_123);
+        assert_eq!(made.doors[1].clients[0].port(), 17_123);
         let found = prepare(&Args { port_base: None, ..first }).expect("free ports");
         assert!(!found.is_new);
         assert_eq!(found.identity, made.identity);

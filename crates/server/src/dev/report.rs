@@ -3,6 +3,7 @@
 use super::prepare::{Prepared, durability};
 use crate::cli::output::columns;
 use crate::cli::server::ReadyLine;
+use quorate_doors::DOORS;
 use serde_json::json;
 use std::path::Path;
 
@@ -19,17 +20,21 @@ pub fn text(prepared: &Prepared, lines: &[ReadyLine]) -> String {
     let rows: Vec<Vec<String>> = lines
         .iter()
         .map(|line| {
-            let ReadyLine { host, pid, resp, http, grpc, cluster, .. } = line;
-            let texts = [host as &dyn ToString, pid, resp, http, grpc, cluster];
-            let mut row: Vec<String> = texts.iter().map(|text| text.to_string()).collect();
-            row.push(line.data.display().to_string());
+            let ReadyLine { host, pid, clients, http, grpc, cluster, data } = line;
+            let mut row = vec![host.to_string(), pid.to_string()];
+            row.extend(DOORS.iter().map(|door| clients[door.name].to_string()));
+            row.extend([http, grpc, cluster].map(|door| door.to_string()));
+            row.push(data.display().to_string());
             row
         })
         .collect();
-    let table =
-        columns("  ", &["HOST", "PROCESS", "RESP", "HTTP", "GRPC", "CLUSTER", "DATA"], &rows);
+    let names: Vec<String> = DOORS.iter().map(|door| door.name.to_uppercase()).collect();
+    let mut head = vec!["HOST", "PROCESS"];
+    head.extend(names.iter().map(String::as_str));
+    head.extend(["HTTP", "GRPC", "CLUSTER", "DATA"]);
+    let table = columns("  ", &head, &rows);
     let [first, second, last] = [&lines[0], &lines[1 % lines.len()], &lines[lines.len() - 1]];
-    let port = |line: &ReadyLine| line.resp.port();
+    let port = |line: &ReadyLine| line.resp().port();
     let names: Vec<&str> =
         prepared.identity.keyspaces.iter().map(|keyspace| keyspace.name.as_str()).collect();
     format!(
@@ -105,7 +110,7 @@ mod tests {
             data: prepared.data.join(format!("host-{host}")),
             http: doors.http,
             cluster: doors.cluster_bind,
-            resp: doors.resp,
+            clients: doors.named_clients().map(|(name, at)| (name.to_owned(), at)).collect(),
             grpc: doors.grpc,
         };
         (1..).zip(&prepared.doors).map(line).collect()

@@ -169,17 +169,11 @@ impl Steering {
         let doors = Doors::on_this_machine(base, number).map_err(|error| error.to_string())?;
         let identity = quorate_store::identity_of(&seed.data).map_err(|error| error.to_string())?;
         let secrets = Secrets::of(&seed.data, &identity).map_err(|error| error.to_string())?;
-        let more = [
-            ("--cluster", doors.cluster_bind.to_string()),
-            ("--http", doors.http.to_string()),
-            ("--resp", doors.resp.to_string()),
-            ("--grpc", doors.grpc.to_string()),
-            ("--join", join),
-            ("--number", number.to_string()),
-        ];
+        let mut more = vec![("--join", join), ("--number", number.to_string())];
+        more.extend(doors.all().iter().map(|(door, at)| ("--set", format!("{door}.bind={at}"))));
         hosts.launch(number, &more, Some(&secret::text(&secrets.accepted()[0])))?;
         let line = await_ready(number, hosts).await?;
-        Ok(format!("host {number} has joined: resp {}, http {}", line.resp, line.http))
+        Ok(format!("host {number} has joined: resp {}, http {}", line.resp(), line.http))
     }
 
     async fn start(&mut self, number: u32, hosts: &mut Hosts) -> Result<String, String> {
@@ -191,7 +185,7 @@ impl Steering {
         // What the others drop stays dropped meanwhile; its own frames pass until it is told.
         let line = await_ready(number, hosts).await?;
         self.apply(&[number], hosts)?;
-        Ok(format!("host {number} serves again: resp {}", line.resp))
+        Ok(format!("host {number} serves again: resp {}", line.resp()))
     }
 
     fn drain(&self, number: u32, hosts: &Hosts) -> Result<String, String> {

@@ -1,4 +1,4 @@
-//! The memory that the clients of the RESP door may take together.
+//! The memory that the clients of one door may take together.
 //!
 //! A client is charged for the command that has begun to arrive, with the length it has announced,
 //! and for what was read and not answered, or answered and not taken. Commands that have only begun

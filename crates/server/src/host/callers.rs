@@ -1,14 +1,14 @@
 //! What other threads ask for, on the core thread: who waits for what, and what was asked before.
 //!
-//! Calls are taken only while the disk keeps up, as clients of the RESP door are read. However many
-//! come, only so many are in hand at once; one more is refused at once as overload.
+//! Calls are taken only while the disk keeps up, as clients on the core thread are read. However
+//! many come, only so many are in hand at once; one more is refused at once as overload.
 
 use super::calls::{Call, Called, CallsInbox, Named, Told};
 use super::core::TEND_EVERY;
 use super::keyspaces::{Served, Table, ended_by_drop};
 use super::remembered::{Known, Name, Remembered};
 use crate::metrics::{Ending, Kind};
-use quorate_doors::resp::Clock;
+use quorate_doors::Clock;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::process::Request;

@@ -1,26 +1,27 @@
-//! Connections of RESP clients, on the core thread: no wake lies between a socket and a protocol.
+//! Connections of clients on the core thread: no wake lies between a socket and a protocol.
 
 mod parting;
 
-use super::budget::{Budget, Charge};
+use super::budget::Charge;
+use super::doors::OpenDoor;
 use super::io::{self, Progress};
 use super::keyspaces::{Table, ended_by_drop, number};
 use super::launch::Launch;
 use super::mark;
 use super::span;
 use super::token::{CLIENT, token};
-use crate::metrics::{Ending, KeyspaceCells, RejectReason, Shared};
+use crate::metrics::{DoorCells, Ending, KeyspaceCells, RejectReason, Shared};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
-use quorate_doors::resp::{self, Clock, Session};
+use quorate_doors::{Clock, Connected, Serving, Session, Shortage};
 use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Time;
 use quorate_node::pump::Input;
 use slab::Slab;
 use std::collections::VecDeque;
-use std::io::{Read, Write};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,12 +32,18 @@ const READ_BYTES_MIN: usize = 8 * 1024;
 /// The most clients read in one turn. With all of them in one turn, every process works while all
 /// others wait for it; with fewer, the next requests are parsed while the peers answer the last.
 const READS_MAX: usize = 16;
+/// The most connections accepted at one door at a time.
+const ACCEPTS_MAX: usize = 256;
 
 struct Client {
     stream: TcpStream,
     /// Never used again, unlike the slot.
     id: u64,
-    session: Session,
+    /// The place of its door in the list.
+    door: usize,
+    session: Box<dyn Session>,
+    /// How many of its operations have not ended.
+    in_hand: usize,
     input: BytesMut,
     is_readable: bool,
     is_dirty: bool,
@@ -54,45 +61,45 @@ struct Client {
     charge: Charge,
 }
 
-/// All clients.
+/// The clients of all doors.
 pub(super) struct Clients {
+    doors: Vec<OpenDoor>,
     clients: Slab<Client>,
     launch: Launch,
     readable: VecDeque<usize>,
     dirty: Vec<usize>,
     scratch: BytesMut,
     last_id: u64,
-    clients_max: usize,
-    budget: Budget,
     is_stopping: bool,
     seed: u64,
     shared: Arc<Shared>,
+    serving: Arc<Serving>,
     /// Those of the keyspaces by their numbers.
     cells: Vec<Option<Arc<KeyspaceCells>>>,
 }
 
 impl Clients {
-    pub fn new(
-        door: Arc<resp::Shared>,
-        shared: Arc<Shared>,
-        (clients_max, budget): (usize, Budget),
-        timeout: Duration,
-        seed: u64,
-    ) -> Clients {
+    /// Doors that nobody has come through yet; `timeout` is for requests whose session gives none.
+    pub fn new(doors: Vec<OpenDoor>, shared: Arc<Shared>, timeout: Duration, seed: u64) -> Clients {
         Clients {
+            doors,
             clients: Slab::new(),
-            launch: Launch { in_flight: Slab::new(), count: 0, timeout: span(timeout), door },
+            launch: Launch { in_flight: Slab::new(), count: 0, timeout: span(timeout) },
             readable: VecDeque::new(),
             dirty: Vec::new(),
             scratch: BytesMut::new(),
             last_id: 0,
-            clients_max,
-            budget,
             is_stopping: false,
             seed,
             shared,
+            serving: Arc::default(),
             cells: Vec::new(),
         }
+    }
+
+    /// The cells of all doors.
+    pub fn doors(&self) -> Vec<Arc<DoorCells>> {
+        self.doors.iter().map(|door| Arc::clone(&door.cells)).collect()
     }
 
     /// Keyspaces came or went. Who works on one that went is told so by its next operation.
@@ -103,29 +110,45 @@ impl Clients {
             self.cells.resize(number + 1, None);
             self.cells[number] = Some(Arc::clone(&served.cells));
         }
-        let door = self.launch.door.with_keyspaces(table.numbered(), table.is_durable());
-        self.launch.door = Arc::new(door);
+        self.serving = Arc::new(Serving::new(table.numbered(), table.is_durable()));
         for (_, client) in &mut self.clients {
-            client.session.set_shared(Arc::clone(&self.launch.door));
+            client.session.set_serving(&self.serving);
         }
     }
 
-    pub fn accept(&mut self, mut stream: TcpStream, now: Time, registry: &Registry) {
-        if self.clients.len() >= self.clients_max {
-            self.shared.reject(RejectReason::Clients);
-            // As much of a farewell as the socket takes at once. What it has sent is taken first:
-            // closed with something unread, the connection would be reset and the farewell lost.
-            drop(stream.read(&mut [0; 4096]));
-            drop(stream.write(b"-ERR max number of clients reached\r\n"));
-            return;
+    /// Takes the connections that wait at a door.
+    pub fn accept(&mut self, door: usize, now: Time, registry: &Registry) {
+        for _ in 0..ACCEPTS_MAX {
+            match self.doors[door].next() {
+                Ok(stream) => self.enter(door, stream, now, registry),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    self.shared.reject(RejectReason::Clients);
+                    let door = self.doors[door].name;
+                    return tracing::warn!(event = "accept_failed", door, %error);
+                }
+            }
         }
+        // More wait, and the poller will not say so again.
+        self.doors[door].rearm(registry);
+    }
+
+    fn enter(&mut self, number: usize, stream: TcpStream, now: Time, registry: &Registry) {
+        let door = &mut self.doors[number];
+        let Some(mut stream) = door.admit(stream) else {
+            return self.shared.reject(RejectReason::Clients);
+        };
         self.last_id += 1;
         let id = self.last_id;
-        let mut session = Session::new(id, Arc::clone(&self.launch.door), self.seed ^ id);
         let address = |address: std::io::Result<std::net::SocketAddr>| {
             address.map_or_else(|_| String::new(), |address| address.to_string())
         };
-        session.set_addresses(address(stream.peer_addr()), address(stream.local_addr()));
+        let connected = Connected {
+            id,
+            seed: self.seed ^ id,
+            peer: address(stream.peer_addr()),
+            local: address(stream.local_addr()),
+        };
         let entry = self.clients.vacant_entry();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if registry.register(&mut stream, token(CLIENT, entry.key()), interest).is_err() {
@@ -136,7 +159,9 @@ impl Clients {
         entry.insert(Client {
             stream,
             id,
-            session,
+            door: number,
+            session: door.protocol.open(connected, &self.serving),
+            in_hand: 0,
             input: BytesMut::new(),
             is_readable: false,
             is_dirty: false,
@@ -147,8 +172,7 @@ impl Clients {
             sent_at: now,
             charge: Charge::default(),
         });
-        self.shared.clients_accepted.add(1);
-        self.shared.clients.set(self.clients.len() as u64);
+        door.entered();
     }
 
     pub fn on_event(&mut self, key: usize, event: &mio::event::Event) {
@@ -188,7 +212,8 @@ impl Clients {
         if client.parting_since.is_some() {
             return self.drop_input(key);
         }
-        if !client.session.wants_input() || self.budget.is_spent() && client.charge.begun == 0 {
+        let is_spent = self.doors[client.door].budget.is_spent();
+        if !client.session.wants_input() || is_spent && client.charge.begun == 0 {
             // `go_on` comes back to it, or `tend` when others have given back what they hold.
             client.is_readable = true;
             return Ok(());
@@ -203,7 +228,8 @@ impl Clients {
             input.reserve(READ_BYTES);
         }
         let progress = io::read(&client.stream, &mut input)?;
-        let mut starter = self.launch.starter(key, client.id, clock.now, inputs);
+        let client_at = (key, client.id);
+        let mut starter = self.launch.starter(client_at, &mut client.in_hand, clock.now, inputs);
         client.session.feed(&mut input, clock, &mut starter);
         if is_fresh {
             if !input.is_empty() {
@@ -235,14 +261,11 @@ impl Clients {
     fn check_begun(&mut self, key: usize) {
         let Some(client) = self.clients.get_mut(key) else { return };
         let begun = client.session.begun_bytes(&client.input);
-        if begun > 0 && !self.budget.admits(client.charge, begun) {
+        let OpenDoor { name: door, budget, .. } = &self.doors[client.door];
+        if begun > 0 && !budget.admits(client.charge, begun) {
             self.shared.reject(RejectReason::Memory);
-            client.session.refuse(format!(
-                "OVERLOADED there is no room for a command of {begun} bytes: clients of this host \
-                 hold {} of the {} bytes that resp.memory_max allows; nothing of it was executed",
-                self.budget.taken(),
-                self.budget.limit(),
-            ));
+            let (taken, limit) = (budget.taken(), budget.limit());
+            client.session.refuse(&Shortage::Memory { door, bytes: begun, taken, limit });
             client.input = BytesMut::new();
         }
         self.settle(key);
@@ -253,7 +276,7 @@ impl Clients {
         let Some(client) = self.clients.get_mut(key) else { return };
         let begun = client.session.begun_bytes(&client.input);
         let now = Charge { begun, held: client.session.held_bytes() };
-        self.budget.change(&mut client.charge, now);
+        self.doors[client.door].budget.change(&mut client.charge, now);
     }
 
     /// Ends what is in hand for keyspaces that went.
@@ -281,7 +304,9 @@ impl Clients {
         let Some(client) = self.clients.get_mut(key).filter(|c| c.id == ended.client_id) else {
             return;
         };
-        let mut starter = self.launch.starter(key, client.id, clock.now, inputs);
+        client.in_hand -= 1;
+        let client_at = (key, client.id);
+        let mut starter = self.launch.starter(client_at, &mut client.in_hand, clock.now, inputs);
         client.session.complete(ended.number, outcome, clock, &mut starter);
         if client.session.wants_feed(&client.input) {
             client.session.feed(&mut client.input, clock, &mut starter);
@@ -310,14 +335,18 @@ impl Clients {
             self.go_on(key, clock, inputs);
             self.settle(key);
         }
-        self.shared.clients_bytes.set(self.budget.taken() as u64);
+        for door in &self.doors {
+            door.cells.clients_bytes.set(door.budget.taken() as u64);
+        }
     }
 
     /// Goes on with what the session held back, and with reading if it takes input again.
     fn go_on(&mut self, key: usize, clock: Clock, inputs: &mut Vec<Input>) {
         let Some(client) = self.clients.get_mut(key) else { return };
         if client.session.wants_feed(&client.input) {
-            let mut starter = self.launch.starter(key, client.id, clock.now, inputs);
+            let client_at = (key, client.id);
+            let mut starter =
+                self.launch.starter(client_at, &mut client.in_hand, clock.now, inputs);
             client.session.feed(&mut client.input, clock, &mut starter);
             mark(&mut client.is_dirty, &mut self.dirty, key);
         }

@@ -13,13 +13,13 @@ use super::links::Links;
 use super::meeting::Verdict;
 use super::out::Out;
 use super::refused::Refused;
-use super::token::{self, CLIENT, CLUSTER, RESP, WAKER};
+use super::token::{self, CLIENT, CLUSTER, WAKER};
 use super::{HostError, show};
 use crate::metrics::{Shared, Stage};
 use crate::shutdown::Shutdown;
 use mio::net::TcpListener;
 use mio::{Events, Poll};
-use quorate_doors::resp::Clock;
+use quorate_doors::Clock;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::keyspace::Keyspaces;
@@ -46,7 +46,6 @@ const TURNS_MAX: usize = 8;
 /// The loop and all it owns.
 pub(super) struct Core {
     poll: Poll,
-    resp: TcpListener,
     cluster: TcpListener,
     clients: Clients,
     links: Links,
@@ -212,13 +211,15 @@ impl Core {
     fn take_events(&mut self, events: &Events) {
         for event in events {
             match event.token() {
-                RESP => self.accept_clients(),
                 CLUSTER => self.accept_links(),
                 WAKER => {}
-                other => match token::connection(other) {
-                    Some((CLIENT, key)) => self.clients.on_event(key, event),
-                    Some((_, key)) => self.links.on_event(key, event),
-                    None => {}
+                other => match (token::connection(other), token::door(other)) {
+                    (Some((CLIENT, key)), _) => self.clients.on_event(key, event),
+                    (Some((_, key)), _) => self.links.on_event(key, event),
+                    (None, Some(door)) => {
+                        self.clients.accept(door, self.clock.now, self.poll.registry());
+                    }
+                    (None, None) => {}
                 },
             }
         }

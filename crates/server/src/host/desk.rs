@@ -6,7 +6,7 @@ use super::links::Links;
 use super::questions::{Asked, Inbox, Question, Reply};
 use super::{show, span};
 use crate::ring::{KeyspaceReport, Report};
-use quorate_doors::resp::Clock;
+use quorate_doors::Clock;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};

@@ -1,30 +1,35 @@
-//! What the RESP door says of the host.
+//! What doors of clients know of the host.
 
 use super::handshake::settings_hash;
-use super::keyspaces::Table;
-use crate::metrics::Shared;
-use quorate_doors::resp::{self, Facts};
+use crate::metrics::{DoorCells, Shared};
+use quorate_doors::{Facts, Identity};
 use quorate_kernel::time::WallTime;
-use quorate_store::Identity;
 use std::sync::Arc;
 
-struct HostFacts(Arc<Shared>);
+/// The host as one of its doors sees it.
+pub(super) struct HostFacts {
+    shared: Arc<Shared>,
+    door: Arc<DoorCells>,
+}
+
+impl HostFacts {
+    pub fn new(shared: &Arc<Shared>, door: &Arc<DoorCells>) -> HostFacts {
+        HostFacts { shared: Arc::clone(shared), door: Arc::clone(door) }
+    }
+}
 
 impl Facts for HostFacts {
     fn is_ready(&self) -> bool {
-        self.0.knows_keyspaces() && self.0.keyspaces().iter().all(|cells| cells.is_ready())
-    }
-
-    fn knows_keyspaces(&self) -> bool {
-        self.0.knows_keyspaces()
+        let shared = &self.shared;
+        shared.knows_keyspaces() && shared.keyspaces().iter().all(|cells| cells.is_ready())
     }
 
     fn clients(&self) -> u64 {
-        self.0.clients.get()
+        self.door.clients.get()
     }
 
     fn connections_total(&self) -> u64 {
-        self.0.clients_accepted.get()
+        self.door.accepted.get()
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -35,26 +40,20 @@ impl Facts for HostFacts {
     }
 }
 
-/// What all connections of the RESP door share while it is not known which keyspaces there are.
-pub(super) fn door(
-    identity: &Identity,
-    shared: &Arc<Shared>,
-    tcp_port: u16,
-    clients_max: usize,
+/// Who the host is, for doors of clients.
+pub(super) fn identity(
+    identity: &quorate_store::Identity,
+    shared: &Shared,
     started: WallTime,
     seed: u64,
-) -> resp::Shared {
+) -> Identity {
     let run_id = format!("{seed:016x}{:016x}{:08x}", settings_hash(identity), shared.start.0);
-    let itself = resp::Identity {
+    Identity {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cluster: identity.cluster,
         node: identity.node,
         run_id,
         process_id: std::process::id(),
-        tcp_port,
         started,
-        is_durable: true,
-        clients_max: clients_max as u64,
-    };
-    resp::Shared::new(Table::default().numbered(), itself, Box::new(HostFacts(Arc::clone(shared))))
+    }
 }

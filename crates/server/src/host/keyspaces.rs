@@ -63,8 +63,8 @@ impl Table {
         self.served.iter().map(|served| served.keyspace())
     }
 
-    /// The keyspaces as the RESP door numbers them: by their lanes, so that a number is never given
-    /// to another one.
+    /// The keyspaces as doors of clients number them: by their lanes, so that a number is never
+    /// given to another one.
     pub fn numbered(&self) -> Vec<Option<engine::Served>> {
         let count = self.keyspaces().last().map_or(1, |last| number(last.lane) + 1);
         let mut all = vec![None; count];
@@ -105,7 +105,7 @@ pub(super) fn ended_by_drop(kind: Kind) -> Outcome {
     })
 }
 
-/// The number of a keyspace at the RESP door.
+/// The number of a keyspace at doors of clients.
 pub(super) fn number(lane: LaneId) -> usize {
     (lane.0 - LaneId::KEYSPACES.0) as usize
 }

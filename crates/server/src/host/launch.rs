@@ -1,15 +1,15 @@
-//! Operations of RESP clients on their way into the node, and those in hand there.
+//! Operations of clients on their way into the node, and those in hand there.
 
 use super::keyspaces;
 use crate::metrics::Kind;
-use quorate_doors::resp::{self, Requests};
+use quorate_doors::Requests;
 use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::limits::CLIENT_OPERATIONS_MAX;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use slab::Slab;
-use std::sync::Arc;
 
 /// How many keys there can be.
 const KEYS: u64 = 1 << 32;
@@ -32,21 +32,20 @@ pub(super) struct Launch {
     pub in_flight: Slab<InFlight>,
     /// How many there have been.
     pub count: u64,
+    /// How long a request may take whose session does not say.
     pub timeout: Span,
-    pub door: Arc<resp::Shared>,
 }
 
 impl Launch {
+    /// Takes what the session of a client starts; `in_hand` counts what has not ended of it.
     pub fn starter<'a>(
         &'a mut self,
-        client: usize,
-        client_id: u64,
+        (client, client_id): (usize, u64),
+        in_hand: &'a mut usize,
         now: Time,
         inputs: &'a mut Vec<Input>,
     ) -> Starter<'a> {
-        let deadline = now + self.timeout;
-        let Launch { in_flight, count, .. } = self;
-        Starter { in_flight, count, inputs, client, client_id, now, deadline }
+        Starter { launch: self, inputs, client, client_id, in_hand, now }
     }
 
     /// How many operations on a keyspace there are.
@@ -71,21 +70,23 @@ impl Launch {
 
 /// Turns the operations a session starts into inputs of the node.
 pub(super) struct Starter<'a> {
-    in_flight: &'a mut Slab<InFlight>,
-    count: &'a mut u64,
+    launch: &'a mut Launch,
     inputs: &'a mut Vec<Input>,
     client: usize,
     client_id: u64,
+    in_hand: &'a mut usize,
     now: Time,
-    deadline: Time,
 }
 
 impl Requests for Starter<'_> {
-    fn start(&mut self, number: u32, lane: LaneId, operation: Operation) {
+    fn start(&mut self, number: u32, lane: LaneId, operation: Operation, within: Option<Span>) {
+        assert!(*self.in_hand < CLIENT_OPERATIONS_MAX, "a session bounds what it has in hand");
+        *self.in_hand += 1;
+        let Launch { in_flight, count, timeout } = &mut *self.launch;
         // An answer may still come for what ended early, when its key has been given to another.
-        *self.count = (*self.count + 1) % COUNT_MAX;
-        let ticket = Ticket(*self.count * KEYS + self.in_flight.vacant_key() as u64);
-        self.in_flight.insert(InFlight {
+        *count = (*count + 1) % COUNT_MAX;
+        let ticket = Ticket(*count * KEYS + in_flight.vacant_key() as u64);
+        in_flight.insert(InFlight {
             ticket,
             client: self.client,
             client_id: self.client_id,
@@ -94,7 +95,8 @@ impl Requests for Starter<'_> {
             kind: Kind::of(&operation),
             began: self.now,
         });
-        let request = Request { operation, deadline: self.deadline };
+        let deadline = self.now + within.unwrap_or(*timeout);
+        let request = Request { operation, deadline };
         self.inputs.push(Input::Request { lane, ticket, request });
     }
 }

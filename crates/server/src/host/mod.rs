@@ -7,7 +7,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `core`, `out` | the loop, and what a turn lets out |
-//! | `clients`, `launch` | connections of RESP clients, and their operations in hand |
+//! | `doors` | the doors of clients on the core thread: where they listen, whom they let in |
+//! | `clients`, `launch` | connections of clients, and their operations in hand |
 //! | `links`, `link` | connections to other hosts: all of them; one, from its proof to its frames |
 //! | `handshake` | what two hosts say of themselves first |
 //! | `meeting`, `progress` | what the others have seen of this host, and how far it says it is |
@@ -20,7 +21,7 @@
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
 //! | `keyspaces` | the keyspaces as the catalog has them now |
-//! | `facts` | what the RESP door says of the host |
+//! | `facts` | what doors of clients know of the host |
 //! | `io`, `token` | doors, one read, one write; what an event is about |
 
 mod budget;
@@ -30,6 +31,7 @@ mod clients;
 mod core;
 mod desk;
 mod disk;
+mod doors;
 mod facts;
 mod faults;
 mod handshake;
@@ -37,6 +39,8 @@ mod io;
 mod keyspaces;
 mod lanes;
 mod launch;
+#[cfg(test)]
+mod lines;
 mod link;
 mod links;
 mod meeting;
@@ -52,6 +56,7 @@ mod show;
 mod token;
 
 pub use calls::{Call, Calls, CallsInbox, Named, Told, calls};
+pub use doors::DoorOptions;
 pub use faults::Fault;
 pub use keyspaces::Served;
 pub use questions::{Inbox, Question, Questions, Reply, Silence, questions};
@@ -79,8 +84,8 @@ pub struct Options {
     /// Whether the directory was moved after its host was killed, so that every other host must
     /// agree before this one serves.
     pub is_moved: bool,
-    /// Where the RESP door listens.
-    pub resp: SocketAddr,
+    /// The doors of clients that the core thread serves.
+    pub doors: Vec<DoorOptions>,
     /// Where the door for other hosts listens.
     pub cluster: SocketAddr,
     /// The hosts that the directory names, this one included, each where the configuration or else
@@ -99,12 +104,8 @@ pub struct Options {
     pub balance: Option<Duration>,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: u64,
-    /// When an operation must have been answered.
+    /// When an operation must have been answered whose client does not say.
     pub request_timeout: Duration,
-    /// The most clients connected at once.
-    pub clients_max: usize,
-    /// The most memory in bytes that they may take together; 0 is a quarter of the machine's.
-    pub clients_bytes_max: usize,
     /// How much memory and disk the store may use.
     pub store: quorate_store::Options,
     /// What the host tells the outside.

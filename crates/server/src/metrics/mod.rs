@@ -9,17 +9,20 @@
 //! | [`cell`] | [`Counter`], [`Gauge`], [`Histogram`]: one writer each |
 //! | [`labels`] | the bounded label values: operation, ending, round, reason |
 //! | [`keyspace`] | [`KeyspaceCells`]: those of one keyspace |
+//! | [`door`] | [`DoorCells`]: those of one door of clients |
 //! | [`peer`] | [`PeerCells`]: those of one other host |
 //! | [`shared`] | [`Shared`]: all of a host's cells, and what rarely changes, behind one handle |
 
 pub mod cell;
+pub mod door;
 pub mod keyspace;
 pub mod labels;
 pub mod peer;
 pub mod shared;
 
 pub use cell::{Counter, Gauge, Histogram};
+pub use door::DoorCells;
 pub use keyspace::KeyspaceCells;
 pub use labels::{Ending, Kind, RejectReason, RoundKind};
 pub use peer::PeerCells;
-pub use shared::{DoorAddresses, Shared, Stage};
+pub use shared::{OpenDoors, Shared, Stage};

@@ -1,6 +1,7 @@
 //! All of a host's cells behind one handle.
 
 use super::cell::{Counter, Gauge, Histogram};
+use super::door::DoorCells;
 use super::keyspace::KeyspaceCells;
 use super::labels::RejectReason;
 use super::peer::PeerCells;
@@ -23,13 +24,13 @@ pub enum Stage {
     Stopping = 2,
 }
 
-/// The addresses the doors are bound to, as the operating system gave them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DoorAddresses {
-    /// The door for other hosts.
+/// The doors on the core thread, once they are open.
+#[derive(Clone, Debug)]
+pub struct OpenDoors {
+    /// Where the door for other hosts is bound, as the operating system gave it.
     pub cluster: SocketAddr,
-    /// The RESP door.
-    pub resp: SocketAddr,
+    /// The doors of clients.
+    pub clients: Arc<[Arc<DoorCells>]>,
 }
 
 /// Everything a host tells the outside. One per process, shared by its threads.
@@ -47,12 +48,6 @@ pub struct Shared {
     pub began: Instant,
     keyspaces: Mutex<Option<Arc<[Arc<KeyspaceCells>]>>>,
     peers: Mutex<Arc<[Arc<PeerCells>]>>,
-    /// Clients connected to the RESP door. Written by the core thread.
-    pub clients: Gauge,
-    /// Bytes that they take of their budget. Written by the core thread.
-    pub clients_bytes: Gauge,
-    /// Clients accepted since the start. Written by the core thread.
-    pub clients_accepted: Counter,
     /// Bytes written by protocols that the disk thread has not yet reported durable. Written by the
     /// core thread.
     pub unsynced_bytes: Gauge,
@@ -67,7 +62,7 @@ pub struct Shared {
     rejected: Vec<Counter>,
     beat_ms: Gauge,
     stage: AtomicU8,
-    doors: Mutex<Option<DoorAddresses>>,
+    doors: Mutex<Option<OpenDoors>>,
     changed: Notify,
 }
 
@@ -87,9 +82,6 @@ impl Shared {
             began: Instant::now(),
             keyspaces: Mutex::new(None),
             peers: Mutex::new(peers.into_iter().map(Arc::new).collect()),
-            clients: Gauge::default(),
-            clients_bytes: Gauge::default(),
-            clients_accepted: Counter::default(),
             unsynced_bytes: Gauge::default(),
             syncs: Histogram::default(),
             batches: Counter::default(),
@@ -135,18 +127,19 @@ impl Shared {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The doors are open at these addresses: the host serves.
-    pub fn doors_open(&self, doors: DoorAddresses) {
+    /// The doors are open: the host serves.
+    pub fn doors_open(&self, cluster: SocketAddr, clients: Vec<Arc<DoorCells>>) {
         self.beat();
+        let doors = OpenDoors { cluster, clients: clients.into() };
         *self.doors.lock().unwrap_or_else(PoisonError::into_inner) = Some(doors);
         self.stage.store(Stage::Serving as u8, Ordering::Release);
         self.changed.notify_one();
     }
 
-    /// Where the doors are open, once they are.
+    /// The doors on the core thread, once they are open.
     #[must_use]
-    pub fn doors(&self) -> Option<DoorAddresses> {
-        *self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn doors(&self) -> Option<OpenDoors> {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The host was told to stop.
@@ -246,6 +239,13 @@ pub(crate) mod tests {
         shared
     }
 
+    /// Opens its doors, the one of clients on port 2.
+    pub(crate) fn open_doors(shared: &Shared) {
+        let address = |text: &str| text.parse().expect("an address");
+        let resp = DoorCells::new("resp", address("127.0.0.1:2"));
+        shared.doors_open(address("127.0.0.1:1"), vec![Arc::new(resp)]);
+    }
+
     #[test]
     fn reach_counts_this_host_and_connected_members() {
         let shared = sample();
@@ -260,13 +260,12 @@ pub(crate) mod tests {
     fn stages_follow_one_another() {
         let shared = sample();
         assert_eq!(shared.stage(), Stage::Starting);
-        assert_eq!(shared.doors(), None);
-        let doors = DoorAddresses {
-            cluster: "127.0.0.1:1".parse().expect("an address"),
-            resp: "127.0.0.1:2".parse().expect("an address"),
-        };
-        shared.doors_open(doors);
-        assert_eq!((shared.stage(), shared.doors()), (Stage::Serving, Some(doors)));
+        assert!(shared.doors().is_none());
+        open_doors(&shared);
+        assert_eq!(shared.stage(), Stage::Serving);
+        let doors = shared.doors().expect("they are open");
+        assert_eq!(doors.cluster.port(), 1);
+        assert_eq!((doors.clients[0].name, doors.clients[0].address.port()), ("resp", 2));
         shared.stopping();
         assert_eq!(shared.stage(), Stage::Stopping);
     }

@@ -2,8 +2,9 @@
 
 use super::error::ProvisionError;
 use crate::config::load::FILE_NAME;
-use crate::config::settings::{CLUSTER_PORT, Config};
+use crate::config::settings::{CLUSTER_PORT, Config, GRPC_PORT, HTTP_PORT};
 use crate::config::values::check_address;
+use quorate_doors::DOORS;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -16,8 +17,8 @@ pub struct Doors {
     pub cluster_bind: SocketAddr,
     /// Where the HTTP door listens.
     pub http: SocketAddr,
-    /// Where the RESP door listens.
-    pub resp: SocketAddr,
+    /// Where the doors of clients on the core thread listen, in the order of [`DOORS`].
+    pub clients: Vec<SocketAddr>,
     /// Where the gRPC door listens.
     pub grpc: SocketAddr,
 }
@@ -26,13 +27,26 @@ impl Doors {
     /// Whether other machines can reach one of them.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
-        let all = [self.cluster_bind, self.http, self.resp, self.grpc];
-        all.iter().any(|door| !door.ip().is_loopback())
+        self.all().iter().any(|(_, door)| !door.ip().is_loopback())
     }
 
-    /// The doors of a host whose cluster door is found at this address; HTTP, RESP and gRPC take
-    /// the next three ports. A name says nothing of the machine's own addresses: its doors listen
-    /// on all.
+    /// The doors by their names, and where each listens.
+    #[must_use]
+    pub fn all(&self) -> Vec<(&'static str, SocketAddr)> {
+        let mut all = vec![("cluster", self.cluster_bind), ("http", self.http)];
+        all.extend(self.named_clients());
+        all.push(("grpc", self.grpc));
+        all
+    }
+
+    /// The doors of clients on the core thread by their names.
+    pub fn named_clients(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
+        DOORS.iter().map(|door| door.name).zip(self.clients.iter().copied())
+    }
+
+    /// The doors of a host whose cluster door is found at this address; the others take the ports
+    /// behind it, in the order of their usual ports. A name says nothing of the machine's own
+    /// addresses: its doors listen on all.
     ///
     /// # Errors
     /// The address is none, or has no port that leaves room for the others.
@@ -49,21 +63,22 @@ impl Doors {
         check_address(&full).map_err(refused)?;
         let (name, port) = full.rsplit_once(':').expect("a checked address has a port");
         let port: u16 = port.parse().expect("a checked address has a valid port");
-        if !(1..=u16::MAX - 3).contains(&port) {
-            return Err(refused(String::from("its port and the three after it must be usable")));
+        let last = DOORS.iter().map(|door| door.port).fold(GRPC_PORT, u16::max) - CLUSTER_PORT;
+        if !(1..=u16::MAX - last).contains(&port) {
+            return Err(refused(format!("its port and the {last} after it must be usable")));
         }
         let ip = match full.parse::<SocketAddr>() {
             Ok(socket) => socket.ip(),
             Err(_) if name == "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
             Err(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         };
-        let door = |offset| SocketAddr::new(ip, port + offset);
+        let door = |usual: u16| SocketAddr::new(ip, port + (usual - CLUSTER_PORT));
         Ok(Doors {
             cluster: full.clone(),
-            cluster_bind: door(0),
-            http: door(1),
-            resp: door(2),
-            grpc: door(3),
+            cluster_bind: door(CLUSTER_PORT),
+            http: door(HTTP_PORT),
+            clients: DOORS.iter().map(|each| door(each.port)).collect(),
+            grpc: door(GRPC_PORT),
         })
     }
 
@@ -102,10 +117,9 @@ pub fn write_addresses(
             section.insert(name.to_owned(), value);
         }
     };
-    set("cluster", "bind", doors.cluster_bind.to_string().into());
-    set("http", "bind", doors.http.to_string().into());
-    set("resp", "bind", doors.resp.to_string().into());
-    set("grpc", "bind", doors.grpc.to_string().into());
+    for (door, address) in doors.all() {
+        set(door, "bind", address.to_string().into());
+    }
     if let Some(addresses) = addresses {
         set("cluster", "addresses", addresses.to_vec().into());
     }
@@ -124,7 +138,7 @@ pub fn doors_of(config: &Config, address: &str) -> Doors {
         cluster: address.to_owned(),
         cluster_bind: config.cluster.bind,
         http: config.http.bind,
-        resp: config.resp.bind,
+        clients: config.doors.iter().map(|door| door.bind).collect(),
         grpc: config.grpc.bind,
     }
 }
@@ -164,13 +178,13 @@ mod tests {
     fn doors_follow_the_address_of_the_cluster_door() {
         let doors = |address| Doors::at(address).expect("an address");
         assert_eq!(doors("10.0.0.1").cluster, "10.0.0.1:7411");
-        assert_eq!(doors("10.0.0.1").resp.to_string(), "10.0.0.1:7413");
+        assert_eq!(doors("10.0.0.1").clients[0].to_string(), "10.0.0.1:7413");
         assert_eq!(doors("10.0.0.1").grpc.to_string(), "10.0.0.1:7414");
         assert_eq!(doors("[::1]:9001").http.to_string(), "[::1]:9002");
         assert_eq!(doors("::1").cluster, "[::1]:7411");
         assert_eq!(doors("kv-1.example").cluster, "kv-1.example:7411");
         assert_eq!(doors("kv-1.example:9001").cluster_bind.to_string(), "0.0.0.0:9001");
-        assert_eq!(doors("localhost:9001").resp.to_string(), "127.0.0.1:9003");
+        assert_eq!(doors("localhost:9001").clients[0].to_string(), "127.0.0.1:9003");
         for bad in ["", "a:b", "127.0.0.1:0", "127.0.0.1:65534", "x:70000"] {
             assert!(Doors::at(bad).is_err(), "{bad}");
         }

@@ -114,7 +114,7 @@ fn unfinished_commands_of_many_clients_have_one_budget() {
     beside_bystanders(&cluster.doors(), || {
         // A sixth would be over three quarters of the budget.
         let mut begun: Vec<Client> = (0..5).map(|_| begin(&door)).collect();
-        let taken = || cluster.metric(1, "quorate_clients_bytes");
+        let taken = || cluster.metric(1, "quorate_clients_bytes{door=\"resp\"}");
         until("all of them are charged", || taken() >= 5 * 8 * 1024 * 1024);
         for _ in 0..100 {
             let mut refused = begin(&door);
@@ -235,7 +235,9 @@ fn ten_thousand_idle_clients_are_nothing() {
         for _ in 0..IDLE {
             idle.push(TcpStream::connect(&door).expect("there is room for one more"));
         }
-        until("all are connected", || cluster.metric(1, "quorate_clients") >= IDLE as u64);
+        until("all are connected", || {
+            cluster.metric(1, "quorate_clients{door=\"resp\"}") >= IDLE as u64
+        });
         must_be_small(&cluster);
         let mut last = Client::to(&door);
         assert_eq!(last.told(&[b"SET", b"k", b"v"]), "OK");

@@ -4,22 +4,32 @@
 use bytes::{Bytes, BytesMut};
 use quorate_check::history::Completion;
 use quorate_doors::resp::client::{Reply, ReplyParser, write_command};
-use quorate_doors::resp::{Clock, Identity, NoFacts, Requests, Session, Shared};
+use quorate_doors::resp::{Session, Shared};
+use quorate_doors::{
+    Clock, Connected, Identity, NoFacts, Opening, Requests, Serving, Session as _,
+};
 use quorate_kernel::engine::Served;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::rng::Rng;
+use quorate_kernel::time::Span;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 /// What every simulated host says about itself. It keeps no state, so all runs share one.
 static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(|| {
+    let (identity, facts) = (Identity::default(), Box::new(NoFacts));
+    Shared::new(Opening { identity, facts, port: 0, clients_max: 0 })
+});
+
+/// The one keyspace of those runs.
+static SERVING: LazyLock<Arc<Serving>> = LazyLock::new(|| {
     let engine = &quorate_protocols::linearizable::ENGINE;
     let settings = engine.complete(&BTreeMap::new()).expect("defaults");
     let keyspace = Keyspace::new("default", crate::host::LANE, engine.name, settings, 1);
     let served = Served::new(Arc::new(keyspace), engine, quorate_protocols::engines::ENGINES);
-    Arc::new(Shared::new(vec![Some(served)], Identity::default(), Box::new(NoFacts)))
+    Arc::new(Serving::new(vec![Some(served)], true))
 });
 
 /// What one command asks, so that its reply can be told to the operations in it.
@@ -39,7 +49,7 @@ enum Command {
 struct Started<'a>(&'a mut Vec<(u32, Operation)>);
 
 impl Requests for Started<'_> {
-    fn start(&mut self, number: u32, _lane: LaneId, operation: Operation) {
+    fn start(&mut self, number: u32, _: LaneId, operation: Operation, _: Option<Span>) {
         self.0.push((number, operation));
     }
 }
@@ -60,8 +70,9 @@ impl RespDoor {
     /// A new connection.
     #[must_use]
     pub fn new(client: u64, seed: u64) -> RespDoor {
+        let connected = Connected { id: client, seed, ..Connected::default() };
         RespDoor {
-            session: Session::new(client, Arc::clone(&SHARED), seed),
+            session: Session::new(connected, Arc::clone(&SHARED), Arc::clone(&SERVING)),
             input: BytesMut::new(),
             parser: ReplyParser::default(),
             output: BytesMut::new(),

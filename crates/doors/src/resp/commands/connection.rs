@@ -5,6 +5,7 @@ use super::{Cx, Handled, Plan, hello, integer, is, is_name};
 use crate::resp::error::{CommandError, shown};
 use crate::resp::frame::Command;
 use crate::resp::reply::Answer;
+use crate::resp::shared::find;
 use crate::resp::state::Replies;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -74,7 +75,7 @@ fn echo(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 }
 
 fn select(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    cx.client.keyspace = cx.shared.find(command.arg(1))?;
+    cx.client.keyspace = find(cx.serving, command.arg(1))?;
     ok()
 }
 

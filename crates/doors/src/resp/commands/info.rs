@@ -59,7 +59,7 @@ fn server(cx: &Cx<'_>, out: &mut Fields) {
     out.field("arch_bits", usize::BITS);
     out.field("process_id", identity.process_id);
     out.field("run_id", &identity.run_id);
-    out.field("tcp_port", identity.tcp_port);
+    out.field("tcp_port", cx.shared.port);
     out.field("server_time_usec", cx.clock.wall.0.saturating_mul(1000));
     out.field("uptime_in_seconds", uptime);
     out.field("uptime_in_days", uptime / 86_400);
@@ -71,7 +71,7 @@ fn server(cx: &Cx<'_>, out: &mut Fields) {
 fn clients(cx: &Cx<'_>, out: &mut Fields) {
     out.field("connected_clients", cx.shared.facts.clients());
     out.field("cluster_connections", 0);
-    out.field("maxclients", cx.shared.identity.clients_max);
+    out.field("maxclients", cx.shared.clients_max);
     out.field("blocked_clients", 0);
 }
 
@@ -87,7 +87,7 @@ fn persistence(cx: &Cx<'_>, out: &mut Fields) {
     out.field("loading", u8::from(!cx.shared.facts.is_ready()));
     out.field("rdb_changes_since_last_save", 0);
     out.field("rdb_bgsave_in_progress", 0);
-    out.field("aof_enabled", u8::from(cx.shared.identity.is_durable));
+    out.field("aof_enabled", u8::from(cx.serving.is_durable()));
 }
 
 fn stats(cx: &Cx<'_>, out: &mut Fields) {
@@ -111,7 +111,7 @@ fn cluster(_cx: &Cx<'_>, out: &mut Fields) {
 
 /// Redis leaves out empty databases; here those whose size is not known without asking, too.
 fn keyspace(cx: &Cx<'_>, out: &mut Fields) {
-    for (number, served) in cx.shared.open() {
+    for (number, served) in cx.serving.open() {
         if let Some(keys @ 1..) = cx.shared.facts.keys(served.keyspace.lane) {
             let _ = write!(out.0, "db{number}:keys={keys},expires=0,avg_ttl=0\r\n");
         }
@@ -120,7 +120,7 @@ fn keyspace(cx: &Cx<'_>, out: &mut Fields) {
 
 /// What each keyspace is, by its name.
 fn quorate(cx: &Cx<'_>, out: &mut Fields) {
-    for (_, served) in cx.shared.open() {
+    for (_, served) in cx.serving.open() {
         let (name, engine) = (&served.keyspace.name, served.engine.name);
         let order = served.order();
         let _ = write!(out.0, "keyspace_{name}:engine={engine},order={order}\r\n");

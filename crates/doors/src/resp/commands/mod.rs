@@ -18,11 +18,11 @@ pub(crate) use spec::Table;
 use super::error::CommandError;
 use super::frame::Command;
 use super::reply::Answer;
-use super::session::Clock;
-use super::shared::Shared;
+use super::shared::{Shared, selected};
 use super::single::Single;
 use super::state::Client;
 use super::work::{Many, Pages};
+use crate::host::{Clock, Serving};
 use alloc::string::ToString;
 use bytes::Bytes;
 use quorate_kernel::engine::{Capability, Served};
@@ -35,6 +35,7 @@ use quorate_kernel::rng::Rng;
 pub(crate) struct Cx<'a> {
     pub(crate) client: &'a mut Client,
     pub(crate) shared: &'a Shared,
+    pub(crate) serving: &'a Serving,
     pub(crate) clock: Clock,
     pub(crate) rng: &'a mut Rng,
 }
@@ -42,7 +43,7 @@ pub(crate) struct Cx<'a> {
 impl Cx<'_> {
     /// The keyspace the connection works on.
     fn keyspace(&self) -> Result<&Served, CommandError> {
-        self.shared.selected(self.client.keyspace)
+        selected(self.serving, self.client.keyspace)
     }
 
     /// An answer built in the connection's version of the protocol.

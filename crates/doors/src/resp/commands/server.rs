@@ -6,6 +6,7 @@ use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::glob;
 use crate::resp::reply::Answer;
+use crate::resp::shared::argument_bytes_max;
 use crate::resp::single::Single;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -77,21 +78,21 @@ fn cluster(_cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
 
 /// The parameters that tools ask for, as Redis names them.
 fn parameters(cx: &Cx<'_>) -> [(&'static str, String); 17] {
-    let identity = &cx.shared.identity;
+    let (shared, is_durable) = (cx.shared, cx.serving.is_durable());
     let yes_or_no = |value: bool| String::from(if value { "yes" } else { "no" });
     let text = String::from;
     [
-        ("appendfsync", text(if identity.is_durable { "always" } else { "no" })),
-        ("appendonly", yes_or_no(identity.is_durable)),
+        ("appendfsync", text(if is_durable { "always" } else { "no" })),
+        ("appendonly", yes_or_no(is_durable)),
         ("cluster-enabled", text("no")),
-        ("databases", cx.shared.keyspaces().len().to_string()),
+        ("databases", cx.serving.keyspaces().len().to_string()),
         ("io-threads", text("1")),
-        ("maxclients", identity.clients_max.to_string()),
+        ("maxclients", shared.clients_max.to_string()),
         ("maxmemory", text("0")),
         ("maxmemory-policy", text("noeviction")),
         ("notify-keyspace-events", text("")),
-        ("port", identity.tcp_port.to_string()),
-        ("proto-max-bulk-len", cx.shared.argument_bytes_max().to_string()),
+        ("port", shared.port.to_string()),
+        ("proto-max-bulk-len", argument_bytes_max(cx.serving).to_string()),
         ("requirepass", text("")),
         ("save", text("")),
         ("slowlog-log-slower-than", text("-1")),

@@ -8,6 +8,7 @@ use crate::admin;
 use crate::cli::exit::{Code, Failure};
 use crate::config::Config;
 use crate::native::grpc;
+use quorate_doors::DOORS;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// The least limit with which a host starts.
@@ -21,16 +22,16 @@ const LINKS_PART: usize = 16;
 /// The most tables that are kept open. With a low limit, this part of what is left.
 const STORE_MAX: usize = 900;
 const STORE_PART: usize = 4;
-/// Of what is left then, the part that each door beside the RESP door gets at most.
+/// Of what is left then, the part that each door with threads of its own gets at most.
 const DOOR_PART: usize = 4;
 
 /// How many open files each part of a host may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shares {
     /// Tables of the store.
     pub store: usize,
-    /// Clients of the RESP door.
-    pub resp: usize,
+    /// Clients of each door on the core thread.
+    pub doors: Vec<usize>,
     /// Connections of the HTTP door.
     pub http: usize,
     /// Connections of the gRPC door.
@@ -53,25 +54,30 @@ pub(super) fn share(config: &Config) -> Result<Shares, Failure> {
         }
     };
     let allowed = allowed.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
-    let (resp, grpc) = (config.resp.clients_max as usize, config.grpc.clients_max as usize);
-    let shares = Shares::of(allowed, resp, grpc).ok_or_else(|| {
+    let grpc = config.grpc.clients_max as usize;
+    let doors: Vec<usize> = config.doors.iter().map(|door| door.clients_max as usize).collect();
+    let shares = Shares::of(allowed, &doors, grpc).ok_or_else(|| {
         let text = format!(
             "the system allows this process {allowed} open files, and a host needs {LIMIT_MIN}: \
              raise `ulimit -n`"
         );
         Failure::new(Code::CheckFailed, text)
     })?;
-    if shares.resp < resp || shares.grpc < grpc {
-        let (resp, http, grpc) = (shares.resp, shares.http, shares.grpc);
+    if shares.doors != doors || shares.grpc < grpc {
+        let (http, grpc) = (shares.http, shares.grpc);
+        let named = DOORS.iter().zip(&shares.doors);
+        let doors: Vec<_> = named.map(|(door, most)| format!("{} {most}", door.name)).collect();
+        let doors = doors.join(", ");
         let why = "fewer clients than set: the system allows too few open files (`ulimit -n`)";
-        tracing::info!(event = "clients_limited", allowed, resp, http, grpc, why);
+        tracing::info!(event = "clients_limited", allowed, doors, http, grpc, why);
     }
     Ok(shares)
 }
 
 impl Shares {
-    /// Shares out so many, if so many clients of RESP and gRPC are wanted at most.
-    fn of(allowed: usize, resp: usize, grpc: usize) -> Option<Shares> {
+    /// Shares out so many, if so many clients of the doors on the core thread and of gRPC are
+    /// wanted at most.
+    fn of(allowed: usize, doors: &[usize], grpc: usize) -> Option<Shares> {
         if allowed < LIMIT_MIN {
             return None;
         }
@@ -81,7 +87,13 @@ impl Shares {
         let clients = left - store;
         let http = admin::CONNECTIONS_MAX.min(clients / DOOR_PART);
         let grpc = grpc.min(clients / DOOR_PART);
-        Some(Shares { store, resp: resp.min(clients - http - grpc), http, grpc })
+        let each = (clients - http - grpc) / doors.len().max(1);
+        Some(Shares {
+            store,
+            doors: doors.iter().map(|most| each.min(*most)).collect(),
+            http,
+            grpc,
+        })
     }
 }
 
@@ -91,18 +103,20 @@ mod tests {
 
     #[test]
     fn every_part_gets_some_and_together_they_never_get_more_than_there_is() {
-        assert_eq!(Shares::of(LIMIT_MIN - 1, 20_000, 1_000), None);
+        assert_eq!(Shares::of(LIMIT_MIN - 1, &[20_000], 1_000), None);
         for allowed in [LIMIT_MIN, 1_024, 4_096, 20_000, 1 << 20, usize::MAX] {
-            let shares = Shares::of(allowed, 20_000, 1_000).expect("there are enough");
-            let Shares { store, resp, http, grpc } = shares;
+            let shares = Shares::of(allowed, &[20_000; 2], 1_000).expect("there are enough");
+            let Shares { store, doors, http, grpc } = &shares;
+            let clients: usize = doors.iter().sum();
             let spare = admin::CONNECTIONS_SPARE + grpc::CONNECTIONS_SPARE;
-            assert!(OWN + LINKS_MIN + spare + store + resp + http + grpc <= allowed);
-            assert!(store >= 10, "the store takes no less");
-            assert!(resp >= http && http >= 24 && grpc >= 24, "{allowed}: {shares:?}");
+            assert!(OWN + LINKS_MIN + spare + store + clients + http + grpc <= allowed);
+            assert!(*store >= 10, "the store takes no less");
+            assert!(clients >= *http && *http >= 24 && *grpc >= 24, "{allowed}: {shares:?}");
+            assert!(doors[0] >= 24 && doors[0] == doors[1], "{allowed}: {shares:?}");
         }
-        let whole = Shares { store: 900, resp: 20_000, http: 1_024, grpc: 1_000 };
-        assert_eq!(Shares::of(1 << 20, 20_000, 1_000), Some(whole));
-        let few = Shares::of(1 << 20, 5, 7).expect("there are enough");
-        assert_eq!((few.resp, few.grpc), (5, 7));
+        let whole = Shares { store: 900, doors: vec![20_000], http: 1_024, grpc: 1_000 };
+        assert_eq!(Shares::of(1 << 20, &[20_000], 1_000), Some(whole));
+        let few = Shares::of(1 << 20, &[5], 7).expect("there are enough");
+        assert_eq!((few.doors, few.grpc), (vec![5], 7));
     }
 }

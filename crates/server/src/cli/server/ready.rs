@@ -2,7 +2,9 @@
 
 use crate::admin::health;
 use crate::metrics::Shared;
+use quorate_doors::resp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,10 +23,22 @@ pub struct ReadyLine {
     pub http: SocketAddr,
     /// Its door for other hosts.
     pub cluster: SocketAddr,
-    /// Its RESP door.
-    pub resp: SocketAddr,
+    /// Its doors of clients on the core thread, by their names.
+    #[serde(flatten)]
+    pub clients: BTreeMap<String, SocketAddr>,
     /// Its gRPC door.
     pub grpc: SocketAddr,
+}
+
+impl ReadyLine {
+    /// Its door for Redis clients.
+    ///
+    /// # Panics
+    /// The line is not of this build, which has that door.
+    #[must_use]
+    pub fn resp(&self) -> SocketAddr {
+        *self.clients.get(resp::DOOR.name).expect("every host of this build has the door")
+    }
 }
 
 /// Prints the ready line as soon as clients will be served, then waits for ever.
@@ -44,10 +58,10 @@ pub(super) async fn announce(
             data: data.to_owned(),
             http,
             cluster: doors.cluster,
-            resp: doors.resp,
+            clients: doors.clients.iter().map(|it| (it.name.to_owned(), it.address)).collect(),
             grpc,
         };
-        tracing::info!(event = "host_ready", resp = %line.resp, http = %line.http);
+        tracing::info!(event = "host_ready", resp = %line.resp(), http = %line.http);
         // Nobody may be listening, and the host serves all the same.
         let _ = writeln!(stdout(), "{}", text_of(&line, is_json));
     }
@@ -58,9 +72,11 @@ fn text_of(line: &ReadyLine, is_json: bool) -> String {
     if is_json {
         return serde_json::to_string(line).expect("a ready line has only texts and numbers");
     }
-    let ReadyLine { host, pid, resp, http, grpc, cluster, .. } = line;
+    let ReadyLine { host, pid, clients, http, grpc, cluster, .. } = line;
+    let clients: Vec<String> = clients.iter().map(|(name, at)| format!("{name} {at}")).collect();
+    let clients = clients.join(", ");
     format!(
-        "host {host} is ready: process {pid}, resp {resp}, http {http}, grpc {grpc}, cluster \
+        "host {host} is ready: process {pid}, {clients}, http {http}, grpc {grpc}, cluster \
          {cluster}"
     )
 }
@@ -71,13 +87,14 @@ mod tests {
 
     #[test]
     fn the_ready_line_reads_back() {
+        let address = |text: &str| text.parse().expect("an address");
         let line = ReadyLine {
             host: 2,
             pid: 7,
             data: PathBuf::from("/d/host-2"),
             http: "127.0.0.1:7422".parse().expect("an address"),
             cluster: "127.0.0.1:7421".parse().expect("an address"),
-            resp: "127.0.0.1:7423".parse().expect("an address"),
+            clients: BTreeMap::from([(String::from("resp"), address("127.0.0.1:7423"))]),
             grpc: "127.0.0.1:7424".parse().expect("an address"),
         };
         let json = text_of(&line, true);

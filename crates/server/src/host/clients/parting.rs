@@ -1,13 +1,15 @@
-//! How connections of RESP clients end: told their last reply, or closed because they take none, or
+//! How connections of clients end: told their last reply, or closed because they take none, or
 //! do not finish what they have begun.
 
 use super::super::{
+    budget::Budget,
     io::{self, Progress},
     mark,
 };
 use super::{Charge, Clients, READ_BYTES, queue};
 use crate::metrics::RejectReason;
 use bytes::BytesMut;
+use quorate_doors::Shortage;
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
 use quorate_kernel::time::{Span, Time};
 use std::io::ErrorKind;
@@ -48,7 +50,7 @@ impl Clients {
         }
         client.parting_since.get_or_insert(now);
         client.input = BytesMut::new();
-        self.budget.change(&mut client.charge, Charge::default());
+        self.doors[client.door].budget.change(&mut client.charge, Charge::default());
         // The poller does not repeat itself for what was left in the socket.
         client.is_readable = true;
         if !self.readable.contains(&key) {
@@ -62,14 +64,14 @@ impl Clients {
         self.close_slow(now);
         self.close_late(now);
         self.refuse_unfinished(now);
-        let is_spent = self.budget.is_spent();
         for (key, client) in &mut self.clients {
             if now - client.took_at > IDLE_AFTER {
                 client.session.output().release();
             }
             // What had to wait for memory is read again.
             let is_waiting = client.is_readable && client.session.wants_input();
-            if is_waiting && !is_spent && !self.readable.contains(&key) {
+            let is_spent = || self.doors[client.door].budget.is_spent();
+            if is_waiting && !is_spent() && !self.readable.contains(&key) {
                 self.readable.push_back(key);
             }
         }
@@ -77,10 +79,11 @@ impl Clients {
 
     /// Closes clients that have taken no replies for long.
     fn close_slow(&mut self, now: Time) {
-        let most = if self.budget.is_spent() { 1 } else { CLIENT_QUEUE_BYTES_MAX };
-        for key in self
-            .keys(|client| client.session.output().len() >= most && now - client.took_at > SLOW_FOR)
-        {
+        let most: Vec<usize> = self.doors.iter().map(|door| queue_max(&door.budget)).collect();
+        for key in self.keys(|client| {
+            let is_slow = now - client.took_at > SLOW_FOR;
+            is_slow && client.session.output().len() >= most[client.door]
+        }) {
             self.shared.reject(RejectReason::SlowClient);
             tracing::info!(event = "slow_client", "a client took no replies for a minute; closed");
             self.close(key);
@@ -103,10 +106,7 @@ impl Clients {
         }) {
             self.shared.reject(RejectReason::Unfinished);
             let client = &mut self.clients[key];
-            client.session.refuse(String::from(
-                "ERR a command was begun and no more of it came for 30 s; nothing of it was \
-                 executed",
-            ));
+            client.session.refuse(&Shortage::Unfinished { since: BEGUN_FOR });
             client.input = BytesMut::new();
             mark(&mut client.is_dirty, &mut self.dirty, key);
         }
@@ -120,8 +120,14 @@ impl Clients {
     /// Forgets a client; its socket closes.
     pub(super) fn close(&mut self, key: usize) {
         if let Some(mut client) = self.clients.try_remove(key) {
-            self.budget.change(&mut client.charge, Charge::default());
+            let door = &mut self.doors[client.door];
+            door.budget.change(&mut client.charge, Charge::default());
+            door.left();
         }
-        self.shared.clients.set(self.clients.len() as u64);
     }
+}
+
+/// How many bytes of answers a client may leave untaken: none for long once others need the room.
+fn queue_max(budget: &Budget) -> usize {
+    if budget.is_spent() { 1 } else { CLIENT_QUEUE_BYTES_MAX }
 }

@@ -2,22 +2,21 @@
 //! on top.
 
 use super::{Core, wall};
-use crate::host::budget::Budget;
 use crate::host::callers::Callers;
 use crate::host::clients::Clients;
 use crate::host::desk::Desk;
 use crate::host::disk::{self, Disk, SyncEvery};
+use crate::host::doors::OpenDoor;
 use crate::host::handshake::Hello;
 use crate::host::io::{listen, wake};
 use crate::host::keyspaces::Table;
 use crate::host::links::{Links, Proofs};
 use crate::host::meeting::Meeting;
 use crate::host::refused::Refused;
-use crate::host::token::{CLUSTER, RESP, WAKER};
+use crate::host::token::{CLUSTER, WAKER};
 use crate::host::{HostError, Options, facts, lanes, span};
-use crate::metrics::DoorAddresses;
 use mio::{Poll, Waker};
-use quorate_doors::resp::Clock;
+use quorate_doors::Clock;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
@@ -36,11 +35,11 @@ impl Core {
         let (shared, shutdown) = (Arc::clone(&options.shared), Arc::clone(&options.shutdown));
         let poll = Poll::new().map_err(system("a poller"))?;
         let waker = Waker::new(poll.registry(), WAKER).map(Arc::new).map_err(system("a waker"))?;
-        let (resp, resp_at) = listen(&poll, "resp", options.resp, RESP)?;
         let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
         let identity = options.directory.identity().clone();
-        let opened = open_store(&mut options)?;
         let seed = seed()?;
+        let doors = doors(&poll, &options, seed)?;
+        let opened = open_store(&mut options)?;
         let sync_every = SyncEvery::default();
         let settings = disk::Settings::new(&sync_every, &shared);
         let (reader, recovered, seen) = (opened.reader.clone(), opened.recovered, opened.seen);
@@ -52,7 +51,7 @@ impl Core {
         let node = Node::new(me, seed, recovered, Box::new(reader), lanes)
             .with_opener(lanes::opener(&options));
         let hello = Hello::first(&identity, me, seed);
-        let clients = clients(&options, &identity, resp_at.port(), seed);
+        let clients = Clients::new(doors, Arc::clone(&shared), options.request_timeout, seed);
         let numbers = numbers(&identity);
         let past = options.directory.past().clone();
         let met = (Meeting::new(me, hello.run, past, options.is_moved), seen, recovered);
@@ -63,10 +62,9 @@ impl Core {
         let desk = Desk::new(options.questions, ring, numbers, timeout, wake(&waker));
         let callers = Callers::new(options.calls, me, wake(&waker));
         shutdown.on_request(wake(&waker));
-        shared.doors_open(DoorAddresses { cluster: cluster_at, resp: resp_at });
+        shared.doors_open(cluster_at, clients.doors());
         Ok(Core {
             poll,
-            resp,
             cluster,
             clients,
             links,
@@ -108,12 +106,12 @@ fn seed() -> Result<u64, HostError> {
     getrandom::u64().map_err(|error| system("randomness")(std::io::Error::other(error.to_string())))
 }
 
-/// The clients of the RESP door, which listens on this port.
-fn clients(options: &Options, identity: &Identity, port: u16, seed: u64) -> Clients {
-    let (shared, clients_max) = (&options.shared, options.clients_max);
-    let door = facts::door(identity, shared, port, clients_max, wall(), seed);
-    let bounds = (clients_max, Budget::of(options.clients_bytes_max));
-    Clients::new(door.into(), Arc::clone(shared), bounds, options.request_timeout, seed)
+/// Opens the doors of clients.
+fn doors(poll: &Poll, options: &Options, seed: u64) -> Result<Vec<OpenDoor>, HostError> {
+    let shared = &options.shared;
+    let me = facts::identity(options.directory.identity(), shared, wall(), seed);
+    let doors = options.doors.iter().enumerate();
+    doors.map(|(number, door)| OpenDoor::open(poll, number, door, &me, shared)).collect()
 }
 
 /// The number of each host that the directory knows.

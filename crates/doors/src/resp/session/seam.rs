@@ -1,0 +1,118 @@
+//! A connection as the host sees it: what it is given, and what it says of itself.
+
+use super::{Session, on_outcome};
+use crate::door::{self, Requests, Shortage};
+use crate::host::{Clock, Serving};
+use crate::resp::shared::argument_bytes_max;
+use crate::resp::work::Work;
+use alloc::format;
+use alloc::sync::Arc;
+use bytes::BytesMut;
+use quorate_kernel::limits::{
+    CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, PIPELINE_COMMANDS_MAX,
+};
+use quorate_kernel::operation::Outcome;
+use quorate_kernel::rope::Rope;
+
+impl door::Session for Session {
+    fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
+        self.client.on_input(clock.now);
+        self.go_on(out);
+        self.leftover = 0;
+        while self.wants_input() {
+            match self.parser.next(input) {
+                Ok(Some(command)) => self.on_command(command, clock, out),
+                Ok(None) => {
+                    self.leftover = input.len();
+                    break;
+                }
+                Err(error) => self.end_with(format!("ERR {error}")),
+            }
+        }
+        if self.is_draining {
+            input.clear();
+        }
+    }
+
+    fn complete(&mut self, number: u32, outcome: Outcome, clock: Clock, out: &mut dyn Requests) {
+        let Some(ended) = self.flights.end(number) else { return };
+        let length = match &outcome {
+            Outcome::Values { values, .. } => Some(values.bytes()),
+            _ => None,
+        };
+        if let Some(length) = length.filter(|_| ended.is_read) {
+            self.expected = length.max(self.expected - self.expected / 16);
+        }
+        let at = ended.command.wrapping_sub(self.front) as usize;
+        let command = &mut self.pending[at];
+        command.running -= 1;
+        let before = command.work.held();
+        let is_last = command.running == 0;
+        on_outcome(&mut command.work, ended.index, outcome, is_last);
+        self.held = self.held - before + command.work.held();
+        if matches!(command.work, Work::Done(_)) {
+            // Nothing is read behind a command that lists keys, so it is always the last.
+            if at + 1 == self.pending.len() {
+                self.barrier = false;
+            }
+            if at == 0 {
+                self.flush();
+            }
+        }
+        self.client.now = clock.now;
+        self.go_on(out);
+    }
+
+    fn output(&mut self) -> &mut Rope {
+        &mut self.output
+    }
+
+    fn wants_input(&self) -> bool {
+        !self.is_draining
+            && !self.barrier
+            && !self.is_issuing()
+            && !self.flights.has_ready()
+            && self.pending.len() < PIPELINE_COMMANDS_MAX
+            && self.pending_bytes < CLIENT_PENDING_BYTES_MAX
+            && self.flights.len() < CLIENT_OPERATIONS_MAX
+            && self.output.len() < CLIENT_QUEUE_BYTES_MAX
+    }
+
+    fn wants_feed(&self, input: &BytesMut) -> bool {
+        let is_held_back = self.flights.has_ready() && self.may_start();
+        is_held_back || (input.len() > self.leftover && self.wants_input())
+    }
+
+    fn begun_bytes(&self, input: &BytesMut) -> usize {
+        if input.is_empty() { 0 } else { input.len().max(self.parser.announced()) }
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.pending_bytes + self.held + self.output.len()
+    }
+
+    fn is_waiting_for_rest(&self, input: &BytesMut) -> bool {
+        !input.is_empty() && input.len() == self.leftover && self.wants_input()
+    }
+
+    fn refuse(&mut self, shortage: &Shortage) {
+        let code = match shortage {
+            Shortage::Memory { .. } => "OVERLOADED",
+            Shortage::Clients | Shortage::Unfinished { .. } => "ERR",
+        };
+        self.end_with(format!("{code} {shortage}"));
+    }
+
+    fn set_serving(&mut self, serving: &Arc<Serving>) {
+        self.parser.set_argument_bytes_max(argument_bytes_max(serving));
+        self.serving = Arc::clone(serving);
+    }
+
+    fn finish(&mut self) {
+        self.is_draining = true;
+    }
+
+    fn is_closing(&self) -> bool {
+        self.is_draining && self.pending.is_empty()
+    }
+}
