@@ -31,6 +31,9 @@ pub struct Engine {
     pub can: &'static [Capability],
     /// What a listing of keys promises.
     pub listing: Listing,
+    /// How many of the hosts that hold a part of the data it takes to read, write and change it;
+    /// one at least.
+    pub quorum: fn(usize) -> usize,
     /// Where a key stands among the 2^64 positions, in a keyspace that is set like this.
     pub position: fn(&Settings, &[u8]) -> u64,
     /// What operations of a keyspace that is set like this wait for: `atomic` or `eventual`.
@@ -232,6 +235,7 @@ pub(crate) mod testing {
         settings: &[],
         can: &[],
         listing: Listing { is_complete: true, text: "" },
+        quorum: |_| 1,
         position: |_, _| 0,
         mode: |_| "eventual",
         open: |_| Err(CatalogRefusal::NotLearnt),

@@ -2,8 +2,9 @@
 
 use crate::ids::{LaneId, NodeId, Start};
 use crate::limits::{KEYSPACE_NAME_BYTES_MAX, POSITIONS_MAX, VALUE_BYTES_DEFAULT};
+use crate::part::{Holder, Holds, Part, PartName};
 use crate::storage::Durability;
-use crate::view::View;
+use crate::view::{Range, View};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -119,6 +120,42 @@ impl Keyspace {
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.setting("durability").parse().unwrap_or_default()
+    }
+
+    /// The keys of each of its positions, and who holds them: the position itself and those that
+    /// follow, as many as a key has replicas; of the last keys the last ones. Who had one of them,
+    /// and has not handed over, holds its keys too.
+    #[must_use]
+    pub fn parts(&self, quorum: fn(usize) -> usize) -> Vec<Part> {
+        let (count, replicas) = (self.positions.len(), self.replicas());
+        assert!(count == 0 || count >= replicas, "each replica of a key is at its own position");
+        // Rounded up; the positions of the last part end with the space.
+        let first_of = |home: usize| ((home as u128) << 64).div_ceil(count as u128);
+        let part = |home: usize| {
+            let first = home.min(count - replicas);
+            let window = first..first + replicas;
+            let has = window.clone().map(|position| {
+                let Position { node, is_settled, .. } = self.positions[position];
+                let holds = if is_settled { Holds::Recorded } else { Holds::Some };
+                Holder { node, holds, has_seat: position == home }
+            });
+            let had = self.former.iter().filter(|one| window.contains(&(one.position as usize)));
+            let had = had.map(|one| Holder {
+                node: one.node,
+                holds: Holds::Some,
+                has_seat: one.position as usize == home,
+            });
+            let low = (first_of(home) as u64).wrapping_sub(1);
+            Part {
+                name: PartName::Position(home as u32),
+                range: Range { low, high: (first_of(home + 1) - 1) as u64 },
+                holders: has.chain(had).collect(),
+                quorum: quorum(replicas),
+                owes: false,
+                here: None,
+            }
+        };
+        (0..count).map(part).collect()
     }
 
     /// The position of a hash: equal parts of the hash space, in order.

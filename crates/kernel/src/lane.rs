@@ -5,6 +5,7 @@ use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::news::{News, Topic};
 use crate::operation::{Control, Outcome};
+use crate::part::Part;
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
 use crate::rng::Rng;
 use crate::storage::{Class, Durability};
@@ -128,10 +129,10 @@ pub trait Lane {
     /// The node has news of a topic that it hears.
     fn on_news(&mut self, news: News<'_>, env: &mut Env<'_>);
 
-    /// Whether it can serve clients.
-    fn is_ready(&self) -> bool;
+    /// The parts of its data that this node knows. It can serve clients if it owes nothing.
+    fn parts(&self) -> Vec<Part>;
 
-    /// Shows its state.
+    /// Shows its state, its parts not among it.
     fn inspect(&self, into: &mut dyn Inspect);
 
     /// Asserts everything that must hold between two inputs.
@@ -257,8 +258,8 @@ impl<P: Process> Lane for Hosted<P> {
         self.call(env, |process, cx| process.on_news(news, cx));
     }
 
-    fn is_ready(&self) -> bool {
-        self.process.is_ready()
+    fn parts(&self) -> Vec<Part> {
+        self.process.parts()
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

@@ -13,6 +13,7 @@
 //! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
 //! | [`explanation`] | how a read was served |
+//! | [`part`] | who holds what, and what is left when hosts go |
 //! | [`values`] | the values of one key |
 //! | [`write`] | what a write takes the place of, and its name |
 //! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
@@ -46,6 +47,7 @@ pub mod limits;
 pub mod mutant;
 pub mod news;
 pub mod operation;
+pub mod part;
 pub mod process;
 pub mod ring;
 pub mod rng;

@@ -195,11 +195,10 @@ pub enum Control {
         /// The key.
         key: Bytes,
     },
-    /// Of a keyspace: which group holds a position? Asked of a quorum of it, as a scan is. Answered
-    /// with [`Outcome::Explained`], without a value.
+    /// Of any lane: who holds its data, as its holders say? Answered with [`Outcome::Examined`].
     Examine {
-        /// The position.
-        position: u64,
+        /// From which position on.
+        from: u64,
     },
     /// Of the overlay: a host shall hand over all it holds and take nothing new, or take part
     /// again. Answered with [`Outcome::Noted`].
@@ -266,6 +265,8 @@ pub enum Outcome {
     },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
+    /// Who holds what; some of the parts, at least one if there are any.
+    Examined(Box<crate::part::Examination>),
     /// The overlay, or the keyspace, knows, durably, and spreads it; or the catalog has decided it.
     Noted,
     /// The cluster is shut down, but for these hosts: they did not say that they end, and may run

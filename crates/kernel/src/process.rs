@@ -4,10 +4,12 @@ use crate::effects::Effects;
 use crate::ids::{Incarnation, LaneId, Ticket};
 use crate::news::{News, Topic};
 use crate::operation::{Control, Operation, Outcome, Refusal};
+use crate::part::Part;
 use crate::rng::Rng;
 use crate::storage::Class;
 use crate::time::{Time, WallTime};
 use crate::wire::Wire;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt::{Debug, Display};
 
@@ -55,12 +57,15 @@ pub trait Process {
     fn on_control(
         &mut self,
         ticket: Ticket,
-        _control: Control,
+        control: Control,
         _deadline: Time,
         cx: &mut Context<'_, Self>,
     ) {
-        // Nothing was done, so nothing need be durable.
-        cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
+        match control {
+            Control::Examine { .. } => cx.fx.answer(ticket, Outcome::parts(self.parts())),
+            // Nothing was done, so nothing need be durable.
+            _ => cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported)),
+        }
     }
 
     /// A timer fired. It may fire late, and once after it was disarmed.
@@ -69,9 +74,10 @@ pub trait Process {
     /// The node has news of a topic that it hears.
     fn on_news(&mut self, _news: News<'_>, _cx: &mut Context<'_, Self>) {}
 
-    /// Whether it can serve clients.
-    fn is_ready(&self) -> bool {
-        true
+    /// The parts of its data that this node knows, with what it owes of them itself; none of a
+    /// process that places nothing. It can serve clients if it owes nothing.
+    fn parts(&self) -> Vec<Part> {
+        Vec::new()
     }
 
     /// Shows its state to the console, the metrics and the simulator.

@@ -292,16 +292,17 @@ impl Node {
         self.dropped
     }
 
-    /// Whether a lane can serve clients.
+    /// Whether a lane can serve clients: it owes nothing of any part.
     #[must_use]
     pub fn is_ready(&self, lane: LaneId) -> bool {
-        self.lane_of(lane).is_some_and(|lane| lane.is_ready())
+        self.lane_of(lane).is_some_and(|lane| lane.parts().iter().all(|part| !part.owes))
     }
 
-    /// Shows a lane's state.
+    /// Shows a lane's state, and what this node has of its parts.
     pub fn inspect(&self, lane: LaneId, into: &mut dyn Inspect) {
         if let Some(lane) = self.lane_of(lane) {
             lane.inspect(into);
+            lane.parts().iter().for_each(|part| part.show(into));
         }
     }
 

@@ -9,6 +9,7 @@ use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome};
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Class, Durability, Durable, Nothing};
@@ -64,8 +65,8 @@ impl Lane for Teller {
     fn inspect(&self, _into: &mut dyn Inspect) {}
     fn check(&self) {}
 
-    fn is_ready(&self) -> bool {
-        true
+    fn parts(&self) -> Vec<Part> {
+        Vec::new()
     }
 }
 

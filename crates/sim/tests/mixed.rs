@@ -6,6 +6,7 @@ use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::lane::{Env, Lane};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::Control;
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::time::Time;
 use quorate_kernel::wire::Decoder;
@@ -76,8 +77,8 @@ impl Lane for Stuck {
 
     fn on_news(&mut self, _: News<'_>, _: &mut Env<'_>) {}
 
-    fn is_ready(&self) -> bool {
-        false
+    fn parts(&self) -> Vec<Part> {
+        vec![Part::unknown()]
     }
 
     fn inspect(&self, _: &mut dyn Inspect) {}

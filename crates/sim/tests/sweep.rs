@@ -6,6 +6,7 @@ use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Operation, Outcome};
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::time::Time;
 use quorate_kernel::wire::Decoder;
@@ -107,8 +108,8 @@ impl Lane for Liar {
         self.inner.on_news(news, env);
     }
 
-    fn is_ready(&self) -> bool {
-        self.inner.is_ready()
+    fn parts(&self) -> Vec<Part> {
+        self.inner.parts()
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

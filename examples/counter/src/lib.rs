@@ -34,6 +34,7 @@ pub const ENGINE: Engine = Engine {
     placement: Placement::Everywhere,
     can: &[Capability::Values],
     listing: Listing { is_complete: false, text: "there are no listings" },
+    quorum: |_| 1,
     position: |_, _| 0,
     mode: |_| "eventual",
     open: |_| Ok(Box::new(Hosted::new(Counter::default()))),

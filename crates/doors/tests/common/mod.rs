@@ -78,6 +78,7 @@ pub const REGISTERS: Engine = Engine {
     settings: &[],
     can: &[Capability::Values, Capability::Listing],
     listing: Listing { is_complete: true, text: "" },
+    quorum: |_| 1,
     position: |_, _| 0,
     mode: |_| "atomic",
     // A door opens nothing.

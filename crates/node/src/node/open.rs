@@ -145,7 +145,7 @@ mod tests {
     use quorate_kernel::keyspace::Settings;
     use quorate_kernel::lane::Hosted;
     use quorate_kernel::news::Topic;
-    use quorate_kernel::operation::{Operation, Outcome, Refusal};
+    use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};
     use quorate_kernel::process::{Context, Process, Recovery, Request, Timer};
     use quorate_kernel::ring::Ring;
     use quorate_kernel::storage::{Batch, Durability, Durable, Reader};
@@ -362,6 +362,14 @@ mod tests {
         world.node.begin(Time(0) + Span::secs(2), WallTime(0));
         world.node.fire(&mut world.outside);
         assert_eq!(world.heard(), ["18 ticks"].map(String::from), "a dropped lane has no timers");
+    }
+
+    #[test]
+    fn a_lane_that_places_nothing_has_no_parts_and_owes_nothing() {
+        let (mut world, lane) = (world(Keyspaces::default()), LaneId::CATALOG);
+        let World { node, outside, .. } = &mut world;
+        node.control(lane, Ticket(3), Control::Examine { from: 0 }, Time(u64::MAX), outside);
+        assert!(outside.answers == [Outcome::parts(Vec::new())] && node.is_ready(lane));
     }
 
     #[test]

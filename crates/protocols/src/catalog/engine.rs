@@ -5,9 +5,12 @@ use super::state::State;
 use super::timer::Timer;
 use super::{CatalogLane, Context, Settings};
 use crate::reconfigure::Ground;
+use alloc::vec;
+use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::part::{Holds, Part};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::Time;
 
@@ -52,6 +55,7 @@ impl Process for CatalogLane {
     ) {
         match control {
             Control::Keyspace(order) => self.on_order(ticket, order, deadline, cx),
+            Control::Examine { .. } => cx.fx.answer(ticket, Outcome::parts(self.parts())),
             // Nothing was done, so nothing need be durable.
             _ => cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported)),
         }
@@ -75,8 +79,15 @@ impl Process for CatalogLane {
         }
     }
 
-    fn is_ready(&self) -> bool {
-        self.state.stored.catalog.is_some()
+    /// The system group.
+    fn parts(&self) -> Vec<Part> {
+        vec![match &self.state.stored.catalog {
+            Some(catalog) => {
+                let view = catalog.view();
+                Part::of_group(view, view.majority(), |_| Holds::Recorded)
+            }
+            None => Part::unknown(),
+        }]
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

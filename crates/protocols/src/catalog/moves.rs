@@ -165,28 +165,6 @@ pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
     after.positions.iter().position(|place| place.node == node)
 }
 
-/// The first home whose keys nobody could give any more if a node left now: no other host that
-/// answers and has everything holds one of its positions.
-#[must_use]
-pub fn bereft(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
-    let (positions, replicas) = (&keyspace.positions, keyspace.replicas());
-    let is_there = |node: NodeId| {
-        ring.host(node).is_some_and(|host| host.standing != Standing::Left && !host.is_suspected)
-    };
-    (0..positions.len()).find(|home| {
-        let first = *home.min(&(positions.len() - replicas));
-        let holders = &positions[first..first + replicas];
-        let stays = holders
-            .iter()
-            .any(|place| place.node != node && place.is_settled && is_there(place.node));
-        // Who had a position and has not handed it over holds its keys too.
-        let is_former = keyspace.former.iter().any(|one| {
-            one.node == node && (first..first + replicas).contains(&(one.position as usize))
-        });
-        !stays && (is_former || holders.iter().any(|place| place.node == node))
-    })
-}
-
 /// The next node that has left for good, and still has positions or has not handed over all it had.
 /// That comes before its positions are given away: whoever fetches a position near one of them must
 /// know that nothing is to be had there, or it would never settle, and they never be given away.

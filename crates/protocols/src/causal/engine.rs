@@ -5,12 +5,15 @@ use super::message::{Message, TellContext};
 use super::seen::Seen;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
-use super::{Causal, Context, Settings};
+use super::{Causal, Context, ENGINE, Settings};
 use crate::dots::context::CausalContext;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::write::WriteName;
@@ -113,8 +116,9 @@ impl Process for Causal {
     ) {
         match control {
             Control::Place { map } => self.on_placed(ticket, &map, cx),
+            // What the catalog decided is all there is to know of it.
+            Control::Examine { .. } => cx.fx.answer(ticket, Outcome::parts(self.parts())),
             Control::Explain { .. }
-            | Control::Examine { .. }
             | Control::Drain { .. }
             | Control::Remove { .. }
             | Control::Shutdown
@@ -137,14 +141,23 @@ impl Process for Causal {
 
     fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
         let News::Keyspace(keyspace) = news else { unreachable!("a lane is told what it hears") };
+        self.volatile.record = Some(Arc::clone(keyspace));
         self.alter(keyspace);
         self.note_former_of(keyspace);
         self.take_map(Map::of(keyspace), cx);
         self.owe(keyspace, cx);
     }
 
-    fn is_ready(&self) -> bool {
-        self.durable.map.is_some() && self.volatile.is_settled && self.has_refilled()
+    fn parts(&self) -> Vec<Part> {
+        let record = self.volatile.record.as_ref();
+        let mut parts = record.map_or(Vec::new(), |record| record.parts(ENGINE.quorum));
+        let is_ready =
+            self.durable.map.is_some() && self.volatile.is_settled && self.has_refilled();
+        if !is_ready && parts.is_empty() {
+            parts.push(Part::unknown());
+        }
+        parts.iter_mut().for_each(|part| part.owes = !is_ready);
+        parts
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

@@ -8,9 +8,10 @@ use super::operations::Operations;
 use super::replica::Replica;
 use crate::dots::dot::Position;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::keyspace::Tenure;
+use quorate_kernel::keyspace::{Keyspace, Tenure};
 use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
 use quorate_kernel::time::Time;
 
@@ -44,6 +45,8 @@ pub(super) struct Volatile {
     /// Whether every replica of this host has had, at some moment of this start, all that it had to
     /// hold then. Positions that come later do not take it back: what they bring others have.
     pub has_refilled: bool,
+    /// The catalog's record that was told last.
+    pub record: Option<Arc<Keyspace>>,
     /// By a version of the catalog's record: who held a position, and has not handed it over.
     pub former: Option<(u64, Vec<Tenure>)>,
     /// Behind which replica the round of exchanges goes on; none at its begin.

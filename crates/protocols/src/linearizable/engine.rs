@@ -1,6 +1,7 @@
 //! The engine as a process: the one match on inputs.
 
 use super::coordinator::Phase;
+use super::explain::Tells;
 use super::group::{Group, Status};
 use super::install::is_split;
 use super::message::Message;
@@ -9,15 +10,16 @@ use super::replica::remembers;
 use super::serve::Question;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
-use super::{Context, Linearizable, Settings};
+use super::{Context, ENGINE, Linearizable, Settings};
 use crate::quorum::CrashVector;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Cursor, Operation, Outcome, Refusal};
+use quorate_kernel::part::{Here, Holds, Part};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::Time;
 
@@ -29,9 +31,20 @@ impl Linearizable {
         Linearizable { settings, me: None, durable: Durable::default(), volatile }
     }
 
-    fn inspect_group(&self, group: &Group, into: &mut dyn Inspect) {
+    /// What this node knows of a group, and has of it. One that was split goes on in its parts, but
+    /// what it still owes them is the node's.
+    fn part(&self, group: &Group) -> Part {
         let view = &group.view;
-        let members: Vec<String> = view.members().iter().map(NodeId::to_string).collect();
+        let has_all = |node| node == self.me.unwrap_or_default() && group.is_serving();
+        let holds = |node| if has_all(node) { Holds::Confirmed } else { Holds::Some };
+        let quorum = (ENGINE.quorum)(view.members().len());
+        let here = (!is_split(group)).then(|| self.here(group));
+        let owes = !remembers(&group.record.status);
+        Part { owes, here, ..Part::of_group(view, quorum, holds) }
+    }
+
+    fn here(&self, group: &Group) -> Here {
+        let view = &group.view;
         let role = match (&group.record.status, &group.running, group.wished) {
             (Status::Learner { .. }, ..) => "learner",
             (Status::Retired { .. }, ..) => "source",
@@ -50,22 +63,14 @@ impl Linearizable {
             }
             None => String::from("-"),
         };
-        into.row(
-            "groups",
-            &[
-                ("group", &format!("{:016x}", view.id.group.0)),
-                ("low", &format!("{:016x}", view.range.low)),
-                ("high", &format!("{:016x}", view.range.high)),
-                ("version", &view.id.version),
-                ("members", &members.join(",")),
-                ("status", &format!("{:?}", group.standing()).to_ascii_lowercase()),
-                ("role", &role),
-                ("moving", &moving),
-                ("bytes", &group.share.bytes()),
-                ("moved_keys", &group.moved.keys),
-                ("moved_bytes", &group.moved.bytes),
-            ],
-        );
+        Here {
+            status: format!("{:?}", group.standing()).to_ascii_lowercase(),
+            role,
+            moving,
+            bytes: group.share.bytes(),
+            moved_keys: group.moved.keys,
+            moved_bytes: group.moved.bytes,
+        }
     }
 }
 
@@ -201,11 +206,12 @@ impl Process for Linearizable {
     ) {
         match control {
             Control::Explain { key } => {
-                self.explain(ticket, Operation::get(key), deadline, cx);
+                self.explain(ticket, Operation::get(key), Tells::How, deadline, cx);
             }
-            Control::Examine { position } => {
-                let question = Operation::Scan { from: Cursor::at(position), limit: 1 };
-                self.explain(ticket, question, deadline, cx);
+            // Each host knows its own groups and some others, and those may be old.
+            Control::Examine { from } => {
+                let question = Operation::Scan { from: Cursor::at(from), limit: 1 };
+                self.explain(ticket, question, Tells::Who, deadline, cx);
             }
             Control::Drain { .. }
             | Control::Remove { .. }
@@ -245,9 +251,10 @@ impl Process for Linearizable {
         }
     }
 
-    fn is_ready(&self) -> bool {
-        let mut groups = self.durable.groups.values();
-        groups.all(|group| remembers(&group.record.status)) && !self.volatile.routes.is_empty()
+    fn parts(&self) -> Vec<Part> {
+        let groups = self.durable.groups.values().map(|group| self.part(group));
+        let unknown = self.volatile.routes.is_empty().then(Part::unknown);
+        groups.chain(unknown).collect()
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {
@@ -257,10 +264,11 @@ impl Process for Linearizable {
         let version = members().map(|group| group.view.id.version).max().unwrap_or(0);
         let most = members().map(|group| group.view.members().len()).max().unwrap_or(0);
         let lacking = members().filter(|group| !group.is_serving()).count();
+        let owes = self.parts().iter().any(|part| part.owes);
         let transfers = self.durable.groups.values().filter_map(|group| group.transfer.as_ref());
         into.field("view", &version);
         into.field("members", &most);
-        into.field("ready", &(self.is_ready() && lacking == 0));
+        into.field("ready", &(!owes && lacking == 0));
         into.field("groups", &members().count());
         into.field("groups_lacking_data", &lacking);
         into.field("groups_kept_for_others", &(self.durable.groups.len() - members().count()));
@@ -290,10 +298,6 @@ impl Process for Linearizable {
         into.field("moved_bytes", &counters.moved_bytes);
         into.field("tombstones_purged", &counters.purged);
         into.field("records_restored", &counters.restored);
-        // A group that was split goes on in its parts.
-        for group in self.durable.groups.values().filter(|group| !is_split(group)) {
-            self.inspect_group(group, into);
-        }
     }
 
     fn check(&self) {

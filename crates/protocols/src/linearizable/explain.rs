@@ -1,16 +1,18 @@
-//! What happened to one operation, for an operator who asks (`explain`).
+//! What happened to one operation, for an operator who asks (`explain`), or who answered it.
 
 use super::group::Standing;
 use super::message::Stamp;
 use super::record::Head;
-use super::{Context, Linearizable};
+use super::{Context, ENGINE, Linearizable};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use quorate_kernel::explanation::{Explanation, Step};
 use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::part::{Examination, Holds, Part};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::Time;
 use quorate_kernel::values::Values;
@@ -19,15 +21,26 @@ use quorate_kernel::view::View;
 /// What was noted so far.
 #[derive(Debug)]
 pub(super) struct Trail {
+    tells: Tells,
     began: Time,
     steps: Vec<Step>,
+    /// The members whose answers it could rest on: they have all that they have to hold.
     answered: Vec<NodeId>,
+}
+
+/// What an operator wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tells {
+    /// How a read was served.
+    How,
+    /// Who holds the group that was asked.
+    Who,
 }
 
 impl Trail {
     /// Nothing happened yet.
-    pub fn from(began: Time) -> Trail {
-        Trail { began, steps: Vec::new(), answered: Vec::new() }
+    pub fn from(tells: Tells, began: Time) -> Trail {
+        Trail { tells, began, steps: Vec::new(), answered: Vec::new() }
     }
 
     /// Notes a step.
@@ -69,6 +82,9 @@ impl Trail {
             Outcome::Page { .. } => Values::None,
             other => return other,
         };
+        if self.tells == Tells::Who {
+            return self.examine(view, position);
+        }
         self.note(cx.now, None, String::from("done"));
         Outcome::Explained(Box::new(Explanation {
             value_bytes: (!values.is_empty()).then(|| values.bytes()),
@@ -79,18 +95,30 @@ impl Trail {
             steps: self.steps,
         }))
     }
+
+    /// The group that was asked, and who of it has everything: at least a majority has.
+    fn examine(&self, view: &View, position: u64) -> Outcome {
+        let holds = |node| match self.answered.contains(&node) {
+            true => Holds::Confirmed,
+            false => Holds::Some,
+        };
+        let part = Part::of_group(view, (ENGINE.quorum)(view.members().len()), holds);
+        let (parts, next) = (vec![part], view.range.after(position));
+        Outcome::Examined(Box::new(Examination { parts, next }))
+    }
 }
 
 impl Linearizable {
-    /// Serves a get or a page of a scan and tells how.
+    /// Serves a get or a page of a scan, and tells what an operator wants to know of it.
     pub(super) fn explain(
         &mut self,
         ticket: Ticket,
         operation: Operation,
+        tells: Tells,
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
-        let trail = Box::new(Trail::from(cx.now));
+        let trail = Box::new(Trail::from(tells, cx.now));
         let request = Request { operation, deadline };
         self.begin(ticket, request, Some(trail), cx);
     }

@@ -21,6 +21,7 @@ pub const ENGINE: Engine = Engine {
                meanwhile may be or not, but what a page has shown no later read denies; the \
                listing as a whole is no snapshot, and each value is read by itself",
     },
+    quorum: |members| members / 2 + 1,
     position: |settings, key| order(settings).position(key),
     mode: |settings| if is_eventual(settings) { "eventual" } else { "atomic" },
     open: |opening| Ok(super::lane(Settings::of(opening)?)),

@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
@@ -214,6 +215,7 @@ impl Process for Merkle {
     ) {
         match control {
             Control::Place { map } => self.on_placed(ticket, &map, cx),
+            Control::Examine { .. } => cx.fx.answer(ticket, Outcome::parts(self.parts())),
             _ => refuse(ticket, Refusal::Unsupported, cx),
         }
     }
@@ -225,8 +227,8 @@ impl Process for Merkle {
         }
     }
 
-    fn is_ready(&self) -> bool {
-        self.map.is_some()
+    fn parts(&self) -> Vec<Part> {
+        if self.map.is_some() { Vec::new() } else { Vec::from([Part::unknown()]) }
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

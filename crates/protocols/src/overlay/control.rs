@@ -5,6 +5,7 @@ use super::{Context, Overlay};
 use crate::gossip::record::{HostRecord, News};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::ring::Standing;
@@ -17,8 +18,11 @@ impl Overlay {
             Control::Drain { node, undo: false } => self.may_drain(*node, Standing::Leaving),
             Control::Drain { node, undo: true } => self.may_drain(*node, Standing::Up),
             Control::Remove { node, force } => self.may_remove(*node, *force),
+            // It places nothing.
+            Control::Examine { .. } => {
+                return cx.fx.answer_early(ticket, Outcome::parts(Vec::new()));
+            }
             Control::Explain { .. }
-            | Control::Examine { .. }
             | Control::Place { .. }
             | Control::Shutdown
             | Control::Idle

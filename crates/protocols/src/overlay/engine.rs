@@ -116,10 +116,6 @@ impl Process for Overlay {
         }
     }
 
-    fn is_ready(&self) -> bool {
-        !self.state.is_passive()
-    }
-
     fn inspect(&self, into: &mut dyn Inspect) {
         let (state, counters) = (&self.state, &self.state.counters);
         let count = |standing: Standing| {

@@ -159,7 +159,8 @@ fn a_crash_takes_what_was_not_synced() {
 impl<P: Scripted> World<P> {
     /// Whether a node says that it is ready.
     pub fn is_ready(&mut self, id: u64) -> bool {
-        self.node(id).process.as_ref().expect("the node is up").is_ready()
+        let process = self.node(id).process.as_ref().expect("the node is up");
+        process.parts().iter().all(|part| !part.owes)
     }
 
     /// A node no longer syncs by itself.

@@ -20,6 +20,7 @@
 //! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good, and by `NODE!` alone nobody has its positions yet |
 //! | `closing NODE TOKEN:HOST…` | the same, and that the cluster is being shut down |
 //! | `explain NODE KEY` | an operator asks how a get is served |
+//! | `examine NODE POSITION` | an operator asks who holds what, from a position on |
 //! | `run SPAN` | time passes in small steps, everything arrives |
 //! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
 //! | `show NODE FIELD…` | fields of its inspected state |
@@ -28,7 +29,7 @@ use super::world::{Flight, Setup, World};
 use super::{Scripted, siblings};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::operation::{Cursor, Operation};
+use quorate_kernel::operation::{Control, Cursor, Operation};
 use quorate_kernel::ring::{Closing, RingHost, Standing};
 use quorate_kernel::time::Span;
 use std::borrow::ToOwned;
@@ -154,7 +155,15 @@ fn node_command<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
         }
         ["ring", node, hosts @ ..] => announce(world, node, hosts, Closing::No)?,
         ["closing", node, hosts @ ..] => announce(world, node, hosts, Closing::Finishing)?,
-        ["explain", node, key] => world.explain(number(node)?, bytes(key)?, DEADLINE),
+        ["explain", node, key] => {
+            let (key, like) = (bytes(key)?, Operation::get(bytes(key)?));
+            world.control(number(node)?, Control::Explain { key }, like, DEADLINE);
+        }
+        ["examine", node, from] => {
+            let from = number(from)?;
+            let like = Operation::Scan { from: Cursor::at(from), limit: 1 };
+            world.control(number(node)?, Control::Examine { from }, like, DEADLINE);
+        }
         ["run", time] => {
             for _ in 0..span(time)?.0.div_ceil(STEP.0) {
                 deliver_all(world)?;

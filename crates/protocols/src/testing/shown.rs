@@ -47,6 +47,7 @@ pub(crate) fn rows(process: &impl Process, table: &str) -> Vec<Row> {
     }
     let mut collect = Collect(table, Vec::new());
     process.inspect(&mut collect);
+    process.parts().iter().for_each(|part| part.show(&mut collect));
     collect.1
 }
 
@@ -117,6 +118,15 @@ pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
             let answered: Vec<String> =
                 explanation.answered.iter().map(|member| member.0.to_string()).collect();
             format!("explained by {}: {}", answered.join(" "), steps.join("; "))
+        }
+        Outcome::Examined(examination) => {
+            let parts = examination.parts.iter().map(|part| {
+                let holders = part.holders.iter();
+                let holders: Vec<String> =
+                    holders.map(|it| format!("{} {:?}", it.node.0, it.holds)).collect();
+                format!("{} of {}", part.quorum, holders.join(", "))
+            });
+            format!("held by {}", parts.collect::<Vec<String>>().join("; "))
         }
         Outcome::Noted => "noted".to_owned(),
         Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),

@@ -8,7 +8,7 @@ pub(crate) use super::shown::incarnation;
 use super::shown::{self, Row, show_note, show_operation, show_outcome};
 pub(crate) use super::views::view;
 use super::views::{change, view_of};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::news::News;
@@ -213,12 +213,11 @@ impl<P: Scripted> World<P> {
         self.settle();
     }
 
-    /// An operator asks a node how it serves a key.
-    pub fn explain(&mut self, id: u64, key: Bytes, within: Span) {
+    /// An operator asks a node something; its log shows it like an operation.
+    pub fn control(&mut self, id: u64, control: Control, like: Operation, within: Span) {
         let ticket = Ticket(self.answers.len() as u64);
-        self.answers.push((Operation::get(key.clone()), None));
+        self.answers.push((like, None));
         let deadline = self.now + within;
-        let control = Control::Explain { key };
         self.step(id, |process, cx| process.on_control(ticket, control, deadline, cx));
         self.settle();
     }

@@ -1,10 +1,10 @@
-//! `GET /holds?node=..`: how many groups of the whole cluster have a node as a member.
+//! `GET /holds?node=..`: how many parts of the whole cluster have a node among their holders.
 //!
-//! Each host knows its own groups and some others, and those of others may be old. So every range
-//! of the ring is asked for, one after the other, and a quorum of its group says who its members
-//! are. A range whose group has no quorum is reported as unknown. The system group of the catalog
-//! counts as one more, as this host knows it, and so does each position of a keyspace that has
-//! some, also one that the node had and has not handed over yet.
+//! Every lane is asked the same ([`Control::Examine`](quorate_kernel::operation::Control)): of a
+//! keyspace on groups a quorum of each group says who its members are, since each host knows its
+//! own groups and some others, and those of others may be old; a keyspace on positions says who
+//! has them, or has not handed them over yet; the catalog is asked for the system group. A part
+//! that nobody answers for is reported as unknown.
 
 use super::Door;
 use super::operate::{Pairs, answer, ask_within, failure, parameter, unexpected};
@@ -12,91 +12,91 @@ use crate::host::{Question, Reply};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use quorate_kernel::explanation::Explanation;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::{Keyspace, Keyspaces};
-use quorate_kernel::view::View;
+use quorate_kernel::part::{Part, PartName};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How much longer than the lanes may take the door waits for the core thread.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A part of the ring whose group did not answer.
+/// Whose part it is: a keyspace's by name, or the catalog's.
+pub(super) type Owner = Option<String>;
+
+/// What nobody answered for.
 pub(super) struct Unknown {
-    /// The keyspace.
-    pub keyspace: String,
+    /// Whose.
+    pub owner: Owner,
     /// From which position on.
     pub from: u64,
     /// Why.
     pub why: String,
 }
 
-/// A group that answered.
-pub(super) struct Group {
-    /// Its keyspace.
-    pub keyspace: String,
-    /// Its members.
-    pub view: View,
-    /// Those whose answers a read rested on: they have all that they have to hold. At least a
-    /// majority of the view.
-    pub answered: Vec<NodeId>,
-}
-
 /// What the whole cluster says of one node, as far as it answers.
+#[derive(Default)]
 pub(super) struct Survey {
-    /// The keyspaces and the members of the system group.
-    pub catalog: Arc<Keyspaces>,
-    /// The groups that have the node as a member.
-    pub groups: Vec<Group>,
-    /// The parts whose groups did not answer.
+    /// The parts that the node holds, or some of them.
+    pub parts: Vec<(Owner, Part)>,
+    /// What nobody answered for.
     pub unknown: Vec<Unknown>,
 }
 
 impl Survey {
-    /// Asks every group of the cluster.
+    /// Asks every lane of the cluster that holds something.
     pub async fn of(door: &Door, node: NodeId) -> Result<Survey, Response> {
         let failed = |(status, why): (StatusCode, String)| failure(status, why);
         let asked = ask_within(door, Question::Keyspaces, door.timeout + GRACE).await;
         let Reply::Keyspaces(catalog) = asked.map_err(failed)? else { return Err(unexpected()) };
-        let mut survey = Survey { catalog, groups: Vec::new(), unknown: Vec::new() };
-        let all = Arc::clone(&survey.catalog);
-        for (keyspace, _) in all.list.iter().filter(|(it, _)| it.positions.is_empty()) {
-            survey.walk(door, &keyspace.name, node).await?;
+        let names = catalog.list.iter().map(|(keyspace, _)| Some(keyspace.name.clone()));
+        let mut survey = Survey::default();
+        for owner in names.chain([None]) {
+            survey.walk(door, owner, node).await?;
         }
         Ok(survey)
     }
 
-    /// Goes once along the ring of a keyspace, as far as groups answer.
-    async fn walk(&mut self, door: &Door, keyspace: &str, node: NodeId) -> Result<(), Response> {
-        let mut position = Some(0);
-        while let Some(at) = position {
-            let question = Question::Examine { keyspace: keyspace.to_owned(), position: at };
-            match ask_within(door, question, door.timeout + GRACE).await {
-                Ok(Reply::Explained(explanation)) => {
-                    let Explanation { view, answered, .. } = *explanation;
-                    position = view.range.after(at);
-                    let is_new = || self.groups.iter().all(|known| known.view.id != view.id);
-                    if view.members().contains(&node) && is_new() {
-                        self.groups.push(Group { keyspace: keyspace.to_owned(), view, answered });
-                    }
+    /// Goes once along the parts of a lane, as far as they answer.
+    async fn walk(&mut self, door: &Door, owner: Owner, node: NodeId) -> Result<(), Response> {
+        let (mut position, mut known) = (Some(0), BTreeSet::new());
+        while let Some(from) = position {
+            let question = Question::Examine { keyspace: owner.clone(), from };
+            let parts = match ask_within(door, question, door.timeout + GRACE).await {
+                Ok(Reply::Examined(examination)) => {
+                    position = examination.next;
+                    examination.parts
                 }
                 Ok(_) => return Err(unexpected()),
                 Err((_, why)) => {
-                    self.unknown.push(Unknown { keyspace: keyspace.to_owned(), from: at, why });
+                    self.unknown.push(Unknown { owner, from, why });
                     return Ok(());
+                }
+            };
+            for part in parts {
+                if part.name == PartName::Unknown {
+                    let why = String::from("this host has not learnt yet who holds it");
+                    self.unknown.push(Unknown { owner: owner.clone(), from, why });
+                } else if part.holders.iter().any(|it| it.node == node) && known.insert(part.name) {
+                    self.parts.push((owner.clone(), part));
                 }
             }
         }
         Ok(())
     }
 
-    /// How many groups and positions the node has.
+    /// How many seats the node has in them.
     pub fn held(&self, node: NodeId) -> usize {
-        let positions = self.catalog.list.iter().map(|(keyspace, _)| positions(keyspace, node));
-        let is_member = usize::from(self.catalog.members.contains(&node));
-        self.groups.len() + positions.sum::<usize>() + is_member
+        self.parts.iter().map(|(_, part)| part.seats_of(node)).sum()
+    }
+}
+
+/// What the parts of a lane are called together.
+pub(super) fn groups_of(owner: &Owner) -> String {
+    match owner {
+        Some(keyspace) => format!("the groups of keyspace {keyspace}"),
+        None => String::from("the groups of the catalog"),
     }
 }
 
@@ -111,16 +111,10 @@ pub(super) async fn holds(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
     };
     let unknown = survey.unknown.iter().map(|part| {
         let from = format!("{:016x}", part.from);
-        json!({ "keyspace": part.keyspace, "from": from, "why": part.why })
+        json!({ "keyspace": part.owner, "from": from, "why": part.why })
     });
     let unknown: Vec<Value> = unknown.collect();
     answer(StatusCode::OK, &json!({ "groups": survey.held(node), "unknown": unknown }))
-}
-
-/// How many positions a node has, or has not handed over.
-fn positions(keyspace: &Keyspace, node: NodeId) -> usize {
-    let has = keyspace.positions.iter().filter(|place| place.node == node).count();
-    has + keyspace.former.iter().filter(|one| one.node == node).count()
 }
 
 /// Reads a node id.

@@ -6,16 +6,17 @@
 //! that, for a cluster that lost its data already.
 
 use super::Door;
-use super::holds::{Group, Survey, parse};
+use super::holds::{Owner, Survey, Unknown, groups_of, parse};
 use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
 use crate::host::{Question, Reply};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::part::{Left, Part, PartName};
 use quorate_kernel::ring::{Ring, Standing};
-use quorate_protocols::catalog::moves;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How many reasons against a removal are told.
@@ -82,64 +83,64 @@ async fn check(door: &Door, host: &str) -> Result<(), Response> {
 
 /// What would be lost or stuck without the node, each with its name.
 fn losses(survey: &Survey, ring: &Ring, node: NodeId) -> Vec<String> {
-    let is_there = |member: &&NodeId| {
-        let host = ring.host(**member);
-        **member != node && host.is_some_and(|it| it.standing != Standing::Left && !it.is_suspected)
+    let is_absent = |holder: NodeId| {
+        let host = ring.host(holder);
+        host.is_none_or(|it| it.standing == Standing::Left || it.is_suspected)
     };
-    let mut all = Vec::new();
-    for Group { keyspace, view, answered } in &survey.groups {
-        let (staying, count) =
-            (view.members().iter().filter(is_there).count(), view.members().len());
-        if staying < view.majority() {
-            all.push(format!(
-                "group {:016x} of keyspace {keyspace} would have {staying} of its {count} members, \
-                 fewer than a majority: it could never be read, written or changed again",
-                view.id.group.0
-            ));
-        } else if answered.iter().filter(|member| **member != node).count() < view.majority() {
-            // A member that restarted without its memory answers, but what it held may be at the
-            // host alone.
-            all.push(format!(
-                "group {:016x} of keyspace {keyspace} was read with the host's help: it may hold \
-                 what another member has yet to get; wait until all are ready, or stop the host",
-                view.id.group.0
-            ));
+    let (mut all, mut bereft) = (Vec::new(), BTreeSet::new());
+    for (owner, part) in &survey.parts {
+        let left = part.without(&[node], is_absent);
+        // Of positions that lose all their keys the first one is told.
+        let is_told = left != Left::Enough
+            && (matches!(part.name, PartName::Group(_)) || bereft.insert(owner.clone()));
+        if is_told {
+            all.push(loss(owner, part, part.staying(&[node], is_absent)));
         }
     }
-    for part in &survey.unknown {
+    for Unknown { owner, from, why } in &survey.unknown {
         all.push(format!(
-            "the groups of keyspace {} from {:016x} on do not answer ({}), and it may be that they \
-             need it",
-            part.keyspace, part.from, part.why
-        ));
-    }
-    for (keyspace, _) in &survey.catalog.list {
-        if let Some(home) = moves::bereft(keyspace, ring, node) {
-            all.push(format!(
-                "the keys at position {home} of keyspace {} are held by no other host that answers \
-                 and has all of them: they would be lost",
-                keyspace.name
-            ));
-        }
-    }
-    let members = &survey.catalog.members;
-    let staying = members.iter().filter(is_there).count();
-    if members.contains(&node) && staying < members.len() / 2 + 1 {
-        all.push(format!(
-            "the system group would have {staying} of its {} members: keyspaces could never be \
-             made or changed again",
-            members.len()
+            "{} from {from:016x} on do not answer ({why}), and it may be that they need it",
+            groups_of(owner)
         ));
     }
     all
 }
 
+/// What becomes of a part of which too little is left, `staying` hosts among it.
+fn loss(owner: &Owner, part: &Part, staying: usize) -> String {
+    let count = part.holders.len();
+    match (owner, part.name) {
+        (None, _) => format!(
+            "the system group would have {staying} of its {count} members: keyspaces could never \
+             be made or changed again"
+        ),
+        (Some(keyspace), PartName::Group(id)) if staying < part.quorum => format!(
+            "group {:016x} of keyspace {keyspace} would have {staying} of its {count} members, \
+             fewer than a majority: it could never be read, written or changed again",
+            id.group.0
+        ),
+        // A member that restarted without its memory answers, but what it held may be at the
+        // host alone.
+        (Some(keyspace), PartName::Group(id)) => format!(
+            "group {:016x} of keyspace {keyspace} was read with the host's help: it may hold \
+             what another member has yet to get; wait until all are ready, or stop the host",
+            id.group.0
+        ),
+        (Some(keyspace), PartName::Position(position)) => format!(
+            "the keys at position {position} of keyspace {keyspace} are held by no other host \
+             that answers and has all of them: they would be lost"
+        ),
+        (Some(_), PartName::Unknown) => unreachable!("it is told as unknown"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::holds::Unknown;
     use super::*;
+    use quorate_kernel::ids::LaneId;
     use quorate_kernel::ids::{GroupId, Incarnation, Start};
-    use quorate_kernel::keyspace::Keyspaces;
+    use quorate_kernel::keyspace::{Keyspace, Position, Settings};
+    use quorate_kernel::part::Holds;
     use quorate_kernel::ring::RingHost;
     use quorate_kernel::view::{Range, View, ViewId};
 
@@ -155,24 +156,29 @@ mod tests {
         Ring::new(1, (1..=hosts).map(host).collect())
     }
 
-    fn survey(members: &[u64]) -> Survey {
-        let members: Vec<NodeId> = members.iter().map(|node| NodeId(*node)).collect();
-        let view = View::new(ViewId { group: GroupId(7), version: 1 }, Range::ALL, members.clone());
-        let answered = members.iter().skip(1).copied().collect();
-        let catalog = Keyspaces { members, ..Keyspaces::default() };
-        let groups = vec![Group { keyspace: String::from("carts"), view, answered }];
-        Survey { catalog: Arc::new(catalog), groups, unknown: Vec::new() }
+    /// A group of these members, of which some were asked, and the system group.
+    fn survey(members: &[u64], answered: &[u64]) -> Survey {
+        let members = members.iter().map(|node| NodeId(*node)).collect();
+        let view = View::new(ViewId { group: GroupId(7), version: 1 }, Range::ALL, members);
+        let group =
+            Part::of_group(&view, view.majority(), |node| match answered.contains(&node.0) {
+                true => Holds::Confirmed,
+                false => Holds::Some,
+            });
+        let system = Part::of_group(&view, view.majority(), |_| Holds::Recorded);
+        let parts = vec![(Some(String::from("carts")), group), (None, system)];
+        Survey { parts, unknown: Vec::new() }
     }
 
     #[test]
     fn a_group_that_keeps_its_majority_loses_nothing() {
-        assert_eq!(losses(&survey(&[1, 2, 3]), &ring(4, &[1]), NodeId(1)), [""; 0]);
+        assert_eq!(losses(&survey(&[1, 2, 3], &[2, 3]), &ring(4, &[1]), NodeId(1)), [""; 0]);
     }
 
     #[test]
     fn a_group_that_loses_its_majority_is_named() {
         // Four of the six hosts answer, which is more than any majority of three.
-        let against = losses(&survey(&[1, 2, 3]), &ring(6, &[1, 2]), NodeId(1));
+        let against = losses(&survey(&[1, 2, 3], &[2, 3]), &ring(6, &[1, 2]), NodeId(1));
         assert_eq!(against.len(), 2, "{against:?}");
         assert!(against[0].contains("of keyspace carts would have 1 of its 3 members"));
         assert!(against[1].contains("the system group"));
@@ -181,8 +187,7 @@ mod tests {
     #[test]
     fn a_group_that_was_read_with_the_hosts_help_may_need_it() {
         // Host 3 is refilling: the read rested on 1, which is suspected but answers, and on 2.
-        let mut helped = survey(&[1, 2, 3]);
-        helped.groups[0].answered = vec![NodeId(1), NodeId(2)];
+        let helped = survey(&[1, 2, 3], &[1, 2]);
         let against = losses(&helped, &ring(4, &[1]), NodeId(1));
         assert_eq!(against.len(), 1, "{against:?}");
         assert!(against[0].contains("of keyspace carts was read with the host's help"));
@@ -190,10 +195,25 @@ mod tests {
 
     #[test]
     fn a_group_that_does_not_answer_may_need_the_host() {
-        let mut silent = survey(&[1, 2, 3]);
-        let (keyspace, why) = (String::from("carts"), String::from("no quorum"));
-        silent.unknown.push(Unknown { keyspace, from: 16, why });
+        let mut silent = survey(&[1, 2, 3], &[2, 3]);
+        let (owner, why) = (Some(String::from("carts")), String::from("no quorum"));
+        silent.unknown.push(Unknown { owner, from: 16, why });
         let against = losses(&silent, &ring(6, &[1]), NodeId(1));
         assert!(against[0].contains("carts from 0000000000000010 on do not answer (no quorum)"));
+    }
+
+    #[test]
+    fn keys_that_nobody_else_has_are_named_by_the_first_of_their_positions() {
+        let settings = Settings::from([(String::from("replicas"), String::from("1"))]);
+        let mut carts = Keyspace::new("carts", LaneId(17), "any", settings, 1);
+        let place = |node| Position { node: NodeId(node), since: 1, is_settled: true };
+        carts.positions = [2, 1, 1].map(place).to_vec();
+        let parts = carts.parts(|_| 1).into_iter().filter(|part| part.seats_of(NodeId(1)) > 0);
+        let parts = parts.map(|part| (Some(String::from("carts")), part)).collect();
+        let survey = Survey { parts, unknown: Vec::new() };
+        assert_eq!(survey.held(NodeId(1)), 2);
+        let against = losses(&survey, &ring(3, &[1]), NodeId(1));
+        assert_eq!(against.len(), 1, "{against:?}");
+        assert!(against[0].contains("the keys at position 1 of keyspace carts are held by no"));
     }
 }

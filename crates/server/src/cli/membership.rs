@@ -197,12 +197,12 @@ fn left(holds: &Value) -> Option<String> {
         .flatten()
         .map(|part| {
             let word = |name: &str| part[name].as_str().unwrap_or_default().to_owned();
-            format!(
-                "the groups of keyspace {} from {} on do not answer ({})",
-                word("keyspace"),
-                word("from"),
-                word("why")
-            )
+            let whose = match part["keyspace"].as_str() {
+                Some(name) => format!("keyspace {name}"),
+                None => String::from("the catalog"),
+            };
+            let (from, why) = (word("from"), word("why"));
+            format!("the groups of {whose} from {from} on do not answer ({why})")
         })
         .collect();
     match (groups, parts.is_empty()) {

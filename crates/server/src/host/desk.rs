@@ -123,9 +123,12 @@ impl Desk {
             Question::Explain { keyspace, key } => {
                 Ok((lane_that_explains(sight.table, &keyspace)?, Control::Explain { key }))
             }
-            Question::Examine { keyspace, position } => {
-                let lane = served_as(sight.table, &keyspace)?.keyspace().lane;
-                Ok((lane, Control::Examine { position }))
+            Question::Examine { keyspace, from } => {
+                let lane = match keyspace {
+                    Some(name) => served_as(sight.table, &name)?.keyspace().lane,
+                    None => LaneId::CATALOG,
+                };
+                Ok((lane, Control::Examine { from }))
             }
             Question::Drain { host, undo } => {
                 let node = self.node_of(&host)?;
@@ -190,6 +193,7 @@ impl Desk {
         let waiting = self.pending.remove(&number)?.reply;
         let reply = match outcome {
             Outcome::Explained(explanation) => Reply::Explained(explanation),
+            Outcome::Examined(examination) => Reply::Examined(examination),
             Outcome::Refused(refusal) => Reply::Refused(refusal),
             Outcome::Closed { silent } => Reply::Closed(silent),
             _ => Reply::Done,
@@ -310,7 +314,7 @@ mod tests {
     /// Hands a question to a lane; its ticket, and where it is answered.
     fn asked(desk: &mut Desk, lane: LaneId) -> (Ticket, oneshot::Receiver<Reply>) {
         let ((reply, answer), mut inputs) = (oneshot::channel(), Vec::new());
-        desk.hand_over(lane, Control::Examine { position: 7 }, Time(9), reply, &mut inputs);
+        desk.hand_over(lane, Control::Examine { from: 7 }, Time(9), reply, &mut inputs);
         let Some(Input::Control { ticket, .. }) = inputs.pop() else { panic!("it is handed over") };
         (ticket, answer)
     }

@@ -8,6 +8,7 @@ use quorate_kernel::explanation::Explanation;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
 use quorate_kernel::operation::Refusal;
+use quorate_kernel::part::Examination;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -26,12 +27,12 @@ pub enum Question {
         /// The key.
         key: Bytes,
     },
-    /// Which group holds a position.
+    /// Who holds what.
     Examine {
-        /// The keyspace.
-        keyspace: String,
-        /// The position.
-        position: u64,
+        /// Of which keyspace; of the system group if none is named.
+        keyspace: Option<String>,
+        /// From which position on.
+        from: u64,
     },
     /// Have a host hand over all it holds, or take part again.
     Drain {
@@ -106,6 +107,8 @@ pub enum Reply {
     Keyspaces(Arc<Keyspaces>),
     /// How a read was served.
     Explained(Box<Explanation>),
+    /// Who holds what.
+    Examined(Box<Examination>),
     /// The cluster ends, but for these nodes: they were not reached.
     Closed(Vec<NodeId>),
     /// It was done: the overlay knows, or the faults are in force.

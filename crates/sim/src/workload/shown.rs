@@ -23,6 +23,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Explained(_) => 8,
         Outcome::Noted => 9,
         Outcome::Closed { .. } => 10,
+        Outcome::Examined(_) => 11,
     }
 }
 

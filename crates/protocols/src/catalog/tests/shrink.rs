@@ -2,10 +2,11 @@
 
 use super::maps::{check, counts, keyspace, places, ring, standing};
 use crate::catalog::levelling::next_levelling;
-use crate::catalog::moves::{bereft, next_gone, next_replacement, replacements, stuck};
+use crate::catalog::moves::{next_gone, next_replacement, replacements, stuck};
 use crate::catalog::positions::{check_replacement, is_free, near, spread};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{Keyspace, Position, Tenure};
+use quorate_kernel::part::{Left, Part};
 use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,15 @@ fn who_may_not_leave_is_known_before() {
 
 #[test]
 fn who_alone_has_keys_is_known() {
+    // The first part of which nothing is left without a node.
+    let bereft = |keyspace: &Keyspace, ring: &Ring, node: NodeId| {
+        let is_absent = |other| ring.is_suspected(other);
+        let is_lost = |part: &Part| {
+            let holds = part.holders.iter().any(|it| it.node == node);
+            holds && part.without(&[node], is_absent) == Left::Nothing
+        };
+        keyspace.parts(|_| 1).iter().position(is_lost)
+    };
     let suspected = |node: u64| {
         let mut hosts = ring(3).hosts().to_vec();
         hosts[node as usize - 1].is_suspected = true;

@@ -27,6 +27,7 @@ const GROUPS: Engine = Engine {
     settings: &[REPLICAS, DURABILITY],
     can: &[],
     listing: Listing { is_complete: false, text: "" },
+    quorum: |_| 1,
     position: |_, _| 0,
     mode: |_| "eventual",
     // The catalog opens nothing.

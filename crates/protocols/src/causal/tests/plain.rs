@@ -1,12 +1,21 @@
 //! Operations without a context, and what the engine makes of the catalog's records.
 
 use super::super::keys::hash_of_key;
+use super::super::map::{Map, Shape};
+use super::super::token::Tokens;
+use super::super::{self as causal, Causal, ENGINE};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
 use bytes::Bytes;
+use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use quorate_kernel::keyspace::{Keyspace, Position, Settings, Tenure};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
+use quorate_kernel::part::{Left, Part};
+use quorate_kernel::process::Process;
 use quorate_kernel::time::Span;
 use std::collections::BTreeSet;
 use std::format;
+use std::string::String;
+use std::sync::Arc;
 use std::vec::Vec;
 
 fn plain(world: &mut CausalWorld, node: u64, operation: Operation) -> Outcome {
@@ -171,6 +180,31 @@ fn scans_list_every_key_with_a_value_once_in_the_order_of_hashes() {
             }
         }
     }
+}
+
+#[test]
+fn positions_are_examined_as_the_catalog_has_them_and_owed_until_they_are_refilled() {
+    let replicas = Settings::from([(String::from("replicas"), String::from("1"))]);
+    let mut record = Keyspace::new("k", LaneId(16), ENGINE.name, replicas, 1);
+    let place = |node| Position { node: NodeId(node), since: 1, is_settled: node != 2 };
+    record.positions = [1, 2].map(place).to_vec();
+    record.former.push(Tenure { position: 1, since: 1, node: NodeId(3) });
+    let settings =
+        causal::Settings::usual(Shape::new(2, 1), None, Tokens::new(b"secret", ClusterId(1)));
+    let mut lane = Causal::new(settings);
+    assert_eq!(lane.parts(), [Part::unknown()], "it has heard of nothing");
+    lane.volatile.record = Some(Arc::new(record));
+    let parts = lane.parts();
+    assert!(parts.len() == 2 && parts.iter().all(|part| part.owes && part.quorum == 1));
+    let without = |part: &Part, node| part.without(&[NodeId(node)], |_| false);
+    assert_eq!((without(&parts[0], 1), without(&parts[0], 2)), (Left::Nothing, Left::Enough));
+    assert_eq!(without(&parts[1], 3), Left::Nothing, "who has it now still fetches it");
+    assert_eq!([1, 2, 3].map(|node| parts[1].seats_of(NodeId(node))), [0, 1, 1]);
+    assert!(parts[0].range.contains(0) && parts[1].range.contains(u64::MAX));
+    assert!(!parts[0].range.contains(1 << 63) && parts[1].range.contains(1 << 63));
+    lane.durable.map = Some(Map::first(Shape::new(2, 1), &[NodeId(1), NodeId(2)]));
+    (lane.volatile.is_settled, lane.volatile.has_refilled) = (true, true);
+    assert!(lane.parts().iter().all(|part| !part.owes));
 }
 
 #[test]

@@ -116,6 +116,23 @@ fn an_explanation_rests_on_members_that_have_all() {
     );
 }
 
+/// A group says who holds it, and who of them surely holds all of it.
+#[test]
+fn a_group_is_examined() {
+    schedule(
+        "nodes 3 memory first 100
+         crash 2
+         restart 2 forgot
+         examine 1 500
+         deliver PageA 1->2
+         deliver PageB 2->1
+         # told nothing
+         deliver PageA 1->3
+         deliver PageB 3->1
+         # told scan 1f4 1: held by 2 of 1 Confirmed, 2 Some, 3 Confirmed",
+    );
+}
+
 /// Keys in their own order: a scan shows them so.
 #[test]
 fn ordered_keys_are_scanned_in_their_order() {
