@@ -7,6 +7,11 @@ use std::string::String;
 /// All up to this node lose everything. The first finds that out and goes on, the others are not
 /// told.
 fn one_goes_on(upto: u64) -> String {
+    one_that_knows_goes_on(upto, "")
+}
+
+/// The same, and after their restart all come to know something.
+fn one_that_knows_goes_on(upto: u64, known: &str) -> String {
     let each = |nodes: core::ops::RangeInclusive<u64>, what: &str| -> String {
         nodes.map(|node| what.replace('N', &format!("{node}"))).collect()
     };
@@ -14,7 +19,7 @@ fn one_goes_on(upto: u64) -> String {
     let restarts = each(1..=upto, "restart N forgot\n");
     let unasked = each(2..=upto, "drop ListA N->\n");
     format!(
-        "{crashes}{restarts}{unasked}
+        "{crashes}{restarts}{unasked}{known}
          deliver ListA
          deliver Lacks
          deliver ListA
@@ -25,6 +30,12 @@ fn one_goes_on(upto: u64) -> String {
          show 1 ready
          # last 1: ready true"
     )
+}
+
+/// Whether each of these nodes is ready.
+fn ready(nodes: &[u64], is_ready: bool) -> String {
+    let each = |node| format!("show {node} ready\n# last {node}: ready {is_ready}\n");
+    nodes.iter().map(each).collect()
 }
 
 /// Each of the nodes up to this one enters view 2 with these members.
@@ -154,7 +165,7 @@ fn who_left_before_all_had_gathered_is_not_waited_for() {
 /// All have lost everything, and one is complete again; then a dead member is replaced.
 #[test]
 fn a_member_that_dies_after_everything_was_lost_is_replaced() {
-    let one_goes_on = one_goes_on(4);
+    let (one_goes_on, all) = (one_goes_on(4), ready(&[2, 3, 5], true));
     for then in ["", "run 2s\nrestart 4 forgot\nrun 20s", "restart 4 forgot"] {
         schedule(&format!(
             "nodes 4 spare 1 memory first 100 brisk
@@ -165,12 +176,7 @@ fn a_member_that_dies_after_everything_was_lost_is_replaced() {
              view 3 2 1 2 3 5
              {then}
              run 10s
-             show 2 ready
-             # last 2: ready true
-             show 3 ready
-             # last 3: ready true
-             show 5 ready
-             # last 5: ready true"
+             {all}"
         ));
     }
 }
@@ -178,7 +184,7 @@ fn a_member_that_dies_after_everything_was_lost_is_replaced() {
 /// The same where one has left, and it, or a member, is restarted once more or dies.
 #[test]
 fn who_restarts_after_everything_was_lost_holds_nobody_up() {
-    let one_goes_on = one_goes_on(5);
+    let (one_goes_on, all) = (one_goes_on(5), ready(&[2, 4, 5], true));
     let views = view(5, "1 2 4 5");
     for then in ["crash 3\nrestart 3 forgot", "crash 3", "", "crash 5\nrestart 5 forgot"] {
         schedule(&format!(
@@ -188,12 +194,7 @@ fn who_restarts_after_everything_was_lost_holds_nobody_up() {
              {one_goes_on}
              {then}
              run 20s
-             show 2 ready
-             # last 2: ready true
-             show 4 ready
-             # last 4: ready true
-             show 5 ready
-             # last 5: ready true"
+             {all}"
         ));
     }
 }
@@ -329,23 +330,67 @@ fn who_left_and_lost_power_is_heard_for_what_it_has_on_disk() {
 /// as two of three that forget do, and go on when it has forgotten too.
 #[test]
 fn who_restarts_before_it_was_told_of_a_loss_waits_for_the_first() {
-    let one_goes_on = one_goes_on(3);
+    let (one_goes_on, waits, all) = (one_goes_on(3), ready(&[2], false), ready(&[1, 2, 3], true));
     schedule(&format!(
         "nodes 3 memory first 100 brisk
          {one_goes_on}
          crash 3
          restart 3 forgot
          run 10s
-         show 2 ready
-         # last 2: ready false
+         {waits}
          crash 1
          restart 1 forgot
          run 20s
-         show 1 ready
-         # last 1: ready true
-         show 2 ready
-         # last 2: ready true
-         show 3 ready
-         # last 3: ready true"
+         {all}"
+    ));
+}
+
+/// The same where a newcomer lacked data when all lost it, and who was replaced too: either of the
+/// two is restarted once more.
+#[test]
+fn who_came_or_left_and_restarts_before_it_was_told_waits_for_the_first() {
+    let views = view(3, "1 2 4");
+    // The members hear of who has left from the newcomer.
+    let one_goes_on = one_that_knows_goes_on(4, "deliver ListA\ndeliver Lacks");
+    let (waits, all) = (ready(&[2, 4], false), ready(&[1, 2, 4], true));
+    for again in [3, 4] {
+        schedule(&format!(
+            "nodes 3 spare 1 memory first 100 brisk
+             {views}
+             deliver Invite
+             drop all
+             {one_goes_on}
+             crash {again}
+             restart {again} forgot
+             run 10s
+             {waits}
+             crash 1
+             restart 1 forgot
+             run 20s
+             {all}"
+        ));
+    }
+}
+
+/// The same in a group of five of which one is gone: the four that are left need each other.
+#[test]
+fn who_restarts_before_it_was_told_beside_one_that_is_gone_waits_for_the_first() {
+    let ring = "ring all 1:1 2:2 3:3 4:4 5:5:left";
+    let one_goes_on = one_that_knows_goes_on(4, ring);
+    let (waits, all) = (ready(&[2, 3, 4], false), ready(&[1, 2, 3, 4], true));
+    schedule(&format!(
+        "nodes 5 memory first 100 brisk
+         crash 5
+         {one_goes_on}
+         crash 4
+         restart 4 forgot
+         {ring}
+         run 10s
+         {waits}
+         crash 1
+         restart 1 forgot
+         {ring}
+         run 20s
+         {all}"
     ));
 }
