@@ -202,6 +202,22 @@ impl Transfer {
         };
         let is_of_members = self.sources.iter().all(is_named) && self.can_be_met();
         self.hears_all |= !(self.is_member_refill && is_of_members);
+        self.lost = lost.to_vec();
+    }
+
+    /// How far those have listed whom no other member stands for after a loss: all members but
+    /// those that are gone, and those that began to lack data since.
+    pub fn heard_of_lost(&self) -> Option<Reach<'_>> {
+        let is_of_quorum = |source: &&Source| {
+            self.quorums.iter().any(|(nodes, _)| nodes.contains(&source.node))
+        };
+        let is_owed = |source: &&Source| {
+            let node = source.node;
+            source.lacks.is_none_or(|start| self.lost.contains(&Incarnation { node, start }))
+        };
+        let owed = self.reachable().filter(is_of_quorum).filter(is_owed);
+        let least = owed.map(|source| Reach::of(source.next.as_ref())).min();
+        least.filter(|_| self.is_member_refill && !self.hears_all && !self.lost.is_empty())
     }
 
     /// Takes in which hosts have left the cluster for good.

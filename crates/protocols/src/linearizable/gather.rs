@@ -121,7 +121,7 @@ impl Group {
 
     /// Whether all have gathered in this view, as far as is known here.
     pub fn have_all_gathered(&self) -> bool {
-        let is_removal = |entered: u64| entered < self.record.generation.number & !1;
+        let is_removal = |entered: u64| entered.div_ceil(2) < self.record.generation.number / 2;
         self.entered.is_some_and(|entered| entered == ALL_GATHERED || is_removal(entered))
     }
 }

@@ -74,6 +74,8 @@ pub(super) struct Transfer {
     pub hears_all: bool,
     /// The incarnations of a loss that this node was told of and had no part in.
     pub told: Vec<Incarnation>,
+    /// The incarnations of the loss after which this node goes on.
+    pub lost: Vec<Incarnation>,
     /// The first round that began after every source had said how it stands.
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
@@ -116,6 +118,7 @@ impl Transfer {
             is_member_refill: false,
             hears_all: false,
             told: Vec::new(),
+            lost: Vec::new(),
             confirming: None,
             sources: nodes.into_iter().map(|node| Source::new(node, Some(Cursor::at(0)))).collect(),
             quorums,
@@ -220,6 +223,7 @@ impl Transfer {
         });
         let reach = self.quorums.iter().map(reach).chain(or_whole).min();
         let reach = reach.unwrap_or(Reach::Everything);
+        let reach = self.heard_of_lost().map_or(reach, |lost| reach.min(lost));
         let reach = self.heard_of_all().map_or(reach, |all| reach.max(all));
         // No more at a time than what one list may hold: clients wait meanwhile.
         let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
