@@ -16,10 +16,11 @@
 //! at the moment between the rounds, and so did all. What these incarnations hold is then all there
 //! is, and they count as sources for each other although they lack data. The one who finds this out
 //! hears **all** of them, those who have left the group too. In a group whose members have all
-//! forgot, and that no newcomer waits for, as many as in any refill are enough: there nobody but
-//! the members holds anything, and for each write that is complete in spite of an acknowledgement
-//! from before the loss they meet another member that acknowledged it. In either case each of those
-//! heard knows from then on that the asker forgot. Who is complete again tells the others which
+//! forgot, and that no newcomer waits for, it hears as many as in any refill, and beyond that each
+//! member but those that forgot once more since: they hold nothing of before. Of all others one may
+//! be complete, or new and hold what it has stored as a newcomer, or give a put its last
+//! acknowledgement that counts others from before the loss. In either case each of those heard
+//! knows from then on that the asker forgot. Who is complete again tells the others which
 //! incarnations it concerned: they could not find it out any more. A newcomer that none of them had
 //! waited for goes on too, if each that it waits for is complete or one of those, and hears all.
 //!
@@ -208,9 +209,8 @@ impl Transfer {
     /// How far those have listed whom no other member stands for after a loss: all members but
     /// those that are gone, and those that began to lack data since.
     pub fn heard_of_lost(&self) -> Option<Reach<'_>> {
-        let is_of_quorum = |source: &&Source| {
-            self.quorums.iter().any(|(nodes, _)| nodes.contains(&source.node))
-        };
+        let is_of_quorum =
+            |source: &&Source| self.quorums.iter().any(|(nodes, _)| nodes.contains(&source.node));
         let is_owed = |source: &&Source| {
             let node = source.node;
             source.lacks.is_none_or(|start| self.lost.contains(&Incarnation { node, start }))

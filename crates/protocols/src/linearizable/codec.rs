@@ -4,7 +4,7 @@ use super::cursor;
 use super::digest;
 use super::group::Generation;
 use super::keys::is_data_key;
-use super::message::{Message, Stamp};
+use super::message::{Known, Message, Stamp};
 use super::page;
 use super::record::{COUNTER_MAX, Record, Ts};
 use super::transfer::SOURCES_MAX;
@@ -97,12 +97,13 @@ impl Message {
             Message::CompareA { from, parts, .. } => digest::validate(from, parts),
             Message::CompareB { page, upto, .. } => page::validate(page).and(digest::is_end(upto)),
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
-            Message::Learn { view, generation } | Message::Split { view, generation } => {
+            Message::Learn { view, known: Known { generation, .. } }
+            | Message::Split { view, generation } => {
                 generation.validate()?;
                 well_formed(view.is_well_formed(), "view")
             }
-            Message::Invite { next, old, generation } => {
-                generation.validate()?;
+            Message::Invite { next, old, known } => {
+                known.generation.validate()?;
                 well_formed(is_pair(next, old), "view")
             }
             Message::Reconfigure(list) => {

@@ -162,10 +162,8 @@ impl Process for Linearizable {
             Message::LocateA { position } => self.on_locate(from, position, cx),
             Message::LocateB { view } => self.on_located(from, view, cx),
             Message::Reconfigure(messages) => self.on_reconfigure(from, messages, cx),
-            Message::Invite { next, old, generation } => {
-                self.on_invite(from, (next, old), generation, cx);
-            }
-            Message::Learn { view, generation } => self.on_learn(from, view, generation, cx),
+            Message::Invite { next, old, known } => self.on_invite(from, (next, old), &known, cx),
+            Message::Learn { view, known } => self.on_learn(from, view, known, cx),
             Message::Beats(beats) => self.on_beats(from, beats, cx),
             Message::Split { view, generation } => self.on_split(from, (view, generation), cx),
             Message::DecisionsA { view } => self.on_decisions_asked(from, view, cx),

@@ -39,9 +39,11 @@
 //! deletes. Those that stay may be in a later view when they list, where nobody can tell who had
 //! gathered. But a removal ([`super::purge`]) takes every member of its view to its second step
 //! before anything is dropped, and in this view to the first step only who has gathered. So each
-//! member notes how far it has come when somebody leaves an even view. If it has come to a second
-//! step since, then all had gathered: any of them holds everything, and who has left is not asked.
-//! The same is noted when all have said so.
+//! member notes how far it has come when somebody leaves an even view. If it has come to the second
+//! step of a removal since that nobody had announced then, all had gathered: any of them holds
+//! everything, and who has left is not asked. (Of one that was announced before, some may have come
+//! to the second step before the view, and lead others there.) The same is noted when all have said
+//! so.
 
 use super::Context;
 use super::group::{Group, Standing, Status};

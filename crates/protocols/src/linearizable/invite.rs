@@ -8,7 +8,7 @@
 
 use super::group::{Generation, Group, Owed, Standing, Status};
 use super::keys::Slot;
-use super::message::{Beat, Message};
+use super::message::{Beat, Known, Message};
 use super::parents::tell_outside;
 use super::{Context, Linearizable};
 use crate::reconfigure::InstallQueue;
@@ -30,18 +30,20 @@ pub(super) struct Invitations(BTreeMap<GroupId, Invitation>);
 struct Invitation {
     next: View,
     from: BTreeSet<NodeId>,
-    generation: Generation,
+    /// What they know together.
+    known: Known,
 }
 
 impl Linearizable {
     /// Invites the newcomers that this node owes an invitation.
     pub(super) fn invite_owed(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let crashes = self.volatile.crashes.clone();
         let Some(group) = self.group_mut(view) else { return };
         group.touched = cx.now;
         for owed in &group.record.owed {
             let (next, old) = (owed.next.clone(), owed.old.clone());
-            let generation = group.record.generation;
-            let message = Message::Invite { next, old, generation };
+            let known = Known { generation: group.record.generation, crashes: crashes.clone() };
+            let message = Message::Invite { next, old, known };
             // It rests on the installed view alone.
             cx.fx.send_after_state(owed.newcomer, message);
         }
@@ -52,7 +54,7 @@ impl Linearizable {
         &mut self,
         from: Incarnation,
         (next, old): (View, View),
-        generation: Generation,
+        known: &Known,
         cx: &mut Context<'_>,
     ) {
         let is_for_me = next.index_of(cx.me.node).is_some() && old.index_of(cx.me.node).is_none();
@@ -69,8 +71,8 @@ impl Linearizable {
             }
             return self.tell_now(cx);
         }
-        let known = self.group(next.id).map(|group| (group.view.id.version, group.is_member()));
-        if known.is_some_and(|(version, is_member)| version >= next.id.version && is_member) {
+        let here = self.group(next.id).map(|group| (group.view.id.version, group.is_member()));
+        if here.is_some_and(|(version, is_member)| version >= next.id.version && is_member) {
             // It has been installed; who invites has not heard of it.
             return self.tell_now(cx);
         }
@@ -87,18 +89,17 @@ impl Linearizable {
         if invitations.len() >= GROUPS_MAX {
             invitations.clear();
         }
-        let entry = invitations.entry(next.id.group).or_insert_with(|| Invitation {
-            next: next.clone(),
-            from: BTreeSet::new(),
-            generation,
-        });
+        let first =
+            || Invitation { next: next.clone(), from: BTreeSet::new(), known: Known::default() };
+        let entry = invitations.entry(next.id.group).or_insert_with(first);
         if entry.next.id.version < next.id.version {
-            *entry = Invitation { next: next.clone(), from: BTreeSet::new(), generation };
+            *entry = first();
         } else if entry.next.id.version > next.id.version {
             return;
         }
         entry.from.insert(from.node);
-        entry.generation = entry.generation.max(generation);
+        entry.known.generation = entry.known.generation.max(known.generation);
+        entry.known.crashes.merge(&known.crashes);
         let needed = if mutant!("newcomer_before_majority") { 1 } else { old.majority() };
         if entry.from.len() >= needed
             && let Some(invitation) = invitations.remove(&next.id.group)
@@ -135,21 +136,16 @@ impl Linearizable {
     }
 
     fn become_member(&mut self, invitation: Invitation, old: &View, cx: &mut Context<'_>) {
-        let Invitation { next, generation, .. } = invitation;
         probe!("linearizable/new_member");
+        let is_of_use = self.has_copy_for(&invitation, old);
+        let Invitation { next, known: Known { generation, .. }, .. } = invitation;
         let id = next.id;
         let before = self.group(id).map(|group| group.record.clone());
-        // What was copied ahead is of use unless tombstones were removed since: it may hold what
-        // they had deleted. What an earlier membership left is of none.
-        let copied = before.as_ref().filter(|record| {
-            let is_learner = matches!(record.status, Status::Learner { .. });
-            is_learner && record.generation.number == generation.number
-        });
-        let slot = match copied {
-            Some(record) => record.slot,
+        let slot = match before.filter(|_| is_of_use) {
+            Some(copied) => copied.slot,
             None => {
-                if let Some(record) = &before {
-                    self.set_aside(record, cx);
+                if let Some(record) = self.group(id).map(|group| group.record.clone()) {
+                    self.set_aside(&record, cx);
                 }
                 self.fresh_slot(cx)
             }
@@ -158,6 +154,25 @@ impl Linearizable {
         self.begin_transfer(id, cx);
         self.install_queued(id, cx);
         self.tell_now(cx);
+    }
+
+    /// Whether what was copied ahead is of use to a new member. It is not if tombstones were
+    /// removed since, as it may hold what they had deleted. Nor if somebody forgot since who was a
+    /// member when it was copied, or is one of those that invite: all may have lost what is in the
+    /// copy, and it would come back, with higher timestamps, beside what was acknowledged
+    /// meanwhile. Those that invite know of that: who forgot and goes on was heard by so many that
+    /// they meet every majority, or was the only one, and each notes it durably. What an earlier
+    /// membership left is of no use.
+    fn has_copy_for(&self, invitation: &Invitation, old: &View) -> bool {
+        let id = invitation.next.id;
+        let is_learner = |group: &&Group| matches!(group.record.status, Status::Learner { .. });
+        let Some(group) = self.group(id).filter(is_learner) else { return false };
+        if group.is_copied_before_loss(old, &invitation.known.crashes) {
+            probe!("linearizable/copy_before_loss");
+            return false;
+        }
+        group.record.generation.number == invitation.known.generation.number
+            && self.is_copy_of(id, old)
     }
 
     /// Begins as a member that has everything to hear yet. It owes others what it owed before.
@@ -238,7 +253,7 @@ impl Linearizable {
         &mut self,
         from: Incarnation,
         view: View,
-        generation: Generation,
+        Known { generation, mut crashes }: Known,
         cx: &mut Context<'_>,
     ) {
         if view.index_of(cx.me.node).is_some() {
@@ -256,9 +271,10 @@ impl Linearizable {
         let id = view.id;
         if let Some(group) = self.group(id) {
             let is_stale = group.view.id.version < id.version;
+            let is_lost = group.is_copied_before_loss(&view, &crashes);
             match &group.record.status {
                 // What it copied of an older view is kept; what is newer comes with the membership.
-                Status::Learner { .. } if !is_stale || self.is_copy_of(id, &view) => {
+                Status::Learner { .. } if !is_lost && (!is_stale || self.is_copy_of(id, &view)) => {
                     if let Some(group) = self.group_mut(id) {
                         group.touched = cx.now;
                         // The asker may be new since this node began to copy.
@@ -283,6 +299,8 @@ impl Linearizable {
                 | Status::Busy { .. }
                 | Status::Forgot => return,
                 Status::Learner { .. } => {
+                    // All that is known to have forgotten has done so before it begins anew.
+                    crashes.merge(&group.learnt);
                     let record = group.record.clone();
                     self.discard(record.slot, &record.view, cx);
                 }
@@ -295,7 +313,7 @@ impl Linearizable {
         record.generation = generation;
         self.take_up(record, cx);
         if let Some(group) = self.group_mut(id) {
-            group.touched = cx.now;
+            (group.touched, group.learnt) = (cx.now, crashes);
         }
         self.begin_transfer(id, cx);
         self.tend_at(cx.now + self.settings.pace.tend, cx);

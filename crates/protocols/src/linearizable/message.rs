@@ -2,7 +2,7 @@
 
 use super::cursor;
 use super::group::Generation;
-pub use super::parts::{Basis, Beat, Bounds, Stamp, Want};
+pub use super::parts::{Basis, Beat, Bounds, Known, Stamp, Want};
 use super::record::Ts;
 use crate::reconfigure;
 use alloc::boxed::Box;
@@ -175,16 +175,16 @@ pub enum Message {
         next: View,
         /// The view before.
         old: View,
-        /// How far tombstones are removed at the sender.
-        generation: Generation,
+        /// What the sender knows beside them.
+        known: Known,
     },
     /// Proposer to a node that it wants as a member: copy the data first, so that little is left
     /// to move once it is one.
     Learn {
         /// The installed view.
         view: View,
-        /// How far tombstones are removed.
-        generation: Generation,
+        /// What the sender knows beside it.
+        known: Known,
     },
     /// What a node is in groups that the receiver takes part in; sent now and then, and when it
     /// changes.

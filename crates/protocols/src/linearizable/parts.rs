@@ -35,6 +35,15 @@ pub struct Stamp {
     pub hint: Option<Box<View>>,
 }
 
+/// What who comes to a group is told beside its views.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// How far tombstones are removed at the sender.
+    pub generation: Generation,
+    /// The members that forgot, as far as the sender knows.
+    pub crashes: CrashVector,
+}
+
 /// What a write rests on: how far tombstones were removed at all members that its read phase
 /// counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -40,6 +40,11 @@ impl Linearizable {
         if slot.is_none() {
             records = self.birth(cx);
         }
+        if recovery == Recovery::Forgot && self.durable.crashes.raise(cx.me.node, cx.me.start) {
+            // Whoever asks it from now on is told so by itself too.
+            self.volatile.crashes.merge(&self.durable.crashes);
+            cx.fx.put_state(CrashVector::key(), state_bytes(&self.durable.crashes));
+        }
         for mut record in records {
             if recovery == Recovery::Forgot {
                 forget(&mut record);

@@ -35,6 +35,7 @@ mod any;
 mod bare;
 mod chaos;
 mod comparisons;
+mod copies;
 mod crashes;
 mod departures;
 mod fences;
@@ -57,6 +58,7 @@ mod stranded;
 mod tombstones;
 mod transfers;
 mod traps;
+mod unheard;
 mod wire;
 
 use super::Linearizable;

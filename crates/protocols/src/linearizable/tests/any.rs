@@ -2,7 +2,7 @@
 
 use super::super::group::{Generation, Standing};
 use super::super::keys::{Order, cursor_of};
-use super::super::message::{Basis, Beat, Bounds, Message, Stamp, Want};
+use super::super::message::{Basis, Beat, Bounds, Known, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{COUNTER_MAX, Record, Ts};
 use crate::quorum::CrashVector;
@@ -247,11 +247,14 @@ fn of_groups() -> impl Strategy<Value = Message> {
             |(mut old, into, generation)| {
                 old.id.version >>= 1;
                 let [next] = <[View; 1]>::try_from(old.after(&Change::Grow { into })?).ok()?;
-                Some(Message::Invite { next, old, generation })
+                let known = Known { generation, ..Known::default() };
+                Some(Message::Invite { next, old, known })
             }
         ),
-        (any_view(), any_generation())
-            .prop_map(|(view, generation)| Message::Learn { view, generation }),
+        (any_view(), any_generation()).prop_map(|(view, generation)| {
+            let known = Known { generation, ..Known::default() };
+            Message::Learn { view, known }
+        }),
         (any_view(), any_generation())
             .prop_map(|(view, generation)| Message::Split { view, generation }),
         proptest::collection::vec(beat, 0..4).prop_map(Message::Beats),

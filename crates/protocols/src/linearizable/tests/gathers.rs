@@ -297,3 +297,73 @@ fn members_that_have_all_forgotten_wait_for_who_left() {
         ));
     }
 }
+
+/// A removal had come to its first step at all members before somebody left, and to its second at
+/// some. That a member is led to the second afterwards does not say that all have gathered.
+#[test]
+fn a_removal_that_began_before_the_view_does_not_say_that_all_have_gathered() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk hasty
+         given put 1 x a
+         # told put x a: written
+         given delete 1 x
+         # told delete x: deleted 1
+         put 4 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 4->1
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         put 4 j a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 4->1
+         deliver WriteA
+         deliver WriteB
+         # told put j a: written
+         ring all 1:1 2:2 3:3
+         tick 100ms
+         deliver Beats
+         tick 100ms
+         tick 100ms
+         deliver FloorA
+         deliver FloorB
+         drop all
+         tick 100ms
+         deliver TombstonesA
+         deliver TombstonesB
+         drop FloorA 1->2
+         deliver FloorA
+         drop all
+         view 1 2 1 2
+         view 2 2 1 2
+         view 3 2 1 2
+         drop ListA 1->
+         deliver ListA 2->1
+         deliver ListB 1->2
+         show 2 ready
+         # last 2: ready true
+         drop all
+         get 4 j
+         deliver ReadA
+         deliver ReadB
+         deliver ReadA
+         deliver ReadB
+         deliver WriteA
+         deliver WriteB
+         deliver FloorA
+         drop all
+         crash 4
+         cut 3
+         crash 2
+         restart 2 forgot
+         deliver ListA
+         deliver ListB
+         run 2s
+         mend 3
+         run 2s
+         given get 1 k
+         # told get k: value a",
+    );
+}

@@ -2,7 +2,7 @@
 
 use super::super::group::{Generation, Standing};
 use super::super::keys::{Order, cursor_of};
-use super::super::message::{Basis, Beat, Bounds, Message, Stamp, Want};
+use super::super::message::{Basis, Beat, Bounds, Known, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{Record, Ts};
 use super::wire::unhex;
@@ -102,9 +102,18 @@ fn stamp(standing: Standing) -> Stamp {
     Stamp { view: view_id(), standing, generation: Generation::default(), crashes, hint: None }
 }
 
-fn full_stamp() -> Stamp {
+fn known() -> Known {
+    Known { generation: generation(), crashes: crashes() }
+}
+
+fn crashes() -> CrashVector {
     let mut crashes = CrashVector::default();
     crashes.raise(NodeId(2), Start(5));
+    crashes
+}
+
+fn full_stamp() -> Stamp {
+    let crashes = crashes();
     let (standing, generation) = (Standing::Busy, generation());
     Stamp { view: view_id(), standing, generation, crashes, hint: Some(Box::new(view())) }
 }
@@ -238,10 +247,13 @@ fn of_groups() -> Vec<(Message, Pieces)> {
         (Message::LocateA { position: 300 }, ["0aac02", "", ""]),
         (Message::LocateB { view: view() }, ["0b010307090201ac02", "", ""]),
         (
-            Message::Invite { next: next_view(), old: view(), generation },
-            ["0d010407090202ac02010307090201ac0204ac02", "", ""],
+            Message::Invite { next: next_view(), old: view(), known: known() },
+            ["0d010407090202ac02010307090201ac0204ac02010205", "", ""],
         ),
-        (Message::Learn { view: view(), generation }, ["0e010307090201ac0204ac02", "", ""]),
+        (
+            Message::Learn { view: view(), known: known() },
+            ["0e010307090201ac0204ac02010205", "", ""],
+        ),
         (Message::Split { view: view(), generation }, ["23010307090201ac0204ac02", "", ""]),
         (Message::Beats(beats), ["0f0201030404ac020101030504ac0200", "", ""]),
         (Message::DecisionsA { view: id }, ["100103", "", ""]),

@@ -75,7 +75,7 @@ fn a_whole_frame_has_its_bytes() {
     let message = Message::ListA { round: 2, since: view_id(), forgot: true, from: Cursor::at(0) };
     assert_eq!(
         hex(&frame(&message)),
-        "2d0000000403000000010000000000000002000000020000000000000000000000f9460b110600000000000\
+        "2d0000000503000000010000000000000002000000020000000000000000000000dacc57ee0600000000000\
          60201030100"
     );
 }
