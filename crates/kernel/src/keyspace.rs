@@ -51,7 +51,8 @@ pub enum Birth {
     Online(Vec<View>),
 }
 
-/// One of a keyspace's fixed positions. Its keys are held by it and the positions that follow.
+/// One of a keyspace's fixed positions. Its keys are held by it and the positions that follow, see
+/// [`Keyspace::holders`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The node that has it.
@@ -132,8 +133,7 @@ impl Keyspace {
         // Rounded up; the positions of the last part end with the space.
         let first_of = |home: usize| ((home as u128) << 64).div_ceil(count as u128);
         let part = |home: usize| {
-            let first = home.min(count - replicas);
-            let window = first..first + replicas;
+            let window = self.holders(home);
             let has = window.clone().map(|position| {
                 let Position { node, is_settled, .. } = self.positions[position];
                 let holds = if is_settled { Holds::Recorded } else { Holds::Some };
@@ -167,10 +167,12 @@ impl Keyspace {
         (count > 0).then(|| ((u128::from(hash) * count as u128) >> 64) as usize)
     }
 
-    /// The positions that hold the keys of one: itself and those that follow, round the end.
-    pub fn holders(&self, position: usize) -> impl Iterator<Item = usize> + use<> {
-        let (count, replicas) = (self.positions.len(), self.replicas());
-        (0..replicas.min(count)).map(move |step| (position + step) % count)
+    /// The positions that hold the keys of one: itself and those that follow. Where too few follow
+    /// they are the last ones.
+    pub fn holders(&self, position: usize) -> core::ops::Range<usize> {
+        let (count, replicas) = (self.positions.len(), self.replicas().min(self.positions.len()));
+        let first = position.min(count - replicas);
+        first..first + replicas
     }
 }
 
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_divide_the_hash_space_and_holders_go_round() {
+    fn positions_divide_the_hash_space_and_the_last_ones_hold_what_too_few_follow() {
         let place = |node| Position { node: NodeId(node), since: 1, is_settled: true };
         let settings = Settings::from([("replicas".to_string(), "3".to_string())]);
         let mut keyspace = Keyspace::new("k", LaneId(16), "fast", settings, 1);
@@ -349,7 +351,7 @@ mod tests {
         assert_eq!(keyspace.position_of(0), Some(0));
         assert_eq!(keyspace.position_of(u64::MAX), Some(4));
         assert_eq!(keyspace.position_of(u64::MAX / 5 + 1), Some(1));
-        assert!(keyspace.holders(4).eq([4, 0, 1]));
+        assert_eq!([0, 2, 3, 4].map(|at| keyspace.holders(at)), [0..3, 2..5, 2..5, 2..5]);
         keyspace.positions.clear();
         assert_eq!(keyspace.position_of(7), None);
     }
