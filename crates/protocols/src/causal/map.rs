@@ -66,10 +66,13 @@ impl Shape {
         self.replicas_of(home).contains(&position.0)
     }
 
-    /// The homes whose keys a position holds.
+    /// The homes whose keys a position holds; empty where a peer names one that there is not.
     #[must_use]
     pub fn homes(&self, position: Position) -> RangeInclusive<u16> {
-        let first = (position.0 + 1).saturating_sub(self.replicas);
+        let first = match position.0 < self.positions {
+            true => (position.0 + 1).saturating_sub(self.replicas),
+            false => self.positions,
+        };
         let last = if position.0 >= self.positions - self.replicas {
             self.positions - 1
         } else {

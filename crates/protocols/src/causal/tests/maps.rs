@@ -73,3 +73,11 @@ fn what_is_no_map_of_this_keyspace_does_not_fit() {
     assert!(!map.moved(Position(5), NodeId(1)).fits(shape), "two replicas on one host");
     assert!(map.moved(Position(5), NodeId(9)).fits(shape));
 }
+
+#[test]
+fn a_position_that_there_is_not_has_no_peers() {
+    let shape = Shape::new(9, 3);
+    let strangers = [9, 11, 12, u16::MAX].map(Position);
+    assert!(strangers.iter().all(|stranger| shape.homes(*stranger).is_empty()));
+    assert!(!strangers.iter().any(|stranger| shape.are_peers(Position(8), *stranger)));
+}
