@@ -25,6 +25,7 @@ impl CatalogLane {
         cx: &mut Context<'_>,
     ) {
         if let Purpose::Reply(question) = purpose {
+            self.on_newcomer(from.node, question);
             self.on_reply(from.node, version, question, cx);
         }
         let mine = self.state.version();

@@ -58,6 +58,7 @@ mod learn;
 mod levelling;
 mod message;
 pub mod moves;
+mod newcomer;
 pub mod orders;
 pub mod positions;
 mod propose;

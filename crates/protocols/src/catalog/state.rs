@@ -2,6 +2,7 @@
 
 use super::decree::{Decree, Entry, Origin};
 use super::keys::Stored;
+use super::newcomer::Newcomer;
 use crate::reconfigure::{Ground, Proposer, Rounds};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -72,6 +73,8 @@ pub(super) struct State {
     pub wishes: u64,
     /// How many questions were asked in this start.
     pub questions: u64,
+    /// Who was asked in the last period whether it is there.
+    pub newcomer: Option<Newcomer>,
     /// For how many periods a link is accepted here and not decided.
     pub periods_accepted: u32,
     /// For how many periods nobody has come, gone, started anew or fallen silent.
@@ -90,6 +93,7 @@ impl State {
             waiting: VecDeque::new(),
             wishes: 0,
             questions: 0,
+            newcomer: None,
             periods_accepted: 0,
             periods_calm: 0,
             snapshots: 0,

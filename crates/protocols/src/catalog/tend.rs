@@ -37,6 +37,7 @@ impl CatalogLane {
         self.state.periods_calm = self.state.periods_calm.saturating_add(1);
         let is_idle = self.state.running.is_none() && self.state.waiting.is_empty();
         let wants = if is_idle || self.is_held_up() { self.due(cx) } else { Vec::new() };
+        let wants = self.admitted(wants, cx);
         if !wants.is_empty() {
             if let Some(running) = self.state.running.take() {
                 self.state.waiting.push_front(running.wish);

@@ -6,6 +6,7 @@
 //! | [`judge`] | one chain, no name twice, no lane again, no answer untrue |
 //! | [`chain`] | births, races, orders and what is refused |
 //! | [`apart`] | partitions, newcomers, members that come and go, positions |
+//! | [`newcomer`] | who may come into the system group |
 //! | [`levelling`] | hosts that join take their share, and then it is quiet |
 //! | [`shrink`] | hosts that leave, down to as few as there are replicas |
 //! | [`maps`] | maps of positions for these |
@@ -20,6 +21,7 @@ mod golden;
 mod judge;
 mod levelling;
 pub mod maps;
+mod newcomer;
 mod random;
 mod shrink;
 mod wire;

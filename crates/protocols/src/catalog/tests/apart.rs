@@ -15,7 +15,7 @@ use std::vec::Vec;
 
 const SOON: Span = Span::secs(3);
 
-fn members(world: &World, host: usize) -> Vec<NodeId> {
+pub fn members(world: &World, host: usize) -> Vec<NodeId> {
     let lane = world.hosts[host].lane.as_ref().expect("it is up");
     lane.state.stored.catalog.as_ref().expect("it has learnt").view().members().to_vec()
 }
