@@ -81,7 +81,7 @@ pub enum SimCommand {
 /// What is forged.
 #[derive(Args, Clone, Debug)]
 pub struct ForgeArgs {
-    /// In which clusters: scenarios of both engines.
+    /// In which clusters.
     #[arg(
         long,
         value_name = "NAME",

@@ -76,10 +76,6 @@ fn forge(args: &ForgeArgs) -> Result<bool, ScenarioError> {
     let mut found: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let (mut runner, mut sent) = (Runner::default(), 0);
     for prepared in chosen(&args.scenario)? {
-        if prepared.scenario.mixed.is_none() {
-            let name = prepared.scenario.name.clone();
-            return Err(ScenarioError::Unknown { name });
-        }
         for seed in args.seeds.clone() {
             let (report, forged) = runner.forge(&prepared, seed, args.one_in, args.events);
             sent += forged;
@@ -149,7 +145,7 @@ fn tell(replay: &Replay, report: &Report) -> String {
     let counts = &report.counts;
     lines.push(format!(
         "{} events, {} operations ({} answered, {} refused, {} unknown), {} faults, {} views, \
-         {} ms",
+         {} decrees, {} ms",
         report.events,
         counts.begun,
         counts.answered,
@@ -157,6 +153,7 @@ fn tell(replay: &Replay, report: &Report) -> String {
         counts.unknown,
         report.faults,
         report.views,
+        report.decrees,
         report.time / 1_000_000,
     ));
     if let Some(why) = &report.idle {

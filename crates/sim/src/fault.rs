@@ -144,6 +144,23 @@ impl What {
         }
     }
 
+    /// The hosts whose processes or directories it concerns.
+    #[must_use]
+    pub fn targets(&self) -> Vec<HostIndex> {
+        match self {
+            What::Kill { host }
+            | What::Pause { host }
+            | What::FailSync { host }
+            | What::Drain { host }
+            | What::Remove { host }
+            | What::Shutdown { host }
+            | What::Restore { host }
+            | What::Wipe { host } => vec![*host],
+            What::Power { hosts } => hosts.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The links it cuts in a network of this many hosts, from and to.
     #[must_use]
     pub fn links(&self, hosts: usize) -> Vec<(HostIndex, HostIndex)> {

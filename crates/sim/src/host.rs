@@ -4,42 +4,43 @@ mod outlet;
 
 pub use outlet::Surroundings;
 
-use crate::balance::BalanceSection;
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::groups::Groups;
 use crate::memory::{Memory, sighting};
 use crate::queue::{Event, HostIndex, Said};
-use quorate_kernel::engine::{Opening, Pace};
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{ClusterId, Incarnation, LaneId, Lsn, NodeId, Start};
-use quorate_kernel::keyspace::{Keyspace, Keyspaces};
+use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start};
+use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::lane::{Lane, LaneSpec};
 use quorate_kernel::process::{Inspect, Recovery};
 use quorate_kernel::ring::Closing;
 use quorate_kernel::rng::Rng;
-use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use quorate_node::node::{Node, Opener};
 use quorate_node::pump::{self, Input};
-use quorate_protocols::engines::{ENGINES, open};
-use quorate_protocols::overlay;
 use quorate_store::memory::Crash;
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
-
-/// The lane of the one keyspace.
-pub const LANE: LaneId = LaneId(1);
 
 /// Replaces a lane by another one around it: how a test plants a bug.
 pub type Wrap = fn(Box<dyn Lane>) -> Box<dyn Lane>;
 
-/// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
-/// things are tried.
+/// A number that a host shows of a lane; 0 if that does not run, or shows none of this name.
 #[must_use]
-pub fn pace(purge_ms: u64, compare_ms: u64, balance: Option<&BalanceSection>) -> Pace {
-    let pace = Pace::default().with("settle", 500).with("beat", 500);
-    let pace = pace.with("purge", purge_ms).with("compare", compare_ms);
-    balance.map_or(pace.clone(), |balance| pace.with("weigh", balance.look_ms))
+pub fn count(host: &Host, lane: LaneId, name: &str) -> u64 {
+    struct Find<'a>(&'a str, u64);
+    impl Inspect for Find<'_> {
+        fn field(&mut self, name: &'static str, value: &dyn Display) {
+            if name == self.0 {
+                self.1 = value.to_string().parse().expect("it shows numbers");
+            }
+        }
+    }
+    let mut find = Find(name, 0);
+    host.inspect(lane, &mut find);
+    find.1
 }
 
 /// Whether a process runs.
@@ -88,8 +89,8 @@ pub struct Host {
     pub has_told_idle: bool,
     /// Whether it ended because the cluster was shut down.
     pub has_ended: bool,
-    /// What it last said of its groups.
-    pub said: Groups,
+    /// What it last said of the groups of each lane.
+    pub said: BTreeMap<LaneId, Groups>,
     /// Which keyspaces it was told there are, in its present life.
     pub told: Option<Arc<Keyspaces>>,
     /// The nodes that its directory belonged to before it was wiped.
@@ -135,7 +136,7 @@ impl Host {
             closing: Closing::No,
             has_told_idle: false,
             has_ended: false,
-            said: Groups::default(),
+            said: BTreeMap::new(),
             told: None,
             lost: Vec::new(),
             is_sync_failing: false,
@@ -147,37 +148,6 @@ impl Host {
             pauses: 0,
             rng,
         }
-    }
-
-    /// Starts the process: the next start of the node, on what the disk kept.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub fn start(
-        &mut self,
-        overlay: overlay::Settings,
-        keyspace: &Keyspace,
-        pace: &Pace,
-        wrap: Option<Wrap>,
-        around: &mut Surroundings<'_>,
-    ) -> Result<(), Fatal> {
-        let recovery = self.recovery();
-        let overlay = LaneSpec {
-            lane: LaneId::OVERLAY,
-            durability: Durability::Sync,
-            recovery,
-            process: overlay::lane(overlay),
-        };
-        // Nothing of such a world leaves it.
-        let (cluster, signing_key) = (ClusterId(0), [0; 32]);
-        let founding = None;
-        let opening = Opening { keyspace, founding, cluster, signing_key, pace };
-        let mut spec =
-            open(ENGINES, &opening, recovery).expect("a scenario's settings were checked");
-        if let Some(wrap) = wrap {
-            spec = LaneSpec { process: wrap(spec.process), ..spec };
-        }
-        self.launch(vec![overlay, spec], None, around)
     }
 
     /// What the directory still knows of the lanes.
@@ -193,7 +163,7 @@ impl Host {
     pub fn launch(
         &mut self,
         specs: Vec<LaneSpec>,
-        opener: Option<Opener>,
+        opener: Opener,
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
         assert_eq!(self.running, Running::Down, "a host is started once");
@@ -209,10 +179,8 @@ impl Host {
         let me = self.me();
         self.memory.speak(me.start, self.run(), recovered.synced);
         let reader = Box::new(self.disk.store().clone());
-        let mut node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);
-        if let Some(opener) = opener {
-            node = node.with_opener(opener);
-        }
+        let node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);
+        let mut node = node.with_opener(opener);
         node.begin(Time(0), self.clock.wall(around.now));
         let mut outlet = self.outlet(around);
         node.start(&mut outlet);
@@ -254,7 +222,7 @@ impl Host {
         self.start = Start(0);
         self.has_forgotten = false;
         self.is_wiped = true;
-        self.said = Groups::default();
+        self.said.clear();
         self.memory = Memory::default();
     }
 
@@ -357,11 +325,8 @@ impl Host {
     /// Whether the process runs and its lanes of keyspaces are ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        let Some(node) = &self.node else { return false };
-        match self.told.as_ref().filter(|told| !told.list.is_empty()) {
-            None => node.is_ready(LANE),
-            Some(told) => told.list.iter().all(|(keyspace, _)| node.is_ready(keyspace.lane)),
-        }
+        let (Some(node), Some(told)) = (&self.node, &self.told) else { return false };
+        told.list.iter().all(|(keyspace, _)| node.is_ready(keyspace.lane))
     }
 
     /// Shows a lane's state.

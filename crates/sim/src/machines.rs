@@ -4,18 +4,18 @@
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::forger::Forger;
-use crate::host::{Host, LANE, Running, Surroundings};
+use crate::host::{Host, Running, Surroundings};
 use crate::net::{Net, power_of_two};
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex, Queue};
 use crate::scenario::LivenessSection;
+use crate::seed::Violation;
 use crate::trace::Trace;
-use crate::workload::Submission;
-use crate::world::Violation;
+use crate::workload::{Ask, Submission};
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::process::{Inspect, Request};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durable;
@@ -83,7 +83,8 @@ impl Machines {
         let (delay, rng) = (prepared.net.clone(), stream(NET).fork(0));
         let net = Net::new(&scenario.net, scenario.hosts, delay, &prepared.distance, rng);
         let (mut disks, mut clocks) = (stream(DISKS), stream(CLOCKS));
-        let interval = scenario.data_durability().every().map(|every| every.0);
+        let every = prepared.keyspaces.iter().filter_map(|keyspace| keyspace.durability.every());
+        let interval = every.min().map(|every| every.0);
         let mut turn_delay = 0;
         if scenario.turn_us_max > 0 && clocks.chance_ppm(500_000) {
             turn_delay = clocks.between(1, scenario.turn_us_max) * 1000;
@@ -152,7 +153,7 @@ impl Machines {
         for (index, host) in self.hosts.iter().enumerate() {
             let told = host.told.iter().flat_map(|told| &told.list);
             let lanes = told.map(|(keyspace, _)| keyspace.lane);
-            for lane in [LaneId::OVERLAY, LANE].into_iter().chain(lanes) {
+            for lane in [LaneId::OVERLAY, LaneId::CATALOG].into_iter().chain(lanes) {
                 let mut lines = Lines { trace: &mut self.trace, now: self.now, host: index, lane };
                 host.inspect(lane, &mut lines);
             }
@@ -171,6 +172,12 @@ impl Machines {
     pub fn on_panic(&mut self, message: String) {
         self.line(format_args!("!! {message}"));
         self.violation = Some(Violation { judge: "panic", message });
+    }
+
+    /// What workloads see of the machines.
+    pub fn scene(&mut self) -> Scene<'_> {
+        let Machines { now, queue, trace, hosts, .. } = self;
+        Scene { now: *now, queue, trace, hosts }
     }
 
     /// A host, and the rest of the machines as it may use them.
@@ -199,10 +206,16 @@ impl Machines {
 
     /// A host receives what a client asks, to be answered within this time.
     pub fn submit(&mut self, lane: LaneId, submission: Submission, within: Span) {
-        let Submission { host, ticket, operation } = submission;
+        let Submission { host, ticket, ask } = submission;
         let deadline = self.hosts[host].clock.local(self.now) + within;
-        let request = Request { operation, deadline };
-        self.hosts[host].receive(Input::Request { lane, ticket, request });
+        self.hosts[host].receive(match ask {
+            Ask::Operation(operation) => {
+                Input::Request { lane, ticket, request: Request { operation, deadline } }
+            }
+            Ask::Order(order) => {
+                Input::Control { lane, ticket, control: Control::Keyspace(order), deadline }
+            }
+        });
         self.kick(host);
     }
 
@@ -296,6 +309,25 @@ impl Machines {
             let (to, length) = (host + 1, bytes.len());
             self.line(format_args!("n{to} < n{from} #{start} {length}B {sum:08x}"));
         }
+    }
+}
+
+/// What workloads see of the machines.
+pub struct Scene<'a> {
+    /// The time of the world, in nanoseconds.
+    pub now: u64,
+    /// What will happen.
+    pub queue: &'a mut Queue,
+    /// What has happened.
+    pub trace: &'a mut Trace,
+    /// The hosts.
+    pub hosts: &'a [Host],
+}
+
+impl Scene<'_> {
+    /// Writes a line of now into the trace, if lines are asked for.
+    pub fn line(&mut self, text: fmt::Arguments<'_>) {
+        self.trace.line(self.now, text);
     }
 }
 

@@ -4,13 +4,11 @@ mod error;
 
 pub use error::ScenarioError;
 
-use crate::balance::BalanceSection;
-use crate::catalog::CatalogSection;
-use crate::causal::CausalSection;
 use crate::delay::Distribution;
 use crate::fault::{Fault, Kind};
-use crate::mixed::MixedSection;
-use quorate_kernel::storage::Durability;
+use crate::keyspace::KeyspaceSection;
+use crate::workload::section;
+use crate::world::BalanceSection;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,39 +33,17 @@ pub struct Scenario {
     /// How many of them, the last ones, are no founders: they join while clients work.
     #[serde(default)]
     pub spares: usize,
-    /// Whether spares have no token, so that they only coordinate what clients ask.
+    /// Whether spares have no token and are there from the beginning, so that they only coordinate
+    /// what clients ask.
     #[serde(default)]
     pub keeps_view: bool,
-    /// How many hosts hold each key; all founders if it is not given.
-    #[serde(default)]
-    pub replicas: Option<u8>,
-    /// How many hosts hold each key at first, if an operator has asked for another number since.
-    #[serde(default)]
-    pub replicas_before: Option<u8>,
     /// How many tokens each host has.
     #[serde(default = "one_token")]
     pub tokens: usize,
-    /// The keyspace's level: `sync`, `periodic=50ms` or `memory`.
-    pub durability: String,
-    /// The time between two removals of tombstones.
-    #[serde(default = "purge_ms")]
-    pub purge_ms: u64,
-    /// The time between two passes in which members compare what they hold.
-    #[serde(default = "compare_ms")]
-    pub compare_ms: u64,
     /// The longest time between an arrival and the turn that handles it, drawn for each seed; 0
     /// makes every arrival a turn of its own.
     #[serde(default)]
     pub turn_us_max: u64,
-    /// The keyspace's engine is `causal`, set like this; otherwise it is `linearizable`.
-    #[serde(default)]
-    pub causal: Option<CausalSection>,
-    /// There are no keyspaces but those that clients make; then this is how.
-    #[serde(default)]
-    pub catalog: Option<CatalogSection>,
-    /// There is a keyspace of each engine, set like this.
-    #[serde(default)]
-    pub mixed: Option<MixedSection>,
     /// The network.
     pub net: NetSection,
     /// The disks.
@@ -75,8 +51,6 @@ pub struct Scenario {
     /// The clocks.
     #[serde(default)]
     pub clock: ClockSection,
-    /// The clients.
-    pub workload: WorkloadSection,
     /// How hosts even out their load, if they do.
     #[serde(default)]
     pub balance: Option<BalanceSection>,
@@ -88,6 +62,9 @@ pub struct Scenario {
     pub liveness: LivenessSection,
     /// What a seed must have done to count.
     pub least: LeastSection,
+    /// The keyspaces and their clients.
+    #[serde(rename = "keyspace")]
+    pub keyspaces: Vec<KeyspaceSection>,
 }
 
 /// The network of a scenario.
@@ -139,49 +116,6 @@ pub struct ClockSection {
     /// By how many millionths monotonic clocks may run too fast or too slow.
     #[serde(default)]
     pub drift_ppm: u64,
-}
-
-/// The clients of a scenario.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WorkloadSection {
-    /// How many clients.
-    pub clients: usize,
-    /// How many operations they begin together before the faults end.
-    pub operations: u32,
-    /// How many keys there are at most; the number is drawn for each seed.
-    pub keys: u64,
-    /// How many there are at least.
-    #[serde(default = "one")]
-    pub keys_min: u64,
-    /// How many operations of a million meet on the first key.
-    #[serde(default = "half")]
-    pub hot_ppm: u32,
-    /// The weight of gets.
-    pub get: u32,
-    /// The weight of puts.
-    pub put: u32,
-    /// The weight of deletes.
-    #[serde(default)]
-    pub delete: u32,
-    /// The weight of scans over all pages.
-    #[serde(default)]
-    pub scan: u32,
-    /// How long a client waits between two operations.
-    pub think: Distribution,
-    /// How many of a million operations follow the one before at once.
-    #[serde(default)]
-    pub burst_ppm: u32,
-    /// How many operations a client keeps in flight at most, drawn for each client.
-    #[serde(default = "one")]
-    pub pipeline: u64,
-    /// The deadline of an operation in milliseconds.
-    pub deadline_ms: u64,
-    /// After how many milliseconds a client gives up and connects to another host.
-    pub patience_ms: u64,
-    /// How many clients of a million speak RESP; the others call the node directly.
-    #[serde(default = "half")]
-    pub resp_ppm: u32,
 }
 
 /// The faults of a scenario.
@@ -255,6 +189,9 @@ pub struct LeastSection {
     /// The least version that some group must have come to.
     #[serde(default)]
     pub views: u64,
+    /// How many decrees the catalog must have come to.
+    #[serde(default)]
+    pub decrees: u64,
 }
 
 fn one() -> u64 {
@@ -263,18 +200,6 @@ fn one() -> u64 {
 
 fn one_token() -> usize {
     1
-}
-
-fn purge_ms() -> u64 {
-    2500
-}
-
-fn compare_ms() -> u64 {
-    60_000
-}
-
-fn half() -> u32 {
-    500_000
 }
 
 impl Scenario {
@@ -298,9 +223,7 @@ impl Scenario {
     pub fn validate(&self) -> Result<(), ScenarioError> {
         match self.problem() {
             None => Ok(()),
-            Some(what) => {
-                Err(ScenarioError::Invalid { name: self.name.clone(), what: what.to_owned() })
-            }
+            Some(what) => Err(ScenarioError::Invalid { name: self.name.clone(), what }),
         }
     }
 
@@ -323,60 +246,27 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The keyspace's level.
-    #[must_use]
-    pub fn durability(&self) -> Durability {
-        self.durability.parse().expect("a scenario's durability was checked when it was read")
-    }
-
-    /// How durable the data is that is least durable: in a cluster with both engines that of the
-    /// keyspace of siblings.
-    #[must_use]
-    pub fn data_durability(&self) -> Durability {
-        self.mixed.as_ref().map_or(self.durability(), |mixed| mixed.durability())
-    }
-
     /// How many hosts found the cluster.
     #[must_use]
     pub fn members(&self) -> usize {
         self.hosts - self.spares
     }
 
-    /// How many hosts hold each key.
+    /// The most hosts that hold one key.
     #[must_use]
-    pub fn replicas(&self) -> u8 {
-        self.replicas.unwrap_or(self.members() as u8)
+    pub fn replicas_max(&self) -> usize {
+        self.keyspaces.iter().map(KeyspaceSection::replicas).max().unwrap_or(1)
     }
 
-    /// Whether every host holds every key, so that any majority of them can serve.
-    #[must_use]
-    pub fn is_one_group(&self) -> bool {
-        self.members() == usize::from(self.replicas())
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        let workload = &self.workload;
+    fn problem(&self) -> Option<String> {
         let checks = [
-            (self.durability.parse::<Durability>().is_ok(), "durability is no level"),
             (self.every > 0, "every must be at least 1"),
             ((1..=HOSTS_MAX).contains(&self.hosts), "hosts must be 1 to 64"),
             (self.spares < self.hosts, "there must be more hosts than spares"),
-            (matches!(self.replicas(), 1 | 3 | 5 | 7), "replicas must be 1, 3, 5 or 7"),
-            (
-                matches!(self.replicas_before, None | Some(1 | 3 | 5 | 7)),
-                "replicas_before must be 1, 3, 5 or 7",
-            ),
+            (self.hosts >= self.replicas_max(), "there are more replicas than hosts"),
             ((1..=64).contains(&self.tokens), "tokens must be 1 to 64"),
-            (
-                self.mixed.is_none() || self.durability.parse() == Ok(Durability::Sync),
-                "with both engines the durability of registers is `sync`",
-            ),
-            (workload.clients > 0, "clients must be above 0"),
-            (workload.keys > 0, "keys must be above 0"),
-            (workload.get + workload.put > 0, "clients must get or put"),
+            (!self.keyspaces.is_empty(), "there must be a keyspace"),
             (self.net.slower_max > 0 && self.disk.slower_max > 0, "slower_max must be above 0"),
-            (workload.pipeline > 0, "pipeline must be above 0"),
-            (workload.patience_ms >= workload.deadline_ms, "patience must reach the deadline"),
             (self.faults.count_min <= self.faults.count_max, "count_min is above count_max"),
             (self.faults.for_ms_min <= self.faults.for_ms_max, "for_ms_min is above for_ms_max"),
             (self.hosts > 1 || self.faults.count_max == 0, "faults need two hosts"),
@@ -390,10 +280,22 @@ impl Scenario {
                     || self.faults.weights.values().any(|weight| *weight > 0),
                 "faults need weights",
             ),
+            (
+                self.has_fixed_lanes(),
+                "beside orders no keyspace is created later: its lane would not be known",
+            ),
         ];
         let found = checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message);
         found
             .or_else(|| self.balance.as_ref()?.problem())
-            .or_else(|| self.mixed.as_ref()?.problem(self.replicas()))
+            .map(str::to_owned)
+            .or_else(|| self.keyspaces.iter().find_map(KeyspaceSection::problem))
+    }
+
+    /// Whether it is known beforehand which lane each keyspace gets.
+    fn has_fixed_lanes(&self) -> bool {
+        let mut sections = self.keyspaces.iter();
+        let has_orders = sections.any(|section| section.workload.name == section::Kind::Orders);
+        !has_orders || self.keyspaces.iter().all(|section| section.created_ms == 0)
     }
 }

@@ -3,24 +3,26 @@
 use crate::fault::Fault;
 use crate::forger::Forger;
 use crate::host::Wrap;
-use crate::mixed::{self, Wraps};
 use crate::nemesis;
 use crate::prepared::Prepared;
 use crate::trace::Trace;
-use crate::workload::Counts;
-use crate::world::{Violation, World};
+use crate::workload::fleet::Counts;
+use crate::world::World;
 use quorate_check::Judges;
-use quorate_check::history::{History, Recorder};
-use quorate_check::report::Verdict;
 use quorate_kernel::rng::{Rng, mix};
-use quorate_kernel::time::Time;
 use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// How many steps a judge may take for one key of one seed.
-const STEPS_MAX: u64 = 20_000_000;
+/// What a judge or the world itself found wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Who found it.
+    pub judge: &'static str,
+    /// What it is.
+    pub message: String,
+}
 
 /// What one run shall do.
 #[derive(Default)]
@@ -31,7 +33,7 @@ pub struct Setup {
     pub plan: Option<Vec<Fault>>,
     /// Where the trace's lines go, if they are wanted.
     pub out: Option<Box<dyn Write>>,
-    /// A planted bug.
+    /// A planted bug, in the first keyspace.
     pub wrap: Option<Wrap>,
 }
 
@@ -48,8 +50,10 @@ pub struct Report {
     pub counts: Counts,
     /// How many faults were applied.
     pub faults: u64,
-    /// How many views were decided.
+    /// The highest version of any group.
     pub views: u64,
+    /// How many decrees the catalog rests on.
+    pub decrees: u64,
     /// How many tokens were moved, added or given up to even out the load.
     pub token_moves: u64,
     /// How much time of the world has passed, in nanoseconds.
@@ -66,7 +70,6 @@ pub struct Report {
 #[derive(Default)]
 pub struct Runner {
     judges: Judges,
-    recorder: Recorder,
 }
 
 thread_local! {
@@ -117,74 +120,25 @@ pub fn plan(prepared: &Prepared, seed: u64) -> Vec<Fault> {
 }
 
 impl Runner {
-    /// Runs a seed of a scenario.
+    /// Runs a seed of a scenario. It counts if the clients of each keyspace have done enough.
     pub fn run(&mut self, prepared: &Prepared, setup: Setup) -> Report {
         catch_panics();
         let seed = setup.seed;
         let plan = setup.plan.unwrap_or_else(|| plan(prepared, seed));
-        if prepared.scenario.causal.is_some() {
-            let mut world = crate::causal::World::new(prepared, seed, plan, Trace::new(setup.out));
-            let panicked = simulate(|| world.run());
-            let mut report = world.report(seed, panicked);
-            report.idle = idle(prepared, &report);
-            return report;
-        }
-        if prepared.scenario.catalog.is_some() {
-            let mut world = crate::catalog::World::new(prepared, seed, plan, Trace::new(setup.out));
-            let panicked = simulate(|| world.run());
-            let mut report = world.report(seed, panicked);
-            report.idle = idle(prepared, &report);
-            return report;
-        }
-        if prepared.scenario.mixed.is_some() {
-            let wraps = Wraps { registers: setup.wrap, siblings: None };
-            return self.run_mixed(prepared, seed, plan, wraps, Trace::new(setup.out));
-        }
-        let mut recorder = std::mem::take(&mut self.recorder);
-        recorder.clear();
-        let trace = Trace::new(setup.out);
-        let mut world = World::new(prepared, seed, plan, setup.wrap, trace, recorder);
+        let mut world = World::new(prepared, seed, plan, &[setup.wrap], Trace::new(setup.out));
         if let Some(message) = simulate(|| world.run()) {
-            world.machines.on_panic(message);
+            world.on_panic(message);
         }
-        let mut report = report(seed, &world);
-        if report.violation.is_none() {
-            for history in &world.workload.past {
-                self.judge(history, &mut report);
-            }
-            self.judge(world.workload.recorder.finish(), &mut report);
-        }
-        report.idle = idle(prepared, &report);
-        self.recorder = std::mem::take(&mut world.workload.recorder);
-        report
-    }
-
-    /// Runs a seed of a cluster with both engines. It counts if both have done enough.
-    fn run_mixed(
-        &mut self,
-        prepared: &Prepared,
-        seed: u64,
-        plan: Vec<Fault>,
-        wraps: Wraps,
-        trace: Trace,
-    ) -> Report {
-        let mut recorder = std::mem::take(&mut self.recorder);
-        recorder.clear();
-        let mut world = mixed::World::new(prepared, seed, plan, wraps, trace, recorder);
-        let panicked = simulate(|| world.run());
-        let mut report = world.report(seed, panicked);
-        if report.violation.is_none() {
-            self.judge(world.registers.recorder.finish(), &mut report);
-        }
+        let mut report = world.report(seed, &mut self.judges);
+        let fleets = world.tenants.iter().map(|tenant| tenant.clients.fleet.counts);
         let of_one = |counts| Report { counts, ..report.clone() };
-        report.idle = world.counts().into_iter().find_map(|one| idle(prepared, &of_one(one)));
-        self.recorder = std::mem::take(&mut world.registers.recorder);
+        let idle = fleets.map(of_one).find_map(|report| idle(prepared, &report));
+        report.idle = idle;
         report
     }
 
-    /// Runs a seed of a cluster with both engines, where every so manieth frame is followed by one
-    /// that no correct peer sends. Nothing is judged but whether a host ends by it. Answers how
-    /// many were sent, too.
+    /// Runs a seed of a scenario where every so manieth frame is followed by one that no correct
+    /// peer sends. Nothing is judged but whether a host ends by it. Answers how many were sent.
     pub fn forge(
         &mut self,
         prepared: &Prepared,
@@ -194,45 +148,14 @@ impl Runner {
     ) -> (Report, u64) {
         catch_panics();
         let (plan, trace) = (plan(prepared, seed), Trace::new(None));
-        let recorder = Recorder::default();
-        let mut world = mixed::World::new(prepared, seed, plan, Wraps::default(), trace, recorder);
+        let mut world = World::new(prepared, seed, plan, &[], trace);
         world.forge(Forger::new(seed, one_in), events);
         let panicked = simulate(|| world.run());
         // The world's own clients are astonished at what hosts answer; that is none of a host's.
-        let panicked = panicked.filter(|message| !message.contains(" at crates/sim/"));
-        (world.report(seed, panicked), world.forged())
-    }
-
-    /// Adds what the judges say of a history; the first violation counts.
-    fn judge(&mut self, history: &History, report: &mut Report) {
-        for (judge, verdict) in self.judges.judge(history, STEPS_MAX).verdicts() {
-            match verdict {
-                Verdict::Holds => {}
-                Verdict::Violated(explanation) => {
-                    let message = explanation.to_string();
-                    report.violation.get_or_insert(Violation { judge, message });
-                }
-                Verdict::Unknown { why } => {
-                    report.undecided.get_or_insert(format!("{judge}: {why}"));
-                }
-            }
+        if let Some(message) = panicked.filter(|message| !message.contains(" at crates/sim/")) {
+            world.on_panic(message);
         }
-    }
-}
-
-fn report(seed: u64, world: &World<'_>) -> Report {
-    Report {
-        seed,
-        hash: world.machines.trace.hash(),
-        events: world.machines.trace.events(),
-        counts: world.workload.counts,
-        faults: world.plan.applied(),
-        views: world.views,
-        token_moves: world.token_moves,
-        time: Time(world.machines.now).0,
-        idle: None,
-        violation: world.machines.violation.clone(),
-        undecided: None,
+        (world.report(seed, &mut self.judges), world.forged())
     }
 }
 
@@ -250,7 +173,8 @@ fn idle(prepared: &Prepared, report: &Report) -> Option<String> {
     };
     too_few("operations answered", counts.answered_freely, least.operations)
         .or_else(|| too_few("faults applied", report.faults, least.faults))
-        .or_else(|| too_few("views decided", report.views, least.views))
+        .or_else(|| too_few("versions of a group", report.views, least.views))
+        .or_else(|| too_few("decrees", report.decrees, least.decrees))
         .or_else(|| {
             let needed = prepared.scenario.balance.as_ref()?.moves_min;
             too_few("tokens moved", report.token_moves, needed)

@@ -8,15 +8,16 @@
 use crate::clock::Clock;
 use crate::delay::{Delay, Distribution};
 use crate::disk::Disk;
-use crate::host::{Host, LANE, pace};
+use crate::host::Host;
+use crate::keyspace::Word;
 use crate::machines::Machines;
-use crate::membership::{Founders, NOBODY};
 use crate::net::Net;
+use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex};
-use crate::scenario::Scenario;
+use crate::world::{Founders, Lanes, NOBODY};
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Request;
 use quorate_kernel::rng::Rng;
@@ -114,8 +115,9 @@ struct Asker {
 struct Cluster<'a> {
     load: &'a Load,
     costs: Costs,
-    scenario: Scenario,
+    prepared: Prepared,
     founders: Founders,
+    lanes: Lanes,
     machines: Machines,
     cores: Vec<Core>,
     askers: Vec<Asker>,
@@ -128,19 +130,24 @@ struct Cluster<'a> {
 }
 
 /// The scenario that stands for a cluster in memory; only what concerns hosts is used of it.
-fn scenario(load: &Load) -> Scenario {
+fn prepared(load: &Load) -> Prepared {
     let mut scenario = crate::shipped::find("calm").expect("the scenario ships");
     scenario.hosts = load.hosts;
-    scenario.replicas = Some(REPLICAS);
-    scenario.durability = "memory".to_owned();
     scenario.net.delay = Distribution::Constant { us: load.network_us };
     scenario.net.slower_max = 1;
-    scenario
+    let keyspace = &mut scenario.keyspaces[0];
+    let words = [("replicas", REPLICAS.to_string()), ("durability", "memory".to_owned())];
+    let words = words.map(|(name, word)| (name.to_owned(), Word::Text(word)));
+    keyspace.settings.extend(words);
+    let periods = ["purge", "compare"].map(|name| (name.to_owned(), PURGE_MS));
+    keyspace.pace.extend(periods);
+    Prepared::new(scenario).expect("what is changed fits the scenario")
 }
 
 impl<'a> Cluster<'a> {
     fn new(load: &'a Load, costs: Costs) -> Cluster<'a> {
-        let scenario = scenario(load);
+        let prepared = prepared(load);
+        let scenario = &prepared.scenario;
         let mut rng = Rng::new(load.seed);
         let directory: Vec<(NodeId, HostIndex)> =
             (0..load.hosts).map(|host| (NodeId(rng.next()), host)).collect();
@@ -157,7 +164,8 @@ impl<'a> Cluster<'a> {
         Cluster {
             load,
             costs,
-            founders: Founders::new(&scenario, &directory),
+            founders: Founders::new(scenario, &directory),
+            lanes: Lanes::new(&prepared, &[]),
             machines: Machines::new(hosts, net, directory),
             cores: (0..load.hosts).map(|_| Core::default()).collect(),
             askers: vec![Asker::default(); clients.max(1)],
@@ -167,7 +175,7 @@ impl<'a> Cluster<'a> {
             latencies: Vec::new(),
             served: Served::default(),
             busy_ns: 0,
-            scenario,
+            prepared,
         }
     }
 
@@ -175,10 +183,11 @@ impl<'a> Cluster<'a> {
     fn start(&mut self) -> Result<(), Fatal> {
         for index in 0..self.machines.hosts.len() {
             let node = self.machines.hosts[index].node_id;
-            let keyspace = self.founders.keyspace(&self.scenario, node);
-            let overlay = self.founders.overlay(&self.scenario, &self.machines.hosts, index);
+            let scenario = &self.prepared.scenario;
+            let overlay = self.founders.overlay(scenario, &self.machines.hosts, index);
+            let ring = self.founders.ring(node);
             let (host, mut around) = self.machines.lend(index);
-            host.start(overlay, &keyspace, &pace(PURGE_MS, PURGE_MS, None), None, &mut around)?;
+            self.lanes.launch(host, overlay, ring, &mut around)?;
         }
         while !self.machines.hosts.iter().all(Host::is_ready) {
             self.step()?;
@@ -215,7 +224,7 @@ impl<'a> Cluster<'a> {
             Event::Client { client, .. } => {
                 let request = self.draw();
                 let ticket = Ticket(client as u64);
-                let input = Input::Request { lane: LANE, ticket, request };
+                let input = Input::Request { lane: LaneId::KEYSPACES, ticket, request };
                 self.arrive(client % self.machines.hosts.len(), input);
             }
             Event::Turn { host, .. } => self.serve_first(host)?,

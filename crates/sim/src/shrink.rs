@@ -8,8 +8,7 @@ use crate::host::Wrap;
 use crate::prepared::Prepared;
 use crate::replay::Replay;
 use crate::scenario::ScenarioError;
-use crate::seed::{Report, Runner, Setup};
-use crate::world::Violation;
+use crate::seed::{Report, Runner, Setup, Violation};
 
 /// The most runs a reduction takes.
 const RUNS_MAX: u32 = 2_000;
@@ -106,13 +105,15 @@ impl Shrinker<'_> {
     }
 
     fn drop_operations(&mut self) -> Result<bool, ScenarioError> {
-        let now = self.best.scenario.workload.operations;
-        for less in [now / 2, now - now / 4, now.saturating_sub(1)] {
-            if less > 0 && less < now {
-                let mut candidate = self.best.clone();
-                candidate.scenario.workload.operations = less;
-                if self.take(candidate)? {
-                    return Ok(true);
+        for keyspace in 0..self.best.scenario.keyspaces.len() {
+            let now = self.best.scenario.keyspaces[keyspace].workload.operations;
+            for less in [now / 2, now - now / 4, now.saturating_sub(1)] {
+                if less > 0 && less < now {
+                    let mut candidate = self.best.clone();
+                    candidate.scenario.keyspaces[keyspace].workload.operations = less;
+                    if self.take(candidate)? {
+                        return Ok(true);
+                    }
                 }
             }
         }
@@ -120,15 +121,19 @@ impl Shrinker<'_> {
     }
 
     fn drop_clients(&mut self) -> Result<bool, ScenarioError> {
-        let mut candidate = self.best.clone();
-        let workload = &mut candidate.scenario.workload;
-        if workload.clients < 2 {
-            return Ok(false);
+        for keyspace in 0..self.best.scenario.keyspaces.len() {
+            let mut candidate = self.best.clone();
+            let workload = &mut candidate.scenario.keyspaces[keyspace].workload;
+            if workload.clients >= 2 {
+                // The operations of the client that goes go with it.
+                workload.operations -= workload.operations / workload.clients as u32;
+                workload.clients -= 1;
+                if self.take(candidate)? {
+                    return Ok(true);
+                }
+            }
         }
-        // The operations of the client that goes go with it.
-        workload.operations -= workload.operations / workload.clients as u32;
-        workload.clients -= 1;
-        self.take(candidate)
+        Ok(false)
     }
 }
 

@@ -165,7 +165,7 @@ pub struct Settings {
 
 /// How much one message tells, and how much is remembered. A small simulated world reaches the ends
 /// of pages with small ones.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How many bytes of objects a page of an exchange or of a scan holds before it is closed.
     pub page_bytes: usize,

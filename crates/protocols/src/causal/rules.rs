@@ -3,9 +3,9 @@
 use super::keys::hash_of_key;
 use super::map::{Map, POSITIONS_DEFAULT, Shape};
 use super::token::Tokens;
-use super::{Causal, Plain, Settings};
+use super::{Causal, Limits, Plain, Settings};
 use alloc::string::String;
-use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Placement};
+use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Pace as Numbers, Placement};
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Settings as Words};
 use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX, SIBLING_BYTES_MAX};
 use quorate_kernel::rules::{Alter, Setting, Takes};
@@ -154,6 +154,7 @@ impl Settings {
         let tokens = Tokens::with_key(opening.signing_key, opening.cluster);
         let mut settings = Settings::usual(shape, None, tokens);
         settings.alter(&keyspace.settings);
+        settings.limits = Limits::of(opening.pace);
         settings.born = keyspace.created;
         settings.first_map = map.fits(shape).then_some(map);
         match settings.problem() {
@@ -183,6 +184,23 @@ impl Settings {
             Some("newest") => Plain::Newest,
             _ => Plain::Error,
         };
+    }
+}
+
+impl Limits {
+    /// The usual limits, but for what these numbers say: a small world can reach smaller ones.
+    fn of(numbers: &Numbers) -> Limits {
+        let usual = Limits::default();
+        let size = |name, usual| {
+            numbers.get(name).and_then(|number| usize::try_from(number).ok()).unwrap_or(usual)
+        };
+        Limits {
+            page_bytes: size("page_bytes", usual.page_bytes),
+            scan_keys: size("scan_keys", usual.scan_keys),
+            clock_ranges: size("clock_ranges", usual.clock_ranges),
+            names: size("names", usual.names),
+            rest_intervals: usual.rest_intervals,
+        }
     }
 }
 
@@ -253,6 +271,15 @@ mod tests {
         for fixed in ["replicas", "positions"] {
             assert!(ENGINE.alter(&all, &words(&[(fixed, "2")])).is_err(), "{fixed}");
         }
+    }
+
+    #[test]
+    fn limits_are_the_usual_ones_unless_a_number_says_otherwise() {
+        assert_eq!(Limits::of(&Pace::default()), Limits::default());
+        let small = Pace::default().with("page_bytes", 1).with("names", 9);
+        let limits = Limits::of(&small);
+        assert_eq!((limits.page_bytes, limits.names), (1, 9));
+        assert_eq!(limits.scan_keys, Limits::default().scan_keys);
     }
 
     #[test]

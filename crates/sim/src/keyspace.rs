@@ -1,0 +1,184 @@
+//! What a scenario says of one keyspace: its engine, its settings, and what its clients do.
+
+use crate::lab;
+use crate::workload::section::{Kind, WorkloadSection};
+use quorate_kernel::engine::{Engine, Pace, find};
+use quorate_kernel::keyspace::{NewKeyspace, Settings};
+use quorate_kernel::storage::Durability;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The numbers that an engine can be given beside its settings, see [`Pace`].
+const NUMBERS: [&str; 10] = [
+    "beat",
+    "clock_ranges",
+    "compare",
+    "names",
+    "page_bytes",
+    "purge",
+    "scan_keys",
+    "settle",
+    "transfer_bytes_per_second",
+    "weigh",
+];
+/// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
+/// things are tried.
+const USUAL: [(&str, u64); 4] =
+    [("settle", 500), ("beat", 500), ("purge", 2500), ("compare", 60_000)];
+
+/// The value of a setting, as a file spells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Word {
+    /// A number.
+    Number(u64),
+    /// A word.
+    Text(String),
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Word::Number(number) => number.fmt(f),
+            Word::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+/// A keyspace; or the catalog itself, which every cluster has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyspaceSection {
+    /// Its name.
+    pub name: String,
+    /// Its engine; none if the clients speak to the catalog.
+    #[serde(default)]
+    pub engine: Option<String>,
+    /// The settings that do not have their default.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Word>,
+    /// Limits and periods, times in milliseconds, that are not as usual in scenarios.
+    #[serde(default)]
+    pub pace: BTreeMap<String, u64>,
+    /// After how many milliseconds it is created; 0 if the cluster is born with it.
+    #[serde(default)]
+    pub created_ms: u64,
+    /// What operators alter later.
+    #[serde(default)]
+    pub changes: Vec<ChangeSection>,
+    /// What its clients do.
+    pub workload: WorkloadSection,
+}
+
+/// A change of settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSection {
+    /// After how many milliseconds.
+    pub at_ms: u64,
+    /// What is altered.
+    pub settings: BTreeMap<String, Word>,
+}
+
+/// Words as the catalog takes them.
+#[must_use]
+pub fn words(settings: &BTreeMap<String, Word>) -> Settings {
+    settings.iter().map(|(name, word)| (name.clone(), word.to_string())).collect()
+}
+
+/// The limits and periods of keyspaces of which a scenario says nothing.
+#[must_use]
+pub fn usual_pace() -> Pace {
+    USUAL.iter().fold(Pace::default(), |pace, (name, number)| pace.with(name, *number))
+}
+
+impl KeyspaceSection {
+    /// Its engine.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn engine(&self) -> Result<Option<&'static Engine>, String> {
+        let Some(name) = &self.engine else { return Ok(None) };
+        find(lab::ENGINES, name).map(Some).map_err(|refusal| refusal.to_string())
+    }
+
+    /// All its settings; none of the catalog.
+    ///
+    /// # Errors
+    /// Its engine does not take them.
+    pub fn settings(&self) -> Result<Settings, String> {
+        let Some(engine) = self.engine()? else { return Ok(Settings::new()) };
+        engine.complete(&words(&self.settings)).map_err(|refusal| refusal.to_string())
+    }
+
+    /// Its settings after all changes: what it is to be at rest.
+    #[must_use]
+    pub fn last_settings(&self) -> BTreeMap<String, Word> {
+        let mut last = self.settings.clone();
+        for change in &self.changes {
+            last.extend(change.settings.clone());
+        }
+        last
+    }
+
+    fn last(&self, name: &str) -> Option<String> {
+        let last = KeyspaceSection { settings: self.last_settings(), ..self.clone() };
+        last.settings().ok()?.remove(name)
+    }
+
+    /// How many hosts hold each key in the end; of the catalog none.
+    #[must_use]
+    pub fn replicas(&self) -> usize {
+        self.last("replicas").and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    /// How many hosts hold a write before it is acknowledged, where that is a setting; otherwise
+    /// all that hold the key.
+    #[must_use]
+    pub fn copies(&self) -> usize {
+        self.last("w").and_then(|text| text.parse().ok()).unwrap_or(self.replicas())
+    }
+
+    /// How durable what it acknowledges is. The catalog is always synced.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.last("durability").and_then(|text| text.parse().ok()).unwrap_or(Durability::Sync)
+    }
+
+    /// Its limits and periods.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        NUMBERS.iter().fold(usual_pace(), |pace, name| match self.pace.get(*name) {
+            Some(number) => pace.with(name, *number),
+            None => pace,
+        })
+    }
+
+    /// What makes it.
+    #[must_use]
+    pub fn creation(&self) -> Option<NewKeyspace> {
+        let (name, engine) = (self.name.clone(), self.engine.clone()?);
+        Some(NewKeyspace { name, engine, settings: words(&self.settings) })
+    }
+
+    /// What contradicts itself, if anything does.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        let changed = KeyspaceSection { settings: self.last_settings(), ..self.clone() };
+        if let Err(why) = self.settings().and(changed.settings()) {
+            return Some(why);
+        }
+        if let Some(name) = self.pace.keys().find(|name| !NUMBERS.contains(&&name[..])) {
+            return Some(format!("`{name}` is no number that engines are given"));
+        }
+        let is_of_catalog = self.workload.name == Kind::Orders;
+        if is_of_catalog != self.engine.is_none() {
+            return Some("orders are for the catalog, and nothing else is".to_owned());
+        }
+        if self.engine.is_none() && (self.created_ms > 0 || !self.changes.is_empty()) {
+            return Some("the catalog is neither created nor altered".to_owned());
+        }
+        self.workload.problem().map(str::to_owned)
+    }
+}

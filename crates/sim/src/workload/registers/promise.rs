@@ -1,0 +1,67 @@
+//! What registers lose and bear: the data of a group is there while a majority of its members has
+//! forgotten nothing.
+
+use crate::fault::What;
+use crate::groups::{self, Groups};
+use crate::host::Host;
+use crate::queue::HostIndex;
+use crate::workload::Ground;
+use quorate_kernel::storage::Durability;
+
+/// Whether a fault leaves a majority that has forgotten nothing. Without one acknowledged data is
+/// gone, which no protocol can mend: all of it with `memory`, which a loss of all hosts at once may
+/// show, and with `periodic` what was not synced yet.
+pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
+    let (is_sync, is_memory) =
+        (ground.durability == Durability::Sync, ground.durability == Durability::Memory);
+    match what {
+        What::Kill { host } => !is_memory || may_forget(&[*host], ground),
+        What::Power { hosts } => {
+            !is_memory || ground.hosts.len() == hosts.len() || may_forget(hosts, ground)
+        }
+        What::FailSync { host } => is_sync || may_forget(&[*host], ground),
+        What::Wipe { host } => {
+            let is_first = !ground.hosts[*host].is_wiped;
+            is_first && may_forget(&[*host], ground) && may_lose(*host, ground)
+        }
+        What::Restore { .. } => is_sync,
+        _ => true,
+    }
+}
+
+fn may_forget(targets: &[HostIndex], ground: &Ground<'_>) -> bool {
+    let forgets = |(index, host): &(HostIndex, &Host)| {
+        // A host whose next sync fails will have forgotten when it is back.
+        let is_failing = host.is_sync_failing && ground.durability != Durability::Sync;
+        targets.contains(index) || host.has_forgotten || host.is_wiped || is_failing
+    };
+    let count = ground.hosts.iter().enumerate().filter(forgets).count();
+    count <= ground.replicas - (ground.replicas / 2 + 1)
+}
+
+/// Whether every group that names this host is left with a majority of members that hold all of its
+/// data. A newcomer that still copies is no second copy.
+fn may_lose(host: HostIndex, ground: &Ground<'_>) -> bool {
+    let others = ground.hosts.iter().enumerate().filter(|(index, _)| *index != host);
+    // Who is down holds what it held.
+    let last = |host: &Host| {
+        let said = || host.said.get(&ground.lane).cloned().unwrap_or_default();
+        Groups::of(host, ground.lane).unwrap_or_else(said)
+    };
+    let said: Vec<(HostIndex, Groups)> = others.map(|(index, host)| (index, last(host))).collect();
+    let member = ground.hosts[host].node_id.to_string();
+    groups::lacking_a_majority(&said, &member).is_none()
+}
+
+/// From when on what was acknowledged may be gone, now that these hosts have lost what they had not
+/// synced. A write is gone if a majority lost it: then it was acknowledged when the last of them
+/// had lost something already, and one of these was among them. For what was older nothing is
+/// excused.
+pub(super) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u64> {
+    ground.durability.every()?;
+    let forgetful = ground.hosts.iter().filter(|host| host.has_forgotten);
+    let mut first: Vec<u64> = forgetful.map(|host| host.lost_since.0).collect();
+    first.sort_unstable();
+    let last = targets.iter().map(|host| ground.hosts[*host].lost_since.1).min()?;
+    Some((*first.get(ground.replicas / 2)?).max(last))
+}

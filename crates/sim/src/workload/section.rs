@@ -1,0 +1,97 @@
+//! What a scenario says of clients.
+
+use crate::delay::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// The workloads by their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// [`super::registers`].
+    #[default]
+    Registers,
+    /// [`super::siblings`].
+    Siblings,
+    /// [`super::orders`].
+    Orders,
+}
+
+/// The clients of a keyspace, or of the catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSection {
+    /// What they do.
+    #[serde(default)]
+    pub name: Kind,
+    /// How many clients.
+    pub clients: usize,
+    /// How many operations they begin together before the faults end.
+    pub operations: u32,
+    /// How many keys there are at most; the number is drawn for each seed. The keys of orders are
+    /// names of keyspaces.
+    pub keys: u64,
+    /// How many there are at least.
+    #[serde(default = "one")]
+    pub keys_min: u64,
+    /// How many operations of a million meet on the first key.
+    #[serde(default = "half")]
+    pub hot_ppm: u32,
+    /// The weight of gets; of orders: of questions which keyspaces there are.
+    pub get: u32,
+    /// The weight of puts; of orders: of creations.
+    pub put: u32,
+    /// The weight of deletes; of orders: of drops.
+    #[serde(default)]
+    pub delete: u32,
+    /// The weight of scans over all pages.
+    #[serde(default)]
+    pub scan: u32,
+    /// The weight of alterations of keyspaces.
+    #[serde(default)]
+    pub alter: u32,
+    /// How many of a million puts have names, and are sent again to another host.
+    #[serde(default)]
+    pub named_ppm: u32,
+    /// Whether keys that were deleted leave something behind for good.
+    #[serde(default)]
+    pub has_tombstones: bool,
+    /// How long a client waits between two operations.
+    pub think: Distribution,
+    /// How many of a million operations follow the one before at once.
+    #[serde(default)]
+    pub burst_ppm: u32,
+    /// How many operations a client keeps in flight at most, drawn for each client.
+    #[serde(default = "one")]
+    pub pipeline: u64,
+    /// The deadline of an operation in milliseconds.
+    pub deadline_ms: u64,
+    /// After how many milliseconds a client gives up and connects to another host.
+    pub patience_ms: u64,
+    /// How many clients of a million speak RESP; the others call the node directly.
+    #[serde(default = "half")]
+    pub resp_ppm: u32,
+}
+
+impl WorkloadSection {
+    /// What contradicts itself, if anything does.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        let checks = [
+            (self.clients > 0, "clients must be above 0"),
+            (self.keys > 0, "keys must be above 0"),
+            (self.keys_min <= self.keys, "keys_min is above keys"),
+            (self.get + self.put > 0, "clients must get or put"),
+            (self.pipeline > 0, "pipeline must be above 0"),
+            (self.patience_ms >= self.deadline_ms, "patience must reach the deadline"),
+        ];
+        checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message)
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn half() -> u32 {
+    500_000
+}

@@ -1,0 +1,60 @@
+//! What siblings lose and bear: what was acknowledged is on so many hosts as the keyspace waits
+//! for, so it bears the loss of one less at a time.
+
+use crate::fault::What;
+use crate::host::{Host, Running, count};
+use crate::queue::HostIndex;
+use crate::workload::Ground;
+use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::storage::Durability;
+
+/// Whether a fault takes no copy that may be the last one. A loss of power takes little from a
+/// `periodic` host, see [`lost_since`].
+pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
+    let is_memory = ground.durability == Durability::Memory;
+    match what {
+        What::Kill { host } => {
+            !is_memory || is_any_borne(ground) || has_left(&ground.hosts[*host], ground)
+        }
+        What::Power { hosts } => !is_memory || (hosts.len() == 1 && is_any_borne(ground)),
+        What::FailSync { .. } => ground.durability == Durability::Sync,
+        What::Wipe { .. } | What::Restore { .. } => !ground.has_lost_lately && is_any_borne(ground),
+        _ => true,
+    }
+}
+
+/// Whether what one host alone loses is at others.
+fn is_any_borne(ground: &Ground<'_>) -> bool {
+    let has_forgotten = ground.hosts.iter().any(|host| host.has_forgotten);
+    ground.copies > 1 && !has_forgotten && ground.unsettled.is_none()
+}
+
+/// Whether a host has nothing any more but what it has still to hand over, and all others run and
+/// have forgotten nothing.
+fn has_left(host: &Host, ground: &Ground<'_>) -> bool {
+    let is_whole = |host: &Host| host.running == Running::Up && !host.has_forgotten;
+    let has_place = |keyspace: &Keyspace| {
+        keyspace.positions.iter().any(|place| place.node == host.node_id || !place.is_settled)
+    };
+    ground.copies > 1
+        && ground.hosts.iter().filter(|host| host.has_joined).all(is_whole)
+        && ground.known.is_some_and(|keyspace| !has_place(keyspace))
+        && count(host, ground.lane, "leaving") > 0
+}
+
+/// From when on what was acknowledged may be gone, now that these hosts have lost what they had not
+/// synced; nothing if a copy is certain to be elsewhere.
+pub(super) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u64> {
+    ground.durability.every()?;
+    let mut others = ground.hosts.iter().enumerate();
+    let has_copies = |host: &Host| host.running == Running::Up && !host.has_forgotten;
+    let is_at_rest = |keyspace: &Keyspace| {
+        keyspace.former.is_empty() && keyspace.positions.iter().all(|place| place.is_settled)
+    };
+    let is_elsewhere = targets.len() < ground.copies
+        && ground.known.is_some_and(is_at_rest)
+        && others
+            .all(|(index, host)| targets.contains(&index) || !host.has_joined || has_copies(host));
+    let lost = targets.iter().map(|host| ground.hosts[*host].disk.survives_until());
+    lost.min().filter(|_| !is_elsewhere)
+}

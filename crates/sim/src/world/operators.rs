@@ -1,0 +1,56 @@
+//! What operators do to hosts.
+
+use super::World;
+use crate::host::Running;
+use crate::queue::HostIndex;
+use quorate_kernel::ids::{LaneId, NodeId};
+use quorate_kernel::operation::Control;
+use quorate_kernel::time::Span;
+
+/// How long a host has for an order.
+pub(super) const PATIENCE: Span = Span::secs(5);
+
+impl World<'_> {
+    /// A spare host joins the cluster, unless it has.
+    pub(super) fn join(&mut self, host: HostIndex) {
+        let target = &mut self.machines.hosts[host];
+        if target.has_joined {
+            return;
+        }
+        target.has_joined = true;
+        let may_start = target.downs == 0 && target.running == Running::Down;
+        self.machines.line(format_args!("** n{} joins", host + 1));
+        if may_start {
+            self.start_host(host);
+        }
+    }
+
+    /// Asks a host's own overlay to hand over what it holds, or to take part again.
+    pub(super) fn drain(&mut self, host: HostIndex, undo: bool) {
+        let target = &self.machines.hosts[host];
+        if target.running != Running::Down {
+            let node = target.node_id;
+            self.operate(host, LaneId::OVERLAY, Control::Drain { node, undo }, PATIENCE);
+        }
+    }
+
+    /// Asks a host to remove every node whose directory was wiped. It refuses what it does not
+    /// suspect yet.
+    pub(super) fn remove_wiped(&mut self, host: HostIndex) {
+        let lost: Vec<NodeId> = self.lost().collect();
+        for node in lost {
+            self.operate(host, LaneId::OVERLAY, Control::Remove { node, force: false }, PATIENCE);
+        }
+    }
+
+    /// The nodes whose disks were lost.
+    pub(super) fn lost(&self) -> impl Iterator<Item = NodeId> {
+        self.machines.hosts.iter().flat_map(|host| host.lost.iter().copied())
+    }
+
+    /// The hosts that run.
+    pub(super) fn up(&self) -> impl Iterator<Item = HostIndex> {
+        let hosts = self.machines.hosts.iter().enumerate();
+        hosts.filter(|(_, host)| host.running == Running::Up).map(|(index, _)| index)
+    }
+}

@@ -1,0 +1,214 @@
+//! The plan of a run: makes its faults happen to a world, and ends them.
+
+use super::World;
+use crate::fault::{Fault, What};
+use crate::host::Running;
+use crate::queue::{Event, HostIndex, Queue};
+use quorate_kernel::ids::NodeId;
+use quorate_store::memory::Crash;
+
+/// What happened to a fault of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It has not begun.
+    Waiting,
+    /// It may not begin: more would be forgotten than the group can bear, or the host is not there.
+    Skipped,
+    /// It has begun.
+    Active,
+    /// It has ended.
+    Ended,
+}
+
+/// How long after it fell silent a host may still be taken for one that is there, and chosen for a
+/// group: the change may be under way when it is lost.
+const CHOSEN_WITHIN_NS: u64 = 5_000_000_000;
+
+/// The faults of a run and what happened to each.
+pub(super) struct Plan {
+    faults: Vec<Fault>,
+    fates: Vec<Fate>,
+    /// When a disk was lost last.
+    lost_at: Option<u64>,
+    /// Whether all faults have ended, for good.
+    pub is_healed: bool,
+}
+
+impl Plan {
+    pub fn new(faults: Vec<Fault>) -> Plan {
+        let fates = vec![Fate::Waiting; faults.len()];
+        Plan { faults, fates, lost_at: None, is_healed: false }
+    }
+
+    /// Queues the beginning of every fault.
+    pub fn enqueue(&self, queue: &mut Queue) {
+        for (index, fault) in self.faults.iter().enumerate() {
+            queue.push(fault.at_us * 1000, Event::FaultBegins(index));
+        }
+    }
+
+    /// Whether a disk was lost so lately that a group may still be given its host for a member.
+    pub fn has_lost_lately(&self, now: u64) -> bool {
+        self.lost_at.is_some_and(|at| now < at + CHOSEN_WITHIN_NS)
+    }
+
+    /// How many faults have begun.
+    pub fn applied(&self) -> u64 {
+        let is_applied = |fate: &&Fate| matches!(fate, Fate::Active | Fate::Ended);
+        self.fates.iter().filter(is_applied).count() as u64
+    }
+
+    /// The hosts that are being drained.
+    pub fn drained(&self) -> Vec<HostIndex> {
+        let drained = self.active().filter_map(|what| match what {
+            What::Drain { host } => Some(*host),
+            _ => None,
+        });
+        drained.collect()
+    }
+
+    /// The faults that have begun and not ended.
+    pub fn active(&self) -> impl Iterator<Item = &What> {
+        let is_active = |(_, fate): &(&Fault, &Fate)| **fate == Fate::Active;
+        self.faults.iter().zip(&self.fates).filter(is_active).map(|(fault, _)| &fault.what)
+    }
+}
+
+impl World<'_> {
+    /// A fault of the plan begins, unless it may not.
+    pub(super) fn begin_fault(&mut self, index: usize) {
+        let Fault { what, for_us, .. } = self.plan.faults[index].clone();
+        let is_allowed = !self.plan.is_healed && self.may_begin(&what);
+        let machines = &mut self.machines;
+        machines.event(91, (index as u64) << 1 | u64::from(is_allowed));
+        let note = if is_allowed { "" } else { " (skipped)" };
+        machines.line(format_args!("-- {what}{note}"));
+        if !is_allowed {
+            self.plan.fates[index] = Fate::Skipped;
+            return;
+        }
+        machines.after(for_us * 1000, Event::FaultEnds(index));
+        self.plan.fates[index] = Fate::Active;
+        let (is_memory, is_lazy) = (self.is_any_in_memory(), !self.are_all_synced());
+        let machines = &mut self.machines;
+        match &what {
+            What::Kill { host } => self.take_down(*host, Crash::ProcessKill, is_memory),
+            What::Power { hosts } => {
+                hosts.iter().for_each(|host| self.take_down(*host, Crash::PowerLoss, is_lazy));
+            }
+            What::Pause { host } => {
+                machines.hosts[*host].pauses += 1;
+                machines.hosts[*host].running = Running::Paused;
+            }
+            What::SlowDisk { host, factor } => machines.hosts[*host].disk.slow_down(*factor),
+            What::Restore { host } => machines.hosts[*host].keep_copy(),
+            What::ClockJump { host, by_ms } => machines.hosts[*host].clock.jump(*by_ms),
+            What::Delay { from, to } => machines.net.hold_next(*from, *to, for_us * 1000),
+            What::Loss { ppm } => machines.net.change_loss(i64::from(*ppm)),
+            What::Duplicate { ppm } => machines.net.change_duplication(i64::from(*ppm)),
+            What::OneWay { .. } | What::Partial { .. } | What::Partition { .. } => {
+                let links = what.links(machines.hosts.len());
+                links.into_iter().for_each(|(from, to)| machines.net.cut(from, to));
+            }
+            // See [`World::on_begin`].
+            What::FailSync { .. }
+            | What::Wipe { .. }
+            | What::Drain { .. }
+            | What::Remove { .. }
+            | What::Shutdown { .. } => {}
+        }
+        self.on_begin(&what);
+    }
+
+    /// A fault of the plan ends.
+    pub(super) fn end_fault(&mut self, index: usize) {
+        self.machines.event(92, index as u64);
+        let plan = &mut self.plan;
+        if plan.is_healed || plan.fates[index] != Fate::Active {
+            return;
+        }
+        plan.fates[index] = Fate::Ended;
+        let what = plan.faults[index].what.clone();
+        let machines = &mut self.machines;
+        machines.line(format_args!("++ {what}"));
+        match &what {
+            What::Kill { host } | What::Wipe { host } => self.release(*host),
+            What::Power { hosts } => hosts.iter().for_each(|host| self.release(*host)),
+            What::Pause { host } => {
+                machines.hosts[*host].pauses -= 1;
+                if machines.hosts[*host].pauses == 0 {
+                    self.resume(*host);
+                }
+            }
+            What::SlowDisk { host, .. } => machines.hosts[*host].disk.slow_down(1),
+            What::Loss { ppm } => machines.net.change_loss(-i64::from(*ppm)),
+            What::Duplicate { ppm } => machines.net.change_duplication(-i64::from(*ppm)),
+            What::OneWay { .. } | What::Partial { .. } | What::Partition { .. } => {
+                let links = what.links(machines.hosts.len());
+                links.into_iter().for_each(|(from, to)| machines.net.mend(from, to));
+            }
+            What::ClockJump { .. }
+            | What::Delay { .. }
+            | What::FailSync { .. }
+            | What::Drain { .. }
+            | What::Remove { .. }
+            | What::Restore { .. }
+            | What::Shutdown { .. } => {}
+        }
+        self.on_end(&what);
+    }
+
+    /// One fault more keeps a host down.
+    pub(super) fn take_down(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
+        self.machines.hosts[host].downs += 1;
+        self.stop_host(host, crash, is_lossy);
+    }
+
+    /// One fault less keeps a host down.
+    pub(super) fn release(&mut self, host: HostIndex) {
+        let target = &mut self.machines.hosts[host];
+        target.downs -= 1;
+        if target.downs == 0 {
+            self.start_host(host);
+        }
+    }
+
+    /// A host loses its disk with everything on it. It comes back as another node.
+    pub(super) fn lose_disk(&mut self, host: HostIndex, node: NodeId) {
+        self.take_down(host, Crash::PowerLoss, true);
+        self.come_back_as(host, node);
+    }
+
+    /// A host that is down comes back as another node, with an empty disk.
+    pub(super) fn come_back_as(&mut self, host: HostIndex, node: NodeId) {
+        let machines = &mut self.machines;
+        machines.hosts[host].wipe(node);
+        machines.directory.push((node, host));
+        self.plan.lost_at = Some(machines.now);
+    }
+
+    /// Continues a host's process if it is stopped.
+    pub(super) fn resume(&mut self, host: HostIndex) {
+        let target = &mut self.machines.hosts[host];
+        if target.running != Running::Paused {
+            return;
+        }
+        target.resume();
+        let life = target.life;
+        for event in std::mem::take(&mut target.stalled) {
+            self.on_disk(host, life, event);
+        }
+        self.turn(host);
+    }
+
+    /// Nothing keeps a host down, stopped or slow any more.
+    pub(super) fn revive(&mut self, host: HostIndex) {
+        let target = &mut self.machines.hosts[host];
+        (target.downs, target.pauses) = (0, 0);
+        target.disk.slow_down(1);
+        if target.running == Running::Down && target.has_joined {
+            self.start_host(host);
+        }
+        self.resume(host);
+    }
+}

@@ -1,0 +1,92 @@
+//! The keyspaces of a world, each with its clients.
+
+use super::ledger::Ledger;
+use crate::keyspace::KeyspaceSection;
+use crate::machines::CLIENTS;
+use crate::prepared::{Prepared, PreparedKeyspace};
+use crate::seed::{Report, Violation};
+use crate::workload::clients::Clients;
+use crate::workload::fleet::Fleet;
+use crate::workload::{self, Submission};
+use quorate_check::Judges;
+use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::rng::Rng;
+
+/// The bits of a ticket that say whose it is.
+const OF_BITS: u32 = 48;
+/// The judge whose findings explain others.
+const CHAIN: &str = "catalog";
+
+/// A keyspace of a world, or its catalog, and the clients that use it.
+pub struct Tenant<'a> {
+    /// The keyspace.
+    pub keyspace: &'a PreparedKeyspace,
+    /// Its clients.
+    pub clients: Clients,
+    /// What was asked of it.
+    pub ledger: Ledger,
+    index: u64,
+}
+
+impl<'a> Tenant<'a> {
+    /// Those of a seed of a scenario.
+    pub(super) fn all(prepared: &'a Prepared, seed: u64) -> Vec<Tenant<'a>> {
+        let mut first = 0;
+        let scenario = &prepared.scenario;
+        let sections = scenario.keyspaces.iter().zip(&prepared.keyspaces).enumerate();
+        let tenant =
+            |(index, (section, keyspace)): (usize, (&KeyspaceSection, &'a PreparedKeyspace))| {
+                // A stream of its own for each, so that none shifts the others.
+                let mut rng = Rng::new(seed).fork(CLIENTS | (index as u64) << 32);
+                let mut seats = rng.fork(1 << 32);
+                let demanded = scenario.liveness.operations;
+                let (think, workload) = (keyspace.think.clone(), &section.workload);
+                let fleet =
+                    Fleet::new(workload, think, first, demanded, scenario.hosts, &mut seats);
+                first += workload.clients;
+                let clients = Clients { fleet, work: workload::of(workload, &mut rng) };
+                Tenant { keyspace, clients, ledger: Ledger::default(), index: index as u64 }
+            };
+        sections.map(tenant).collect()
+    }
+
+    /// The lane that serves it.
+    #[must_use]
+    pub fn lane(&self) -> LaneId {
+        self.keyspace.lane
+    }
+
+    /// What its clients want hosts to be asked, with the tickets of this tenant.
+    pub(super) fn take_submissions(&mut self, into: &mut Vec<Submission>) {
+        let of = self.index << OF_BITS;
+        into.extend(self.clients.fleet.submissions.drain(..).map(|submission| {
+            let ticket = Ticket(submission.ticket.0 | of);
+            Submission { ticket, ..submission }
+        }));
+    }
+
+    /// Judges what its clients were told, unless something is wrong already.
+    pub(super) fn judge(&mut self, judges: &mut Judges, report: &mut Report) {
+        let is_clean = report.violation.is_none();
+        let explains = self.keyspace.engine.is_none()
+            && report.violation.as_ref().is_some_and(|violation| violation.judge != "panic");
+        if !is_clean && !explains {
+            return;
+        }
+        let findings = self.clients.work.judge(judges);
+        if let Some((judge, message)) = findings.violation
+            && (is_clean || judge == CHAIN)
+        {
+            report.violation = Some(Violation { judge, message });
+        }
+        if let Some(why) = findings.undecided {
+            report.undecided.get_or_insert(why);
+        }
+    }
+}
+
+/// Whose a ticket is, and what it is there.
+pub(super) fn owner(ticket: Ticket) -> (usize, Ticket) {
+    let of = ticket.0 >> OF_BITS;
+    (of as usize, Ticket(ticket.0 & ((1 << OF_BITS) - 1)))
+}
