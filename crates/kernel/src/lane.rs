@@ -10,6 +10,7 @@ use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer}
 use crate::rng::Rng;
 use crate::storage::{Class, Durability};
 use crate::time::{Time, WallTime};
+use crate::watch::Watch;
 use crate::wire::{Body, Decoder, Wire};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -119,6 +120,12 @@ pub trait Lane {
 
     /// An operator asks.
     fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>);
+
+    /// A client follows something.
+    fn on_watch(&mut self, ticket: Ticket, watch: Watch, env: &mut Env<'_>);
+
+    /// A watch has ended on the client's side.
+    fn on_unwatch(&mut self, ticket: Ticket, env: &mut Env<'_>);
 
     /// A timer fired.
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>);
@@ -243,6 +250,14 @@ impl<P: Process> Lane for Hosted<P> {
 
     fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>) {
         self.call(env, |process, cx| process.on_control(ticket, control, deadline, cx));
+    }
+
+    fn on_watch(&mut self, ticket: Ticket, watch: Watch, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_watch(ticket, watch, cx));
+    }
+
+    fn on_unwatch(&mut self, ticket: Ticket, env: &mut Env<'_>) {
+        self.call(env, |process, cx| process.on_unwatch(ticket, cx));
     }
 
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>) {

@@ -12,11 +12,13 @@
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
 //! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
+//! | [`cursor`] | where listings of keys go on |
 //! | [`explanation`] | how a read was served |
 //! | [`part`] | who holds what, and what is left when hosts go |
 //! | [`values`] | the values of one key |
 //! | [`write`] | what a write takes the place of, and its name |
 //! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
+//! | [`watch`] | what clients can follow |
 //! | [`ring`] | what a node believes of the hosts and their tokens |
 //! | [`storage`] | what may be read and written, and when it is durable |
 //! | [`wire`] | frames and the codec of messages |
@@ -34,6 +36,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod cursor;
 pub mod effects;
 pub mod engine;
 pub mod error;
@@ -58,6 +61,7 @@ pub mod storage;
 pub mod time;
 pub mod values;
 pub mod view;
+pub mod watch;
 pub mod wire;
 pub mod write;
 

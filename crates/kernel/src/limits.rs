@@ -99,6 +99,10 @@ pub const COMMAND_ARGUMENTS_MAX: usize = 1024 * 1024;
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
 /// The most bytes of one command, all arguments together, unless one value alone may be longer.
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The most clients of a host that follow what happens in the cluster.
+pub const WATCHERS_MAX: usize = 1024;
+/// The most answers to one watch that wait for a client on HTTP or gRPC before the watch ends.
+pub const WATCH_QUEUE_MAX: usize = 64;
 /// The most operations of one client connection in hand at once; a longer MSET takes turns.
 pub const CLIENT_OPERATIONS_MAX: usize = 1024;
 /// The most bytes of unanswered commands of one client before its requests are no longer read.

@@ -4,7 +4,7 @@
 //! of what they mean to it.
 
 use crate::ids::{Incarnation, LaneId, NodeId};
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Keyspace, Keyspaces};
 use crate::ring::{Ring, Weighed};
 use crate::time::Time;
 use alloc::sync::Arc;
@@ -18,6 +18,8 @@ pub enum Topic {
     Heard,
     /// [`News::Keyspace`].
     Keyspace,
+    /// [`News::Keyspaces`].
+    Keyspaces,
     /// [`News::Settled`].
     Settled,
     /// [`News::Load`].
@@ -39,6 +41,8 @@ pub enum News<'a> {
     Heard(&'a [(Incarnation, Time)]),
     /// The catalog has changed the keyspace of this lane: a setting, or who holds a position.
     Keyspace(&'a Arc<Keyspace>),
+    /// Which keyspaces there are, durably: after their lanes were opened, changed and dropped.
+    Keyspaces(&'a Arc<Keyspaces>),
     /// A lane of this node has all it needs for a position that it was given by the decree of this
     /// number.
     Settled {
@@ -74,6 +78,7 @@ impl News<'_> {
             News::Ring(_) => Topic::Ring,
             News::Heard(_) => Topic::Heard,
             News::Keyspace(_) => Topic::Keyspace,
+            News::Keyspaces(_) => Topic::Keyspaces,
             News::Settled { .. } => Topic::Settled,
             News::Load { .. } => Topic::Load,
             News::TurnEnd => Topic::TurnEnd,

@@ -1,48 +1,19 @@
 //! The words doors and engines share: what a client may ask, and what it may be told.
 
+pub use crate::cursor::Cursor;
 use crate::engine::Capability;
 use crate::explanation::Explanation;
 use crate::ids::NodeId;
 use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
 use crate::lacking::Lacking;
 use crate::values::Values;
+use crate::watch::Event;
 use crate::write::{ContextError, Replaces, WriteName};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use core::fmt;
 use thiserror::Error;
-
-/// Where a listing begins or goes on: in the order of positions, and of the keys that share one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cursor {
-    /// The position.
-    pub position: u64,
-    /// Of the keys of that position, those from this one on; all of them if it is empty.
-    pub key: Bytes,
-}
-
-impl Cursor {
-    /// The first key of a position.
-    #[must_use]
-    pub const fn at(position: u64) -> Cursor {
-        Cursor { position, key: Bytes::new() }
-    }
-
-    /// Whether it lies between two positions.
-    #[must_use]
-    pub fn is_position(&self) -> bool {
-        self.key.is_empty()
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.position)?;
-        if self.is_position() { Ok(()) } else { write!(f, " \"{}\"", self.key.escape_ascii()) }
-    }
-}
 
 /// Which values of a key are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,6 +246,8 @@ pub enum Outcome {
         /// The hosts' nodes.
         silent: Vec<NodeId>,
     },
+    /// One answer of several, to a watch: more follow until any other outcome ends it.
+    More(Vec<Event>),
     /// The operation was refused or its outcome is unknown; the refusal says which.
     Refused(Refusal),
 }
@@ -290,6 +263,12 @@ impl Outcome {
     #[must_use]
     pub fn written() -> Outcome {
         Outcome::Written { context: Bytes::new() }
+    }
+
+    /// Whether nothing follows it.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        !matches!(self, Outcome::More(_))
     }
 
     /// A plain delete, and whether it saw a value.

@@ -8,6 +8,7 @@ use crate::part::Part;
 use crate::rng::Rng;
 use crate::storage::Class;
 use crate::time::{Time, WallTime};
+use crate::watch::Watch;
 use crate::wire::Wire;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -67,6 +68,17 @@ pub trait Process {
             _ => cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported)),
         }
     }
+
+    /// A client follows something: answered with [`Outcome::More`] any number of times, until
+    /// another outcome ends it. A process that has nothing to follow refuses it.
+    fn on_watch(&mut self, ticket: Ticket, _watch: Watch, cx: &mut Context<'_, Self>) {
+        // Nothing was done, so nothing need be durable.
+        cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
+    }
+
+    /// A watch has ended on the client's side; what is still answered goes nowhere. It may come for
+    /// one that the process has ended already.
+    fn on_unwatch(&mut self, _ticket: Ticket, _cx: &mut Context<'_, Self>) {}
 
     /// A timer fired. It may fire late, and once after it was disarmed.
     fn on_timer(&mut self, timer: Self::Timer, cx: &mut Context<'_, Self>);

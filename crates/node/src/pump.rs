@@ -10,6 +10,7 @@ use quorate_kernel::operation::Control;
 use quorate_kernel::process::Request;
 use quorate_kernel::storage::Durable;
 use quorate_kernel::time::{Time, WallTime};
+use quorate_kernel::watch::Watch;
 
 /// One input of a node.
 #[derive(Debug)]
@@ -36,6 +37,22 @@ pub enum Input {
         /// When it must have been answered.
         deadline: Time,
     },
+    /// A client follows something.
+    Watch {
+        /// Which lane.
+        lane: LaneId,
+        /// Names the watch in its answers.
+        ticket: Ticket,
+        /// What is followed.
+        watch: Watch,
+    },
+    /// A watch has ended on the client's side.
+    Unwatch {
+        /// Which lane.
+        lane: LaneId,
+        /// Which watch.
+        ticket: Ticket,
+    },
     /// The log has come this far.
     Durable(Durable),
     /// A connection to this peer has ended.
@@ -61,6 +78,8 @@ pub fn turn(
             Input::Control { lane, ticket, control, deadline } => {
                 node.control(lane, ticket, control, deadline, host);
             }
+            Input::Watch { lane, ticket, watch } => node.watch(lane, ticket, watch, host),
+            Input::Unwatch { lane, ticket } => node.unwatch(lane, ticket, host),
             Input::Durable(durable) => node.durable(durable, host),
             Input::Unlinked(peer) => node.unlinked(peer, host),
         }

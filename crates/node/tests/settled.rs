@@ -14,6 +14,7 @@ use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Class, Durability, Durable, Nothing};
 use quorate_kernel::time::{Time, WallTime};
+use quorate_kernel::watch::Watch;
 use quorate_kernel::wire::{Decoder, Frame};
 use quorate_node::host::Host;
 use quorate_node::node::Node;
@@ -61,6 +62,8 @@ impl Lane for Teller {
     fn on_local(&mut self, _slot: u32, _env: &mut Env<'_>) {}
     fn on_request(&mut self, _ticket: Ticket, _request: Request, _env: &mut Env<'_>) {}
     fn on_control(&mut self, _: Ticket, _: Control, _: Time, _env: &mut Env<'_>) {}
+    fn on_watch(&mut self, _: Ticket, _: Watch, _: &mut Env<'_>) {}
+    fn on_unwatch(&mut self, _: Ticket, _: &mut Env<'_>) {}
     fn on_timer(&mut self, _code: u32, _env: &mut Env<'_>) {}
     fn inspect(&self, _into: &mut dyn Inspect) {}
     fn check(&self) {}

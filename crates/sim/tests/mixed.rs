@@ -9,6 +9,7 @@ use quorate_kernel::operation::Control;
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::time::Time;
+use quorate_kernel::watch::Watch;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::delay::Distribution;
 use quorate_sim::fault::{Fault, What};
@@ -76,6 +77,10 @@ impl Lane for Stuck {
     fn on_local(&mut self, _: u32, _: &mut Env<'_>) {}
 
     fn on_request(&mut self, _: Ticket, _: Request, _: &mut Env<'_>) {}
+
+    fn on_watch(&mut self, _: Ticket, _: Watch, _: &mut Env<'_>) {}
+
+    fn on_unwatch(&mut self, _: Ticket, _: &mut Env<'_>) {}
 
     fn on_timer(&mut self, _: u32, _: &mut Env<'_>) {}
 

@@ -9,6 +9,7 @@ use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::time::Time;
+use quorate_kernel::watch::Watch;
 use quorate_kernel::wire::Decoder;
 use quorate_sim::prepared::Prepared;
 use quorate_sim::replay::Replay;
@@ -90,6 +91,14 @@ impl Lane for Liar {
         if !(self.lie)(&mut request, env.raised, ticket) {
             self.inner.on_request(ticket, request, env);
         }
+    }
+
+    fn on_watch(&mut self, ticket: Ticket, watch: Watch, env: &mut Env<'_>) {
+        self.inner.on_watch(ticket, watch, env);
+    }
+
+    fn on_unwatch(&mut self, ticket: Ticket, env: &mut Env<'_>) {
+        self.inner.on_unwatch(ticket, env);
     }
 
     fn on_timer(&mut self, code: u32, env: &mut Env<'_>) {

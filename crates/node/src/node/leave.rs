@@ -52,7 +52,10 @@ impl Node {
             }
             // Counted when it was raised.
             Held::Note(_, Note::Refused(_)) => {}
-            Held::Note(_, Note::Keyspaces(keyspaces)) => self.on_keyspaces(&keyspaces, host),
+            Held::Note(_, Note::Keyspaces(keyspaces)) => {
+                self.on_keyspaces(&keyspaces, host);
+                self.tell(News::Keyspaces(&keyspaces), None, host);
+            }
             Held::Note(from, Note::Settled { position, since }) => {
                 let lane = self.slots[usize::from(from)].id;
                 let news = News::Settled { lane, position, since };

@@ -1,9 +1,12 @@
-//! Telling lanes the news that they hear; what it means to them, only they know.
+//! Telling lanes the news that they hear, and who follows theirs; what it means to them, only they
+//! know.
 
 use super::Node;
 use crate::host::Host;
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::news::{News, Topic};
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::watch::Watch;
 
 /// How often lanes are told in one turn that it ends.
 const TOLD_MAX: u32 = 100_000;
@@ -34,6 +37,25 @@ impl Node {
     pub fn unlinked(&mut self, peer: NodeId, host: &mut dyn Host) {
         self.tell(News::Unlinked(peer), None, host);
         self.drain(host);
+    }
+
+    /// A client follows what a lane tells.
+    pub fn watch(&mut self, lane: LaneId, ticket: Ticket, watch: Watch, host: &mut dyn Host) {
+        match self.slot_of(lane) {
+            Some(index) => {
+                self.call(index, host, |lane, env| lane.on_watch(ticket, watch, env));
+                self.drain(host);
+            }
+            None => host.answer(ticket, Outcome::Refused(Refusal::NotOpen)),
+        }
+    }
+
+    /// A client follows no more what a lane tells; the lane may be gone.
+    pub fn unwatch(&mut self, lane: LaneId, ticket: Ticket, host: &mut dyn Host) {
+        if let Some(index) = self.slot_of(lane) {
+            self.call(index, host, |lane, env| lane.on_unwatch(ticket, env));
+            self.drain(host);
+        }
     }
 
     /// A lane was called: if it wants to know, it is told when the turn ends.

@@ -130,5 +130,9 @@ pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
         }
         Outcome::Noted => "noted".to_owned(),
         Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),
+        Outcome::More(events) => {
+            let words: Vec<String> = events.iter().map(|event| event.word()).collect();
+            format!("more: {}", words.join(", "))
+        }
     }
 }

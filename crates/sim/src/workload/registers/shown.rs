@@ -24,6 +24,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Noted => 9,
         Outcome::Closed { .. } => 10,
         Outcome::Examined(_) => 11,
+        Outcome::More(events) => 12 ^ (events.len() as u64) << 8,
     }
 }
 
