@@ -193,6 +193,19 @@ class Grpc(unittest.TestCase):
         self.assertEqual(len(ring.hosts), 3)
         self.assertTrue(all(len(group.members) == 3 for group in ring.groups))
 
+    def test_what_happens_is_followed(self):
+        told = []
+        events = self.admin.Watch(admin_pb2.WatchRequest(), timeout=TIMEOUT)
+        for event in events:
+            told.append(event)
+            if event.event == "current":
+                break
+        events.cancel()
+        names = [event.keyspace for event in told if event.event == "keyspace-present"]
+        self.assertIn("default", names)
+        hosts = [event for event in told if event.event == "host-present"]
+        self.assertTrue(hosts and all(host.node and host.address for host in hosts))
+
     def test_a_keyspace_is_made_and_dropped(self):
         name = f"made-{uuid.uuid4().hex}"
         order = admin_pb2.CreateKeyspaceRequest(name=name, settings={"value": "1KiB"})

@@ -1,5 +1,6 @@
 """redis-py, with RESP3 (its default) and RESP2."""
 
+import json
 import threading
 import unittest
 
@@ -160,6 +161,25 @@ class Suite:
             self.client.execute_command("GET")
         with self.assertRaisesRegex(redis.RedisError, "without any password configured"):
             self.client.execute_command("AUTH", "secret")
+
+    @unittest.skipUnless(IS_QUORATE, "plain Redis tells nothing of keyspaces and hosts")
+    def test_what_happens_is_followed(self):
+        listener = self.client.pubsub()
+        self.addCleanup(listener.close)
+        listener.subscribe("events")
+        told = []
+        while "current" not in told:
+            message = listener.get_message(timeout=TIMEOUT)
+            self.assertIsNotNone(message)
+            if message["type"] == "message":
+                self.assertEqual(message["channel"], b"events")
+                told.append(json.loads(message["data"])["event"])
+        self.assertIn("keyspace-present", told)
+        self.assertIn("host-present", told)
+        listener.ping()
+        self.assertEqual(listener.get_message(timeout=TIMEOUT)["type"], "pong")
+        listener.unsubscribe()
+        self.assertEqual(listener.get_message(timeout=TIMEOUT)["type"], "unsubscribe")
 
     @unittest.skipUnless(SECOND, "one host only")
     def test_a_write_is_read_at_another_host(self):

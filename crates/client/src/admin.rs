@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::error::ClientError;
 use crate::tries::Tries;
 use crate::verdict::Verdict;
+use crate::watch::Events;
 use quorate_api::v1;
 use quorate_api::v1::admin_client::AdminClient;
 use tonic::transport::Channel;
@@ -109,6 +110,16 @@ impl Admin {
         let order = v1::ReplacePositionRequest { keyspace, position, host, timeout_ms: 0 };
         let call = async |mut admin: Stub, order| admin.replace_position(order).await;
         self.order(order, call).await.map(drop)
+    }
+
+    /// Follows what happens to keyspaces and hosts, as the host that answers learns of it: first
+    /// what there is, up to the event `current`, then what changes.
+    ///
+    /// # Errors
+    /// No host answered.
+    pub async fn watch(&self) -> Result<Events, ClientError> {
+        let call = async |mut admin: Stub, asked| admin.watch(asked).await;
+        calls::read_of(&self.client, None, v1::WatchRequest {}, call).await.map(Events::new)
     }
 
     /// Gives an order, once.

@@ -55,6 +55,7 @@
 //! | `hosts` | the hosts, and what is known of them |
 //! | `routes` | who is believed to hold what |
 //! | `listing` | [`Listing`]: pages that go on at another host |
+//! | `watch` | [`Events`]: what happens to keyspaces and hosts |
 //! | `verdict` | what a failed call means for what is done next |
 //! | `error` | [`ClientError`] |
 
@@ -70,6 +71,7 @@ mod merging;
 mod routes;
 mod tries;
 mod verdict;
+mod watch;
 
 pub use admin::Admin;
 pub use causal::Causal;
@@ -79,3 +81,4 @@ pub use keyspace::Keyspace;
 pub use listing::{Entry, Listing, Scan};
 pub use merging::Merging;
 pub use quorate_api::v1;
+pub use watch::Events;

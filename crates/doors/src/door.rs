@@ -22,6 +22,7 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rope::Rope;
 use quorate_kernel::time::Span;
+use quorate_kernel::watch::Watch;
 
 /// A client protocol that hosts can serve, as the list of all has it.
 pub struct Door {
@@ -84,6 +85,15 @@ pub trait Requests {
     /// time, or within what the host gives all requests if the session does not say. A session has
     /// at most [`quorate_kernel::limits::CLIENT_OPERATIONS_MAX`] in hand.
     fn start(&mut self, number: u32, lane: LaneId, operation: Operation, within: Option<Span>);
+
+    /// Follows what a lane tells. Each answer is given to [`Session::complete`] with the same
+    /// number, until one that is [`Outcome::is_last`]. It counts as an operation in hand. Answers
+    /// come whether or not the client takes them: a session that holds too many must end the watch
+    /// and tell the client so.
+    fn watch(&mut self, number: u32, lane: LaneId, watch: Watch);
+
+    /// Ends the watch of this number; nothing more comes of it.
+    fn unwatch(&mut self, number: u32);
 }
 
 /// One connection of a client: bytes in, operations out, outcomes in, bytes out.
@@ -97,7 +107,7 @@ pub trait Session {
     /// back. Between two calls `input` may only be appended to.
     fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests);
 
-    /// An operation has ended. An outcome that comes twice is ignored.
+    /// An operation has ended, or a watch has an answer. An outcome that comes twice is ignored.
     fn complete(&mut self, number: u32, outcome: Outcome, clock: Clock, out: &mut dyn Requests);
 
     /// What waits to be written to the client.

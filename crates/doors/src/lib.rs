@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`door`] | the seam: what a client protocol and a host owe each other |
+//! | [`events`] | what has happened in the cluster, as text |
 //! | [`host`] | what a door knows of its host |
 //! | [`resp`] | the protocol of Redis clients, versions 2 and 3 |
 //!
@@ -16,6 +17,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod door;
+pub mod events;
 pub mod host;
 pub mod resp;
 

@@ -256,7 +256,7 @@ fn what_a_register_cannot_do() {
         ("SET a 1 foo", "-ERR syntax error\r\n"),
         ("SET a 1 EX abc", "-ERR value is not an integer or out of range\r\n"),
         ("SET a 1 EX 0", "-ERR invalid expire time in 'set' command\r\n"),
-        ("SUBSCRIBE x", "-ERR unknown command 'SUBSCRIBE', with args beginning with: 'x' \r\n"),
+        ("SUBSCRIBE x", "-ERR there is no channel 'x'; there is: events\r\n"),
         (
             "XADD s * a b",
             "-ERR unknown command 'XADD', with args beginning with: 's' '*' 'a' 'b' \r\n",

@@ -365,6 +365,10 @@ pub enum Refusal {
     /// The node has too much work in hand. Nothing was changed.
     #[error("the node has too many operations in hand; try again")]
     Overloaded,
+    /// A watch has ended: its answers were taken more slowly than they came. What has happened
+    /// since the last one is told to whoever watches anew.
+    #[error("what happened was not taken in time, and some of it is lost; watch anew")]
+    TooSlow,
     /// The node is stopping. Nothing was changed.
     #[error("the node is shutting down")]
     Stopping,

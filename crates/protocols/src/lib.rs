@@ -12,6 +12,7 @@
 //! | [`overlay`] | the lane that composes these: who is there, and who is suspected |
 //! | [`placement`] | which nodes should hold a range, and the next step there |
 //! | [`catalog`] | the lane that knows which keyspaces there are: a chain of decrees |
+//! | [`events`] | the lane that tells clients what happens to keyspaces and hosts |
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
@@ -29,6 +30,7 @@ pub mod causal;
 pub mod detector;
 pub mod dots;
 pub mod engines;
+pub mod events;
 pub mod gossip;
 pub(crate) mod lately;
 pub mod linearizable;

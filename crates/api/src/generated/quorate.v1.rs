@@ -1359,6 +1359,30 @@ pub struct ReplacePositionResponse {
     #[prost(message, optional, tag = "1")]
     pub coordinator: ::core::option::Option<Coordinator>,
 }
+/// Follows what happens to keyspaces and hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchRequest {}
+/// One thing that happened.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchResponse {
+    /// What: "keyspace-present", "-created", "-altered" or "-dropped"; "host-present", "-joined",
+    /// "-leaving", "-stays", "-left", "-restarted", "-suspected" or "-trusted"; "current" once all that
+    /// there was has been told. What is told of hosts are hints. There may be more in time.
+    #[prost(string, tag = "1")]
+    pub event: ::prost::alloc::string::String,
+    /// The keyspace's name, if it is about one.
+    #[prost(string, tag = "2")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The keyspace's engine.
+    #[prost(string, tag = "3")]
+    pub engine: ::prost::alloc::string::String,
+    /// The host's node id, if it is about one.
+    #[prost(fixed64, tag = "4")]
+    pub node: u64,
+    /// Where the host's cluster door was last heard of.
+    #[prost(string, tag = "5")]
+    pub address: ::prost::alloc::string::String,
+}
 /// Where a host is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1670,6 +1694,30 @@ pub mod admin_client {
                 .insert(GrpcMethod::new("quorate.v1.Admin", "ReplacePosition"));
             self.inner.unary(req, path, codec).await
         }
+        /// Follows what happens to keyspaces and hosts: first what there is, then each change that the host
+        /// that answers learns of. The stream ends with an error: KIND_OVERLOADED if what comes is not taken
+        /// in time, KIND_STOPPING if the host stops. What was missed is seen by watching anew.
+        pub async fn watch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WatchRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Admin/Watch");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Admin", "Watch"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1743,6 +1791,19 @@ pub mod admin_server {
             tonic::Response<super::ReplacePositionResponse>,
             tonic::Status,
         >;
+        /// Server streaming response type for the Watch method.
+        type WatchStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::WatchResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Follows what happens to keyspaces and hosts: first what there is, then each change that the host
+        /// that answers learns of. The stream ends with an error: KIND_OVERLOADED if what comes is not taken
+        /// in time, KIND_STOPPING if the host stops. What was missed is seen by watching anew.
+        async fn watch(
+            &self,
+            request: tonic::Request<super::WatchRequest>,
+        ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
     }
     /// Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
     ///
@@ -2176,6 +2237,52 @@ pub mod admin_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Admin/Watch" => {
+                    #[allow(non_camel_case_types)]
+                    struct WatchSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::ServerStreamingService<super::WatchRequest>
+                    for WatchSvc<T> {
+                        type Response = super::WatchResponse;
+                        type ResponseStream = T::WatchStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WatchRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::watch(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -99,6 +99,15 @@ pub(crate) enum CommandError {
     /// The end of a transaction whose `MULTI` was refused.
     #[error("EXECABORT Transaction discarded because of previous errors.")]
     ExecAbort,
+    /// There is no such channel.
+    #[error("ERR there is no channel '{name}'; there is: events")]
+    Channel { name: String },
+    /// A connection in version 2 follows a channel, and may ask little meanwhile.
+    #[error(
+        "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / \
+         RESET are allowed in this context"
+    )]
+    Following { command: &'static str },
     /// A text that needs no parameter.
     #[error("{0}")]
     Text(&'static str),
@@ -136,7 +145,7 @@ fn code(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => "NOQUORUM",
         Refusal::OutcomeUnknown | Refusal::CatalogUnknown => "UNKNOWNOUTCOME",
-        Refusal::Overloaded => "OVERLOADED",
+        Refusal::Overloaded | Refusal::TooSlow => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
         Refusal::Siblings { .. } => "SIBLINGS",
         Refusal::Context(_)

@@ -41,6 +41,7 @@
 //! | siblings | `CGET key`, `CSET key context value`, `CDEL key context`, of causal keyspaces |
 //! | keys | `DEL`, `UNLINK`, `EXISTS`, `TOUCH`, `TYPE`, `TTL`, `PTTL`, `EXPIRETIME`, `PEXPIRETIME`, `KEYS`, `SCAN` with `MATCH`, `COUNT` and `TYPE`, `RANDOMKEY`, `DBSIZE` |
 //! | connection | `PING`, `ECHO`, `HELLO`, `AUTH`, `SELECT` by number or name, `QUIT`, `RESET`, `CLIENT` with `ID`, `GETNAME`, `SETNAME`, `SETINFO`, `INFO`, `LIST`, `REPLY`, `NO-EVICT`, `NO-TOUCH`, `HELP` |
+//! | events | `SUBSCRIBE events`, `UNSUBSCRIBE` |
 //! | server | `INFO`, `CONFIG GET`, `TIME`, `LASTSAVE`, `SLOWLOG`, `MEMORY USAGE`, `COMMAND` with `COUNT`, `INFO`, `DOCS`, `LIST`, `GETKEYS` |
 //!
 //! `CGET` answers a context and all values; `CSET` and `CDEL` replace what that context covers and
@@ -49,6 +50,11 @@
 //! context: `SET` and `MSET` are blind writes that leave what is there as siblings, `DEL` deletes
 //! what `GET` would show, and reads of a key with siblings answer an error. A keyspace may say that
 //! reads show the newest; then `SET` and `MSET` replace what this host sees.
+//!
+//! The one channel, `events`, tells what happens to keyspaces and hosts, each as a JSON object:
+//! first what there is, then `current`, then each change that this host learns of. Nobody
+//! publishes. A client that takes less than comes is told so by an error once a megabyte waits for
+//! it, and its connection closes, as at the end of the host.
 //!
 //! Where they differ from Redis:
 //! - `DBSIZE` is approximate: it reads one page of a thousand keys from the start of the hash

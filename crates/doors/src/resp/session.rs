@@ -5,6 +5,7 @@
 //! unanswered, or while the client does not take its replies; and no operation is started that
 //! could bring more values than the client may have outstanding.
 
+mod follow;
 mod seam;
 
 use super::commands::{self, Cx, Plan};
@@ -68,6 +69,8 @@ pub struct Session {
     /// How many bytes of input were left when no whole command was among them.
     leftover: usize,
     is_draining: bool,
+    /// A watch is in hand.
+    follows: bool,
     commands: u64,
 }
 
@@ -92,6 +95,7 @@ impl Session {
             output: Rope::default(),
             leftover: 0,
             is_draining: false,
+            follows: false,
             commands: 0,
         }
     }

@@ -33,6 +33,8 @@ pub(crate) struct Client {
     pub(crate) replies: Replies,
     /// A `MULTI` was refused: what follows it, up to `EXEC` or `DISCARD`, must not run on its own.
     pub(crate) is_aborted: bool,
+    /// The client wants to be told what happens.
+    pub(crate) is_following: bool,
     /// The client asked to be closed.
     pub(crate) is_leaving: bool,
     pub(crate) peer: String,
@@ -81,13 +83,14 @@ impl Client {
         self.name.clear();
         self.replies = Replies::On;
         self.is_aborted = false;
+        self.is_following = false;
     }
 
     /// The line of this client in `CLIENT LIST`.
     pub(crate) fn describe(&self) -> String {
         let seconds = |since: Time| (self.now - since).0 / 1_000_000_000;
         format!(
-            "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags=N db={} sub=0 psub=0 ssub=0 \
+            "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags=N db={} sub={} psub=0 ssub=0 \
              multi=-1 watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 \
              omem=0 tot-mem=0 events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
             self.id,
@@ -97,6 +100,7 @@ impl Client {
             seconds(self.first_input.unwrap_or(self.now)),
             seconds(self.last_input),
             self.keyspace,
+            u8::from(self.is_following),
             self.last_command,
             self.protocol.number(),
             self.library_name,

@@ -12,17 +12,33 @@ use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Span, Time, WallTime};
+use quorate_kernel::watch::Watch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Operations a session has started, in order.
 #[derive(Default)]
-pub struct Started(pub Vec<(u32, LaneId, Operation)>);
+pub struct Started(pub Vec<(u32, LaneId, Operation)>, pub Vec<Following>);
+
+/// What a session follows, and no longer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Following {
+    Begun(u32, LaneId),
+    Ended(u32),
+}
 
 impl Requests for Started {
     fn start(&mut self, number: u32, lane: LaneId, operation: Operation, within: Option<Span>) {
         assert_eq!(within, None, "Redis clients have no word for a deadline");
         self.0.push((number, lane, operation));
+    }
+
+    fn watch(&mut self, number: u32, lane: LaneId, _: Watch) {
+        self.1.push(Following::Begun(number, lane));
+    }
+
+    fn unwatch(&mut self, number: u32) {
+        self.1.push(Following::Ended(number));
     }
 }
 

@@ -94,6 +94,7 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::Minority { .. }
         | Refusal::NoRoute
         | Refusal::Overloaded
+        | Refusal::TooSlow
         | Refusal::Stopping => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

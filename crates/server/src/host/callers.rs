@@ -3,10 +3,11 @@
 //! Calls are taken only while the disk keeps up, as clients on the core thread are read. However
 //! many come, only so many are in hand at once; one more is refused at once as overload.
 
-use super::calls::{Call, Called, CallsInbox, Named, Told};
+use super::calls::{Asked, Call, Called, CallsInbox, Named, Told};
 use super::core::TEND_EVERY;
 use super::keyspaces::{Served, Table, ended_by_drop};
 use super::remembered::{Known, Name, Remembered};
+use super::watches::Watches;
 use crate::metrics::{Ending, Kind};
 use quorate_doors::Clock;
 use quorate_kernel::ids::{Incarnation, LaneId, Ticket};
@@ -49,6 +50,7 @@ pub(super) struct Callers {
     /// By numbers that are never used again: an answer may still come for what has ended.
     in_hand: HashMap<u64, InHand>,
     last_number: u64,
+    pub watches: Watches,
     remembered: Remembered,
     me: Incarnation,
     has_more: bool,
@@ -67,6 +69,7 @@ impl Callers {
             inbox,
             in_hand: HashMap::new(),
             last_number: 0,
+            watches: Watches::default(),
             remembered: Remembered::default(),
             me,
             has_more: false,
@@ -78,10 +81,15 @@ impl Callers {
     pub fn take(&mut self, clock: Clock, epoch: Instant, inputs: &mut Vec<Input>) {
         self.inbox.calls.on_look();
         for _ in 0..TAKEN_MAX {
-            let Ok(called) = self.inbox.receiver.try_recv() else {
-                return self.has_more = false;
-            };
-            self.begin(called, clock.now, epoch, inputs);
+            match self.inbox.receiver.try_recv() {
+                Ok(Asked::Call(called)) => self.begin(called, clock.now, epoch, inputs),
+                Ok(Asked::Watch(watching)) => {
+                    self.last_number += 1;
+                    let ticket = Ticket(TICKET_FIRST + self.last_number);
+                    self.watches.begin(ticket, watching, inputs);
+                }
+                Err(_) => return self.has_more = false,
+            }
         }
         self.has_more = true;
     }
@@ -155,6 +163,7 @@ impl Callers {
     /// An operation has ended; gives the outcome back if the ticket is no caller's.
     pub fn complete(&mut self, ticket: Ticket, outcome: Outcome, now: Time) -> Option<Outcome> {
         let Some(key) = ticket.0.checked_sub(TICKET_FIRST) else { return Some(outcome) };
+        let outcome = self.watches.complete(ticket, outcome)?;
         let ended = self.in_hand.remove(&key)?;
         self.end(ended, &outcome, now);
         None
@@ -182,10 +191,11 @@ impl Callers {
         let served = self.inbox.calls.keyspaces().unwrap_or_default();
         let is_served =
             |lane: LaneId| served.iter().any(|keyspace| keyspace.keyspace().lane == lane);
+        self.watches.end_dropped(|lane| lane < LaneId::KEYSPACES || is_served(lane));
         let gone = |_: &u64, hand: &mut InHand| !is_served(hand.keyspace.keyspace().lane);
         let ended: Vec<InHand> = self.in_hand.extract_if(gone).map(|(_, hand)| hand).collect();
         for ended in ended {
-            let outcome = ended_by_drop(ended.kind);
+            let outcome = ended_by_drop(Some(ended.kind));
             self.end(ended, &outcome, now);
         }
     }
@@ -197,12 +207,14 @@ impl Callers {
 
     /// A tick has passed.
     pub fn tick(&mut self) {
+        self.watches.tend();
         self.remembered.tick();
     }
 
     /// Takes no further calls.
     pub fn finish(&mut self) {
         self.is_stopping = true;
+        self.watches.finish();
     }
 
     /// Whether nothing is in hand.
@@ -269,7 +281,7 @@ mod tests {
         fn send(&self, call: Call) -> oneshot::Receiver<Told> {
             let (reply, told) = oneshot::channel();
             let called = Called { call, at: Instant::now(), reply };
-            assert!(self.calls.send(called).is_ok(), "there is room");
+            assert!(self.calls.send(Asked::Call(called)).is_ok(), "there is room");
             told
         }
 

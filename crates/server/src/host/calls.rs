@@ -5,13 +5,15 @@
 //! is full, the next one is refused at once as overload.
 
 use super::keyspaces::Served;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::{Incarnation, LaneId};
+use quorate_kernel::limits::WATCH_QUEUE_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::watch::{Event, Watch};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// The most calls in the queue.
 pub(super) const QUEUED_MAX: usize = 1024;
@@ -59,6 +61,23 @@ pub enum Told {
     Forgotten,
 }
 
+/// What has happened, as whoever watches is told; an error is the end of it.
+pub type Happened = Result<Vec<Event>, Refusal>;
+
+/// A watch on its way.
+pub(super) struct Watching {
+    pub lane: LaneId,
+    pub watch: Watch,
+    pub to: mpsc::Sender<Happened>,
+}
+
+/// What other threads ask for.
+#[allow(clippy::large_enum_variant, reason = "calls are many, and watches few")]
+pub(super) enum Asked {
+    Call(Called),
+    Watch(Watching),
+}
+
 /// A call on its way.
 pub(super) struct Called {
     pub call: Call,
@@ -69,7 +88,7 @@ pub(super) struct Called {
 
 /// The outside's end of the queue.
 pub struct Calls {
-    sender: SyncSender<Called>,
+    sender: SyncSender<Asked>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
     is_woken: AtomicBool,
     keyspaces: Mutex<Option<Arc<[Arc<Served>]>>>,
@@ -77,7 +96,7 @@ pub struct Calls {
 
 /// The core thread's end of the queue.
 pub struct CallsInbox {
-    pub(super) receiver: Receiver<Called>,
+    pub(super) receiver: Receiver<Asked>,
     pub(super) calls: Arc<Calls>,
 }
 
@@ -97,12 +116,23 @@ impl Calls {
         let refused =
             |refusal| Told::Ended { outcome: Outcome::Refused(refusal), is_repeated: false };
         let may_change = call.operation.is_write();
-        if let Err(refusal) = self.send(Called { call, at: Instant::now(), reply }) {
+        if let Err(refusal) = self.send(Asked::Call(Called { call, at: Instant::now(), reply })) {
             return refused(refusal);
         }
         // The host ended with the operation in hand.
         let lost = if may_change { Refusal::OutcomeUnknown } else { Refusal::Stopping };
         told.await.unwrap_or_else(|_| refused(lost))
+    }
+
+    /// Follows what a lane of this node tells. Whoever drops the receiver ends it. If what comes is
+    /// not taken, the watch ends with [`Refusal::TooSlow`]; it holds a bounded number of answers.
+    ///
+    /// # Errors
+    /// It cannot be begun.
+    pub fn watch(&self, lane: LaneId, watch: Watch) -> Result<mpsc::Receiver<Happened>, Refusal> {
+        let (to, happened) = mpsc::channel(WATCH_QUEUE_MAX);
+        self.send(Asked::Watch(Watching { lane, watch, to }))?;
+        Ok(happened)
     }
 
     /// The keyspaces that are served now, in the order of their lanes; none while it is not known
@@ -129,8 +159,8 @@ impl Calls {
     }
 
     /// Queues a call, if there is room, and somebody to take it.
-    pub(super) fn send(&self, called: Called) -> Result<(), Refusal> {
-        self.sender.try_send(called).map_err(|error| match error {
+    pub(super) fn send(&self, asked: Asked) -> Result<(), Refusal> {
+        self.sender.try_send(asked).map_err(|error| match error {
             TrySendError::Full(_) => Refusal::Overloaded,
             TrySendError::Disconnected(_) => Refusal::Stopping,
         })?;

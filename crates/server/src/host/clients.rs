@@ -84,7 +84,7 @@ impl Clients {
         Clients {
             doors,
             clients: Slab::new(),
-            launch: Launch { in_flight: Slab::new(), count: 0, timeout: span(timeout) },
+            launch: Launch::new(span(timeout)),
             readable: VecDeque::new(),
             dirty: Vec::new(),
             scratch: BytesMut::new(),
@@ -281,13 +281,13 @@ impl Clients {
 
     /// Ends what is in hand for keyspaces that went.
     pub fn end_dropped(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
-        let is_served = |keyspace: usize| self.cells.get(keyspace).is_some_and(Option::is_some);
-        for (ticket, kind) in self.launch.without(is_served) {
-            self.complete(ticket, ended_by_drop(kind), clock, inputs);
+        let is_served = |lane| self.cells.get(number(lane)).is_some_and(Option::is_some);
+        for gone in self.launch.without(is_served) {
+            self.complete(gone.ticket, ended_by_drop(gone.kind), clock, inputs);
         }
     }
 
-    /// An operation has ended.
+    /// An operation has ended, or a watch has an answer.
     pub fn complete(
         &mut self,
         ticket: Ticket,
@@ -295,16 +295,19 @@ impl Clients {
         clock: Clock,
         inputs: &mut Vec<Input>,
     ) {
-        let Some(ended) = self.launch.end(ticket) else { return };
+        let is_last = outcome.is_last();
+        let Some(ended) = self.launch.answered(ticket, is_last) else { return };
         let took = Duration::from_nanos((clock.now - ended.began).0);
-        if let Some(cells) = self.cells.get(ended.keyspace).and_then(Option::as_ref) {
-            cells.answered(ended.kind, Ending::of(&outcome), took);
+        if let Some(kind) = ended.kind
+            && let Some(cells) = self.cells.get(number(ended.lane)).and_then(Option::as_ref)
+        {
+            cells.answered(kind, Ending::of(&outcome), took);
         }
         let key = ended.client;
         let Some(client) = self.clients.get_mut(key).filter(|c| c.id == ended.client_id) else {
             return;
         };
-        client.in_hand -= 1;
+        client.in_hand -= usize::from(is_last);
         let client_at = (key, client.id);
         let mut starter = self.launch.starter(client_at, &mut client.in_hand, clock.now, inputs);
         client.session.complete(ended.number, outcome, clock, &mut starter);
@@ -317,6 +320,7 @@ impl Clients {
     /// Writes what waits, lets sessions go on that were held back by it, closes those that are
     /// done.
     pub fn flush(&mut self, clock: Clock, inputs: &mut Vec<Input>) {
+        inputs.append(&mut self.launch.orphans);
         for key in std::mem::take(&mut self.dirty) {
             let Some(client) = self.clients.get_mut(key) else { continue };
             client.is_dirty = false;
@@ -362,7 +366,7 @@ impl Clients {
 
     /// How many operations on the keyspace of this lane are in hand.
     pub fn in_hand(&self, lane: LaneId) -> u64 {
-        self.launch.in_hand(number(lane))
+        self.launch.in_hand(lane)
     }
 
     /// Takes no further commands; each client is closed when those read so far were answered.
@@ -374,9 +378,9 @@ impl Clients {
         }
     }
 
-    /// Whether nothing is in hand for any client.
+    /// Whether nothing is in hand for any client but what it follows.
     pub fn is_idle(&self) -> bool {
-        self.launch.in_flight.is_empty()
+        self.launch.is_idle()
     }
 
     /// Whether every client was closed.

@@ -112,6 +112,7 @@ impl Core {
             self.tick();
             self.take_events(&events);
             self.take_inputs()?;
+            self.callers.watches.take_ended(&mut self.inputs);
             self.meet()?;
             self.turns()?;
             self.clients.flush(self.clock, &mut self.inputs);

@@ -97,11 +97,11 @@ impl Table {
 }
 
 /// What becomes of an operation that is in hand when its keyspace is dropped: the lane is gone and
-/// will not answer. A write may have taken effect before.
-pub(super) fn ended_by_drop(kind: Kind) -> Outcome {
+/// will not answer. `kind` is none of a watch. A write may have taken effect before.
+pub(super) fn ended_by_drop(kind: Option<Kind>) -> Outcome {
     Outcome::Refused(match kind {
-        Kind::Put | Kind::Delete => Refusal::OutcomeUnknown,
-        Kind::Get | Kind::Scan => Refusal::NotOpen,
+        Some(Kind::Put | Kind::Delete) => Refusal::OutcomeUnknown,
+        Some(Kind::Get | Kind::Scan) | None => Refusal::NotOpen,
     })
 }
 

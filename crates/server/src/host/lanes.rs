@@ -5,7 +5,7 @@ use crate::engines;
 use crate::provision::context_key;
 use crate::ring::founding;
 use quorate_kernel::engine::{Opening, Pace};
-use quorate_kernel::ids::Start;
+use quorate_kernel::ids::{LaneId, Start};
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, NewKeyspace};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
@@ -15,7 +15,7 @@ use quorate_kernel::time::Span;
 use quorate_node::node::Opener;
 use quorate_protocols::engines::{always, open};
 use quorate_protocols::overlay::weights::Balance;
-use quorate_protocols::{catalog, overlay};
+use quorate_protocols::{catalog, events, overlay};
 use std::net::SocketAddr;
 
 /// How often the load is told between two looks at it, and how often at most.
@@ -33,7 +33,10 @@ pub(super) fn of(options: &Options, cluster: SocketAddr) -> Result<Vec<LaneSpec>
     let keyspaces = identity.keyspaces.clone();
     let founding = founding::ring(identity).map(|ring| catalog::Founding { ring, keyspaces });
     let lanes = founding::lanes(identity);
-    Ok(always(overlay, catalog::Settings { engines: engines::all(), founding, lanes }))
+    let mut all = always(overlay, catalog::Settings { engines: engines::all(), founding, lanes });
+    let (durability, recovery) = (Durability::Sync, Recovery::Intact);
+    all.push(LaneSpec { lane: LaneId::EVENTS, durability, recovery, process: events::lane() });
+    Ok(all)
 }
 
 /// Makes the lanes of keyspaces, each in the condition in which the directory found it.

@@ -14,6 +14,7 @@
 //! | `meeting`, `progress` | what the others have seen of this host, and how far it says it is |
 //! | `peers`, `names` | who the other hosts are, and where |
 //! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
+//! | `watches` | what those threads follow |
 //! | `questions`, `desk`, `show` | what operators ask, and what lanes show |
 //! | `refused` | what the node refused of its peers |
 //! | `sent` | how much each lane sent |
@@ -54,8 +55,9 @@ mod remembered;
 mod sent;
 mod show;
 mod token;
+mod watches;
 
-pub use calls::{Call, Calls, CallsInbox, Named, Told, calls};
+pub use calls::{Call, Calls, CallsInbox, Happened, Named, Told, calls};
 pub use doors::DoorOptions;
 pub use faults::Fault;
 pub use keyspaces::Served;

@@ -120,7 +120,9 @@ impl Ending {
                 | Refusal::Siblings { .. }
                 | Refusal::Membership { .. }
                 | Refusal::Catalog(_) => Ending::Refused,
-                Refusal::Overloaded | Refusal::Stopping | Refusal::NotOpen => Ending::Unavailable,
+                Refusal::Overloaded | Refusal::TooSlow | Refusal::Stopping | Refusal::NotOpen => {
+                    Ending::Unavailable
+                }
             },
             _ => Ending::Ok,
         }

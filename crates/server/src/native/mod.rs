@@ -13,6 +13,7 @@
 //! | `keyspaces` | the keyspaces by name, and what listings of each promise |
 //! | `orders` | what operators order: keyspaces come, change and go |
 //! | `about` | what is told of hosts, keyspaces and the ring |
+//! | `watch` | what happens to keyspaces and hosts, as a stream |
 //! | `room` | the memory of the doors |
 //! | [`problem`] | typed errors |
 //! | [`grpc`] | the gRPC door |
@@ -28,6 +29,7 @@ pub mod problem;
 mod room;
 pub mod scan;
 pub mod service;
+mod watch;
 
 pub use problem::Problem;
 pub use service::Native;

@@ -161,6 +161,7 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::OutcomeUnknown => unknown(what),
         Refusal::CatalogUnknown => problem(Kind::OutcomeUnknown, what, LOOK),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
+        Refusal::TooSlow => problem(Kind::Overloaded, what, "take what comes, or watch less"),
         Refusal::Stopping => problem(Kind::Stopping, what, "send it to another host"),
         Refusal::TooLarge { what: field, length, limit } => {
             too_large(field, *length, *limit, "split what is to be stored")

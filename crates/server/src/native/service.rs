@@ -29,7 +29,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Native {
     pub(super) shared: Arc<Shared>,
-    calls: Arc<Calls>,
+    pub(super) calls: Arc<Calls>,
     pub(super) questions: Arc<Questions>,
     /// When an operation must have been answered at the latest.
     timeout: Duration,

@@ -14,6 +14,7 @@ mod dev;
 mod disks;
 mod door;
 mod elastic;
+mod events;
 mod faults;
 mod grpc;
 mod http;

@@ -14,6 +14,27 @@ fn kind<T: std::fmt::Debug>(ended: Result<T, ClientError>) -> Kind {
 }
 
 #[test]
+fn what_happens_is_followed() {
+    let cluster = Cluster::start("memory");
+    let hosts: Vec<String> = (1..=3).map(|host| cluster.grpc(host)).collect();
+    block_on(async {
+        let admin = client(&hosts).admin();
+        let mut events = admin.watch().await.expect("it begins");
+        while events.next().await.expect("a host tells").event != "current" {}
+        admin.create("carts", "causal", &[]).await.expect("it is made");
+        loop {
+            let told = events.next().await.expect("a host tells");
+            if told.event == "keyspace-created" {
+                break assert_eq!(
+                    (told.keyspace.as_str(), told.engine.as_str()),
+                    ("carts", "causal")
+                );
+            }
+        }
+    });
+}
+
+#[test]
 fn keyspaces_come_change_and_go() {
     let mut cluster = Cluster::start("memory");
     let hosts: Vec<String> = (1..=3).map(|host| cluster.grpc(host)).collect();

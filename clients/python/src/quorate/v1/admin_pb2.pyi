@@ -286,3 +286,21 @@ class ReplacePositionResponse(_message.Message):
     COORDINATOR_FIELD_NUMBER: _ClassVar[int]
     coordinator: _common_pb2.Coordinator
     def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WatchResponse(_message.Message):
+    __slots__ = ("event", "keyspace", "engine", "node", "address")
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    event: str
+    keyspace: str
+    engine: str
+    node: int
+    address: str
+    def __init__(self, event: _Optional[str] = ..., keyspace: _Optional[str] = ..., engine: _Optional[str] = ..., node: _Optional[int] = ..., address: _Optional[str] = ...) -> None: ...

@@ -80,6 +80,11 @@ class AdminStub:
                 request_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.FromString,
                 _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/quorate.v1.Admin/Watch',
+                request_serializer=quorate_dot_v1_dot_admin__pb2.WatchRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_admin__pb2.WatchResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServicer:
@@ -147,6 +152,15 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Watch(self, request, context):
+        """Follows what happens to keyspaces and hosts: first what there is, then each change that the host
+        that answers learns of. The stream ends with an error: KIND_OVERLOADED if what comes is not taken
+        in time, KIND_STOPPING if the host stops. What was missed is seen by watching anew.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -189,6 +203,11 @@ def add_AdminServicer_to_server(servicer, server):
                     servicer.ReplacePosition,
                     request_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=quorate_dot_v1_dot_admin__pb2.WatchRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_admin__pb2.WatchResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -413,6 +432,33 @@ class Admin:
             '/quorate.v1.Admin/ReplacePosition',
             quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.SerializeToString,
             quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/quorate.v1.Admin/Watch',
+            quorate_dot_v1_dot_admin__pb2.WatchRequest.SerializeToString,
+            quorate_dot_v1_dot_admin__pb2.WatchResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,7 +4,7 @@ use super::spec::{Handler, NO_KEYS, Run, Spec, Sub};
 use super::{Cx, Handled, Plan, hello, integer, is, is_name};
 use crate::resp::error::{CommandError, shown};
 use crate::resp::frame::Command;
-use crate::resp::reply::Answer;
+use crate::resp::reply::{Answer, Protocol};
 use crate::resp::shared::find;
 use crate::resp::state::Replies;
 use alloc::string::String;
@@ -62,8 +62,18 @@ fn text(text: String) -> Answer {
     Answer::Bulk(Some(text.into()))
 }
 
-fn ping(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+fn ping(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    let is_listening = cx.client.is_following && cx.client.protocol == Protocol::Resp2;
     Ok(Plan::Now(match command.len() {
+        // A client that listens reads lists alone.
+        1 | 2 if is_listening => {
+            let said = if command.len() == 2 { command.shared(1) } else { Bytes::new() };
+            return Ok(cx.encoded(|out| {
+                out.array(2);
+                out.bulk(b"pong");
+                out.bulk(&said);
+            }));
+        }
         1 => Answer::Simple("PONG"),
         2 => Answer::Bulk(Some(command.shared(1))),
         _ => return Err(CommandError::Arity("ping".into())),

@@ -2,6 +2,7 @@
 //! what the connection remembers.
 
 mod connection;
+mod follow;
 mod hello;
 mod info;
 mod introspection;
@@ -13,6 +14,7 @@ mod spec;
 mod strings;
 mod types;
 
+pub(crate) use follow::CHANNEL;
 pub(crate) use spec::Table;
 
 use super::error::CommandError;
@@ -93,7 +95,7 @@ pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
     let handled = if cx.client.is_aborted && !refused::ends_transaction(spec.name) {
         Err(CommandError::AfterMulti)
     } else {
-        spec.run(cx, command)
+        follow::check(cx, spec.name).and_then(|()| spec.run(cx, command))
     };
     handled.unwrap_or_else(|error| Plan::Now(Answer::Error(error.to_string())))
 }

@@ -1,7 +1,7 @@
 //! What is known of each command: arity, flags, keys, help, and the function that plans it.
 
 use super::{
-    Cx, Handled, connection, introspection, keys, refused, server, siblings, strings, types,
+    Cx, Handled, connection, follow, introspection, keys, refused, server, siblings, strings, types,
 };
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::frame::Command;
@@ -174,6 +174,7 @@ impl Table {
             siblings::SPECS,
             keys::SPECS,
             connection::SPECS,
+            follow::SPECS,
             server::SPECS,
             introspection::SPECS,
             refused::SPECS,

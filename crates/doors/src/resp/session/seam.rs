@@ -1,6 +1,6 @@
 //! A connection as the host sees it: what it is given, and what it says of itself.
 
-use super::{Session, on_outcome};
+use super::{Session, follow, on_outcome};
 use crate::door::{self, Requests, Shortage};
 use crate::host::{Clock, Serving};
 use crate::resp::shared::argument_bytes_max;
@@ -11,7 +11,7 @@ use bytes::BytesMut;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, PIPELINE_COMMANDS_MAX,
 };
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::rope::Rope;
 
 impl door::Session for Session {
@@ -29,12 +29,16 @@ impl door::Session for Session {
                 Err(error) => self.end_with(format!("ERR {error}")),
             }
         }
+        self.follow(out);
         if self.is_draining {
             input.clear();
         }
     }
 
     fn complete(&mut self, number: u32, outcome: Outcome, clock: Clock, out: &mut dyn Requests) {
+        if number == follow::NUMBER {
+            return self.on_happened(outcome, out);
+        }
         let Some(ended) = self.flights.end(number) else { return };
         let length = match &outcome {
             Outcome::Values { values, .. } => Some(values.bytes()),
@@ -61,6 +65,7 @@ impl door::Session for Session {
         }
         self.client.now = clock.now;
         self.go_on(out);
+        self.follow(out);
     }
 
     fn output(&mut self) -> &mut Rope {
@@ -109,6 +114,9 @@ impl door::Session for Session {
     }
 
     fn finish(&mut self) {
+        if self.follows {
+            self.end_watch(&Refusal::Stopping);
+        }
         self.is_draining = true;
     }
 

@@ -123,6 +123,9 @@ impl Clients {
             let door = &mut self.doors[client.door];
             door.budget.change(&mut client.charge, Charge::default());
             door.left();
+            if client.in_hand > 0 {
+                self.launch.orphan(client.id);
+            }
         }
     }
 }

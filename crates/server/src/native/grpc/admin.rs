@@ -7,8 +7,12 @@ use quorate_api::v1::{
     AlterKeyspaceRequest, AlterKeyspaceResponse, CreateKeyspaceRequest, CreateKeyspaceResponse,
     DropKeyspaceRequest, DropKeyspaceResponse, KeyspacesRequest, KeyspacesResponse,
     ReplacePositionRequest, ReplacePositionResponse, RingRequest, RingResponse,
-    ShowKeyspaceRequest, ShowKeyspaceResponse, StatusRequest, StatusResponse,
+    ShowKeyspaceRequest, ShowKeyspaceResponse, StatusRequest, StatusResponse, WatchRequest,
+    WatchResponse,
 };
+use quorate_kernel::watch::Event;
+use std::pin::Pin;
+use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -71,5 +75,29 @@ impl Admin for Native {
         let asking = asking(&request);
         let done = Native::replace_position(self, request.into_inner(), &asking).await;
         done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    type WatchStream = Happening;
+
+    async fn watch(&self, _: Request<WatchRequest>) -> Answer<Happening> {
+        let events = self.events().map_err(|problem| self.status_of(problem))?;
+        let native = self.clone();
+        let told = events.map(move |next| match next {
+            Ok(event) => Ok(told(event)),
+            Err(problem) => Err(native.status_of(problem)),
+        });
+        Ok(Response::new(Box::pin(told)))
+    }
+}
+
+/// What happens, as a stream of messages.
+type Happening = Pin<Box<dyn Stream<Item = Result<WatchResponse, Status>> + Send>>;
+
+fn told(event: Event) -> WatchResponse {
+    let told = WatchResponse { event: event.word(), ..WatchResponse::default() };
+    match event {
+        Event::Current => told,
+        Event::Keyspace { name, engine, .. } => WatchResponse { keyspace: name, engine, ..told },
+        Event::Host { node, address, .. } => WatchResponse { node: node.0, address, ..told },
     }
 }

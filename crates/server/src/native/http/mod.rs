@@ -6,17 +6,19 @@
 //! | `/v1/kv/{keyspace}` | GET | one page of `Kv.Scan` |
 //! | `/v1/kv/{keyspace}` | POST | `Kv.BatchGet`, each key for itself |
 //! | `/v1/keyspaces` | GET | `Admin.Keyspaces` |
+//! | `/v1/events` | GET | what happens to keyspaces and hosts, as server-sent events |
 //! | `/v1/openapi.json` | GET | this, for programs |
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `ask` | what a request says: path, parameters, headers, body |
 //! | `answer` | what is answered: readings, errors, bytes as JSON |
-//! | `kv`, `batch` | the calls |
+//! | `kv`, `batch`, `events` | the calls |
 
 mod answer;
 mod ask;
 mod batch;
+mod events;
 mod kv;
 
 use super::problem::{self, Problem};
@@ -40,6 +42,7 @@ pub fn router(native: Native) -> Router {
         .route("/v1/kv/{keyspace}/", get(no_key).put(no_key).delete(no_key))
         .route("/v1/kv/{keyspace}", get(kv::scan).post(batch::get))
         .route("/v1/keyspaces", get(keyspaces))
+        .route("/v1/events", get(events::get))
         .route("/v1/openapi.json", get(openapi))
         .route("/v1/{*path}", axum::routing::any(no_path))
         .method_not_allowed_fallback(no_method)

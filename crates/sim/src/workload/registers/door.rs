@@ -14,6 +14,7 @@ use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
+use quorate_kernel::watch::Watch;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
@@ -51,6 +52,14 @@ struct Started<'a>(&'a mut Vec<(u32, Operation)>);
 impl Requests for Started<'_> {
     fn start(&mut self, number: u32, _: LaneId, operation: Operation, _: Option<Span>) {
         self.0.push((number, operation));
+    }
+
+    fn watch(&mut self, _: u32, _: LaneId, _: Watch) {
+        unreachable!("these clients follow nothing")
+    }
+
+    fn unwatch(&mut self, _: u32) {
+        unreachable!("these clients follow nothing")
     }
 }
 
