@@ -60,9 +60,12 @@ impl Memory {
         past.judge(start, 0, seen)
     }
 
-    /// Keeps a copy of the directory, made while its host runs.
+    /// Keeps a copy of the directory, made while its host runs. One of this start that waits to be
+    /// put back stays, so that what is put back is as old as the fault that made it says.
     pub fn keep_copy(&mut self, start: Start, store: &MemoryStore) {
-        self.copy = Some(Copy { start, store: store.copy(), past: self.past.clone() });
+        if self.copy.as_ref().is_none_or(|copy| copy.start != start) {
+            self.copy = Some(Copy { start, store: store.copy(), past: self.past.clone() });
+        }
     }
 
     /// Puts the copy back if it was made in this start. What was seen of others is as old as it.
@@ -117,6 +120,7 @@ mod tests {
         let mut memory = Memory::default();
         memory.speak(Start(1), 3, Lsn(0));
         memory.keep_copy(Start(1), &store(5));
+        memory.keep_copy(Start(1), &store(6));
         let copy = memory.put_back(Start(1)).expect("it is of this start");
         assert_eq!(memory.judge(Start(2), &copy, &seen(5)), Ok(()));
         let lost = Disowned::Lost { start: 1, synced: 6, kept: 5 };
