@@ -16,11 +16,9 @@
 //! at the moment between the rounds, and so did all. What these incarnations hold is then all there
 //! is, and they count as sources for each other although they lack data. The one who finds this out
 //! hears **all** of them, those who have left the group too. In a group whose members have all
-//! forgot, and that no newcomer waits for, it hears as many as in any refill, and beyond that each
-//! member but those that forgot once more since: they hold nothing of before. Of all others one may
-//! be complete, or new and hold what it has stored as a newcomer, or give a put its last
-//! acknowledgement that counts others from before the loss. In either case each of those heard
-//! knows from then on that the asker forgot. Who is complete again tells the others which
+//! forgot, and that no newcomer waits for, it hears as many as in any refill, and beyond those each
+//! that may hold something ([`super::loss`]). In either case each of those heard knows from then on
+//! that the asker forgot. Who is complete again tells the others which
 //! incarnations it concerned: they could not find it out any more. A newcomer that none of them had
 //! waited for goes on too, if each that it waits for is complete or one of those, and hears all.
 //!
@@ -57,9 +55,11 @@
 //!   that moment. That is what `periodic` promises: one machine takes nothing, as it is no
 //!   majority, and all at once take the last interval.
 
+use super::loss::Loss;
 use super::told::{Reach, Source};
 use super::transfer::{Quorum, Transfer};
 use super::{Context, Linearizable};
+use crate::quorum::CrashVector;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::mutant;
@@ -101,7 +101,7 @@ impl Transfer {
     }
 
     /// The source that says something of itself, unless a later start of it has spoken.
-    fn source(&mut self, from: Incarnation) -> Option<&mut Source> {
+    pub fn source(&mut self, from: Incarnation) -> Option<&mut Source> {
         let is_meant = |source: &&mut Source| {
             source.node == from.node && source.lacks.is_none_or(|start| start <= from.start)
         };
@@ -160,7 +160,7 @@ impl Transfer {
     }
 
     /// Those that will be heard.
-    fn reachable(&self) -> impl Iterator<Item = &Source> {
+    pub fn reachable(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter().filter(|source| !source.is_gone)
     }
 
@@ -192,7 +192,7 @@ impl Transfer {
 
     /// From now on these count as sources. All that are asked are to be heard, unless nobody but
     /// members was ever a source.
-    pub fn hear_last_left(&mut self, lost: &[Incarnation], me: NodeId) {
+    pub fn hear_last_left(&mut self, lost: &[Incarnation], me: NodeId, crashes: &CrashVector) {
         for who in lost.iter().filter(|who| who.node != me) {
             self.add_source(who.node);
         }
@@ -203,21 +203,7 @@ impl Transfer {
         };
         let is_of_members = self.sources.iter().all(is_named) && self.can_be_met();
         self.hears_all |= !(self.is_member_refill && is_of_members);
-        self.lost = lost.to_vec();
-    }
-
-    /// How far those have listed whom no other member stands for after a loss: all members but
-    /// those that are gone, and those that began to lack data since.
-    pub fn heard_of_lost(&self) -> Option<Reach<'_>> {
-        let is_of_quorum =
-            |source: &&Source| self.quorums.iter().any(|(nodes, _)| nodes.contains(&source.node));
-        let is_owed = |source: &&Source| {
-            let node = source.node;
-            source.lacks.is_none_or(|start| self.lost.contains(&Incarnation { node, start }))
-        };
-        let owed = self.reachable().filter(is_of_quorum).filter(is_owed);
-        let least = owed.map(|source| Reach::of(source.next.as_ref())).min();
-        least.filter(|_| self.is_member_refill && !self.hears_all && !self.lost.is_empty())
+        self.loss = Loss::new(lost, &self.sources, crashes);
     }
 
     /// Takes in which hosts have left the cluster for good.
@@ -312,9 +298,10 @@ impl Linearizable {
 
     /// Nobody was left to wait for, in these incarnations.
     fn note_loss(&mut self, view: ViewId, lost: Vec<Incarnation>, cx: &mut Context<'_>) {
+        let crashes = self.volatile.crashes.clone();
         if let Some(group) = self.group_mut(view) {
             if let Some(transfer) = &mut group.transfer {
-                transfer.hear_last_left(&lost, cx.me.node);
+                transfer.hear_last_left(&lost, cx.me.node, &crashes);
             }
             group.record.lost = lost;
             Self::persist(group, cx);

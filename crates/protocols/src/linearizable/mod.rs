@@ -106,6 +106,7 @@ pub(crate) mod invite;
 pub mod keys;
 pub(crate) mod load;
 pub(crate) mod locate;
+mod loss;
 pub mod message;
 pub(crate) mod operations;
 pub(crate) mod outpaced;

@@ -25,14 +25,20 @@ use quorate_kernel::view::{View, ViewId};
 
 impl Group {
     /// Prepares a transfer for the case that nobody is left to ask ([`super::amnesia`]).
-    fn expect_loss(&mut self, transfer: &mut Transfer, me: Incarnation, is_lasting: bool) {
+    fn expect_loss(
+        &mut self,
+        transfer: &mut Transfer,
+        is_lasting: bool,
+        me: Incarnation,
+        crashes: &CrashVector,
+    ) {
         transfer.lasting = is_lasting;
         transfer.is_member_refill = self.record.status == Status::Forgot && !is_lasting;
         if is_lasting {
             // Whom it concerned then may not be all that it concerns now.
             self.record.lost.clear();
         } else if self.record.lost.contains(&me) {
-            transfer.hear_last_left(&self.record.lost, me.node);
+            transfer.hear_last_left(&self.record.lost, me.node, crashes);
         }
     }
 }
@@ -43,8 +49,8 @@ impl Linearizable {
         let me = cx.me.node;
         let is_lasting = matches!(self.settings.durability, Durability::Periodic { .. });
         // An answer to an earlier transfer says nothing of this one, nor confirms anything.
-        let round = self.volatile.round + 1;
-        let Some(group) = self.group_mut(view) else { return };
+        let (round, crashes) = (self.volatile.round + 1, &self.volatile.crashes);
+        let Some(group) = self.durable.groups.get_mut(&view.group) else { return };
         let others = |members: &[NodeId]| -> Vec<NodeId> {
             members.iter().copied().filter(|node| *node != me).collect()
         };
@@ -102,7 +108,7 @@ impl Linearizable {
             }
         });
         if let Some(transfer) = transfer.as_mut().filter(|_| group.lacks_data()) {
-            group.expect_loss(transfer, cx.me, is_lasting);
+            group.expect_loss(transfer, is_lasting, cx.me, crashes);
         }
         let begun = transfer.as_ref().map(|transfer| transfer.round);
         group.transfer = transfer;
@@ -256,7 +262,8 @@ impl Linearizable {
         {
             let is_news = is_source && transfer.note_whole(from);
             // What it listed before its data was complete may arrive late.
-            if !is_source && (!is_last_left || transfer.is_whole(from.node)) {
+            let is_heard = is_source || is_last_left || transfer.note_again(from);
+            if !is_heard || !is_source && transfer.is_whole(from.node) {
                 return;
             }
             transfer.list((from.node, holds_all), bounds, entries);

@@ -30,6 +30,7 @@
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod aftermath;
+mod again;
 mod answers;
 mod any;
 mod bare;

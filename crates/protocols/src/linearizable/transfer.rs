@@ -16,6 +16,7 @@
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
 use super::keys::{cursor_of, first_of, position_of, segments};
+use super::loss::Loss;
 use super::message::{Bounds, PAGE_BYTES};
 use super::page;
 use super::record::Head;
@@ -74,8 +75,8 @@ pub(super) struct Transfer {
     pub hears_all: bool,
     /// The incarnations of a loss that this node was told of and had no part in.
     pub told: Vec<Incarnation>,
-    /// The incarnations of the loss after which this node goes on.
-    pub lost: Vec<Incarnation>,
+    /// The loss after which this node goes on.
+    pub loss: Loss,
     /// The first round that began after every source had said how it stands.
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
@@ -118,7 +119,7 @@ impl Transfer {
             is_member_refill: false,
             hears_all: false,
             told: Vec::new(),
-            lost: Vec::new(),
+            loss: Loss::default(),
             confirming: None,
             sources: nodes.into_iter().map(|node| Source::new(node, Some(Cursor::at(0)))).collect(),
             quorums,
@@ -205,7 +206,7 @@ impl Transfer {
     /// what was gathered, or enough is being fetched.
     pub fn reach(&self) -> Option<Option<Cursor>> {
         let gathered = self.gathered.as_ref().filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
-        let counts = |source: &&Source| source.is_whole || self.is_member_refill && !self.hears_all;
+        let counts = |source: &&Source| self.counts(source);
         let upto = |node: &NodeId| {
             let source = self.sources.iter().find(|source| source.node == *node);
             let source = source.filter(counts);
