@@ -13,6 +13,7 @@
 //! | [`placement`] | which nodes should hold a range, and the next step there |
 //! | [`catalog`] | the lane that knows which keyspaces there are: a chain of decrees |
 //! | [`events`] | the lane that tells clients what happens to keyspaces and hosts |
+//! | [`pacing`] | background work at the pace that clients leave it |
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
@@ -36,6 +37,7 @@ pub(crate) mod lately;
 pub mod linearizable;
 pub mod merkle;
 pub mod overlay;
+pub(crate) mod pacing;
 pub mod placement;
 pub mod quorum;
 pub mod reconfigure;

@@ -282,7 +282,7 @@ impl Linearizable {
             let is_settled = matches!(operation.phase, Phase::Settle(_));
             if !operation.is_repeated && !is_settled {
                 self.volatile.rtt.observe(cx.now - operation.since);
-                self.volatile.serving.courtesy.observe(cx.now - operation.since, cx.now);
+                self.volatile.serving.observe(cx.now - operation.since, cx.now);
             }
             let position = operation.position();
             let outcome = match operation.trail {

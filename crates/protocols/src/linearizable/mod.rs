@@ -90,7 +90,6 @@ pub(crate) mod by_id;
 pub(crate) mod codec;
 pub(crate) mod compare;
 pub(crate) mod coordinator;
-pub(crate) mod courtesy;
 pub(crate) mod cursor;
 pub(crate) mod digest;
 pub(crate) mod drive;

@@ -13,9 +13,10 @@ use super::operations::Operations;
 use super::preference::Preference;
 use super::routes::Routes;
 use super::rtt::RoundTrip;
-use super::serve::Serving;
+use super::serve::Question;
 use super::sweep::Sweep;
 use super::{Context, Linearizable};
+use crate::pacing::Pacing;
 use crate::quorum::CrashVector;
 use crate::reconfigure::Rounds;
 use alloc::boxed::Box;
@@ -77,7 +78,7 @@ pub(super) struct Volatile {
     /// When transfers are looked after next, if a timer is armed for it.
     pub transfers_at: Option<Time>,
     /// What others ask of this node for their transfers.
-    pub serving: Serving,
+    pub serving: Pacing<Question>,
     /// How far slots that were given up are emptied.
     pub sweep: Sweep,
     /// How far what is here was compared with what peers hold.
@@ -153,7 +154,7 @@ impl Volatile {
             round: 0,
             budget: Budget::default(),
             transfers_at: None,
-            serving: Serving::default(),
+            serving: Pacing::default(),
             sweep: Sweep::default(),
             comparing: Comparing::default(),
             rtt: RoundTrip::default(),
