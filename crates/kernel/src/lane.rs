@@ -11,10 +11,13 @@ use crate::rng::Rng;
 use crate::storage::{Class, Durability};
 use crate::time::{Time, WallTime};
 use crate::watch::Watch;
-use crate::wire::{Body, Decoder, Wire};
+use crate::wire::{Body, Decoder};
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
+use core::fmt::{self, Debug, Write};
 
 /// How much room is taken at a time for the heads of messages.
 const ARENA_BYTES: usize = 32 * 1024;
@@ -64,6 +67,8 @@ pub enum Raised {
     },
     /// Tell the node something.
     Note(Note),
+    /// A message was too long to be sent: its name, and how long it is. It is as if it were lost.
+    Unsent(String),
 }
 
 /// One lane to be put on a node.
@@ -207,8 +212,11 @@ impl<P: Process> Hosted<P> {
             if self.arena.capacity() < 1024 {
                 self.arena.reserve(ARENA_BYTES);
             }
-            let body = Body::encode(&message, &mut self.arena);
-            env.raised.push(Raised::Frame { to, body, release: release.clone() });
+            env.raised.push(match Body::encode(&message, &mut self.arena) {
+                Ok(body) => Raised::Frame { to, body, release: release.clone() },
+                // Who waits for an answer asks again or gives up, as after a loss.
+                Err(why) => Raised::Unsent(format!("{}: {why}", name_of(&message))),
+            });
         }
         if to_self {
             let slot = self.free.pop().unwrap_or_else(|| {
@@ -219,6 +227,23 @@ impl<P: Process> Hosted<P> {
             env.raised.push(Raised::Local { slot, release });
         }
     }
+}
+
+/// The name of a message: the first word of what it shows of itself. It may be very long.
+fn name_of(message: &impl Debug) -> String {
+    struct Name(String);
+    impl fmt::Write for Name {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let word = text.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or("");
+            self.0.push_str(word);
+            // The rest is not asked for.
+            if word.len() == text.len() { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+    let mut name = Name(String::new());
+    // It fails where the name ends.
+    let _ = write!(name, "{message:?}");
+    name.0
 }
 
 impl<P: Process> Lane for Hosted<P> {
@@ -232,7 +257,7 @@ impl<P: Process> Lane for Hosted<P> {
         message: &Decoder,
         env: &mut Env<'_>,
     ) -> Result<(), WireError> {
-        let message = P::Message::decode(message)?;
+        let message = message.message()?;
         self.call(env, |process, cx| process.on_message(from, message, cx));
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! len u32 | version u8 | lane u32 | source node u64, start u32 | target node u64, start u32
-//!         | checksum u32 | head length u16 | first tail length u32 | head | tail | tail
+//!         | checksum u32 | head length u32 | first tail length u32 | head | tail | tail
 //! ```
 //! All integers are little-endian. `len` counts what follows it. The head is the message's fields
 //! as postcard bytes; the at most two tails are raw (a key, a record), sliced out of the frame as
@@ -11,7 +11,7 @@
 
 use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, NodeId, Start};
-use crate::limits::{FRAME_BYTES_MAX, HEADER_BYTES_MAX};
+use crate::limits::{FRAME_BYTES_MAX, HEADER_BYTES_MAX, HEADER_BYTES_USUAL};
 use crate::rng::mix;
 use crate::rope::Rope;
 use bytes::{Buf, Bytes, BytesMut};
@@ -19,17 +19,23 @@ use serde::{Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of the frame layout and of every message in it.
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 /// The bytes of a frame before its head.
-pub const PREFIX_BYTES: usize = 43;
+pub const PREFIX_BYTES: usize = 45;
 /// How many raw tails a message can have.
 pub const TAILS: usize = 2;
 const LENGTH_BYTES: usize = 4;
 const SOURCE_AT: usize = 9;
 const CHECKSUM_AT: usize = 33;
+const HEAD_AT: usize = 37;
+const FIRST_AT: usize = 41;
 
 /// A message that can cross the network.
 pub trait Wire: Sized {
+    /// The longest head in bytes. Whoever wants more than is usual reads long lists with
+    /// [`Decoder::items`], and stops at a limit of its own.
+    const HEAD_BYTES_MAX: usize = HEADER_BYTES_USUAL;
+
     /// Writes the message: one head, at most two tails.
     fn encode(&self, out: &mut Encoder<'_>);
 
@@ -71,6 +77,33 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// The message.
+    ///
+    /// # Errors
+    /// The bytes are not a message of this kind, or more than it may have; nothing was changed.
+    pub fn message<M: Wire>(&self) -> Result<M, WireError> {
+        within("head of a message", self.head.len(), M::HEAD_BYTES_MAX)?;
+        M::decode(self)
+    }
+
+    /// The values that were written to the head one after the other, read one by one: of a long
+    /// list no more is taken into memory than the reader keeps.
+    pub fn items<T: DeserializeOwned>(&self) -> impl Iterator<Item = Result<T, WireError>> + '_ {
+        let mut rest = &self.head[..];
+        core::iter::from_fn(move || {
+            let bytes = core::mem::take(&mut rest);
+            match postcard::take_from_bytes(bytes) {
+                _ if bytes.is_empty() => None,
+                // What takes no bytes would never end.
+                Ok((value, after)) if after.len() < bytes.len() => {
+                    rest = after;
+                    Some(Ok(value))
+                }
+                _ => Some(Err(WireError::Malformed { what: "message fields" })),
+            }
+        })
+    }
+
     /// The head as a value; the whole head must be used up.
     ///
     /// # Errors
@@ -106,14 +139,20 @@ pub struct Body {
 
 impl Body {
     /// Encodes a message; `arena` lends the room of the head.
-    pub fn encode<M: Wire>(message: &M, arena: &mut BytesMut) -> Body {
+    ///
+    /// # Errors
+    /// It is longer than a message of its kind, or any frame, may be.
+    pub fn encode<M: Wire>(message: &M, arena: &mut BytesMut) -> Result<Body, WireError> {
+        const { assert!(M::HEAD_BYTES_MAX <= HEADER_BYTES_MAX, "a head fits a frame") };
         let mut encoder = Encoder { head: arena, tails: [Bytes::new(), Bytes::new()] };
         message.encode(&mut encoder);
         let tails = encoder.tails;
         let head = arena.split().freeze();
-        assert!(head.len() <= HEADER_BYTES_MAX, "a message's head fits a frame");
+        within("head of a message", head.len(), M::HEAD_BYTES_MAX)?;
+        let length = PREFIX_BYTES - LENGTH_BYTES + head.len() + tails[0].len() + tails[1].len();
+        within("frame", length, FRAME_BYTES_MAX)?;
         let checksum = checksum(&head, &tails[0], &tails[1]);
-        Body { head, tails, checksum }
+        Ok(Body { head, tails, checksum })
     }
 
     /// Reads the message back, as a test or a local delivery does.
@@ -121,7 +160,7 @@ impl Body {
     /// # Errors
     /// The bytes are not a message of this kind.
     pub fn decode<M: Wire>(&self) -> Result<M, WireError> {
-        M::decode(&Decoder { head: self.head.clone(), tails: self.tails.clone() })
+        Decoder { head: self.head.clone(), tails: self.tails.clone() }.message()
     }
 
     /// How many bytes a frame of this body has.
@@ -129,6 +168,11 @@ impl Body {
     pub fn frame_bytes(&self) -> usize {
         PREFIX_BYTES + self.head.len() + self.tails[0].len() + self.tails[1].len()
     }
+}
+
+fn within(what: &'static str, length: usize, limit: usize) -> Result<(), WireError> {
+    let error = WireError::TooLong { what, length: length as u64, limit: limit as u64 };
+    if length > limit { Err(error) } else { Ok(()) }
 }
 
 fn checksum(head: &[u8], first: &[u8], second: &[u8]) -> u64 {
@@ -167,8 +211,8 @@ impl Frame {
         prefix[17..21].copy_from_slice(&self.source.start.0.to_le_bytes());
         prefix[21..29].copy_from_slice(&self.target.node.0.to_le_bytes());
         prefix[29..33].copy_from_slice(&self.target.start.0.to_le_bytes());
-        prefix[37..39].copy_from_slice(&(body.head.len() as u16).to_le_bytes());
-        prefix[39..43].copy_from_slice(&(body.tails[0].len() as u32).to_le_bytes());
+        prefix[HEAD_AT..FIRST_AT].copy_from_slice(&(body.head.len() as u32).to_le_bytes());
+        prefix[FIRST_AT..].copy_from_slice(&(body.tails[0].len() as u32).to_le_bytes());
         let sum = mix(body.checksum ^ xxh3_64(&prefix)) as u32;
         prefix[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(&sum.to_le_bytes());
         prefix
@@ -217,10 +261,7 @@ pub fn frame_of(
 pub fn frame_length(bytes: &[u8]) -> Result<Option<usize>, WireError> {
     let Some(field) = bytes.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = u32::from_le_bytes(*field) as usize;
-    if length > FRAME_BYTES_MAX {
-        let (length, limit) = (length as u64, FRAME_BYTES_MAX as u64);
-        return Err(WireError::TooLong { what: "frame", length, limit });
-    }
+    within("frame", length, FRAME_BYTES_MAX)?;
     if length + LENGTH_BYTES < PREFIX_BYTES {
         return Err(WireError::Malformed { what: "frame shorter than its prefix" });
     }
@@ -270,8 +311,8 @@ impl Received {
         let incarnation =
             |at: usize| Incarnation { node: NodeId(u64_at(at)), start: Start(u32_at(at + 8)) };
         let (lane, source, target) = (LaneId(u32_at(5)), incarnation(9), incarnation(21));
-        let head_bytes = usize::from(u16::from_le_bytes([prefix[37], prefix[38]]));
-        let first_bytes = u32_at(39) as usize;
+        let (head_bytes, first_bytes) = (u32_at(HEAD_AT) as usize, u32_at(FIRST_AT) as usize);
+        within("head of a message", head_bytes, HEADER_BYTES_MAX)?;
         let sum = u32_at(CHECKSUM_AT);
         bytes.advance(PREFIX_BYTES);
         if head_bytes + first_bytes > bytes.len() {
@@ -288,62 +329,4 @@ impl Received {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::vec::Vec;
-
-    #[derive(Debug, PartialEq, Clone)]
-    struct Note(u64, Bytes, Bytes);
-
-    impl Wire for Note {
-        fn encode(&self, out: &mut Encoder<'_>) {
-            out.head(&self.0);
-            out.tail(0, &self.1);
-            out.tail(1, &self.2);
-        }
-        fn decode(input: &Decoder) -> Result<Note, WireError> {
-            Ok(Note(input.head()?, input.tail(0), input.tail(1)))
-        }
-    }
-
-    fn frame(note: &Note) -> Frame {
-        let who = |n| Incarnation { node: NodeId(n), start: Start(n as u32) };
-        let body = Body::encode(note, &mut BytesMut::new());
-        Frame { lane: LaneId(3), source: who(1), target: who(2), body }
-    }
-
-    proptest! {
-        #[test]
-        fn a_frame_is_read_back(n: u64, key: Vec<u8>, value: Vec<u8>) {
-            let note = Note(n, key.into(), value.into());
-            let sent = frame(&note);
-            let bytes = sent.to_bytes();
-            prop_assert_eq!(frame_length(&bytes), Ok(Some(bytes.len())));
-            let mut rope = Rope::default();
-            sent.write(&mut rope);
-            prop_assert_eq!(rope.to_bytes(), bytes.clone());
-            prop_assert_eq!(frame_source(&bytes), Some(sent.source));
-            let got = Received::decode(bytes.clone()).expect("a frame");
-            prop_assert_eq!((got.lane, got.source, got.target), (sent.lane, sent.source, sent.target));
-            let (head, tails) = got.message.parts();
-            prop_assert_eq!(frame_of(sent.lane, sent.source, sent.target, head, tails), bytes);
-            prop_assert_eq!(Note::decode(&got.message).expect("a note"), note);
-        }
-
-        #[test]
-        fn a_changed_byte_is_noticed(at: prop::sample::Index, by in 1u8..) {
-            let mut bytes = frame(&Note(7, Bytes::from_static(b"key"), Bytes::from_static(b"value"))).to_bytes().to_vec();
-            let at = at.index(bytes.len());
-            bytes[at] ^= by;
-            prop_assert!(Received::decode(bytes.into()).is_err());
-        }
-
-        #[test]
-        fn any_bytes_are_survived(bytes: Vec<u8>) {
-            let _ = frame_length(&bytes);
-            let _ = frame_source(&bytes);
-            let _ = Received::decode(bytes.into());
-        }
-    }
-}
+mod tests;

@@ -73,7 +73,8 @@ pub fn count() -> Result<Stamps, Failure> {
     let bare = Reply { head: (100_000_u64, ts, true), record };
     let bytes = |body: Body| body.frame_bytes();
     let mut arena = BytesMut::new();
-    let more = bytes(Body::encode(&stamped, &mut arena)) - bytes(Body::encode(&bare, &mut arena));
+    let more = bytes(Body::encode(&stamped, &mut arena).expect("it fits"))
+        - bytes(Body::encode(&bare, &mut arena).expect("it fits"));
     let pair = |_| nanos(&stamped) - nanos(&bare);
     let differences: Vec<f64> = (0..ROUNDS).map(pair).collect();
     Ok(Stamps { bytes: more, nanos: mean(&differences), frames: [frames(100)?, frames(0)?] })
@@ -84,7 +85,7 @@ fn nanos<H: Serialize + DeserializeOwned>(reply: &Reply<H>) -> f64 {
     let mut arena = BytesMut::with_capacity(1 << 20);
     let begun = Instant::now();
     for _ in 0..TURNS {
-        let body = Body::encode(black_box(reply), &mut arena);
+        let body = Body::encode(black_box(reply), &mut arena).expect("it fits");
         let read = body.decode::<Reply<H>>();
         black_box(&read.is_ok());
     }

@@ -289,7 +289,7 @@ impl Node {
     /// Frames dropped so far.
     #[must_use]
     pub fn dropped(&self) -> Dropped {
-        self.dropped
+        self.dropped.clone()
     }
 
     /// Whether a lane can serve clients: it owes nothing of any part.
@@ -310,6 +310,7 @@ impl Node {
     pub fn check(&self) {
         self.slots.iter().filter_map(|slot| slot.lane.as_ref()).for_each(|lane| lane.check());
         assert!(self.free.is_empty(), "a turn delivers everything that may leave");
+        assert_eq!(self.dropped.unsent_last, None, "lanes say nothing that is too long");
     }
 
     fn slot_of(&self, lane: LaneId) -> Option<usize> {
@@ -370,16 +371,14 @@ impl Node {
                 self.admit(index, &release, Held::Answer(ticket, outcome), host);
             }
             Raised::Timer { code, at } => self.timers.set((slot, code), at),
-            Raised::Note(Note::Refused(what)) => {
-                self.dropped.refused += 1;
-                self.dropped.why = Some(what);
-            }
+            Raised::Note(Note::Refused(what)) => self.dropped.refuse(what),
+            Raised::Unsent(what) => self.dropped.leave_unsent(what),
             Raised::Note(note) => {
                 let release = match note {
                     Note::Settled { .. } if mutant!("settled_early") => Release::Early,
                     Note::Keyspaces(_) | Note::Settled { .. } => Release::Lane,
-                    // A hint that promises nothing.
-                    Note::Ring(_) | Note::Load(_) | Note::Refused(_) => Release::Early,
+                    // Hints, which promise nothing.
+                    _ => Release::Early,
                 };
                 self.admit(index, &release, Held::Note(slot, note), host);
             }

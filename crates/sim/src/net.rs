@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn frame() -> Frame {
-        let body = Body::encode(&Empty, &mut BytesMut::new());
+        let body = Body::encode(&Empty, &mut BytesMut::new()).expect("it fits");
         let (source, target) = (Incarnation::default(), Incarnation::default());
         Frame { lane: LaneId(1), source, target, body }
     }

@@ -263,7 +263,7 @@ impl World {
     }
 
     fn through_bytes(&mut self, message: &Message) -> Message {
-        let body = Body::encode(message, &mut self.arena);
+        let body = Body::encode(message, &mut self.arena).expect("it fits");
         self.counts.bytes += body.frame_bytes() as u64;
         body.decode().expect("what was encoded is decoded")
     }

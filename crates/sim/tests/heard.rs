@@ -67,7 +67,7 @@ fn node(me: Incarnation) -> Node {
 fn suspected(frames: impl Iterator<Item = Time>) -> Option<Span> {
     let me = Incarnation { node: NodeId(1), start: Start(1) };
     let (mut node, mut host) = (node(me), Deaf::default());
-    let body = Body::encode(&Message::Digest { sum: 0 }, &mut BytesMut::new());
+    let body = Body::encode(&Message::Digest { sum: 0 }, &mut BytesMut::new()).expect("it fits");
     let frame = Frame { lane: LaneId(7), source: PEER, target: me, body }.to_bytes();
     node.begin(Time(0), WallTime(0));
     node.start(&mut host);

@@ -9,7 +9,7 @@ use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Position};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::limits::{HEADER_BYTES_MAX, PAGE_BYTES_MAX};
+use quorate_kernel::limits::{HEADER_BYTES_USUAL, PAGE_BYTES_MAX};
 use quorate_kernel::write::WriteId;
 use serde::{Deserialize, Serialize};
 
@@ -314,7 +314,7 @@ pub(crate) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 pub(super) const NAMES_BYTES_MAX: usize = 4096;
 
 /// How many bytes a context may have in the head of a message, beside the other fields.
-pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_MAX - NAMES_BYTES_MAX - 256;
+pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_USUAL - NAMES_BYTES_MAX - 256;
 
 /// How many bytes one entry of a context has at most: position, since, birth, node, counter.
 const ENTRY_BYTES_MAX: usize = 3 + 10 + 5 + 10 + 10;

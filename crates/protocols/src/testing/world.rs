@@ -387,7 +387,7 @@ impl<P: Scripted> World<P> {
 }
 
 fn flights<P: Scripted>(from: Incarnation, to: &Recipients, message: &P::Message) -> Vec<Flight> {
-    let body = Body::encode(message, &mut BytesMut::new());
+    let body = Body::encode(message, &mut BytesMut::new()).expect("it fits");
     let flight = |to, start| Flight { from, to, start, name: P::name(message), body: body.clone() };
     match to {
         Recipients::One(one) => Vec::from([flight(one.node, one.start)]),

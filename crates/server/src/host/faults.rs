@@ -112,7 +112,7 @@ mod tests {
 
     fn frame(node: u64) -> Frame {
         let target = Incarnation { node: NodeId(node), start: Start(0) };
-        let body = Body::encode(&Ping, &mut BytesMut::new());
+        let body = Body::encode(&Ping, &mut BytesMut::new()).expect("it fits");
         Frame { lane: LaneId(1), source: Incarnation::default(), target, body }
     }
 

@@ -28,7 +28,7 @@ impl Wire for Progress {
 
 /// The frame that tells a node how far this one has synced.
 pub(super) fn frame(me: Incarnation, to: NodeId, synced: Lsn) -> Bytes {
-    let body = Body::encode(&Progress(synced), &mut BytesMut::new());
+    let body = Body::encode(&Progress(synced), &mut BytesMut::new()).expect("it fits");
     let target = Incarnation { node: to, start: Start(0) };
     Frame { lane: LaneId::LINK, source: me, target, body }.to_bytes()
 }
@@ -56,7 +56,7 @@ mod tests {
         let bytes = frame(me, NodeId(9), Lsn(300));
         assert!(is_of_link(&bytes));
         assert_eq!(read(bytes.clone()), Ok((me, Lsn(300))));
-        let body = Body::encode(&Progress(Lsn(1)), &mut BytesMut::new());
+        let body = Body::encode(&Progress(Lsn(1)), &mut BytesMut::new()).expect("it fits");
         let other = Frame { lane: LaneId::OVERLAY, source: me, target: me, body };
         assert!(!is_of_link(&other.to_bytes()) && !is_of_link(&bytes[..7]));
         assert!(read(bytes.slice(..bytes.len() - 1)).is_err());

@@ -1,4 +1,4 @@
-//! What the node refused of its peers, for the metrics and the log.
+//! What the node refused of its peers, or could not send, for the metrics and the log.
 
 use crate::metrics::{RejectReason, Shared};
 use quorate_node::dropped::Dropped;
@@ -11,6 +11,8 @@ const LOGGED_EVERY: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(super) struct Refused {
     told: u64,
+    /// Of messages that were too long to be sent.
+    told_unsent: u64,
     logged: Option<Instant>,
 }
 
@@ -18,6 +20,12 @@ impl Refused {
     /// Tells what was refused since. Frames of earlier starts, and for lanes that are not open
     /// here, are none of these: they are expected.
     pub fn tell(&mut self, dropped: Dropped, shared: &Shared) {
+        let unsent = dropped.unsent - std::mem::replace(&mut self.told_unsent, dropped.unsent);
+        if unsent > 0 {
+            let message = dropped.unsent_last.unwrap_or_default();
+            tracing::error!(event = "message_not_sent", count = unsent, message);
+            shared.reject_many(RejectReason::Unsent, unsent);
+        }
         let all = dropped.malformed + dropped.refused;
         let fresh = all - std::mem::replace(&mut self.told, all);
         if fresh == 0 {

@@ -77,6 +77,8 @@ labels! {
         Protocol = "protocol",
         /// A frame of a peer that could not be decoded, or that no correct peer sends.
         Frame = "frame",
+        /// A message of this host that is longer than any may be. It was not sent.
+        Unsent = "unsent",
         /// A connection to the cluster door without the secret, of another cluster, or of a host in
         /// an older start than was seen.
         Handshake = "handshake",

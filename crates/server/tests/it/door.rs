@@ -8,6 +8,7 @@ use crate::peers::by_node;
 use crate::run::{command, quorate};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start};
+use quorate_kernel::limits::HEADER_BYTES_MAX;
 use quorate_kernel::wire::{frame_length, frame_of, frame_source};
 use quorate_server::proof::{self, MESSAGE_BYTES, Purpose};
 use quorate_store::Secret;
@@ -319,6 +320,11 @@ fn a_frame_in_another_hosts_name_is_dropped() {
     let (host, other, away) = (order[0], order[1], order[2]);
     let start = cluster.status(away)["start"].as_u64().expect("a number");
     let start = u32::try_from(start).expect("few starts") + 1;
+    let node = |cluster: &Cluster, host: usize| {
+        let text = cluster.status(host)["node"].as_str().map(str::to_owned);
+        NodeId(u64::from_str_radix(&text.expect("an id"), 16).expect("hexadecimal"))
+    };
+    let itself = Incarnation { node: node(&cluster, away), start: Start(start) };
     cluster.kill(&[away]);
     let listener = TcpListener::bind(cluster.cluster(away)).expect("its host is away");
     let mut false_host = loop {
@@ -337,17 +343,17 @@ fn a_frame_in_another_hosts_name_is_dropped() {
     };
     until("it is taken for the host that is away", || is_up(&cluster, host, away));
     let before = cluster.metric(host, FRAMES);
-    let node = |host: usize| {
-        let text = cluster.status(host)["node"].as_str().map(str::to_owned);
-        NodeId(u64::from_str_radix(&text.expect("an id"), 16).expect("hexadecimal"))
-    };
-    let source = Incarnation { node: node(other), start: Start(1_000_000) };
-    let target = Incarnation { node: node(host), start: Start(0) };
+    let source = Incarnation { node: node(&cluster, other), start: Start(1_000_000) };
+    let target = Incarnation { node: node(&cluster, host), start: Start(0) };
     let frame = frame_of(LaneId::CATALOG, source, target, Bytes::new(), Default::default());
     for _ in 0..5 {
         false_host.stream.write_all(&frame).expect("the host reads");
     }
-    until("each is counted", || cluster.metric(host, FRAMES) >= before + 5);
+    // A head as long as any may be, and longer than the catalog's: in its own name.
+    let head = Bytes::from(vec![1; HEADER_BYTES_MAX]);
+    let frame = frame_of(LaneId::CATALOG, itself, target, head, Default::default());
+    false_host.stream.write_all(&frame).expect("the host reads");
+    until("each is counted", || cluster.metric(host, FRAMES) >= before + 6);
     assert!(is_up(&cluster, host, away) && is_up(&cluster, host, other), "and no more");
     // The other one's next start is far below the one that was claimed for it.
     cluster.kill(&[other]);

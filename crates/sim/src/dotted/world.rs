@@ -276,7 +276,9 @@ impl<S: Subject> World<S> {
 
     fn size(&mut self, effect: &Effect<S::Message, S::Timer>) -> usize {
         match effect {
-            Effect::Send { message, .. } => Body::encode(message, &mut self.arena).frame_bytes(),
+            Effect::Send { message, .. } => {
+                Body::encode(message, &mut self.arena).expect("it fits").frame_bytes()
+            }
             _ => 0,
         }
     }

@@ -111,7 +111,7 @@ impl Wire for Raw<'_> {
 }
 
 fn hex(message: &Message) -> String {
-    let frame = format!("{:?}", Body::encode(message, &mut BytesMut::new()));
+    let frame = format!("{:?}", Body::encode(message, &mut BytesMut::new()).expect("it fits"));
     frame
 }
 
@@ -119,7 +119,7 @@ fn hex(message: &Message) -> String {
 fn messages_read_what_was_written_and_their_bytes_stay() {
     let mut lines = String::new();
     for message in messages() {
-        let body = Body::encode(&message, &mut BytesMut::new());
+        let body = Body::encode(&message, &mut BytesMut::new()).expect("it fits");
         assert_eq!(body.decode::<Message>().as_ref(), Ok(&message));
         lines.push_str(&hex(&message));
         lines.push('\n');
@@ -141,7 +141,7 @@ fn the_longest_decree_fits_a_message_and_what_is_longer_is_refused() {
         let alter = entry(Decree::Alter { lane, settings });
         let id = ViewId { group: GroupId(1), version: 2 };
         let message = Message::Decide(Box::new(M::P3A { view: id, change: alter }));
-        Body::encode(&message, &mut BytesMut::new()).decode::<Message>()
+        Body::encode(&message, &mut BytesMut::new()).expect("it fits").decode::<Message>()
     };
     assert!(long(SETTINGS_MAX).is_ok());
     assert!(matches!(long(SETTINGS_MAX + 1), Err(WireError::Malformed { .. })));
@@ -159,9 +159,9 @@ proptest! {
         tail in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
         let head: Vec<u8> = core::iter::once(tag).chain(head).collect();
-        let body = Body::encode(&Raw(&head, &tail), &mut BytesMut::new());
+        let body = Body::encode(&Raw(&head, &tail), &mut BytesMut::new()).expect("it fits");
         if let Ok(message) = body.decode::<Message>() {
-            let again = Body::encode(&message, &mut BytesMut::new());
+            let again = Body::encode(&message, &mut BytesMut::new()).expect("it fits");
             prop_assert_eq!(again.decode::<Message>(), Ok(message));
         }
     }
@@ -174,7 +174,7 @@ proptest! {
             let index = at.index(bytes.len());
             bytes[index] = byte;
             // The head of entries that follow link 1.
-            let body = Body::encode(&Raw(&[2, 1], &bytes), &mut BytesMut::new());
+            let body = Body::encode(&Raw(&[2, 1], &bytes), &mut BytesMut::new()).expect("it fits");
             if let Ok(Message::Entries { entries, .. }) = body.decode::<Message>() {
                 prop_assert!(entries.iter().all(Entry::is_sound));
             }

@@ -23,7 +23,7 @@ fn forge(flight: &mut Flight) {
         version.value = bytes("forged");
     }
     *told = object.to_bytes();
-    flight.body = Body::encode(&message, &mut BytesMut::new());
+    flight.body = Body::encode(&message, &mut BytesMut::new()).expect("it fits");
 }
 
 fn place(world: &CausalWorld, name: &str, from: u64) -> usize {

@@ -158,7 +158,7 @@ fn of_names(dots: Vec<Dot>, key: Bytes) -> [Message; 5] {
 fn the_bytes_of_messages_stay() {
     let mut lines = String::new();
     for message in messages() {
-        let body = Body::encode(&message, &mut BytesMut::new());
+        let body = Body::encode(&message, &mut BytesMut::new()).expect("it fits");
         assert_eq!(body.decode::<Message>().as_ref(), Ok(&message));
         lines.push_str(&format!("{body:?}\n"));
     }

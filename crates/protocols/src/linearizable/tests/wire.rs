@@ -15,7 +15,7 @@ use quorate_kernel::ids::{GroupId, LaneId, NodeId};
 use quorate_kernel::limits::{BEATS_MAX, RECONFIGURES_MAX};
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, ViewId};
-use quorate_kernel::wire::{Body, Frame, PREFIX_BYTES, Received, Wire};
+use quorate_kernel::wire::{Body, Frame, Received, Wire};
 use std::collections::BTreeSet;
 use std::format;
 use std::string::String;
@@ -31,24 +31,21 @@ pub(super) fn unhex(digits: &str) -> Vec<u8> {
 }
 
 pub(super) fn frame(message: &Message) -> Bytes {
-    let body = Body::encode(message, &mut BytesMut::new());
+    let body = Body::encode(message, &mut BytesMut::new()).expect("it fits");
     let frame = Frame { lane: LaneId(3), source: who(1, 2), target: who(2, 0), body };
     frame.to_bytes()
 }
 
 /// The head and the two tails of a message, as they stand in a frame.
 fn pieces(message: &Message) -> [Vec<u8>; 3] {
-    let bytes = frame(message);
-    let head = usize::from(u16::from_le_bytes([bytes[37], bytes[38]]));
-    let first = u32::from_le_bytes([bytes[39], bytes[40], bytes[41], bytes[42]]) as usize;
-    let (head_end, first_end) = (PREFIX_BYTES + head, PREFIX_BYTES + head + first);
-    [&bytes[PREFIX_BYTES..head_end], &bytes[head_end..first_end], &bytes[first_end..]]
-        .map(<[u8]>::to_vec)
+    let received = Received::decode(frame(message)).expect("a frame");
+    let (head, [first, second]) = received.message.parts();
+    [head, first, second].map(|piece| piece.to_vec())
 }
 
 fn decode(bytes: Bytes) -> Message {
     let received = Received::decode(bytes).expect("a frame");
-    Message::decode(&received.message).expect("a message")
+    received.message.message().expect("a message")
 }
 
 #[test]
@@ -75,8 +72,8 @@ fn a_whole_frame_has_its_bytes() {
     let message = Message::ListA { round: 2, since: view_id(), forgot: true, from: Cursor::at(0) };
     assert_eq!(
         hex(&frame(&message)),
-        "2d0000000503000000010000000000000002000000020000000000000000000000dacc57ee0600000000000\
-         60201030100"
+        "2f0000000603000000010000000000000002000000020000000000000000000000fb95fc790600000000000\
+         000060201030100"
     );
 }
 
@@ -101,7 +98,7 @@ impl Wire for Raw {
 }
 
 fn survive(pieces: [Vec<u8>; 3]) -> Result<Message, quorate_kernel::error::WireError> {
-    Body::encode(&Raw(pieces), &mut BytesMut::new()).decode()
+    Body::encode(&Raw(pieces), &mut BytesMut::new()).expect("it fits").decode()
 }
 
 proptest! {

@@ -172,12 +172,12 @@ impl<'de> serde::Deserialize<'de> for Rest {
 }
 
 fn head(message: &Message) -> Vec<u8> {
-    let body = Body::encode(message, &mut BytesMut::new());
+    let body = Body::encode(message, &mut BytesMut::new()).expect("it fits");
     body.decode::<Raw>().expect("any bytes").0
 }
 
 fn survive(head: &[u8]) -> Result<Message, WireError> {
-    Body::encode(&Raw(head.to_vec()), &mut BytesMut::new()).decode()
+    Body::encode(&Raw(head.to_vec()), &mut BytesMut::new()).expect("it fits").decode()
 }
 
 fn hex(bytes: &[u8]) -> String {
