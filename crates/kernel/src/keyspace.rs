@@ -272,6 +272,17 @@ pub enum CatalogRefusal {
         /// Those there are.
         known: String,
     },
+    /// The keyspace was made before its engine had the setting.
+    #[error(
+        "the keyspace says nothing of `{name}`: it was made by a build whose engine `{engine}` had \
+         no such setting; set it, or make the keyspace anew"
+    )]
+    Unset {
+        /// The engine.
+        engine: String,
+        /// The setting.
+        name: String,
+    },
     /// The setting does not take the value.
     #[error("setting `{name}` cannot be `{value}`; use {expected}")]
     Value {

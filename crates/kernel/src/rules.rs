@@ -108,7 +108,10 @@ impl Engine {
     /// One is not, or they do not.
     pub fn check(&self, all: &Settings) -> Result<(), CatalogRefusal> {
         for setting in self.settings {
-            let value = all.get(setting.name).cloned().unwrap_or_default();
+            let value = all.get(setting.name).cloned().ok_or_else(|| CatalogRefusal::Unset {
+                engine: self.name.to_string(),
+                name: setting.name.to_string(),
+            })?;
             if setting.takes.spell(&value).as_ref() != Ok(&value) {
                 let expected = setting.takes.spell(&value).err().unwrap_or_default();
                 return Err(CatalogRefusal::Value {
@@ -215,6 +218,18 @@ mod tests {
             "setting `value` cannot be `101`; use a whole number from 1 to 100"
         );
         assert!(text(&[("durability", "maybe")]).contains("expected `sync`"));
+    }
+
+    #[test]
+    fn a_keyspace_of_an_older_build_is_refused_by_the_setting_that_it_lacks() {
+        let mut all = RULES.complete(&Settings::new()).expect("defaults");
+        assert_eq!(RULES.check(&all), Ok(()));
+        all.remove("value");
+        let older = RULES.check(&all).expect_err("that build did not have it").to_string();
+        assert!(older.starts_with("the keyspace says nothing of `value`: it was made"), "{older}");
+        // Setting it is enough.
+        all.extend(RULES.alter(&all, &settings(&[("value", "7")])).expect("it may be altered"));
+        assert_eq!(RULES.check(&all), Ok(()));
     }
 
     #[test]

@@ -107,6 +107,7 @@ fn status_of_catalog(why: &CatalogRefusal) -> StatusCode {
         | CatalogRefusal::Setting { .. }
         | CatalogRefusal::Value { .. } => StatusCode::BAD_REQUEST,
         CatalogRefusal::Exists { .. }
+        | CatalogRefusal::Unset { .. }
         | CatalogRefusal::Fixed { .. }
         | CatalogRefusal::Positions { .. }
         | CatalogRefusal::Full { .. } => StatusCode::CONFLICT,

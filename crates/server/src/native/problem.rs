@@ -212,6 +212,10 @@ fn of_catalog(why: &CatalogRefusal) -> Problem {
         CatalogRefusal::Setting { name, known, .. } => {
             at(&setting(name), Kind::Invalid, &format!("set any of: {known}"))
         }
+        CatalogRefusal::Unset { name, .. } => {
+            let right = "alter the keyspace so that it says this, or make it anew and copy it";
+            at(&setting(name), Kind::Conflict, right)
+        }
         CatalogRefusal::Value { name, expected, .. } => {
             at(&setting(name), Kind::Invalid, &format!("use {expected}"))
         }
