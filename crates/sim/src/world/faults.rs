@@ -68,15 +68,15 @@ impl World<'_> {
         })
     }
 
-    /// Whether a majority of the system group keeps its disks. A disk that was lost lately counts,
-    /// for a decree may be under way that makes its node a member.
+    /// Whether a majority of the system group keeps its disks. Soon after one was lost no other is:
+    /// a decree may be under way that makes either node a member.
     fn bears_system_group(&self, host: HostIndex) -> bool {
         let Some(told) = self.newest_told() else { return false };
         let is_there = |node: &NodeId| self.machines.hosts.iter().any(|it| it.node_id == *node);
         let lost = told.members.iter().filter(|node| !is_there(node)).count();
         let is_member = told.members.contains(&self.machines.hosts[host].node_id);
         let lost = lost + usize::from(is_member);
-        let is_sure = !is_member || !self.plan.has_lost_lately(self.machines.now);
+        let is_sure = !self.plan.has_lost_lately(self.machines.now);
         is_sure && 2 * lost < told.members.len()
     }
 

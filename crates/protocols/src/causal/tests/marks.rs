@@ -138,3 +138,36 @@ fn a_long_backlog_of_contexts_is_stripped_in_one_pass() {
     calm(&mut world, Span::secs(2));
     assert_eq!([2, 3].map(|node| unstripped(&mut world, node)), [0, 0]);
 }
+
+/// A context stands beside its object's dot until the dot's entry goes: everybody has seen the dot,
+/// but this replica has not seen all that the context says.
+#[test]
+fn a_context_outlives_the_entry_that_it_was_stored_with() {
+    let mut world = world(3, &[]);
+    let count = |world: &mut CausalWorld, field: &str| -> usize {
+        world
+            .rows(2, "replicas")
+            .iter()
+            .map(|row| row[field].parse::<usize>().expect("a number"))
+            .sum()
+    };
+    put(&mut world, 1, "lost", "v", Bytes::new());
+    world.flights.clear();
+    put(&mut world, 1, "k", "v", Bytes::new());
+    deliver_all(&mut world);
+    // It is told what the others have seen, and not what it lacks.
+    for _ in 0..200 {
+        world.tick(Span::millis(20));
+        while let Some(flight) = world.flights.first() {
+            if flight.to == NodeId(2) && flight.name != "SyncA" {
+                world.flights.remove(0);
+            } else {
+                world.deliver(0);
+            }
+        }
+    }
+    assert_eq!((count(&mut world, "dot_keys"), count(&mut world, "unstripped")), (0, 1));
+    world.crash(2);
+    world.restart(2, false);
+    assert_eq!(count(&mut world, "unstripped"), 1);
+}
