@@ -328,11 +328,15 @@ fn the_description_describes_what_is_there() {
     let one = cluster.http(1);
     let document = ask(&one, "GET /v1/openapi.json\nAccept: */*", b"").json();
     let paths = document["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 4);
+    assert_eq!(paths.len(), 5);
     for (path, item) in paths {
         let path = path.replace("{keyspace}", "default").replace("{key}", "k");
         for method in ["get", "put", "delete", "post"] {
             let described = item.get(method).map(|operation| &operation["responses"]);
+            if described.is_some() && path == "/v1/events" {
+                // The answer has no end; who follows events tests it.
+                continue;
+            }
             let upper = method.to_uppercase();
             let answer = ask(&one, &format!("{upper} {path}\n{RAW}"), b"v");
             match described {
