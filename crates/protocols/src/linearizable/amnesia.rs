@@ -81,10 +81,14 @@ impl Transfer {
             is_news |= self.add_source(*node);
         }
         if is_news {
-            // What was said before must be asked again.
-            self.confirming = None;
-            self.sources.iter_mut().for_each(|source| source.confirmed = false);
+            self.ask_again();
         }
+    }
+
+    /// What was said before must be asked again: somebody says something new.
+    pub fn ask_again(&mut self) {
+        self.confirming = None;
+        self.sources.iter_mut().for_each(|source| source.confirmed = false);
     }
 
     /// Takes in that a source's data is complete; returns whether that is news.

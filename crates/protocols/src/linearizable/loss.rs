@@ -77,7 +77,10 @@ impl Transfer {
         let is_earlier = |who: &Incarnation| who.node == from.node && who.start < from.start;
         let is_again = self.is_refill_after_loss() && self.loss.lost.iter().any(is_earlier);
         let Some(source) = self.source(from).filter(|_| is_again) else { return false };
-        source.lacks = Some(from.start);
+        if source.lacks.replace(from.start) != Some(from.start) {
+            (source.is_whole, source.has_gathered) = (false, false);
+            self.ask_again();
+        }
         true
     }
 
