@@ -55,13 +55,12 @@
 //!   that moment. That is what `periodic` promises: one machine takes nothing, as it is no
 //!   majority, and all at once take the last interval.
 
-use super::loss::Loss;
+use super::loss::complete;
 use super::told::{Reach, Source};
 use super::transfer::{Quorum, Transfer};
 use super::{Context, Linearizable};
-use crate::quorum::CrashVector;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::{Ring, RingHost, Standing as HostStanding};
@@ -184,19 +183,23 @@ impl Transfer {
         !self.told.is_empty() && self.reachable().all(|source| source.is_whole || is_lost(source))
     }
 
-    /// Those that lacked data at the moment before the confirming round, if all have confirmed it.
+    /// Those that can be heard, as they were at the moment before the confirming round
+    /// ([`super::loss`]), if all that lacked data then have confirmed it.
     fn last_left(&self) -> Option<Vec<Incarnation>> {
-        let lacking = self.reachable().filter(|source| !source.is_whole);
         let confirmed = |source: &Source| {
             let start = source.lacks.filter(|_| source.confirmed)?;
             Some(Incarnation { node: source.node, start })
         };
-        lacking.map(confirmed).collect()
+        let stood = |source: &Source| match source.is_whole {
+            true => Some(complete(source.node)),
+            false => confirmed(source),
+        };
+        self.reachable().map(stood).collect()
     }
 
     /// From now on these count as sources. All that are asked are to be heard, unless nobody but
     /// members was ever a source.
-    pub fn hear_last_left(&mut self, lost: &[Incarnation], me: NodeId, crashes: &CrashVector) {
+    pub fn hear_last_left(&mut self, lost: &[Incarnation], me: NodeId) {
         for who in lost.iter().filter(|who| who.node != me) {
             self.add_source(who.node);
         }
@@ -207,7 +210,7 @@ impl Transfer {
         };
         let is_of_members = self.sources.iter().all(is_named) && self.can_be_met();
         self.hears_all |= !(self.is_member_refill && is_of_members);
-        self.loss = Loss::new(lost, &self.sources, crashes);
+        self.lost = lost.to_vec();
     }
 
     /// Takes in which hosts have left the cluster for good.
@@ -232,7 +235,8 @@ impl Linearizable {
         // taken for news, again and again.
         let is_outdated = |who: &Incarnation| {
             let mut known = group.record.lost.iter();
-            known.any(|known| known.node == who.node && known.start > who.start)
+            let is_later = |known: &Incarnation| Start(0) < who.start && who.start < known.start;
+            known.any(|known| known.node == who.node && is_later(known))
         };
         let is_known = group.knows_loss(&lost) || lost.iter().any(is_outdated);
         let Some(transfer) = group.transfer.as_mut().filter(|transfer| !transfer.lasting) else {
@@ -302,10 +306,9 @@ impl Linearizable {
 
     /// Nobody was left to wait for, in these incarnations.
     fn note_loss(&mut self, view: ViewId, lost: Vec<Incarnation>, cx: &mut Context<'_>) {
-        let crashes = self.volatile.crashes.clone();
         if let Some(group) = self.group_mut(view) {
             if let Some(transfer) = &mut group.transfer {
-                transfer.hear_last_left(&lost, cx.me.node, &crashes);
+                transfer.hear_last_left(&lost, cx.me.node);
             }
             group.record.lost = lost;
             Self::persist(group, cx);

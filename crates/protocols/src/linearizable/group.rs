@@ -111,8 +111,8 @@ pub(super) struct Record {
     pub slot: Slot,
     /// What it promised and accepted for the decision that follows the view.
     pub acceptor: Acceptor,
-    /// The incarnations that lacked data at one moment at which nobody else was left to have it
-    /// from; empty if that never was.
+    /// Who was there at a moment at which nobody was left to have the data from, and in which
+    /// start each lacked it ([`super::loss`]); empty if that never was.
     pub lost: Vec<Incarnation>,
     /// How far tombstones are removed.
     pub generation: Generation,
@@ -239,9 +239,15 @@ impl Group {
         may_be_asked && !self.is_source()
     }
 
-    /// Whether it is known that these incarnations lacked data at one moment.
+    /// Whether a loss is known in which all of these were there.
     pub fn knows_loss(&self, lost: &[Incarnation]) -> bool {
-        lost.iter().all(|who| self.record.lost.contains(who))
+        let known = &self.record.lost;
+        let is_known = |who: &Incarnation| match who.start {
+            // Complete then, or since.
+            Start(0) => known.iter().any(|known| known.node == who.node),
+            _ => known.contains(who),
+        };
+        lost.iter().all(is_known)
     }
 
     /// Whether one has forgotten since this learner began to copy: one of the members then, or of

@@ -3,79 +3,52 @@
 //!
 //! As many as in any refill must have lost it too, or be complete. Beyond those it hears each that
 //! may hold something of before, or give a write its last acknowledgement that counts others from
-//! before the loss: nobody is passed over but members that were not there, or say that they began
-//! to lack data since. Of those none had been complete, or they would have been heard.
+//! before the loss: no member is passed over but those that were not there and say that they lack
+//! data. Who has left is passed over if it was not there, and stood for by one that holds all that
+//! was complete before the view.
+//!
+//! A loss is a list of those that were there, each with the start in which it lacked data at that
+//! moment, or with start 0 if it was complete, beside hosts that are gone. It is kept with the
+//! group, and told to the others, who could not find it out any more.
 
 use super::told::{Reach, Source};
 use super::transfer::Transfer;
-use crate::quorum::CrashVector;
-use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::operation::Cursor;
 
-/// A loss after which this node goes on.
-#[derive(Debug, Default)]
-pub(super) struct Loss {
-    /// The incarnations that lacked data at that moment.
-    lost: Vec<Incarnation>,
-    /// Those of them that had not forgotten: newcomers, and who left before they had everything.
-    remembering: Vec<Incarnation>,
-    /// Who was complete when it was noted, beside hosts that are gone.
-    whole: Vec<NodeId>,
+/// One that was complete at the moment of a loss.
+pub(super) fn complete(node: NodeId) -> Incarnation {
+    Incarnation { node, start: Start(0) }
 }
 
-impl Loss {
-    pub fn new(lost: &[Incarnation], sources: &[Source], crashes: &CrashVector) -> Loss {
-        let remembers = |who: &&Incarnation| crashes.of(who.node) < who.start;
-        let whole = sources.iter().filter(|source| source.is_whole);
-        Loss {
-            lost: lost.to_vec(),
-            remembering: lost.iter().filter(remembers).copied().collect(),
-            whole: whole.map(|source| source.node).collect(),
-        }
-    }
-
-    fn is_none(&self) -> bool {
-        self.lost.is_empty()
-    }
-
-    /// Whether it concerned this source in the start of which it speaks, if it does.
-    fn concerned(&self, source: &Source) -> bool {
-        let node = source.node;
-        source.lacks.is_none_or(|start| self.lost.contains(&Incarnation { node, start }))
-    }
-
-    /// Whether a member may hold something of before, or may have stored something that it counts.
-    fn owes(&self, member: &Source) -> bool {
-        let was_lost = self.lost.iter().any(|who| who.node == member.node);
-        member.lacks.is_none() || was_lost || self.whole.contains(&member.node)
-    }
-
-    /// Whether one that has left holds what it stored while it lacked data.
-    fn is_remembered_by(&self, source: &Source) -> bool {
-        let is_it = |who: &Incarnation| {
-            who.node == source.node && source.lacks.is_none_or(|start| start == who.start)
-        };
-        self.remembering.iter().any(is_it)
-    }
+/// Whether one lacked data at the moment of a loss, in an earlier start than this.
+fn lacked_before(lost: &[Incarnation], from: Incarnation) -> bool {
+    let is_earlier = |who: &Incarnation| who.start > Start(0) && who.start < from.start;
+    lost.iter().any(|who| who.node == from.node && is_earlier(who))
 }
 
 impl Transfer {
     /// Whether it goes on after a loss with as many as in any refill, not with all.
     fn is_refill_after_loss(&self) -> bool {
-        self.is_member_refill && !self.hears_all && !self.loss.is_none()
+        self.is_member_refill && !self.hears_all && !self.lost.is_empty()
     }
 
     /// Whether what a source lists counts in a quorum.
     pub fn counts(&self, source: &Source) -> bool {
         let is_refill = self.is_member_refill && !self.hears_all;
-        source.is_whole || is_refill && (self.loss.is_none() || self.loss.concerned(source))
+        source.is_whole || is_refill && (self.lost.is_empty() || self.has_lost(source))
+    }
+
+    /// Whether the loss concerned a source in the start of which it speaks, if it does.
+    fn has_lost(&self, source: &Source) -> bool {
+        let node = source.node;
+        source.lacks.is_none_or(|start| self.lost.contains(&Incarnation { node, start }))
     }
 
     /// Takes in that one of those that lost everything has forgotten once more: what it holds now
     /// is heard, and counts for nobody. Returns whether it is such a one.
     pub fn note_again(&mut self, from: Incarnation) -> bool {
-        let is_earlier = |who: &Incarnation| who.node == from.node && who.start < from.start;
-        let is_again = self.is_refill_after_loss() && self.loss.lost.iter().any(is_earlier);
+        let is_again = self.is_refill_after_loss() && lacked_before(&self.lost, from);
         let Some(source) = self.source(from).filter(|_| is_again) else { return false };
         if source.lacks.replace(from.start) != Some(from.start) {
             (source.is_whole, source.has_gathered) = (false, false);
@@ -85,16 +58,68 @@ impl Transfer {
     }
 
     /// How far those have listed that must be heard after a loss.
-    pub fn heard_of_lost(&self) -> Option<Reach<'_>> {
+    pub fn heard_of_lost(&self, gathered: &Cursor) -> Option<Reach<'_>> {
         let is_member = |node| self.quorums.iter().any(|(nodes, _)| nodes.contains(&node));
         let has_left = |node| self.or_whole.iter().any(|(nodes, _)| nodes.contains(&node));
-        let is_owed = |source: &&Source| {
-            let node = source.node;
-            is_member(node) && self.loss.owes(source)
-                || has_left(node) && self.loss.is_remembered_by(source)
-        };
-        let owed = self.reachable().filter(is_owed);
-        let least = owed.map(|source| Reach::of(source.next.as_ref())).min();
-        least.filter(|_| self.is_refill_after_loss())
+        let was_there = |node| self.lost.iter().any(|who| who.node == node);
+        let members = self.reachable().filter(|source| {
+            is_member(source.node) && (was_there(source.node) || source.lacks.is_none())
+        });
+        let members = members.map(|source| Reach::of(source.next.as_ref()));
+        let leavers = self.reachable().filter(|source| {
+            !is_member(source.node) && has_left(source.node) && was_there(source.node)
+        });
+        let whole = self.whole(gathered);
+        let leavers = leavers.map(|source| Reach::of(source.next.as_ref()).max(whole));
+        members.chain(leavers).min().filter(|_| self.is_refill_after_loss())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::Bounds;
+    use super::complete;
+    use crate::linearizable::transfer::Transfer;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use bytes::Bytes;
+    use quorate_kernel::ids::{Incarnation, NodeId, Start};
+    use quorate_kernel::operation::Cursor;
+    use quorate_kernel::view::{Range, ViewId};
+
+    /// Of six, since the group became smaller, one is gone and three forgot. Who has left is
+    /// complete, and has told a part: it is heard to the end, or one that has gathered.
+    #[test]
+    fn who_left_and_is_complete_is_heard_or_one_that_has_gathered() {
+        let nodes = |list: &[u64]| list.iter().copied().map(NodeId).collect::<Vec<_>>();
+        for gathered in [false, true] {
+            let quorums = vec![(nodes(&[2, 3, 4, 5, 6]), 3)];
+            let transfer = Transfer::new(1, ViewId::default(), &Range::ALL, quorums, true);
+            let mut transfer = transfer.or_whole(nodes(&[2, 3, 4, 5, 6, 7]), 4);
+            transfer.is_member_refill = true;
+            let start = Start(2);
+            for source in &mut transfer.sources {
+                source.is_gone = source.node == NodeId(6);
+                source.is_whole = [4, 5, 7].contains(&source.node.0);
+                source.lacks = [2, 3].contains(&source.node.0).then_some(start);
+            }
+            let lacked = [1, 2, 3].map(|node| Incarnation { node: NodeId(node), start });
+            let were_complete = [4, 5, 7].map(|node| complete(NodeId(node)));
+            let lost: Vec<_> = lacked.into_iter().chain(were_complete).collect();
+            transfer.hear_last_left(&lost, NodeId(1));
+            assert!(!transfer.hears_all);
+            let mut list = |from, is_whole, begin, next: Option<u64>| {
+                let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
+                assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
+                transfer.reach().map(|reach| reach.map(|cursor| cursor.position))
+            };
+            assert_eq!(list(7, false, 0, Some(10)), None);
+            assert_eq!(list(2, false, 0, None), None);
+            assert_eq!(list(3, false, 0, None), None);
+            assert_eq!(list(4, gathered, 0, None), None, "a member is heard itself");
+            let so_far = if gathered { None } else { Some(10) };
+            assert_eq!(list(5, false, 0, None), Some(so_far));
+            assert_eq!(list(7, false, 10, None), Some(None));
+        }
     }
 }

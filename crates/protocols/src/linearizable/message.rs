@@ -125,7 +125,7 @@ pub enum Message {
         is_source: bool,
         /// What the page covers.
         bounds: Box<Bounds>,
-        /// If the sender found that everybody lacked data at one moment: in which incarnations.
+        /// If nobody was left to have the data from: who was there ([`super::loss`]).
         lost: Vec<Incarnation>,
         /// The entries.
         #[serde(skip)]

@@ -25,20 +25,14 @@ use quorate_kernel::view::{View, ViewId};
 
 impl Group {
     /// Prepares a transfer for the case that nobody is left to ask ([`super::amnesia`]).
-    fn expect_loss(
-        &mut self,
-        transfer: &mut Transfer,
-        is_lasting: bool,
-        me: Incarnation,
-        crashes: &CrashVector,
-    ) {
+    fn expect_loss(&mut self, transfer: &mut Transfer, is_lasting: bool, me: Incarnation) {
         transfer.lasting = is_lasting;
         transfer.is_member_refill = self.record.status == Status::Forgot && !is_lasting;
         if is_lasting {
             // Whom it concerned then may not be all that it concerns now.
             self.record.lost.clear();
         } else if self.record.lost.contains(&me) {
-            transfer.hear_last_left(&self.record.lost, me.node, crashes);
+            transfer.hear_last_left(&self.record.lost, me.node);
         }
     }
 }
@@ -49,7 +43,7 @@ impl Linearizable {
         let me = cx.me.node;
         let is_lasting = matches!(self.settings.durability, Durability::Periodic { .. });
         // An answer to an earlier transfer says nothing of this one, nor confirms anything.
-        let (round, crashes) = (self.volatile.round + 1, &self.volatile.crashes);
+        let round = self.volatile.round + 1;
         let Some(group) = self.durable.groups.get_mut(&view.group) else { return };
         let others = |members: &[NodeId]| -> Vec<NodeId> {
             members.iter().copied().filter(|node| *node != me).collect()
@@ -108,7 +102,7 @@ impl Linearizable {
             }
         });
         if let Some(transfer) = transfer.as_mut().filter(|_| group.lacks_data()) {
-            group.expect_loss(transfer, is_lasting, cx.me, crashes);
+            group.expect_loss(transfer, is_lasting, cx.me);
         }
         let begun = transfer.as_ref().map(|transfer| transfer.round);
         group.transfer = transfer;

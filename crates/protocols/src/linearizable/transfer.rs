@@ -16,7 +16,6 @@
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
 use super::keys::{cursor_of, first_of, position_of, segments};
-use super::loss::Loss;
 use super::message::{Bounds, PAGE_BYTES};
 use super::page;
 use super::record::Head;
@@ -75,8 +74,8 @@ pub(super) struct Transfer {
     pub hears_all: bool,
     /// The incarnations of a loss that this node was told of and had no part in.
     pub told: Vec<Incarnation>,
-    /// The loss after which this node goes on.
-    pub loss: Loss,
+    /// The loss after which this node goes on ([`super::loss`]); empty if there was none.
+    pub lost: Vec<Incarnation>,
     /// The first round that began after every source had said how it stands.
     pub confirming: Option<u64>,
     pub sources: Vec<Source>,
@@ -119,7 +118,7 @@ impl Transfer {
             is_member_refill: false,
             hears_all: false,
             told: Vec::new(),
-            loss: Loss::default(),
+            lost: Vec::new(),
             confirming: None,
             sources: nodes.into_iter().map(|node| Source::new(node, Some(Cursor::at(0)))).collect(),
             quorums,
@@ -224,7 +223,7 @@ impl Transfer {
         });
         let reach = self.quorums.iter().map(reach).chain(or_whole).min();
         let reach = reach.unwrap_or(Reach::Everything);
-        let reach = self.heard_of_lost().map_or(reach, |lost| reach.min(lost));
+        let reach = self.heard_of_lost(gathered).map_or(reach, |lost| reach.min(lost));
         let reach = self.heard_of_all().map_or(reach, |all| reach.max(all));
         // No more at a time than what one list may hold: clients wait meanwhile.
         let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));

@@ -1,6 +1,8 @@
 //! What is heard after a loss of those that it concerned in another start, or that have left.
 
 use super::traps::schedule;
+use std::format;
+use std::string::String;
 
 /// A put has two acknowledgements from before a loss, and gets its third of a member that forgot
 /// once more since. Who goes on hears that one too.
@@ -70,7 +72,15 @@ fn a_member_that_forgot_again_is_heard() {
 /// others wait for those that are complete, as they would have done had it forgotten before.
 #[test]
 fn who_was_complete_when_others_went_on_is_waited_for() {
-    schedule(
+    was_complete_when_others_went_on("", "");
+    // What is known of the loss is not forgotten with the view.
+    let is_known = "deliver ListA\ndeliver Lacks\ndrop all";
+    let views: String = (1..=6).map(|node| format!("view {node} 2 1 2 3 4 5 6 8\n")).collect();
+    was_complete_when_others_went_on(is_known, &views);
+}
+
+fn was_complete_when_others_went_on(is_known: &str, then: &str) {
+    schedule(&format!(
         "nodes 7 spare 1 memory first 100 brisk
          put 8 k a
          deliver ReadA
@@ -92,19 +102,31 @@ fn who_was_complete_when_others_went_on_is_waited_for() {
          deliver ListA
          deliver ListB
          deliver Lacks
+         {is_known}
          crash 6
          restart 6 forgot
+         {then}
          run 3s
          show 1 ready
-         # last 1: ready false",
-    );
+         # last 1: ready false"
+    ));
 }
 
-/// Who left an even view before it had everything has forgotten nothing, and holds a put.
+/// Who left an even view before it had everything has forgotten nothing, and holds a put; its host
+/// may have been restarted before it came.
 #[test]
 fn who_left_before_it_had_everything_is_heard() {
-    schedule(
+    left_before_it_had_everything("", "drop ListA 4->");
+    // The others know of it.
+    let heard = "drop ListA 4->1\ndrop ListA 4->2\ndrop ListA 4->3
+         deliver ListA 4->5\ndeliver ListB 5->4\ndrop Lacks";
+    left_before_it_had_everything("crash 5\nrestart 5 forgot", heard);
+}
+
+fn left_before_it_had_everything(restarted: &str, heard: &str) {
+    schedule(&format!(
         "nodes 4 spare 2 memory first 100 brisk
+         {restarted}
          given put 6 k x
          # told put k x: written
          given put 6 k y
@@ -139,7 +161,7 @@ fn who_left_before_it_had_everything_is_heard() {
          restart 4 forgot
          drop ListA 2->
          drop ListA 3->
-         drop ListA 4->
+         {heard}
          deliver ListA
          deliver Lacks
          deliver ListA
@@ -168,15 +190,24 @@ fn who_left_before_it_had_everything_is_heard() {
          show 2 ready
          # last 2: ready true
          given get 3 k
-         # told get k: value a",
-    );
+         # told get k: value a"
+    ));
 }
 
 /// A newcomer that was replaced before it had everything is such a one.
 #[test]
 fn a_newcomer_that_was_replaced_before_it_had_everything_is_heard() {
-    schedule(
+    replaced_before_it_had_everything("", "drop ListA 3->");
+    // The others know of it.
+    let heard = "drop ListA 3->1\ndrop ListA 3->2
+         deliver ListA 3->4\ndeliver ListB 4->3\ndrop Lacks";
+    replaced_before_it_had_everything("crash 4\nrestart 4 forgot", heard);
+}
+
+fn replaced_before_it_had_everything(restarted: &str, heard: &str) {
+    schedule(&format!(
         "nodes 3 spare 3 memory first 100 brisk
+         {restarted}
          given put 6 k x
          # told put k x: written
          given put 6 k y
@@ -206,7 +237,7 @@ fn a_newcomer_that_was_replaced_before_it_had_everything_is_heard() {
          restart 2 forgot
          restart 3 forgot
          drop ListA 2->
-         drop ListA 3->
+         {heard}
          deliver ListA
          deliver Lacks
          deliver ListA
@@ -236,6 +267,58 @@ fn a_newcomer_that_was_replaced_before_it_had_everything_is_heard() {
          # last 5: ready true
          cut 1
          given get 5 k
-         # told get k: value a",
+         # told get k: value a"
+    ));
+}
+
+/// Two found out that all three had lost everything. One went on, and a put that was under way is
+/// made by it and the third, which then forgot once more: what that one lists, and then says of
+/// itself, is news to the second.
+#[test]
+fn who_forgot_again_confirms_nothing_that_was_asked_before() {
+    schedule(
+        "nodes 3 spare 1 memory first 100 brisk
+         put 4 k a
+         deliver ReadA
+         deliver ReadB
+         drop WriteA 4->2
+         delay WriteA
+         crash 1
+         crash 2
+         crash 3
+         restart 1 forgot
+         restart 2 forgot
+         restart 3 forgot
+         drop ListA 3->
+         deliver ListA
+         deliver Lacks
+         deliver ListA
+         drop ListB 3->2
+         deliver Lacks
+         deliver ListA
+         drop ListB 3->2
+         drop Lacks
+         deliver ListB
+         show 1 ready
+         # last 1: ready true
+         show 2 ready
+         # last 2: ready false
+         release
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         cut 1
+         crash 3
+         restart 3 forgot
+         drop all
+         tick 250ms
+         tick 250ms
+         drop ListA 3->
+         deliver ListA 2->3
+         deliver ListB 3->2
+         deliver Lacks 3->2
+         run 2s
+         show 2 ready
+         # last 2: ready false",
     );
 }
