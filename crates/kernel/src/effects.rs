@@ -1,7 +1,8 @@
 //! What a protocol may ask for: one ordered, reused list per process.
 
-use crate::ids::{Incarnation, NodeId, Start, Ticket};
+use crate::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use crate::keyspace::Keyspaces;
+use crate::observe::{Every, Observation};
 use crate::operation::Outcome;
 use crate::process::Process;
 use crate::ring::{Ring, Weighed};
@@ -53,8 +54,8 @@ impl From<&Arc<[NodeId]>> for Recipients {
     }
 }
 
-/// What a process tells its own node. The ring and a load are hints, which promise nothing that a
-/// crash could undo; the others are held like a message.
+/// What a process tells its own node. Keyspaces and what is settled are held like a message; the
+/// others are hints, which promise nothing that a crash could undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// What this node believes of the ring has changed. The host is told too: it finds the peers'
@@ -70,6 +71,17 @@ pub enum Note {
         position: u32,
         /// The decree that gave it.
         since: u64,
+    },
+    /// Which peers this lane observes from now on, for the overlay.
+    Observe(Observation),
+    /// A peer is silent or back, for a lane that observes it.
+    Silence {
+        /// The lane.
+        lane: LaneId,
+        /// The peer.
+        peer: NodeId,
+        /// Whether it is back.
+        is_over: bool,
     },
     /// A message said what no correct peer says; nothing was changed. It is counted.
     Refused(&'static str),
@@ -224,6 +236,18 @@ impl<P: Process + ?Sized> Effects<P> {
     /// after everything the lane wrote so far is durable.
     pub fn announce_settled(&mut self, position: u32, since: u64) {
         self.list.push(Effect::Announce(Note::Settled { position, since }));
+    }
+
+    /// Has peers observed, each at least so often, in place of those that this lane had observed
+    /// before: it hears [`crate::news::News::Silence`] when one of them is silent or back. What is
+    /// closed observes nobody.
+    pub fn observe(&mut self, peers: Arc<[NodeId]>, every: Every) {
+        self.list.push(Effect::Announce(Note::Observe(Observation { peers, every })));
+    }
+
+    /// Tells a lane that a peer that it observes is silent or back.
+    pub fn announce_silence(&mut self, lane: LaneId, peer: NodeId, is_over: bool) {
+        self.list.push(Effect::Announce(Note::Silence { lane, peer, is_over }));
     }
 
     /// Counts a message that said what no correct peer says. Nothing may have been changed by it.

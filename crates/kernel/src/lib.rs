@@ -49,6 +49,7 @@ pub mod lane;
 pub mod limits;
 pub mod mutant;
 pub mod news;
+pub mod observe;
 pub mod operation;
 pub mod part;
 pub mod process;

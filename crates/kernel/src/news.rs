@@ -5,6 +5,7 @@
 
 use crate::ids::{Incarnation, LaneId, NodeId};
 use crate::keyspace::{Keyspace, Keyspaces};
+use crate::observe::Observation;
 use crate::ring::{Ring, Weighed};
 use crate::time::Time;
 use alloc::sync::Arc;
@@ -28,6 +29,10 @@ pub enum Topic {
     TurnEnd,
     /// [`News::Unlinked`].
     Unlinked,
+    /// [`News::Observe`].
+    Observe,
+    /// [`News::Silence`].
+    Silence,
 }
 
 /// One piece of news.
@@ -68,6 +73,23 @@ pub enum News<'a> {
     /// hint: a connection also ends when nothing has happened to the node, and does not end when
     /// its machine is silent.
     Unlinked(NodeId),
+    /// A lane of this node says which peers it observes, in place of those it said before; none
+    /// once it is closed.
+    Observe {
+        /// The lane.
+        lane: LaneId,
+        /// The peers.
+        observation: &'a Observation,
+    },
+    /// A peer that this lane observes is silent, or its silence is over. A hint: it may be wrong at
+    /// any time. A peer is taken to be there until it is told otherwise; once a lane has asked, it
+    /// is told who is silent already. One that it observes no more may be told once after it.
+    Silence {
+        /// The peer.
+        peer: NodeId,
+        /// Whether it is back.
+        is_over: bool,
+    },
 }
 
 impl News<'_> {
@@ -83,6 +105,8 @@ impl News<'_> {
             News::Load { .. } => Topic::Load,
             News::TurnEnd => Topic::TurnEnd,
             News::Unlinked(_) => Topic::Unlinked,
+            News::Observe { .. } => Topic::Observe,
+            News::Silence { .. } => Topic::Silence,
         }
     }
 }

@@ -46,9 +46,21 @@ impl Node {
                 self.call(usize::from(slot), host, |lane, env| lane.on_local(local, env));
             }
             Held::Answer(ticket, outcome) => host.answer(ticket, outcome),
+            // It says no more than that it is closed.
+            Held::Note(from, Note::Load(_) | Note::Observe(_)) if self.is_closed(from) => {}
             Held::Note(from, Note::Load(load)) => {
                 let lane = self.slots[usize::from(from)].id;
                 self.tell(News::Load { lane, load: &load }, Some(usize::from(from)), host);
+            }
+            Held::Note(from, Note::Observe(observation)) => {
+                let lane = self.slots[usize::from(from)].id;
+                let news = News::Observe { lane, observation: &observation };
+                self.tell(news, Some(usize::from(from)), host);
+            }
+            Held::Note(_, Note::Silence { lane, peer, is_over }) => {
+                if let Some(index) = self.slot_of(lane) {
+                    self.tell_one(index, News::Silence { peer, is_over }, host);
+                }
             }
             // Counted when it was raised.
             Held::Note(_, Note::Refused(_)) => {}

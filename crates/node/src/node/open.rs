@@ -20,7 +20,6 @@ use quorate_kernel::keyspace::{Keyspace, Keyspaces};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::limits::SWEEP_KEYS_MAX;
 use quorate_kernel::news::News;
-use quorate_kernel::ring::Weighed;
 use quorate_kernel::storage::{Class, Write, store_key};
 
 /// Makes the lane of a keyspace that this node first heard of in that start; `None` if this build
@@ -93,7 +92,7 @@ impl Node {
         let lane = slot.id;
         slot.table = LaneTable::new(slot.table.durability());
         self.timers.drop_slot(index as u16);
-        self.tell(News::Load { lane, load: &Arc::new(Weighed::default()) }, None, host);
+        self.tell_closed(lane, host);
     }
 
     /// Deletes a piece of what dropped lanes have left, once the piece before is written.

@@ -3,9 +3,12 @@
 
 use super::Node;
 use crate::host::Host;
+use alloc::sync::Arc;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::news::{News, Topic};
+use quorate_kernel::observe::Observation;
 use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::ring::Weighed;
 use quorate_kernel::watch::Watch;
 
 /// How often lanes are told in one turn that it ends.
@@ -31,6 +34,17 @@ impl Node {
                 self.tell_one(index, news, host);
             }
         }
+    }
+
+    /// Whether there is no lane any more in a slot.
+    pub(super) fn is_closed(&self, slot: u16) -> bool {
+        self.slots[usize::from(slot)].lane.is_none()
+    }
+
+    /// A lane was closed: it has nothing to do any more, and observes nobody.
+    pub(super) fn tell_closed(&mut self, lane: LaneId, host: &mut dyn Host) {
+        self.tell(News::Load { lane, load: &Arc::new(Weighed::default()) }, None, host);
+        self.tell(News::Observe { lane, observation: &Observation::none() }, None, host);
     }
 
     /// A connection to a peer has ended.
