@@ -11,12 +11,17 @@
 //! - An answer of a newer start says that the old incarnation is gone and the new one lives.
 //! - When the observer's own timer is late by more than a period it was the observer that stood
 //!   still: all time-outs begin anew instead of suspecting everybody.
+//!
+//! What lanes want to know sooner is [`observe`].
 
+pub mod observe;
+mod patience;
 #[cfg(test)]
 mod tests;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use patience::Patience;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::WATCHED_MAX;
 use quorate_kernel::time::{Span, Time};
@@ -35,6 +40,8 @@ pub const UNANSWERED_MAX: Span = Span::secs(5);
 pub const SUSPECT_KEPT: Span = Span::secs(30);
 /// How many such suspects are kept.
 const SUSPECTS_MAX: usize = 2 * WATCHED_MAX;
+/// Of a penalty one part in this is forgiven at each answer.
+const FORGIVEN: u64 = 256;
 const _: () = assert!(UNANSWERED_MAX.0 > PERIOD.0 + TIMEOUT_MIN.0, "other signs count");
 
 /// What is known of a watched node.
@@ -45,22 +52,18 @@ struct Peer {
     alive_at: Time,
     /// When anything of it was last heard, or the watch began.
     heard_at: Time,
-    /// Smoothed round trip and its mean deviation in nanoseconds (Jacobson), once measured.
-    round_trip: Option<(u64, u64)>,
-    penalty: Span,
+    patience: Patience,
     suspected_at: Option<Time>,
     is_watched: bool,
 }
 
 impl Peer {
     fn new(who: Incarnation, now: Time) -> Peer {
-        let (round_trip, penalty) = (None, Span(0));
         Peer {
             who,
             alive_at: now,
             heard_at: now,
-            round_trip,
-            penalty,
+            patience: Patience::default(),
             suspected_at: None,
             is_watched: true,
         }
@@ -73,20 +76,7 @@ impl Peer {
     }
 
     fn timeout(&self) -> Span {
-        let (mean, deviation) = self.round_trip.unwrap_or_default();
-        let adapted = Span(mean.saturating_add(4 * deviation));
-        Span(adapted.max(TIMEOUT_MIN).0 + self.penalty.0)
-    }
-
-    fn measure(&mut self, sample: u64) {
-        self.round_trip = Some(match self.round_trip {
-            None => (sample, sample / 2),
-            Some((mean, deviation)) => {
-                let error = mean.abs_diff(sample);
-                ((7 * mean + sample) / 8, (3 * deviation + error) / 4)
-            }
-        });
-        self.penalty = Span(self.penalty.0 - self.penalty.0 / 256);
+        self.patience.timeout(TIMEOUT_MIN)
     }
 }
 
@@ -191,7 +181,7 @@ impl Detector {
             return Heard::Restarted;
         }
         peer.alive_at = peer.alive_at.max(sent);
-        peer.measure((now - sent).0);
+        peer.patience.measure(now - sent, FORGIVEN);
         if peer.suspected_at.is_none() { Heard::Alive } else { Heard::Restored }
     }
 
@@ -202,7 +192,7 @@ impl Detector {
             && peer.suspected_at.take().is_some()
         {
             peer.alive_at = now;
-            peer.penalty = Span((peer.penalty.0 + PENALTY.0).min(PENALTY_MAX.0));
+            peer.patience.lengthen(PENALTY, PENALTY_MAX);
         }
     }
 

@@ -42,7 +42,7 @@ impl Overlay {
 impl Process for Overlay {
     type Message = Message;
     type Timer = Timer;
-    const HEARS: &'static [Topic] = &[Topic::Heard, Topic::Load];
+    const HEARS: &'static [Topic] = &[Topic::Heard, Topic::Load, Topic::Observe, Topic::Unlinked];
 
     fn start(&mut self, _recovery: Recovery, cx: &mut Context<'_>) {
         // All that it stores is protocol state, which no durability level forgets.
@@ -52,8 +52,13 @@ impl Process for Overlay {
     fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
         match news {
             News::Heard(heard) => {
-                heard.iter().for_each(|(from, at)| self.state.detector.on_heard(*from, *at));
+                for (from, at) in heard {
+                    self.state.detector.on_heard(*from, *at);
+                    self.state.observer.on_heard(*from, *at);
+                }
             }
+            News::Observe { lane, observation } => self.on_observe(lane, observation, cx),
+            News::Unlinked(peer) => self.on_unlinked(peer, cx),
             News::Load { lane, load } => {
                 self.sum_load(lane, load);
                 if self.settings.balance.is_some() {
@@ -85,6 +90,12 @@ impl Process for Overlay {
             Message::Close { is_over } => self.on_close(from, is_over, cx),
             Message::Closing { stage } => self.on_closing(from, stage, cx),
             Message::Weights { words } => self.on_weights(words, cx),
+            Message::Observe { sent } => {
+                // It says that this host runs and hears, and promises nothing: an answer that
+                // waited for its disk would make it silent.
+                self.send_early(from, Message::Observed { sent }, cx);
+            }
+            Message::Observed { sent } => self.on_observed(from, Time(sent), cx),
         }
     }
 
@@ -113,6 +124,7 @@ impl Process for Overlay {
             Timer::Rumours => self.on_round(cx),
             Timer::Announce => self.on_announce(cx),
             Timer::Shutdown => self.on_shutdown_timer(cx),
+            Timer::Observe => self.on_observe_timer(cx),
         }
     }
 
@@ -128,6 +140,9 @@ impl Process for Overlay {
         let suspected = state.hosts.iter().filter(|news| news.suspected_by.is_some());
         into.field("suspected", &suspected.count());
         into.field("watched", &state.detector.watched().len());
+        let (observed, silent) = state.observer.counts();
+        into.field("observed", &observed);
+        into.field("observed_silent", &silent);
         into.field("cyclon_view", &state.cyclon.view().len());
         into.field("rumours_hot", &state.rumours.len());
         into.field("messages_sent", &counters.messages_sent);

@@ -106,6 +106,16 @@ pub enum Message {
         /// The words of some hosts.
         words: Vec<Weights>,
     },
+    /// To a host that lanes of the sender observe, as often as they want: is it there?
+    Observe {
+        /// The observer's time.
+        sent: u64,
+    },
+    /// The answer. The sender runs and hears; of what it has stored nothing is said.
+    Observed {
+        /// Echoed.
+        sent: u64,
+    },
 }
 
 impl Wire for Message {
@@ -160,6 +170,8 @@ impl Message {
             Message::Digest { .. }
             | Message::Ping { .. }
             | Message::Pong { .. }
+            | Message::Observe { .. }
+            | Message::Observed { .. }
             | Message::Close { .. }
             | Message::Closing { .. } => Ok(()),
         }

@@ -24,6 +24,7 @@
 //!                                                      Missing, Want
 //! balance on    Weights ──▶ 3 random peers, each 0.5 s while new
 //! each 10 s     Ping ──▶ one random suspect            it answers: compare all, Lookup
+//! as lanes ask  Observe ──▶ whom they observe          ◀── Observed
 //! a shutdown    Close ──▶ every host                   ◀── Closing, until all end
 //! ```
 //! So what a node sends does not grow with the cluster; only news does, each once.
@@ -50,6 +51,8 @@
 //!   a stuck storage that this lane does not use goes unnoticed.
 //! - With `balance` on every host keeps a word of every other, of up to 64 parts of the ring, and
 //!   each is told anew once in a while: meant for some hundred hosts.
+//! - A host that lanes observe answers whatever its disk does: silence says nothing of that. What a
+//!   node asks grows with the peers that its lanes observe, and is seen by no other lane.
 //! - A change of load is news: hosts whose load changes all the time keep rumours hot.
 
 pub mod balance;
@@ -58,6 +61,7 @@ pub mod engine;
 pub mod keys;
 pub(crate) mod learn;
 pub mod message;
+pub(crate) mod observe;
 pub(crate) mod period;
 pub(crate) mod recover;
 pub(crate) mod router;

@@ -36,7 +36,7 @@ impl Overlay {
         self.state.periods += 1;
         let periods = self.state.periods;
         let is_turn = |every: u64, phase: u64| periods % every == phase;
-        self.observe(cx);
+        self.judge_neighbours(cx);
         if !self.state.is_joined {
             self.knock(cx);
         }
@@ -66,7 +66,7 @@ impl Overlay {
     }
 
     /// Pings the neighbours on the ring, and judges those that are silent.
-    fn observe(&mut self, cx: &mut Context<'_>) {
+    fn judge_neighbours(&mut self, cx: &mut Context<'_>) {
         let state = &mut self.state;
         if core::mem::take(&mut state.is_watch_old) {
             let hosts = &state.hosts;
@@ -75,7 +75,9 @@ impl Overlay {
                 hosts.get(node).filter(|news| news.is_alive()).map(|news| news.record.who)
             };
             state.detector.watch(nodes.into_iter().filter_map(who), cx.now);
+            self.observe_known(cx);
         }
+        let state = &mut self.state;
         let due = state.detector.tick(cx.now);
         if due.is_late {
             state.counters.pauses += 1;

@@ -5,6 +5,7 @@ use super::shutdown::Shutdown;
 use super::weights::Known;
 use super::{Context, Overlay};
 use crate::detector::Detector;
+use crate::detector::observe::Observer;
 use crate::gossip::cyclon::{Cyclon, Peer};
 use crate::gossip::doubts::Doubts;
 use crate::gossip::hosts::Hosts;
@@ -45,6 +46,8 @@ pub(super) struct State {
     pub is_round_armed: bool,
     pub doubts: Doubts,
     pub detector: Detector,
+    /// The peers that lanes of this node observe.
+    pub observer: Observer,
     pub ring: Stabilizer,
     /// Whether the neighbours may have changed since they were last set to be watched.
     pub is_watch_old: bool,
@@ -74,6 +77,7 @@ impl State {
             is_round_armed: false,
             doubts: Doubts::default(),
             detector: Detector::default(),
+            observer: Observer::default(),
             ring: Stabilizer::new(me.node),
             is_watch_old: true,
             unification: Unification::default(),
@@ -130,13 +134,24 @@ impl Overlay {
         cx.fx.send(to, message);
     }
 
+    /// Sends at once what promises nothing.
+    pub(super) fn send_early(
+        &mut self,
+        to: impl Into<Recipients>,
+        message: Message,
+        cx: &mut Context<'_>,
+    ) {
+        let to = to.into();
+        self.state.counters.messages_sent += count(&to);
+        cx.fx.send_early(to, message);
+    }
+
     /// Pings. A question promises nothing, so it leaves at once: held back by a slow disk of its
     /// own, an observer would suspect others for it.
     pub(super) fn ping(&mut self, to: impl Into<Recipients>, cx: &mut Context<'_>) {
         let to = to.into();
-        self.state.counters.messages_sent += count(&to);
         self.state.counters.pings_sent += count(&to);
-        cx.fx.send_early(to, Message::Ping { sent: cx.now.0 });
+        self.send_early(to, Message::Ping { sent: cx.now.0 }, cx);
     }
 
     pub(super) fn check_state(&self) {
@@ -145,6 +160,7 @@ impl Overlay {
         state.cyclon.check();
         state.rumours.check();
         state.detector.check();
+        state.observer.check();
         state.ring.check();
         let own = state.own();
         assert_eq!(own.record.who, state.me, "a node knows its own start");

@@ -11,6 +11,8 @@ pub enum Timer {
     Announce,
     /// A shutdown goes on.
     Shutdown,
+    /// The shortest period has passed with which a lane observes peers.
+    Observe,
 }
 
 impl quorate_kernel::process::Timer for Timer {
@@ -20,12 +22,12 @@ impl quorate_kernel::process::Timer for Timer {
             Timer::Rumours => 1,
             Timer::Announce => 2,
             Timer::Shutdown => 3,
+            Timer::Observe => 4,
         }
     }
 
     fn from_code(code: u32) -> Option<Timer> {
-        [Timer::Period, Timer::Rumours, Timer::Announce, Timer::Shutdown]
-            .get(code as usize)
-            .copied()
+        let all = [Timer::Period, Timer::Rumours, Timer::Announce, Timer::Shutdown, Timer::Observe];
+        all.get(code as usize).copied()
     }
 }

@@ -84,11 +84,13 @@ fn tag(message: &Message) -> u8 {
         Message::Close { .. } => 13,
         Message::Closing { .. } => 14,
         Message::Weights { .. } => 15,
+        Message::Observe { .. } => 16,
+        Message::Observed { .. } => 17,
     }
 }
 
 /// How many variants there are; see [`tag`].
-const VARIANTS: u8 = 16;
+const VARIANTS: u8 = 18;
 
 fn golden() -> Vec<(Message, &'static str)> {
     let ask = Ask { own: 1, of: 300 };
@@ -124,6 +126,8 @@ fn golden() -> Vec<(Message, &'static str)> {
         (Message::Close { is_over: true }, "0d01"),
         (Message::Closing { stage: Stage::Idle }, "0e01"),
         (Message::Weights { words: vec![weights()] }, "0f01010203090107ac0203ac02040108090107ac02"),
+        (Message::Observe { sent: 300 }, "10ac02"),
+        (Message::Observed { sent: 300 }, "11ac02"),
     ]
 }
 
