@@ -194,6 +194,18 @@ fn the_shortest_period_of_all_lanes_applies_and_each_lane_hears_of_its_own() {
 }
 
 #[test]
+fn a_peer_that_is_to_be_asked_more_often_is_not_silent_for_that() {
+    let mut observer = calm(Every::Ms200, 999);
+    // Two questions were lost.
+    assert_eq!(
+        (observer.tick(at(1000)).silences, observer.tick(at(1200)).silences),
+        (vec![], vec![])
+    );
+    assert_eq!(ask(&mut observer, 17, &[PEER.0], Every::Ms50, 1290), []);
+    assert_eq!(run(&mut observer, 1290, 5000, |sent| Some(sent + 1)), []);
+}
+
+#[test]
 fn who_asks_nothing_more_observes_nobody_and_only_known_hosts_are_observed() {
     let mut observer = calm(Every::Ms50, 999);
     observer.ask(LANE, &Observation::none(), |_| true, at(1000));
