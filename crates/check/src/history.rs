@@ -275,13 +275,14 @@ impl Recorder {
         self.history.healed = Some((time, order));
     }
 
-    /// Hosts have lost what was acknowledged from this time on. Returns the history up to here, for
-    /// which nothing was lost yet, and goes on with one in which nobody knows what became of the
-    /// operations that were answered since then, or are under way. What was answered before holds.
+    /// Hosts have lost what was acknowledged from this time on to operations like these. Returns
+    /// the history up to here, for which nothing was lost yet, and goes on with one in which nobody
+    /// knows what became of those that were answered since then, or of any that are under way. What
+    /// was answered before holds.
     ///
     /// # Panics
     /// After [`Recorder::finish`].
-    pub fn lose(&mut self, since: Time) -> History {
+    pub fn lose(&mut self, since: Time, is_lost: impl Fn(&Operation) -> bool) -> History {
         assert!(!self.is_finished, "a finished recording loses nothing more");
         let past = Recorder {
             history: self.history.clone(),
@@ -292,6 +293,7 @@ impl Recorder {
             if let Some((time, completion)) = &mut entry.completed
                 && *time >= since
                 && *completion != Completion::Refused
+                && is_lost(&entry.operation)
             {
                 *completion = Completion::Unknown;
             }

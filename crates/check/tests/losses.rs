@@ -13,11 +13,12 @@ fn get(key: &'static str) -> Operation {
     Operation::get(Bytes::from_static(key.as_bytes()))
 }
 
+fn put(value: &'static str) -> Operation {
+    Operation::put(Bytes::from_static(b"k"), Bytes::from_static(value.as_bytes()))
+}
+
 #[test]
 fn what_was_answered_shortly_before_a_loss_may_be_gone() {
-    let put = |value: &'static str| {
-        Operation::put(Bytes::from_static(b"k"), Bytes::from_static(value.as_bytes()))
-    };
     // The second value is lost, or not, and the third one was under way; the first one holds.
     let verdict = |value: Option<&'static str>| {
         let mut recorder = Recorder::new();
@@ -28,7 +29,7 @@ fn what_was_answered_shortly_before_a_loss_may_be_gone() {
         let seen = recorder.invoke(ClientId(2), get("k"), Time(60));
         recorder.complete(seen, Completion::Value(Some(Bytes::from_static(b"b"))), Time(61));
         let under_way = recorder.invoke(ClientId(1), put("c"), Time(65));
-        let past = recorder.lose(Time(40));
+        let past = recorder.lose(Time(40), |_| true);
         assert!(matches!(judge(&past, STEPS_MAX), Verdict::Holds));
         recorder.complete(under_way, Completion::Written, Time(75));
         let get = recorder.invoke(ClientId(1), get("k"), Time(80));
@@ -38,4 +39,20 @@ fn what_was_answered_shortly_before_a_loss_may_be_gone() {
     };
     assert!(["a", "b", "c"].into_iter().all(|value| verdict(Some(value))));
     assert!(!verdict(None), "it was acknowledged long before");
+}
+
+/// What hosts held alone is lost for some keys; of the others every value must be there.
+#[test]
+fn only_the_keys_that_were_lost_are_excused() {
+    let verdict = |lost: &'static str| {
+        let mut recorder = Recorder::new();
+        let id = recorder.invoke(ClientId(1), put("a"), Time(10));
+        recorder.complete(id, Completion::Written, Time(15));
+        recorder.lose(Time(0), |operation| operation.key().is_some_and(|key| key == lost));
+        let get = recorder.invoke(ClientId(1), get("k"), Time(80));
+        recorder.complete(get, Completion::Value(None), Time(85));
+        matches!(judge(recorder.finish(), STEPS_MAX), Verdict::Holds)
+    };
+    assert!(verdict("k"), "its only copy is lost");
+    assert!(!verdict("other"), "it is somewhere else");
 }

@@ -63,8 +63,9 @@ pub struct SimArgs {
     /// How many seeds run at once; as many as there are cores if not given.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Fails unless every mark of the simulator's list of rare paths was reached, and four of five
-    /// seeds of each scenario did enough to count.
+    /// Fails unless every mark of the simulator's list of rare paths was reached, four of five
+    /// seeds of each scenario did enough to count, and, from 20,000 seeds of a grid on, each of its
+    /// cells was met.
     #[arg(long)]
     pub require_probes: bool,
 }

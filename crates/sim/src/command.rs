@@ -156,6 +156,8 @@ fn tell(replay: &Replay, report: &Report) -> String {
         report.decrees,
         report.time / 1_000_000,
     ));
+    lines.extend(replay.scenario.cell.iter().map(|cell| format!("cell {cell}")));
+    lines.extend(report.met.iter().map(|met| format!("met {met}")));
     if let Some(why) = &report.idle {
         lines.push(format!("does not count: {why}"));
     }
@@ -197,7 +199,8 @@ fn sweep(args: &SimArgs, scenarios: &[Prepared]) -> Result<bool, ScenarioError> 
         let prepared = scenarios.iter().find(is_it).expect("it was found in one of them");
         reduce(args, &mut Runner::default(), Replay::of(prepared, found.seed))?;
     }
-    let does_enough = !args.require_probes || tell_idle(&summary) & marks::tell_missing();
+    let does_enough =
+        !args.require_probes || tell_idle(&summary) & tell_missed(&summary) & marks::tell_missing();
     match args.format {
         Format::Text => {
             say(&marks::reached());
@@ -215,6 +218,15 @@ fn tell_idle(summary: &Summary) -> bool {
         eprintln!("scenario {name}: only {counted} of {seeds} seeds did enough to count");
     }
     summary.idle_scenarios().next().is_none()
+}
+
+/// Names the cells of grids that no seed has met, where there were seeds enough; returns whether
+/// there are none.
+fn tell_missed(summary: &Summary) -> bool {
+    for (scenario, cell) in summary.missed() {
+        eprintln!("scenario {scenario}: cell {cell} was met by no seed");
+    }
+    summary.missed().next().is_none()
 }
 
 /// Reduces a failing run and keeps or prints the replay file.

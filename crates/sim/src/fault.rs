@@ -161,6 +161,32 @@ impl What {
         }
     }
 
+    /// Its kind, in a world of this many hosts.
+    #[must_use]
+    pub fn kind(&self, hosts: usize) -> Kind {
+        match self {
+            What::Kill { .. } => Kind::Kill,
+            What::Power { hosts: lost } if lost.len() == hosts => Kind::PowerAll,
+            What::Power { hosts: lost } if lost.len() == 1 => Kind::Power,
+            What::Power { .. } => Kind::PowerSome,
+            What::Pause { .. } => Kind::Pause,
+            What::Partition { .. } => Kind::Partition,
+            What::OneWay { .. } => Kind::OneWay,
+            What::Partial { .. } => Kind::Partial,
+            What::Loss { .. } => Kind::Loss,
+            What::Duplicate { .. } => Kind::Duplicate,
+            What::Delay { .. } => Kind::Delay,
+            What::SlowDisk { .. } => Kind::SlowDisk,
+            What::FailSync { .. } => Kind::FailSync,
+            What::ClockJump { .. } => Kind::ClockJump,
+            What::Wipe { .. } => Kind::Wipe,
+            What::Drain { .. } => Kind::Drain,
+            What::Remove { .. } => Kind::Remove,
+            What::Shutdown { .. } => Kind::Shutdown,
+            What::Restore { .. } => Kind::Restore,
+        }
+    }
+
     /// The links it cuts in a network of this many hosts, from and to.
     #[must_use]
     pub fn links(&self, hosts: usize) -> Vec<(HostIndex, HostIndex)> {

@@ -64,6 +64,9 @@ pub struct KeyspaceSection {
     /// After how many milliseconds it is created; 0 if the cluster is born with it.
     #[serde(default)]
     pub created_ms: u64,
+    /// After how many milliseconds it is dropped, and made again under its name; 0 if it is not.
+    #[serde(default)]
+    pub renewed_ms: u64,
     /// What operators alter later.
     #[serde(default)]
     pub changes: Vec<ChangeSection>,
@@ -127,10 +130,24 @@ impl KeyspaceSection {
         last.settings().ok()?.remove(name)
     }
 
-    /// How many hosts hold each key in the end; of the catalog none.
+    /// How many hosts hold each key at first and in the end; of the catalog none.
+    fn both_replicas(&self) -> [usize; 2] {
+        let first = self.settings().ok().and_then(|mut settings| settings.remove("replicas"));
+        [first, self.last("replicas")]
+            .map(|text| text.and_then(|text| text.parse().ok()).unwrap_or(0))
+    }
+
+    /// The fewest hosts that ever hold each key: what is promised rests on them.
     #[must_use]
     pub fn replicas(&self) -> usize {
-        self.last("replicas").and_then(|text| text.parse().ok()).unwrap_or(0)
+        let [first, last] = self.both_replicas();
+        first.min(last)
+    }
+
+    /// How many hosts hold each key in the end.
+    #[must_use]
+    pub fn replicas_last(&self) -> usize {
+        self.both_replicas()[1]
     }
 
     /// How many hosts hold a write before it is acknowledged, where that is a setting; otherwise
@@ -176,7 +193,8 @@ impl KeyspaceSection {
         if is_of_catalog != self.engine.is_none() {
             return Some("orders are for the catalog, and nothing else is".to_owned());
         }
-        if self.engine.is_none() && (self.created_ms > 0 || !self.changes.is_empty()) {
+        let changes_later = self.created_ms + self.renewed_ms > 0 || !self.changes.is_empty();
+        if self.engine.is_none() && changes_later {
             return Some("the catalog is neither created nor altered".to_owned());
         }
         self.workload.problem().map(str::to_owned)

@@ -7,10 +7,12 @@ use crate::net::parse_matrix;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::shipped;
 use crate::workload::Ground;
+use crate::world::grid;
 use quorate_kernel::engine::{Engine, Pace};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{Keyspace, NewKeyspace};
 use quorate_kernel::storage::Durability;
+use std::borrow::Cow;
 
 /// A scenario with its distributions tabulated.
 #[derive(Clone, Debug)]
@@ -32,7 +34,9 @@ pub struct Prepared {
 /// A keyspace of a scenario.
 #[derive(Clone, Debug)]
 pub struct PreparedKeyspace {
-    /// The lane that the catalog gives it; that of the catalog if it is none.
+    /// Its name.
+    pub name: String,
+    /// The lane that the catalog gives it first; that of the catalog if it is none.
     pub lane: LaneId,
     /// Its engine; none of the catalog.
     pub engine: Option<&'static Engine>,
@@ -42,7 +46,7 @@ pub struct PreparedKeyspace {
     pub pace: Pace,
     /// How durable it is.
     pub durability: Durability,
-    /// How many hosts hold each key.
+    /// The fewest hosts that ever hold each key.
     pub replicas: usize,
     /// How many hold a write before it is acknowledged.
     pub copies: usize,
@@ -74,6 +78,19 @@ impl Prepared {
             sync: Delay::new(&scenario.disk.sync),
             scenario,
         })
+    }
+
+    /// What a seed runs: of a grid, the scenario of the cell that it draws.
+    ///
+    /// # Panics
+    /// A cell of the grid is not valid, which a test rules out for those that ship.
+    #[must_use]
+    pub fn of_seed(&self, seed: u64) -> Cow<'_, Prepared> {
+        let Some(scenario) = grid::scenario_of(&self.scenario, seed) else {
+            return Cow::Borrowed(self);
+        };
+        let keyspaces = keyspaces(&scenario).unwrap_or_else(|why| panic!("{why}: {scenario:?}"));
+        Cow::Owned(Prepared { scenario, keyspaces, ..self.clone() })
     }
 }
 
@@ -118,6 +135,7 @@ fn keyspaces(scenario: &Scenario) -> Result<Vec<PreparedKeyspace>, String> {
         }
         let settings = section.settings()?;
         Ok(PreparedKeyspace {
+            name: section.name.clone(),
             lane,
             engine: section.engine()?,
             founding: founding.map(|founding| NewKeyspace { settings, ..founding }),

@@ -24,7 +24,8 @@ impl Replay {
     /// What a seed of a scenario does.
     #[must_use]
     pub fn of(prepared: &Prepared, seed: u64) -> Replay {
-        let faults = seed::plan(prepared, seed);
+        let prepared = prepared.of_seed(seed);
+        let faults = seed::plan(&prepared, seed);
         Replay { seed, scenario: prepared.scenario.clone(), faults }
     }
 

@@ -9,6 +9,7 @@ use crate::fault::{Fault, Kind};
 use crate::keyspace::KeyspaceSection;
 use crate::workload::section;
 use crate::world::BalanceSection;
+use crate::world::grid::{Cell, GridSection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -54,6 +55,12 @@ pub struct Scenario {
     /// How hosts even out their load, if they do.
     #[serde(default)]
     pub balance: Option<BalanceSection>,
+    /// What each seed draws, if its worlds differ by more than chance.
+    #[serde(default)]
+    pub grid: Option<GridSection>,
+    /// What a seed of a grid has drawn.
+    #[serde(default)]
+    pub cell: Option<Cell>,
     /// The faults.
     #[serde(default)]
     pub faults: FaultsSection,
@@ -252,10 +259,10 @@ impl Scenario {
         self.hosts - self.spares
     }
 
-    /// The most hosts that hold one key.
+    /// The most hosts that hold one key in the end.
     #[must_use]
     pub fn replicas_max(&self) -> usize {
-        self.keyspaces.iter().map(KeyspaceSection::replicas).max().unwrap_or(1)
+        self.keyspaces.iter().map(KeyspaceSection::replicas_last).max().unwrap_or(1)
     }
 
     fn problem(&self) -> Option<String> {
@@ -277,6 +284,7 @@ impl Scenario {
             ),
             (
                 self.faults.count_max == 0
+                    || self.grid.is_some()
                     || self.faults.weights.values().any(|weight| *weight > 0),
                 "faults need weights",
             ),
@@ -288,6 +296,7 @@ impl Scenario {
         let found = checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message);
         found
             .or_else(|| self.balance.as_ref()?.problem())
+            .or_else(|| self.grid.as_ref()?.problem())
             .map(str::to_owned)
             .or_else(|| self.keyspaces.iter().find_map(KeyspaceSection::problem))
     }

@@ -8,6 +8,7 @@ use crate::prepared::Prepared;
 use crate::trace::Trace;
 use crate::workload::fleet::Counts;
 use crate::world::World;
+use crate::world::grid::Met;
 use quorate_check::Judges;
 use quorate_kernel::rng::{Rng, mix};
 use std::cell::{Cell, RefCell};
@@ -56,6 +57,8 @@ pub struct Report {
     pub decrees: u64,
     /// How many tokens were moved, added or given up to even out the load.
     pub token_moves: u64,
+    /// The cells of a grid that it has met, if it counts.
+    pub met: Vec<Met>,
     /// How much time of the world has passed, in nanoseconds.
     pub time: u64,
     /// Why it does not count, if it does not.
@@ -113,7 +116,7 @@ fn file(path: &str) -> &str {
     path.find("crates/").map_or(path, |at| &path[at..])
 }
 
-/// The plan of a seed.
+/// The plan of a seed; of a grid, that of its cell.
 #[must_use]
 pub fn plan(prepared: &Prepared, seed: u64) -> Vec<Fault> {
     nemesis::draw(&prepared.scenario, &mut Rng::new(mix(seed ^ 0xfa17)))
@@ -124,6 +127,7 @@ impl Runner {
     pub fn run(&mut self, prepared: &Prepared, setup: Setup) -> Report {
         catch_panics();
         let seed = setup.seed;
+        let prepared = &*prepared.of_seed(seed);
         let plan = setup.plan.unwrap_or_else(|| plan(prepared, seed));
         let mut world = World::new(prepared, seed, plan, &[setup.wrap], Trace::new(setup.out));
         if let Some(message) = simulate(|| world.run()) {
@@ -133,6 +137,9 @@ impl Runner {
         let fleets = world.tenants.iter().map(|tenant| tenant.clients.fleet.counts);
         let of_one = |counts| Report { counts, ..report.clone() };
         let idle = fleets.map(of_one).find_map(|report| idle(prepared, &report));
+        if idle.is_some() || report.violation.is_some() {
+            report.met.clear();
+        }
         report.idle = idle;
         report
     }
@@ -147,6 +154,7 @@ impl Runner {
         events: u64,
     ) -> (Report, u64) {
         catch_panics();
+        let prepared = &*prepared.of_seed(seed);
         let (plan, trace) = (plan(prepared, seed), Trace::new(None));
         let mut world = World::new(prepared, seed, plan, &[], trace);
         world.forge(Forger::new(seed, one_in), events);

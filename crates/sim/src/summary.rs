@@ -2,10 +2,14 @@
 
 use crate::prepared::Prepared;
 use crate::seed::Report;
+use crate::world::grid::{self, Met};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+/// The most cells never met that are named.
+const UNMET_MAX: usize = 12;
 /// The most violations that are kept in full.
 const VIOLATIONS_MAX: usize = 100;
 
@@ -76,6 +80,8 @@ pub struct Summary {
     pub violations: Vec<Found>,
     /// An example of why seeds did not count, by scenario.
     pub idle: Vec<Option<(u64, String)>>,
+    /// How often each cell was met, by scenario; of those that are no grid there are none.
+    pub cells: Vec<BTreeMap<Met, u64>>,
     /// How long it took.
     pub elapsed: Duration,
     /// How long its threads were busy, together.
@@ -94,8 +100,12 @@ impl Summary {
             scenario: prepared.scenario.name.clone(),
             ..Sums::default()
         };
+        let cells = |prepared: &Prepared| {
+            grid::cells(&prepared.scenario).into_iter().map(|cell| (cell, 0)).collect()
+        };
         Summary {
             scenarios: scenarios.iter().map(empty).collect(),
+            cells: scenarios.iter().map(cells).collect(),
             violations: Vec::new(),
             idle: vec![None; scenarios.len()],
             elapsed: Duration::ZERO,
@@ -128,6 +138,9 @@ impl Summary {
             });
             self.trim();
         }
+        for met in report.met {
+            *self.cells[scenario].entry(met).or_default() += 1;
+        }
         if let Some(why) = report.idle {
             self.idle[scenario].get_or_insert((report.seed, why));
         }
@@ -151,6 +164,9 @@ impl Summary {
                 (Some(one), Some(two)) => Some(one.min(two)),
                 (one, two) => one.or(two),
             };
+        }
+        for (mine, theirs) in self.cells.iter_mut().zip(other.cells) {
+            theirs.into_iter().for_each(|(cell, met)| *mine.entry(cell).or_default() += met);
         }
         self.violations.extend(other.violations);
         self.busy += other.busy;
@@ -176,6 +192,32 @@ impl Summary {
     /// The scenarios of whose seeds fewer than four of five did enough to count.
     pub fn idle_scenarios(&self) -> impl Iterator<Item = &Sums> {
         self.scenarios.iter().filter(|sums| 5 * sums.counted < 4 * sums.seeds)
+    }
+
+    /// The cells of a scenario that no seed has met.
+    pub fn unmet(&self, scenario: usize) -> impl Iterator<Item = &Met> {
+        self.cells[scenario].iter().filter(|(_, met)| **met == 0).map(|(cell, _)| cell)
+    }
+
+    /// The cells that no seed has met of grids with so many seeds that each should be met.
+    pub fn missed(&self) -> impl Iterator<Item = (&str, &Met)> {
+        let scenarios = self.scenarios.iter().enumerate();
+        let large = scenarios.filter(|(_, sums)| sums.seeds >= grid::SEEDS_FOR_ALL);
+        large.flat_map(|(at, sums)| self.unmet(at).map(|cell| (sums.scenario.as_str(), cell)))
+    }
+
+    /// How many cells of a grid were met, and some of those that were not.
+    fn tell_cells(&self, scenario: usize) -> Option<String> {
+        let all = self.cells[scenario].len();
+        let unmet: Vec<String> = self.unmet(scenario).map(Met::to_string).collect();
+        let (name, met) = (&self.scenarios[scenario].scenario, all - unmet.len());
+        let shown = unmet[..unmet.len().min(UNMET_MAX)].join("; ");
+        let more = match unmet.len().saturating_sub(UNMET_MAX) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let never = if unmet.is_empty() { "" } else { "; never met: " };
+        (all > 0).then(|| format!("{name}: {met} of {all} cells met{never}{shown}{more}"))
     }
 
     /// Events per second of one busy core.
@@ -211,6 +253,9 @@ impl Summary {
             if let Some((seed, why)) = idle {
                 let _ = writeln!(text, "{}: seed {seed} does not count: {why}", sums.scenario);
             }
+        }
+        for line in (0..self.scenarios.len()).filter_map(|at| self.tell_cells(at)) {
+            let _ = writeln!(text, "{line}");
         }
         for found in &self.violations {
             let Found { scenario, seed, judge, message, .. } = found;
@@ -258,6 +303,8 @@ impl Summary {
             events_per_core_second: u64,
             jobs: usize,
             scenarios: &'a [Sums],
+            cells: usize,
+            cells_unmet: Vec<&'a Met>,
         }
         let total = self.total();
         let all = All {
@@ -273,6 +320,8 @@ impl Summary {
             events_per_core_second: self.events_per_core_second(),
             jobs: self.jobs,
             scenarios: &self.scenarios,
+            cells: self.cells.iter().map(BTreeMap::len).sum(),
+            cells_unmet: (0..self.scenarios.len()).flat_map(|at| self.unmet(at)).collect(),
         };
         serde_json::to_string(&all).expect("numbers and texts always serialize")
     }

@@ -111,6 +111,12 @@ impl Clients {
         self.work.on_blackout();
     }
 
+    /// The keyspace was made again, from nothing, and every connection broke with the old one.
+    pub fn on_renewal(&mut self, scene: &mut Scene<'_>) {
+        self.break_connections(|_| true, scene);
+        self.on_blackout();
+    }
+
     /// Every operation begun from now on must succeed.
     pub fn demand(&mut self, scene: &mut Scene<'_>) {
         self.fleet.section.deadline_ms *= DEMAND_TIMES;

@@ -65,7 +65,7 @@ pub struct Ground<'a> {
     pub engine: Option<&'static Engine>,
     /// Its level.
     pub durability: Durability,
-    /// How many hosts hold each key.
+    /// The fewest hosts that ever hold each key.
     pub replicas: usize,
     /// How many of them hold a write before it is acknowledged, where that is a setting.
     pub copies: usize,
@@ -138,7 +138,18 @@ pub trait Workload {
     /// Hosts have lost what they had not synced.
     fn on_loss(&mut self, _hosts: &[HostIndex], _ground: &Ground<'_>, _scene: &mut Scene<'_>) {}
 
-    /// Everything was lost, as the keyspace's level allows, and every connection with it.
+    /// Hosts lose all that they hold of the keyspace, with their disks or with their memory. Where
+    /// that was the only copy it is gone; where others have one, nothing is.
+    fn on_lost_copies(
+        &mut self,
+        _hosts: &[HostIndex],
+        _ground: &Ground<'_>,
+        _scene: &mut Scene<'_>,
+    ) {
+    }
+
+    /// Everything was lost, as the keyspace's level allows or because the keyspace was dropped and
+    /// made again, and every connection with it.
     fn on_blackout(&mut self) {}
 
     /// The clients have finished. Returns what keeps the run from its end: that something still

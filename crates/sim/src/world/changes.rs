@@ -1,4 +1,5 @@
-//! What operators do to keyspaces: they create some later, and alter them.
+//! What operators do to keyspaces: they create some later, alter them, and drop them to make them
+//! again.
 
 use super::World;
 use super::operators::PATIENCE;
@@ -14,14 +15,23 @@ impl World<'_> {
     /// What is due is ordered of whichever host can, until it is known to be done.
     pub(super) fn change_keyspaces(&mut self) {
         for index in 0..self.tenants.len() {
-            if let Some(order) = self.due(index) {
-                let up: Vec<HostIndex> = self.up().collect();
-                if !up.is_empty() {
-                    let host = up[self.rng.below(up.len() as u64) as usize];
-                    self.machines.line(format_args!("** n{}: {order:?}", host + 1));
-                    self.operate(host, LaneId::CATALOG, Control::Keyspace(order), PATIENCE);
-                }
+            self.adopt(index);
+            let Some(order) = self.due(index) else { continue };
+            let up: Vec<HostIndex> = self.up().collect();
+            if up.is_empty() {
+                continue;
             }
+            let host = up[self.rng.below(up.len() as u64) as usize];
+            // Nobody makes a keyspace of one replica again while a node that is gone for good
+            // would be given a part of it.
+            let is_alone = self.tenants[index].keyspace.replicas == 1;
+            let may_alter = matches!(order, KeyspaceOrder::Alter { .. });
+            if is_alone && !may_alter && self.is_any_lost_there() {
+                self.remove_wiped(host);
+                continue;
+            }
+            self.machines.line(format_args!("** n{}: {order:?}", host + 1));
+            self.operate(host, LaneId::CATALOG, Control::Keyspace(order), PATIENCE);
         }
     }
 
@@ -32,19 +42,46 @@ impl World<'_> {
         if section.engine.is_none() || !is_time(section.created_ms) {
             return None;
         }
-        let Some(known) = self.known(self.tenants[index].lane()) else {
+        let tenant = &self.tenants[index];
+        let is_renewed = tenant.lane() != tenant.keyspace.lane;
+        let is_dropped = self.newest_told().is_some_and(|told| {
+            told.version > 0 && !told.list.iter().any(|(known, _)| known.name == section.name)
+        });
+        let Some(known) = self.known(tenant.lane()).filter(|_| !is_dropped) else {
             // What the cluster is born with is known before anything is due.
-            return section
-                .creation()
-                .filter(|_| section.created_ms > 0)
-                .map(KeyspaceOrder::Create);
+            let is_missing = section.created_ms > 0 || section.renewed_ms > 0;
+            let is_missing = is_missing || is_renewed || tenant.is_beyond_help;
+            return section.creation().filter(|_| is_missing).map(KeyspaceOrder::Create);
         };
+        let is_to_end = section.renewed_ms > 0 && is_time(section.renewed_ms) && !is_renewed;
+        if is_to_end || tenant.is_beyond_help {
+            return Some(KeyspaceOrder::Drop { name: section.name.clone() });
+        }
         let is_due = |change: &&ChangeSection| is_time(change.at_ms);
         let change = section.changes.iter().take_while(is_due).last()?;
         let settings = words(&change.settings);
         let is_done = settings.iter().all(|(name, word)| known.setting(name) == word);
         let name = section.name.clone();
         (!is_done).then_some(KeyspaceOrder::Alter { name, settings })
+    }
+
+    /// The clients of a keyspace that was made again go over to it.
+    fn adopt(&mut self, index: usize) {
+        let tenant = &self.tenants[index];
+        let Some(engine) = tenant.keyspace.engine else { return };
+        let Some(told) = self.newest_told() else { return };
+        let of_name = |(known, _): &&(Arc<Keyspace>, _)| known.name == tenant.keyspace.name;
+        let Some((known, _)) = told.list.iter().find(of_name) else { return };
+        let (lane, is_known) = (known.lane, known.engine == engine.name);
+        if is_known && lane > tenant.lane() {
+            self.machines.line(format_args!("** a keyspace was made again: lane {}", lane.0));
+            // Another disk may have been lost meanwhile.
+            let is_any_lost = self.is_any_lost_there();
+            let tenant = &mut self.tenants[index];
+            tenant.lane = lane;
+            tenant.is_beyond_help &= is_any_lost;
+            tenant.clients.on_renewal(&mut self.machines.scene());
+        }
     }
 
     /// The newest that any host was told of the keyspace of a lane.

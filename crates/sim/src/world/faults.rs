@@ -62,7 +62,7 @@ impl World<'_> {
         self.tenants.iter().all(|tenant| {
             let known = self.known(tenant.lane());
             let hosts = &self.machines.hosts;
-            let ground = tenant.keyspace.ground(hosts, known.as_deref(), unsettled.as_deref());
+            let ground = tenant.ground(hosts, known.as_deref(), unsettled.as_deref());
             let has_lost_lately = self.plan.has_lost_lately(self.machines.now);
             tenant.clients.work.bears(what, &Ground { has_lost_lately, ..ground })
         })
@@ -107,14 +107,51 @@ impl World<'_> {
         }
     }
 
-    /// What else ends with a fault.
-    pub(super) fn on_end(&mut self, what: &What) {
+    /// What else ends with a fault. Returns whether it was one after all.
+    pub(super) fn on_end(&mut self, what: &What) -> bool {
         match what {
             What::FailSync { host } => self.end_failing_sync(*host),
             What::Drain { host } => self.drain(*host, true),
             What::Shutdown { .. } => self.start_again(),
-            What::Restore { host } => self.put_back(*host),
+            What::Restore { host } => return self.put_back(*host),
             _ => {}
+        }
+        true
+    }
+
+    /// Hosts lose all that they hold of some keyspaces: with a disk of each, with a process or the
+    /// power of what is in memory alone, with an old copy of what was not synced. Who is asked
+    /// before the hosts are down knows exactly what they held.
+    pub(super) fn lose_copies(&mut self, what: &What) {
+        let loses = |durability: Durability| match what {
+            What::Wipe { .. } => true,
+            What::Restore { .. } => durability != Durability::Sync,
+            What::Kill { .. } | What::Power { .. } => durability == Durability::Memory,
+            _ => false,
+        };
+        let is_only = |tenant: &super::Tenant<'_>| {
+            tenant.keyspace.copies == 1 && loses(tenant.keyspace.durability)
+        };
+        if !self.tenants.iter().any(is_only) {
+            return;
+        }
+        let (hosts, unsettled) = (what.targets(), self.unsettled());
+        let lanes: Vec<_> = self.tenants.iter().map(super::Tenant::lane).collect();
+        let known: Vec<_> = lanes.into_iter().map(|lane| self.known(lane)).collect();
+        for (tenant, known) in self.tenants.iter_mut().zip(known) {
+            if !is_only(tenant) {
+                continue;
+            }
+            let placement = tenant.keyspace.engine.map(|engine| engine.placement);
+            if matches!(what, What::Wipe { .. }) && placement == Some(Placement::Groups) {
+                // The only member of a group is gone with what it knew of the group: the keyspace
+                // refuses its part of the ring until it is made again, and loses nothing before.
+                tenant.is_beyond_help = true;
+                continue;
+            }
+            let scene = &mut self.machines.scene();
+            let ground = tenant.ground(scene.hosts, known.as_deref(), unsettled.as_deref());
+            tenant.clients.work.on_lost_copies(&hosts, &ground, scene);
         }
     }
 
@@ -140,31 +177,37 @@ impl World<'_> {
         let known: Vec<_> = lanes.into_iter().map(|lane| self.known(lane)).collect();
         for (tenant, known) in self.tenants.iter_mut().zip(known) {
             let scene = &mut self.machines.scene();
-            let ground = tenant.keyspace.ground(scene.hosts, known.as_deref(), None);
+            let ground = tenant.ground(scene.hosts, known.as_deref(), None);
             tenant.clients.work.on_loss(hosts, &ground, scene);
         }
     }
 
     /// A host loses its disk and is given the copy that was made of it. The others say what they
     /// have seen of its node, and if that is more than the copy has, it comes back as another.
-    fn put_back(&mut self, host: HostIndex) {
+    /// Returns whether there was a copy of its present start.
+    fn put_back(&mut self, host: HostIndex) -> bool {
         let is_up = self.machines.hosts[host].running == Running::Up;
         if !is_up || !self.may_begin(&What::Wipe { host }) {
-            return;
+            return false;
         }
         self.show_chain(false);
-        self.take_down(host, Crash::ProcessKill, false);
-        if self.machines.hosts[host].put_back() {
-            if let Err(disowned) = self.judge_copy(host) {
-                probe!("restored/disowned");
-                self.machines.line(format_args!("n{} is refused: {disowned}", host + 1));
-                let node = NodeId(self.rng.next());
-                self.come_back_as(host, node);
-            } else {
-                probe!("restored/accepted");
-            }
+        // A copy was made while the process ran, so it counts for no more than what was synced.
+        self.take_down(host, Crash::ProcessKill, !self.are_all_synced());
+        let has_copy = self.machines.hosts[host].put_back();
+        if !has_copy {
+            self.lose_copies(&What::Kill { host });
+        } else if let Err(disowned) = self.judge_copy(host) {
+            probe!("restored/disowned");
+            self.machines.line(format_args!("n{} is refused: {disowned}", host + 1));
+            self.lose_copies(&What::Wipe { host });
+            let node = NodeId(self.rng.next());
+            self.come_back_as(host, node);
+        } else {
+            probe!("restored/accepted");
+            self.lose_copies(&What::Restore { host });
         }
         self.release(host);
+        has_copy
     }
 
     /// Whether a directory that was put back has all that the others have seen of its node.

@@ -28,10 +28,10 @@ pub(crate) struct Lanes {
     known: Arc<[Known]>,
 }
 
-/// What hosts know of one lane.
+/// What hosts know of the lane of one keyspace.
 #[derive(Clone)]
 struct Known {
-    lane: LaneId,
+    name: String,
     pace: Pace,
     wrap: Option<Wrap>,
 }
@@ -43,7 +43,8 @@ impl Lanes {
         let mut known = Vec::new();
         for (index, keyspace) in prepared.keyspaces.iter().enumerate() {
             let wrap = wraps.get(index).copied().flatten();
-            known.push(Known { lane: keyspace.lane, pace: keyspace.pace.clone(), wrap });
+            let (name, pace) = (keyspace.name.clone(), keyspace.pace.clone());
+            known.push(Known { name, pace, wrap });
             founding.extend(keyspace.founding.clone().map(|founding| (keyspace.lane, founding)));
         }
         founding.sort_by_key(|(lane, _)| *lane);
@@ -79,7 +80,8 @@ impl Lanes {
             // What it has heard of in this start it cannot have forgotten.
             let is_intact = keyspace.durability() == Durability::Sync || since == start;
             let recovery = if is_intact { Recovery::Intact } else { recovery };
-            let of_lane = known.iter().find(|known| known.lane == keyspace.lane);
+            // Its lane is another one after it was made again.
+            let of_lane = known.iter().find(|known| known.name == keyspace.name);
             let usual = usual_pace();
             let pace = of_lane.map_or(&usual, |known| &known.pace);
             let founding = founding.as_ref();

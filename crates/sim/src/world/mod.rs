@@ -13,6 +13,7 @@
 //! | `founders`, `launch` | who takes part, and what runs on a host |
 //! | `plan`, `faults` | how faults happen, and which are borne |
 //! | `operators`, `changes`, `closing` | what operators do: to hosts, to keyspaces, to the cluster |
+//! | [`grid`] | what seeds draw of durability, replicas, changes and faults, and what was met |
 //! | `watch` | what must hold of all hosts together at any time |
 //! | `rest` | how it is told that all is quiet, and what must hold then |
 //! | `balance` | how even the load must be |
@@ -24,6 +25,7 @@ mod closing;
 mod events;
 mod faults;
 mod founders;
+pub mod grid;
 mod launch;
 mod ledger;
 mod operators;
@@ -77,6 +79,8 @@ pub struct World<'a> {
     token_moves: u64,
     /// Since when nobody wishes for a move.
     content_since: Option<u64>,
+    /// What was seen of the change of a cell.
+    seen: Vec<grid::Seen>,
     /// What keeps the run from its end.
     unrest: Option<String>,
     /// Whether the faults ended for every host.
@@ -111,6 +115,7 @@ impl<'a> World<'a> {
             views: 0,
             token_moves: 0,
             content_since: None,
+            seen: Vec::new(),
             unrest: None,
             is_whole: true,
             is_over: false,
@@ -189,6 +194,7 @@ impl<'a> World<'a> {
             views: self.views,
             decrees: told.map(|told| told.version).max().unwrap_or(0),
             token_moves: self.token_moves,
+            met: self.met(),
             time: self.machines.now,
             idle: None,
             violation: self.machines.violation.clone(),

@@ -5,7 +5,9 @@ use crate::host::Running;
 use crate::queue::HostIndex;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::operation::Control;
+use quorate_kernel::process::Inspect;
 use quorate_kernel::time::Span;
+use std::fmt::Display;
 
 /// How long a host has for an order.
 pub(super) const PATIENCE: Span = Span::secs(5);
@@ -46,6 +48,26 @@ impl World<'_> {
     /// The nodes whose disks were lost.
     pub(super) fn lost(&self) -> impl Iterator<Item = NodeId> {
         self.machines.hosts.iter().flat_map(|host| host.lost.iter().copied())
+    }
+
+    /// Whether some host has not heard yet that a node whose disk was lost is removed.
+    pub(super) fn is_any_lost_there(&self) -> bool {
+        struct There<'a>(&'a [String], bool);
+        impl Inspect for There<'_> {
+            fn field(&mut self, _name: &'static str, _value: &dyn Display) {}
+            fn row(&mut self, table: &'static str, cells: &[(&'static str, &dyn Display)]) {
+                let cell = |name| cells.iter().find(|(its, _)| *its == name);
+                let text = |name| cell(name).map(|(_, value)| value.to_string());
+                let is_lost = text("node").is_some_and(|node| self.0.contains(&node));
+                self.1 |= table == "hosts" && is_lost && text("standing") != Some("left".into());
+            }
+        }
+        let lost: Vec<String> = self.lost().map(|node| node.to_string()).collect();
+        let mut there = There(&lost, false);
+        self.up().for_each(|host| {
+            self.machines.hosts[host].inspect(LaneId::OVERLAY, &mut there);
+        });
+        there.1
     }
 
     /// The hosts that run.

@@ -1,7 +1,7 @@
 //! The plan of a run: makes its faults happen to a world, and ends them.
 
 use super::World;
-use crate::fault::{Fault, What};
+use crate::fault::{Fault, Kind, What};
 use crate::host::Running;
 use crate::queue::{Event, HostIndex, Queue};
 use quorate_kernel::ids::NodeId;
@@ -58,6 +58,17 @@ impl Plan {
         self.fates.iter().filter(is_applied).count() as u64
     }
 
+    /// How many faults of a kind have begun in a world of this many hosts; of copies, how many
+    /// were put back.
+    pub fn applied_of(&self, kind: Kind, hosts: usize) -> usize {
+        let is_applied = |(fault, fate): &(&Fault, &Fate)| {
+            let is_over = **fate == Fate::Ended;
+            fault.what.kind(hosts) == kind
+                && (is_over || (**fate == Fate::Active && kind != Kind::Restore))
+        };
+        self.faults.iter().zip(&self.fates).filter(is_applied).count()
+    }
+
     /// The hosts that are being drained.
     pub fn drained(&self) -> Vec<HostIndex> {
         let drained = self.active().filter_map(|what| match what {
@@ -89,6 +100,10 @@ impl World<'_> {
         }
         machines.after(for_us * 1000, Event::FaultEnds(index));
         self.plan.fates[index] = Fate::Active;
+        if !matches!(what, What::Restore { .. }) {
+            // Of that the copy is made now, and put back in the end.
+            self.lose_copies(&what);
+        }
         let (is_memory, is_lazy) = (self.is_any_in_memory(), !self.are_all_synced());
         let machines = &mut self.machines;
         match &what {
@@ -155,7 +170,9 @@ impl World<'_> {
             | What::Restore { .. }
             | What::Shutdown { .. } => {}
         }
-        self.on_end(&what);
+        if !self.on_end(&what) {
+            self.plan.fates[index] = Fate::Skipped;
+        }
     }
 
     /// One fault more keeps a host down.

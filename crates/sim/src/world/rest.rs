@@ -53,7 +53,7 @@ impl World<'_> {
         let known: Vec<_> = lanes.into_iter().map(|lane| self.known(lane)).collect();
         for (tenant, known) in self.tenants.iter_mut().zip(known) {
             let hosts = &self.machines.hosts;
-            let ground = tenant.keyspace.ground(hosts, known.as_deref(), unsettled.as_deref());
+            let ground = tenant.ground(hosts, known.as_deref(), unsettled.as_deref());
             let unrest = tenant.clients.work.at_rest(&ground, &mut tenant.clients.fleet);
             first = first.or(unrest);
         }

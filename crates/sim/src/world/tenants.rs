@@ -1,15 +1,17 @@
 //! The keyspaces of a world, each with its clients.
 
 use super::ledger::Ledger;
+use crate::host::Host;
 use crate::keyspace::KeyspaceSection;
 use crate::machines::CLIENTS;
 use crate::prepared::{Prepared, PreparedKeyspace};
 use crate::seed::{Report, Violation};
 use crate::workload::clients::Clients;
 use crate::workload::fleet::Fleet;
-use crate::workload::{self, Submission};
+use crate::workload::{self, Ground, Submission};
 use quorate_check::Judges;
 use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::rng::Rng;
 
 /// The bits of a ticket that say whose it is.
@@ -21,6 +23,10 @@ const CHAIN: &str = "catalog";
 pub struct Tenant<'a> {
     /// The keyspace.
     pub keyspace: &'a PreparedKeyspace,
+    /// The lane that serves it now: another one after it was dropped and made again.
+    pub(super) lane: LaneId,
+    /// Whether what only operators can help was lost with a disk: they make it again.
+    pub(super) is_beyond_help: bool,
     /// Its clients.
     pub clients: Clients,
     /// What was asked of it.
@@ -45,7 +51,9 @@ impl<'a> Tenant<'a> {
                     Fleet::new(workload, think, first, demanded, scenario.hosts, &mut seats);
                 first += workload.clients;
                 let clients = Clients { fleet, work: workload::of(workload, &mut rng) };
-                Tenant { keyspace, clients, ledger: Ledger::default(), index: index as u64 }
+                let (lane, is_beyond_help) = (keyspace.lane, false);
+                let (ledger, index) = (Ledger::default(), index as u64);
+                Tenant { keyspace, lane, is_beyond_help, clients, ledger, index }
             };
         sections.map(tenant).collect()
     }
@@ -53,7 +61,17 @@ impl<'a> Tenant<'a> {
     /// The lane that serves it.
     #[must_use]
     pub fn lane(&self) -> LaneId {
-        self.keyspace.lane
+        self.lane
+    }
+
+    /// The facts that its promise depends on now.
+    pub(super) fn ground<'g>(
+        &self,
+        hosts: &'g [Host],
+        known: Option<&'g Keyspace>,
+        unsettled: Option<&'g str>,
+    ) -> Ground<'g> {
+        Ground { lane: self.lane, ..self.keyspace.ground(hosts, known, unsettled) }
     }
 
     /// What its clients want hosts to be asked, with the tickets of this tenant.

@@ -43,6 +43,7 @@ impl World<'_> {
         }
         self.show_chain(false);
         self.unbalanced();
+        self.note_change();
         if self.machines.hosts.iter().any(|host| host.is_wiped) && self.unsettled().is_none() {
             // All is made up for: another may lose its disk.
             self.machines.hosts.iter_mut().for_each(|host| host.is_wiped = false);

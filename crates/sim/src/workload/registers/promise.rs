@@ -2,7 +2,7 @@
 //! forgotten nothing.
 
 use crate::fault::What;
-use crate::groups::{self, Groups};
+use crate::groups::{self, Groups, Row};
 use crate::host::Host;
 use crate::queue::HostIndex;
 use crate::workload::Ground;
@@ -22,9 +22,11 @@ pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
         What::FailSync { host } => is_sync || may_forget(&[*host], ground),
         What::Wipe { host } => {
             let is_first = !ground.hosts[*host].is_wiped;
-            is_first && may_forget(&[*host], ground) && may_lose(*host, ground)
+            // The only copy is lost by design, see [`Workload::on_lost_copies`].
+            let is_only = ground.replicas == 1;
+            is_first && may_forget(&[*host], ground) && (is_only || may_lose(*host, ground))
         }
-        What::Restore { .. } => is_sync,
+        // The copy is put back later, which is a loss of the disk.
         _ => true,
     }
 }
@@ -36,7 +38,8 @@ fn may_forget(targets: &[HostIndex], ground: &Ground<'_>) -> bool {
         targets.contains(index) || host.has_forgotten || host.is_wiped || is_failing
     };
     let count = ground.hosts.iter().enumerate().filter(forgets).count();
-    count <= ground.replicas - (ground.replicas / 2 + 1)
+    // Of an only copy one at a time is lost, too: while replicas become more there may be others.
+    count <= (ground.replicas - (ground.replicas / 2 + 1)).max(1)
 }
 
 /// Whether every group that names this host is left with a majority of members that hold all of its
@@ -51,6 +54,19 @@ fn may_lose(host: HostIndex, ground: &Ground<'_>) -> bool {
     let said: Vec<(HostIndex, Groups)> = others.map(|(index, host)| (index, last(host))).collect();
     let member = ground.hosts[host].node_id.to_string();
     groups::lacking_a_majority(&said, &member).is_none()
+}
+
+/// Whether one of these hosts may hold a key, as the groups say.
+pub(super) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> bool {
+    let (Some(engine), Some(known)) = (ground.engine, ground.known) else { return true };
+    let position = (engine.position)(&known.settings, key);
+    let groups = ground.hosts.iter().filter_map(|host| Groups::of(host, ground.lane));
+    let rows: Vec<Row> = groups.flat_map(|groups| groups.rows).collect();
+    let of_key = rows.iter().filter(|row| row.range.contains(position));
+    let mut members = of_key.flat_map(|row| &row.members);
+    let names = hosts.iter().map(|host| ground.hosts[*host].node_id.to_string());
+    let names: Vec<String> = names.collect();
+    ground.unsettled.is_some() || members.any(|member| names.contains(member))
 }
 
 /// From when on what was acknowledged may be gone, now that these hosts have lost what they had not

@@ -28,7 +28,8 @@ impl Siblings {
             name.age = Span(now - named.first_sent);
         }
         let key = ask.key().expect("a put has a key").clone();
-        self.clients[index].open = Some(Open::Write { key, number, named: Some(named) });
+        self.clients[index].open =
+            Some(Open::Write { key, number, named: Some(named), is_in_doubt: false });
         ask
     }
 
@@ -70,7 +71,7 @@ impl Siblings {
             None => Operation::delete_over(key.clone(), context),
         };
         let named = id.map(|_| Named { ask: ask.clone(), first_sent: now, tries: 1 });
-        client.open = Some(Open::Write { key, number, named });
+        client.open = Some(Open::Write { key, number, named, is_in_doubt: false });
         ask
     }
 }

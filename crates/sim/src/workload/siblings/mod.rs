@@ -34,8 +34,16 @@ const TRIES_MAX: u32 = 4;
 /// What a client waits for.
 #[derive(Clone, Debug)]
 enum Open {
-    Read { key: Bytes },
-    Write { key: Bytes, number: WriteNumber, named: Option<Named> },
+    Read {
+        key: Bytes,
+    },
+    Write {
+        key: Bytes,
+        number: WriteNumber,
+        named: Option<Named>,
+        /// Whether a host that may have said that it stored it has lost what it held.
+        is_in_doubt: bool,
+    },
 }
 
 /// A put with a name, which is sent again if its outcome is unknown.
@@ -61,10 +69,15 @@ pub struct Siblings {
     keys: Vec<Bytes>,
     clients: Vec<Client>,
     /// What was acknowledged, and when.
-    acknowledged: Vec<(u64, WriteNumber)>,
+    acknowledged: Vec<(u64, Bytes, WriteNumber)>,
+    /// Whether the only copies of some values were lost.
+    has_lost: bool,
     /// How many of the last gets are not answered; none if they were not asked.
     unanswered: Option<usize>,
+    /// The history since everything was lost, if it ever was.
     history: History,
+    /// The histories before.
+    past: Vec<History>,
 }
 
 impl Siblings {
@@ -77,8 +90,10 @@ impl Siblings {
             keys: (0..keys).map(|key| Bytes::from(format!("k{key}"))).collect(),
             clients: (0..section.clients).map(|_| Client::default()).collect(),
             acknowledged: Vec::new(),
+            has_lost: false,
             unanswered: None,
             history: History::default(),
+            past: Vec::new(),
         }
     }
 
@@ -98,11 +113,12 @@ impl Siblings {
                 (key, basis, context)
             }
             (
-                Open::Write { key, number, .. },
+                Open::Write { key, number, is_in_doubt, .. },
                 Some(Outcome::Written { context } | Outcome::Deleted { context, .. }),
             ) => {
-                self.history.end(number, Ending::Stored);
-                self.acknowledged.push((now, number));
+                let ending = if is_in_doubt { Ending::Unknown } else { Ending::Stored };
+                self.history.end(number, ending);
+                self.acknowledged.push((now, key.clone(), number));
                 (key, Basis::Write(number), context)
             }
             (Open::Write { number, named: Some(named), .. }, _)
@@ -123,6 +139,15 @@ impl Siblings {
             known.push((basis, context));
             if known.len() > CONTEXTS_MAX {
                 known.remove(0);
+            }
+        }
+    }
+
+    /// What is under way may be answered by a host that has lost it since.
+    fn doubt_open(&mut self, is_lost: impl Fn(&[u8]) -> bool) {
+        for open in self.clients.iter_mut().filter_map(|client| client.open.as_mut()) {
+            if let Open::Write { key, is_in_doubt, .. } = open {
+                *is_in_doubt |= is_lost(key);
             }
         }
     }
@@ -206,13 +231,45 @@ impl Workload for Siblings {
     /// Whether what was acknowledged since the last syncs is there is not known.
     fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, _scene: &mut Scene<'_>) {
         let Some(since) = promise::lost_since(hosts, ground) else { return };
-        while let Some((_, number)) = self.acknowledged.pop_if(|(at, _)| *at >= since) {
+        while let Some((.., number)) = self.acknowledged.pop_if(|(at, ..)| *at >= since) {
             self.history.end(number, Ending::Unknown);
+        }
+        self.doubt_open(|_| true);
+    }
+
+    /// Whether what was acknowledged for keys of which the hosts had the only copy is there is not
+    /// known.
+    fn on_lost_copies(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
+        if ground.copies > 1 {
+            return;
+        }
+        scene.line(format_args!("** the only copies of some keys are lost"));
+        self.has_lost = true;
+        let is_lost = |key: &[u8]| {
+            let holders = ground.holders(key);
+            ground.unsettled.is_some() || holders.iter().any(|host| hosts.contains(host))
+        };
+        for (.., number) in self.acknowledged.iter().filter(|(_, key, _)| is_lost(key)) {
+            self.history.end(*number, Ending::Unknown);
+        }
+        self.doubt_open(is_lost);
+    }
+
+    /// A history of its own begins, from nothing: no context is left of the one before.
+    fn on_blackout(&mut self) {
+        self.past.push(std::mem::take(&mut self.history));
+        self.acknowledged.clear();
+        (self.has_lost, self.unanswered) = (false, None);
+        for client in &mut self.clients {
+            assert!(client.open.is_none(), "every connection is broken");
+            client.contexts.clear();
+            client.again = None;
         }
     }
 
     fn at_rest(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {
-        let unrest = ground.unsettled.map(str::to_owned).or_else(|| remains::unclean(ground));
+        let unrest =
+            ground.unsettled.map(str::to_owned).or_else(|| remains::unclean(ground, self.has_lost));
         match self.unanswered {
             Some(count @ 1..) => Some(format!("{count} last gets are under way")),
             // Something has moved since they were asked, if they were.
@@ -225,14 +282,16 @@ impl Workload for Siblings {
                 Some("the last gets are under way".to_owned())
             }
             Some(_) => {
-                remains::note(ground, self.section.has_tombstones, &mut self.history);
+                let has_tombstones = self.section.has_tombstones;
+                remains::note(ground, has_tombstones, self.has_lost, &mut self.history);
                 None
             }
         }
     }
 
     fn judge(&mut self, _judges: &mut Judges) -> Findings {
-        let violation = siblings::judge(&self.history).err();
+        let mut histories = self.past.iter().chain([&self.history]);
+        let violation = histories.find_map(|history| siblings::judge(history).err());
         Findings { violation: violation.map(|message| ("siblings", message)), undecided: None }
     }
 }

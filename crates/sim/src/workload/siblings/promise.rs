@@ -16,17 +16,23 @@ pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
         What::Kill { host } => {
             !is_memory || is_any_borne(ground) || has_left(&ground.hosts[*host], ground)
         }
-        What::Power { hosts } => !is_memory || (hosts.len() == 1 && is_any_borne(ground)),
+        What::Power { hosts } => {
+            let is_all = ground.hosts.len() == hosts.len();
+            !is_memory || is_all || (hosts.len() == 1 && is_any_borne(ground))
+        }
         What::FailSync { .. } => ground.durability == Durability::Sync,
-        What::Wipe { .. } | What::Restore { .. } => !ground.has_lost_lately && is_any_borne(ground),
+        // A copy is put back later, which is a loss of the disk.
+        What::Wipe { .. } => !ground.has_lost_lately && is_any_borne(ground),
         _ => true,
     }
 }
 
-/// Whether what one host alone loses is at others.
+/// Whether what one host alone loses is at others; or at nobody by design, where there is but one
+/// copy: see [`crate::workload::Workload::on_lost_copies`].
 fn is_any_borne(ground: &Ground<'_>) -> bool {
     let has_forgotten = ground.hosts.iter().any(|host| host.has_forgotten);
-    ground.copies > 1 && !has_forgotten && ground.unsettled.is_none()
+    let is_only = ground.replicas == 1;
+    is_only || (ground.copies > 1 && !has_forgotten && ground.unsettled.is_none())
 }
 
 /// Whether a host has nothing any more but what it has still to hand over, and all others run and

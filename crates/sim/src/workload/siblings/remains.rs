@@ -7,27 +7,34 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::storage::{Class, Durability, Reader, store_key};
 use quorate_protocols::dots::object::Object;
 
-/// What a replica keeps that is of no use any more.
-pub(super) fn unclean(ground: &Ground<'_>) -> Option<String> {
+/// What a replica keeps that is of no use any more. Where only copies were lost, a client may have
+/// brought a context of what nobody has: a replica keeps it, since it cannot know that.
+pub(super) fn unclean(ground: &Ground<'_>, has_lost: bool) -> Option<String> {
     let mut hosts = ground.hosts.iter().enumerate();
     hosts.find_map(|(index, host)| {
-        let remains = remains(host, ground.lane);
+        let remains = remains(host, ground.lane, has_lost);
         (remains != Remains::default()).then(|| format!("n{} has {remains:?}", index + 1))
     })
 }
 
-/// Notes what is left, for the judge. What is in memory alone need not be cleared on disk.
-pub(super) fn note(ground: &Ground<'_>, has_tombstones: bool, history: &mut History) {
+/// Notes what is left, for the judge. What is in memory alone need not be cleared on disk; an
+/// object with a context that stays need not be cleared either.
+pub(super) fn note(
+    ground: &Ground<'_>,
+    has_tombstones: bool,
+    has_lost: bool,
+    history: &mut History,
+) {
     let is_memory = ground.durability == Durability::Memory;
     for host in ground.hosts {
-        let is_counted = !is_memory && !has_tombstones;
+        let is_counted = !is_memory && !has_tombstones && !has_lost;
         let empty = if is_counted { empty_objects(host, ground.lane) } else { 0 };
-        history.remains(Remains { empty, ..remains(host, ground.lane) });
+        history.remains(Remains { empty, ..remains(host, ground.lane, has_lost) });
     }
 }
 
 /// What a host shows of a lane that should not be there at rest.
-fn remains(host: &Host, lane: LaneId) -> Remains {
+fn remains(host: &Host, lane: LaneId, has_lost: bool) -> Remains {
     Remains {
         // The baseline shows how many of its trees are not known to be equal. A clock has two
         // entries of a position at most: of who holds it, and of all that held it before.
@@ -36,7 +43,7 @@ fn remains(host: &Host, lane: LaneId) -> Remains {
             .iter()
             .sum(),
         dots: count(host, lane, "dot_keys"),
-        contexts: count(host, lane, "unstripped"),
+        contexts: if has_lost { 0 } else { count(host, lane, "unstripped") },
         empty: 0,
     }
 }
