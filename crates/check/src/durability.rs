@@ -29,6 +29,9 @@ pub(crate) fn judge_keys(judge: &mut Judge, history: &History, steps_max: u64) -
             why: "the history does not say when all faults had ended".into(),
         };
     };
+    if let Some(unjudged) = judge.partition.unjudged() {
+        return unjudged;
+    }
     let mut verdict = Verdict::Holds;
     let mut steps_left = steps_max;
     for key in 0..judge.partition.keys() {

@@ -218,6 +218,7 @@ fn request(operation: &Operation) -> String {
         Operation::Put { value, .. } => format!("put {}", shown(value)),
         Operation::Delete { .. } => "delete".to_string(),
         Operation::Scan { from, .. } => format!("scan from {from}"),
+        Operation::Transact { items, .. } => format!("transaction of {} items", items.len()),
     }
 }
 
@@ -230,6 +231,8 @@ fn answer(entry: &Entry) -> String {
             format!("{} keys, next {next}", keys.len())
         }
         Completion::Page { keys, next: None } => format!("{} keys, the end", keys.len()),
+        Completion::Transacted(_) => "done".to_string(),
+        Completion::Unmet { item } => format!("item {item} did not hold, nothing changed"),
         Completion::Refused => "refused, nothing changed".to_string(),
         Completion::Unknown => "unknown, may apply at any time".to_string(),
     }

@@ -1,9 +1,9 @@
 //! What clients asked and what they were told, with the times of both.
 
+pub use crate::completion::Completion;
 use alloc::vec::Vec;
-use bytes::Bytes;
 use core::fmt;
-use quorate_kernel::operation::{Cursor, Operation, Outcome};
+use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Time;
 
 /// A client of the history. A client may have several operations in flight.
@@ -19,62 +19,6 @@ impl fmt::Display for ClientId {
 /// Names an operation between its invocation and its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId(pub u32);
-
-/// What a client was told about an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// A get returned this; `None` says that the key is absent.
-    Value(Option<Bytes>),
-    /// A put was acknowledged.
-    Written,
-    /// A delete was acknowledged. What its read phase saw is recorded but not judged.
-    Deleted {
-        /// Whether the read phase saw a value.
-        existed: bool,
-    },
-    /// A page of a scan.
-    Page {
-        /// The keys of the page.
-        keys: Vec<Bytes>,
-        /// Where to continue; `None` at the end.
-        next: Option<Cursor>,
-    },
-    /// The operation was refused with the promise that nothing was changed.
-    Refused,
-    /// Nobody knows: a write may have been applied, or may yet be, at any later time.
-    Unknown,
-}
-
-impl From<Outcome> for Completion {
-    fn from(outcome: Outcome) -> Completion {
-        match outcome {
-            Outcome::Values { values, .. } => {
-                Completion::Value(values.into_one().expect("a read of one value shows one"))
-            }
-            Outcome::Written { .. } => Completion::Written,
-            Outcome::Deleted { existed, .. } => Completion::Deleted { existed },
-            Outcome::Page { keys, next } => Completion::Page { keys, next },
-            Outcome::Refused(refusal) if refusal.may_have_applied() => Completion::Unknown,
-            Outcome::Refused(_) => Completion::Refused,
-            // Orders of operators and watches are no part of a history.
-            other => unreachable!("an operation on keys ended as {other:?}"),
-        }
-    }
-}
-
-impl Completion {
-    /// Whether an operation of this kind can end like this.
-    #[must_use]
-    pub fn fits(&self, operation: &Operation) -> bool {
-        match self {
-            Completion::Value(_) => matches!(operation, Operation::Get { .. }),
-            Completion::Written => matches!(operation, Operation::Put { .. }),
-            Completion::Deleted { .. } => matches!(operation, Operation::Delete { .. }),
-            Completion::Page { .. } => matches!(operation, Operation::Scan { .. }),
-            Completion::Refused | Completion::Unknown => true,
-        }
-    }
-}
 
 /// The order number of an event that never came.
 pub(crate) const NEVER: u32 = u32::MAX;
@@ -132,7 +76,7 @@ impl Entry {
     /// Whether a write may have changed its key: it was not refused.
     #[must_use]
     pub fn may_have_written(&self) -> bool {
-        self.operation.is_write() && *self.completion() != Completion::Refused
+        self.operation.is_write() && !self.completion().is_refusal()
     }
 }
 
@@ -340,6 +284,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
 
     fn get(key: &'static str) -> Operation {
         Operation::get(Bytes::from_static(key.as_bytes()))

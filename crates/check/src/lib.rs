@@ -20,6 +20,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod catalog;
+mod completion;
 pub mod durability;
 pub mod explain;
 pub mod history;

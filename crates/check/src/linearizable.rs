@@ -47,6 +47,9 @@ impl Judge {
 
     /// Judges a history that the partition was filled with.
     pub(crate) fn judge_keys(&mut self, history: &History, steps_max: u64) -> Verdict {
+        if let Some(unjudged) = self.partition.unjudged() {
+            return unjudged;
+        }
         let mut verdict = Verdict::Holds;
         let mut steps_left = steps_max;
         for key in 0..self.partition.keys() {

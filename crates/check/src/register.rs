@@ -1,6 +1,7 @@
 //! A history taken apart by key, and one key's operations in the compact form that is judged.
 
 use crate::history::{Completion, Entry, History, NEVER};
+use crate::report::Verdict;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use hashbrown::HashTable;
@@ -105,6 +106,7 @@ pub(crate) struct Partition {
     starts: Vec<u32>,
     /// The entries of key `k` are `entries[starts[k]..starts[k + 1]]`, in the order they began.
     entries: Vec<u32>,
+    has_transactions: bool,
 }
 
 impl Partition {
@@ -113,6 +115,9 @@ impl Partition {
         self.keys.clear();
         self.key_of.clear();
         let all = history.entries();
+        let is_transaction =
+            |entry: &Entry| matches!(entry.operation(), Operation::Transact { .. });
+        self.has_transactions = all.iter().any(is_transaction);
         let key_at = |entry: u32| {
             all[entry as usize].operation().key().expect("only operations with a key are interned")
         };
@@ -151,6 +156,15 @@ impl Partition {
                 self.entries[*start as usize] = index as u32;
             }
         }
+    }
+
+    /// Why a judge of single keys cannot judge the history, if it cannot. What a transaction did to
+    /// a key is bound to what it did to others, so that the key's other operations prove nothing.
+    pub fn unjudged(&self) -> Option<Verdict> {
+        self.has_transactions.then(|| Verdict::Unknown {
+            why: "the history has transactions over several keys, and no judge of them is here"
+                .into(),
+        })
     }
 
     /// How many keys there are.

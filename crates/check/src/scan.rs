@@ -93,6 +93,9 @@ pub(crate) fn chains(history: &History) -> Vec<Chain> {
 
 /// Judges a history that the partition was filled with.
 pub(crate) fn judge_keys(partition: &Partition, history: &History) -> Verdict {
+    if let Some(unjudged) = partition.unjudged() {
+        return unjudged;
+    }
     let judge = ScanJudge { partition, history };
     for chain in chains(history) {
         let keys = |&page| chain.keys(page, history).map(move |key| (page, key));

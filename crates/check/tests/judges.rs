@@ -5,9 +5,11 @@ mod common;
 use common::{
     ABSENT, DELETED, Row, STEPS_MAX, delete, get, healed_history, history, page, put, scan, value,
 };
-use quorate_check::history::Completion::{Refused, Unknown, Written};
+use quorate_check::history::Completion::{Refused, Transacted, Unknown, Written};
 use quorate_check::report::{Counts, Verdict};
 use quorate_check::{Judges, durability, judge_all, linearizable, scan as scans};
+use quorate_kernel::operation::Operation;
+use quorate_kernel::transaction::{Item, ItemOutcome};
 
 fn durable(rows: &[Row]) -> Verdict {
     durability::judge(&healed_history(rows, Some(100)), STEPS_MAX)
@@ -258,4 +260,25 @@ fn a_report_counts_and_judges_what_there_is() {
     rows.pop();
     let report = judges.judge(&healed_history(&rows, Some(100)), STEPS_MAX);
     assert!(matches!(report.verdict(), Verdict::Unknown { .. }));
+}
+
+#[test]
+fn a_history_with_transactions_is_no_judges() {
+    let items = [Item::Put { key: "k".into(), value: "A".into() }, Item::Get { key: "l".into() }];
+    let both = Operation::Transact { items: items.to_vec(), name: None };
+    let told = Transacted(vec![ItemOutcome::Written, ItemOutcome::Value(None)]);
+    // Without the first row each of them would be condemned, or hold.
+    let rows = [
+        (1, both, 1, 2, told),
+        (1, put("k", "B"), 3, 4, Written),
+        (1, scan(0), 5, 6, page(&[], None)),
+        (9, get("k"), 110, 111, ABSENT),
+    ];
+    let report = judge_all(&healed_history(&rows, Some(100)), STEPS_MAX);
+    let verdicts: Vec<&Verdict> = report.verdicts().map(|(_, verdict)| verdict).collect();
+    assert_eq!(verdicts.len(), 3);
+    for verdict in verdicts {
+        let Verdict::Unknown { why } = verdict else { panic!("{verdict}") };
+        assert!(why.contains("transactions over several keys"), "{why}");
+    }
 }

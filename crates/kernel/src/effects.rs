@@ -20,6 +20,8 @@ pub enum Release {
     /// After the newest write of this data key, and all protocol state of the lane, is as durable
     /// as it must be. For what shows or acknowledges that one key.
     Key(Bytes),
+    /// The same of each of these data keys. For what shows or acknowledges several.
+    Keys(Arc<[Bytes]>),
     /// After all protocol state of the lane is as durable as it must be, whatever its data does.
     /// For what carries a view's stamp but rests on no stored value.
     State,
@@ -197,6 +199,11 @@ impl<P: Process + ?Sized> Effects<P> {
     /// Answers after the newest write of `key`, and the lane's protocol state, is durable.
     pub fn answer_after_key(&mut self, ticket: Ticket, outcome: Outcome, key: Bytes) {
         self.list.push(Effect::Answer { ticket, outcome, release: Release::Key(key) });
+    }
+
+    /// Answers after the newest write of each of `keys`, and the lane's protocol state, is durable.
+    pub fn answer_after_keys(&mut self, ticket: Ticket, outcome: Outcome, keys: Arc<[Bytes]>) {
+        self.list.push(Effect::Answer { ticket, outcome, release: Release::Keys(keys) });
     }
 
     /// Answers at once. Only when what the answer says does not rest on this node's own disk; say

@@ -12,6 +12,8 @@
 //! | [`lane`] | [`lane::Lane`]: a process with its types erased |
 //! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
+//! | [`transaction`] | operations over several keys: what is asked of each, and told |
+//! | [`refusal`] | why an operation is not done |
 //! | [`cursor`] | where listings of keys go on |
 //! | [`explanation`] | how a read was served |
 //! | [`part`] | who holds what, and what is left when hosts go |
@@ -53,6 +55,7 @@ pub mod observe;
 pub mod operation;
 pub mod part;
 pub mod process;
+pub mod refusal;
 pub mod ring;
 pub mod rng;
 pub mod rope;
@@ -60,6 +63,7 @@ pub mod rules;
 pub mod sighting;
 pub mod storage;
 pub mod time;
+pub mod transaction;
 pub mod values;
 pub mod view;
 pub mod watch;

@@ -148,6 +148,11 @@ pub const WRITES_REMEMBERED_MAX: usize = 4096;
 /// The most names of writes that the replicas of a keyspace on one node remember together, beside
 /// those that are stored.
 pub const WRITE_NAMES_MAX: usize = 65_536;
+/// The most items of one transaction.
+pub const TRANSACTION_ITEMS_MAX: usize = 1024;
+/// The most bytes of the keys and values of one transaction together; an engine also refuses one
+/// whose answer would hold more.
+pub const TRANSACTION_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The longest reply of one command in bytes.
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 
@@ -172,3 +177,5 @@ const _: () = assert!(
 const _: () = assert!(INLINE_BYTES_MAX >= KEY_BYTES_MAX);
 const _: () = assert!(CLIENT_READ_BYTES_MAX > CLIENT_QUEUE_BYTES_MAX);
 const _: () = assert!(REPLY_BYTES_MAX >= VALUE_BYTES_MAX);
+const _: () = assert!(TRANSACTION_BYTES_MAX <= CLIENT_PENDING_BYTES_MAX);
+const _: () = assert!(TRANSACTION_BYTES_MAX + TRANSACTION_ITEMS_MAX * 1024 <= VALUE_BYTES_MAX);

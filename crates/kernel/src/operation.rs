@@ -4,16 +4,15 @@ pub use crate::cursor::Cursor;
 use crate::engine::Capability;
 use crate::explanation::Explanation;
 use crate::ids::NodeId;
-use crate::keyspace::{CatalogRefusal, KeyspaceOrder};
-use crate::lacking::Lacking;
+use crate::keyspace::KeyspaceOrder;
+pub use crate::refusal::Refusal;
+use crate::transaction::{Item, ItemOutcome};
 use crate::values::Values;
 use crate::watch::Event;
-use crate::write::{ContextError, Replaces, WriteName};
+use crate::write::{Replaces, WriteName};
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use thiserror::Error;
 
 /// Which values of a key are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +63,13 @@ pub enum Operation {
         /// none.
         limit: u32,
     },
+    /// Does several things at one moment, or nothing. Answered with [`Outcome::Transacted`].
+    Transact {
+        /// What is done, in this order; one item at least.
+        items: Vec<Item>,
+        /// The client's name for it, if it has one.
+        name: Option<WriteName>,
+    },
 }
 
 impl Operation {
@@ -108,29 +114,41 @@ impl Operation {
         Operation::Delete { key, replaces: Replaces::Seen(context) }
     }
 
-    /// The key an operation is about, if it is about one.
+    /// The key an operation is about, if it is about one alone.
     #[must_use]
     pub fn key(&self) -> Option<&Bytes> {
         match self {
             Operation::Get { key, .. }
             | Operation::Put { key, .. }
             | Operation::Delete { key, .. } => Some(key),
-            Operation::Scan { .. } => None,
+            Operation::Scan { .. } | Operation::Transact { .. } => None,
         }
+    }
+
+    /// All keys an operation is about; one that several items are about comes several times.
+    pub fn keys(&self) -> impl Iterator<Item = &Bytes> {
+        let items = match self {
+            Operation::Transact { items, .. } => &items[..],
+            _ => &[],
+        };
+        self.key().into_iter().chain(items.iter().map(Item::key))
     }
 
     /// Whether the operation may change data.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        self.replaces().is_some()
+        match self {
+            Operation::Transact { items, .. } => items.iter().any(Item::is_write),
+            _ => self.replaces().is_some(),
+        }
     }
 
-    /// What a write takes the place of.
+    /// What a write of one key takes the place of.
     #[must_use]
     pub fn replaces(&self) -> Option<&Replaces> {
         match self {
             Operation::Put { replaces, .. } | Operation::Delete { replaces, .. } => Some(replaces),
-            Operation::Get { .. } | Operation::Scan { .. } => None,
+            _ => None,
         }
     }
 
@@ -152,6 +170,7 @@ impl Operation {
                 [Some(values), None]
             }
             Operation::Scan { .. } => [Some(Capability::Listing), None],
+            Operation::Transact { .. } => [Some(Capability::Transactions), None],
         };
         needs.into_iter().flatten()
     }
@@ -234,6 +253,9 @@ pub enum Outcome {
         /// Where to continue.
         next: Option<Cursor>,
     },
+    /// All of the transaction has taken effect, as durably as the keyspace promises: what each of
+    /// its items is told, in their order.
+    Transacted(Vec<ItemOutcome>),
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
     /// Who holds what; some of the parts, at least one if there are any.
@@ -275,109 +297,5 @@ impl Outcome {
     #[must_use]
     pub fn deleted(existed: bool) -> Outcome {
         Outcome::Deleted { existed, context: Bytes::new() }
-    }
-}
-
-/// Why an operation was not done. Each variant says what happened to the data.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// No consistent quorum answered before the deadline. Nothing was changed.
-    #[error(
-        "{reached} of {needed} replicas needed answered before the deadline; nothing was changed"
-    )]
-    NoQuorum {
-        /// How many replicas of one view answered.
-        reached: u8,
-        /// How many a quorum needs.
-        needed: u8,
-    },
-    /// The failure detector suspects so many members of the key's view that no quorum is left.
-    /// Nothing was changed.
-    #[error(
-        "{suspected} of the {members} replicas in view {view} are suspected, no quorum is left; \
-         nothing was changed"
-    )]
-    Minority {
-        /// The version of the view seen.
-        view: u64,
-        /// How many of its members are suspected.
-        suspected: u8,
-        /// How many members it has.
-        members: u8,
-    },
-    /// No replica of the key's range is known yet. Nothing was changed.
-    #[error("no replica of the key's range is known to this host yet; nothing was changed")]
-    NoRoute,
-    /// The change of the cluster's hosts is not allowed. Nothing was changed.
-    #[error("{why}; nothing was changed")]
-    Membership {
-        /// Why.
-        why: String,
-    },
-    /// The deadline passed while a write was on its way. It may have been applied, or may yet be.
-    #[error("the deadline passed after the write was sent; it may have been applied")]
-    OutcomeUnknown,
-    /// The keyspace's engine cannot do it. Nothing was changed.
-    #[error("{0}")]
-    Lacking(Box<Lacking>),
-    /// What was asked is nothing for whom it was asked of. Nothing was changed.
-    #[error("this engine does not support the operation")]
-    Unsupported,
-    /// The key has several values, none of which has replaced another, and its keyspace does not
-    /// say which one to show. Nothing was changed.
-    #[error(
-        "the key has {count} siblings and its keyspace shows none of them alone; read them all, \
-         with their context, and write back what they come to"
-    )]
-    Siblings {
-        /// How many.
-        count: usize,
-    },
-    /// The context of a write is not one of this key. Nothing was changed.
-    #[error(transparent)]
-    Context(ContextError),
-    /// The catalog does not allow it. Nothing was changed.
-    #[error("{0}; nothing was changed")]
-    Catalog(CatalogRefusal),
-    /// The catalog's decision may yet be made.
-    #[error("the deadline passed before it was known whether the catalog was changed; look again")]
-    CatalogUnknown,
-    /// This host has no such keyspace open: it was dropped, or the host has just heard of it.
-    /// Nothing was changed.
-    #[error("the keyspace is not open on this host; nothing was changed")]
-    NotOpen,
-    /// A key or value is over its limit. Nothing was changed.
-    #[error("{what} of {length} bytes is over the limit of {limit}")]
-    TooLarge {
-        /// "key" or "value".
-        what: &'static str,
-        /// Its length.
-        length: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// The keyspace's engine does not take such a value for this key. Nothing was changed.
-    #[error("this keyspace takes {expected}; nothing was changed")]
-    Value {
-        /// What it takes.
-        expected: &'static str,
-    },
-    /// The node has too much work in hand. Nothing was changed.
-    #[error("the node has too many operations in hand; try again")]
-    Overloaded,
-    /// A watch has ended: its answers were taken more slowly than they came. What has happened
-    /// since the last one is told to whoever watches anew.
-    #[error("what happened was not taken in time, and some of it is lost; watch anew")]
-    TooSlow,
-    /// The node is stopping. Nothing was changed.
-    #[error("the node is shutting down")]
-    Stopping,
-}
-
-impl Refusal {
-    /// Whether the operation may have changed data all the same.
-    #[must_use]
-    pub fn may_have_applied(&self) -> bool {
-        matches!(self, Refusal::OutcomeUnknown | Refusal::CatalogUnknown)
     }
 }

@@ -34,6 +34,15 @@ pub struct Needs {
     pub written: Lsn,
 }
 
+impl Needs {
+    /// What is needed where both are.
+    #[must_use]
+    pub fn and(self, other: Needs) -> Needs {
+        let synced = self.synced.max(other.synced);
+        Needs { synced, written: self.written.max(other.written) }
+    }
+}
+
 /// One line of waiters in buckets by batch.
 #[derive(Debug)]
 struct Line<T> {

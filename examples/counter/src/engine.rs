@@ -17,6 +17,8 @@ use std::sync::Arc;
 const TELL: Span = Span::millis(500);
 /// A page has about so many bytes.
 const PAGE_BYTES: usize = 64 * 1024;
+/// What a put takes.
+pub const EXPECTED: &str = "numbers to add: whole, and 2^64 - 1 in all from one start of a host";
 
 /// What this lane does with its messages, timers and effects.
 pub type Context<'a> = process::Context<'a, Counter>;
@@ -25,14 +27,14 @@ pub type Context<'a> = process::Context<'a, Counter>;
 #[derive(Debug, Default)]
 pub struct Counter {
     /// The other hosts that are there, as far as is known.
-    others: Vec<NodeId>,
+    pub others: Vec<NodeId>,
     /// Where the next page begins.
     next: Bytes,
 }
 
 /// Keys with what was added to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told(Vec<(Vec<u8>, Tally)>);
+pub struct Told(pub Vec<(Vec<u8>, Tally)>);
 
 /// The one timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl Wire for Told {
     }
 }
 
-fn bytes_of(value: &impl serde::Serialize) -> Bytes {
+pub fn bytes_of(value: &impl serde::Serialize) -> Bytes {
     postcard::to_allocvec(value).expect("plain data always serializes").into()
 }
 
@@ -70,8 +72,19 @@ fn tally_of(bytes: &[u8]) -> Tally {
     postcard::from_bytes(bytes).expect("this lane wrote it")
 }
 
+/// What a get shows of a tally.
+pub fn shown(tally: &Tally) -> Option<Bytes> {
+    Some(tally.sum()).filter(|sum| *sum > 0).map(|sum| Bytes::from(sum.to_string()))
+}
+
+/// The number that a put adds.
+pub fn number_of(value: &[u8]) -> Result<u64, Refusal> {
+    let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    number.ok_or(Refusal::Value { expected: EXPECTED })
+}
+
 impl Counter {
-    fn tally(key: &Bytes, cx: &Context<'_>) -> Tally {
+    pub fn tally(key: &Bytes, cx: &Context<'_>) -> Tally {
         cx.table.get(Class::Data, key).map(|bytes| tally_of(&bytes)).unwrap_or_default()
     }
 
@@ -92,14 +105,11 @@ impl Counter {
     }
 
     fn put(&self, ticket: Ticket, key: Bytes, value: &Bytes, cx: &mut Context<'_>) {
-        let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
         let mut tally = Counter::tally(&key, cx);
-        if number.is_some_and(|number| tally.add(cx.me, number)) {
-            self.change(ticket, key, tally, Outcome::written(), cx);
-        } else {
-            let expected = "numbers to add: whole, and 2^64 - 1 in all from one start of a host";
+        match number_of(value).and_then(|number| tally.add(cx.me, number)) {
+            Ok(()) => self.change(ticket, key, tally, Outcome::written(), cx),
             // Nothing was done.
-            cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Value { expected }));
+            Err(refusal) => cx.fx.answer_early(ticket, Outcome::Refused(refusal)),
         }
     }
 }
@@ -126,8 +136,7 @@ impl Process for Counter {
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         match request.operation {
             Operation::Get { key, .. } => {
-                let sum = Some(Counter::tally(&key, cx).sum()).filter(|sum| *sum > 0);
-                let value = sum.map(|sum| Bytes::from(sum.to_string()));
+                let value = shown(&Counter::tally(&key, cx));
                 // It shows what is durable here.
                 cx.fx.answer_after_key(ticket, Outcome::value(value), key);
             }
@@ -138,6 +147,7 @@ impl Process for Counter {
                 tally.delete();
                 self.change(ticket, key, tally, Outcome::deleted(existed), cx);
             }
+            Operation::Transact { items, .. } => self.transact(ticket, items, cx),
             // Doors refuse it: the engine cannot list keys.
             Operation::Scan { .. } => {
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));

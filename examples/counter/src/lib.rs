@@ -10,6 +10,11 @@
 //! once, and deleted only by a delete on a host that had heard of it. Hosts that can reach each
 //! other come to equal sums within some seconds.
 //!
+//! A transaction is done on the host that is asked, at one moment or not at all: a put adds, a get
+//! and a check see the sums that this host has heard of, with what the items before have done. Its
+//! additions outlive a crash together. Another host takes them in together too, unless it missed
+//! the message: then it hears of the keys one page after the other.
+//!
 //! # Invariants
 //! - An incarnation adds under its own name alone, so that nobody else raises what it has added.
 //! - What was added and what was deleted under a name only grows, and no more is deleted than was
@@ -17,11 +22,13 @@
 //!
 //! ```text
 //! put, delete   host ── Told(key, tally) ─▶ all others     when it is durable
+//! transaction   host ── Told(changed) ────▶ all others     when all of it is durable
 //! each 0.5 s    host ── Told(page) ───────▶ a random one
 //! ```
 
 mod engine;
 mod tally;
+mod transaction;
 
 use engine::Counter;
 use quorate_kernel::engine::{Capability, Engine, Listing, Placement};
@@ -32,7 +39,7 @@ use quorate_kernel::rules::{Alter, Setting, Takes};
 pub const ENGINE: Engine = Engine {
     name: "counter",
     placement: Placement::Everywhere,
-    can: &[Capability::Values],
+    can: &[Capability::Values, Capability::Transactions],
     listing: Listing { is_complete: false, text: "there are no listings" },
     quorum: |_| 1,
     position: |_, _| 0,

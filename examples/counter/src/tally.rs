@@ -1,6 +1,8 @@
 //! What was added to one key, and what of that was deleted.
 
+use crate::engine::EXPECTED;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::operation::Refusal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,12 +23,15 @@ impl Tally {
         self.0.values().map(|share| u128::from(share.added - share.deleted)).sum()
     }
 
-    /// Adds a number under a name. Returns whether there is room for it.
-    pub fn add(&mut self, who: Incarnation, number: u64) -> bool {
+    /// Adds a number under a name.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub fn add(&mut self, who: Incarnation, number: u64) -> Result<(), Refusal> {
         let share = self.0.entry(who).or_default();
         let added = share.added.checked_add(number);
-        share.added = added.unwrap_or(share.added);
-        added.is_some()
+        share.added = added.ok_or(Refusal::Value { expected: EXPECTED })?;
+        Ok(())
     }
 
     /// Takes away all that is there.
@@ -69,12 +74,12 @@ mod tests {
     #[test]
     fn what_was_not_heard_of_outlives_a_delete() {
         let (mut a, mut b) = (Tally::default(), Tally::default());
-        assert!(a.add(who(1), 5) && b.merge(&a) && !b.merge(&a));
-        assert!(a.add(who(1), 2));
+        assert!(a.add(who(1), 5).is_ok() && b.merge(&a) && !b.merge(&a));
+        assert!(a.add(who(1), 2).is_ok());
         b.delete();
         assert_eq!((a.sum(), b.sum()), (7, 0));
         assert!(a.merge(&b) && b.merge(&a));
         assert_eq!((a.sum(), b.sum()), (2, 2));
-        assert!(!a.add(who(1), u64::MAX) && a.sum() == 2, "it is refused, not wrapped");
+        assert!(a.add(who(1), u64::MAX).is_err() && a.sum() == 2, "it is refused, not wrapped");
     }
 }

@@ -51,13 +51,33 @@ impl Cluster {
         (output.status.code().expect("it exits"), text)
     }
 
-    /// A request to the HTTP door: the status and the whole answer.
+    /// A request about the key `page` to the HTTP door: the status and the whole answer.
     fn http(&self, host: usize, method: &str, body: &str) -> (u16, String) {
+        self.send(host, method, "/v1/kv/hits/page", "content-type: text/plain", body)
+    }
+
+    /// A transaction through the HTTP door: the status and the body of the answer.
+    fn transact(&self, host: usize, header: &str, items: &str) -> (u16, serde_json::Value) {
+        let (path, body) = ("/v1/transactions/hits", format!("{{\"items\":[{items}]}}"));
+        let headers = format!("content-type: application/json{header}");
+        let (status, answer) = self.send(host, "POST", path, &headers, &body);
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        (status, serde_json::from_str(body).expect("it is JSON"))
+    }
+
+    fn send(
+        &self,
+        host: usize,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address(host, "http")).expect("it listens");
         let length = body.len();
         let head = format!(
-            "{method} /v1/kv/hits/page HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
-             content-type: text/plain\r\ncontent-length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             {headers}\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(head.as_bytes()).expect("it reads");
         let mut answer = String::new();
@@ -66,12 +86,27 @@ impl Cluster {
         (status.expect("a status"), answer)
     }
 
-    /// Waits until a read at every host ends like this.
+    /// Commands on one connection, sent at once: all that is answered.
+    fn pipelined(&self, host: usize, commands: &str) -> String {
+        let mut stream = TcpStream::connect(self.address(host, "resp")).expect("it listens");
+        let all = format!("{commands}\r\nQUIT\r\n");
+        stream.write_all(all.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+
+    /// Waits until a read of the key `page` at every host ends like this.
     fn until_everywhere(&self, is_so: impl Fn(&(i32, String)) -> bool) {
+        self.until_read("page", is_so);
+    }
+
+    /// Waits until a read of a key at every host ends like this.
+    fn until_read(&self, key: &str, is_so: impl Fn(&(i32, String)) -> bool) {
         let until = Instant::now() + SOON;
         for host in 0..3 {
             loop {
-                let said = self.resp(host, &["get", "page"]);
+                let said = self.resp(host, &["get", key]);
                 if is_so(&said) {
                     break;
                 }
@@ -105,4 +140,88 @@ fn additions_through_any_door_of_any_host_come_to_one_sum() {
     assert!(code == 1 && said.contains("needs an engine with listings of keys"), "{said}");
     assert_eq!(cluster.resp(2, &["del", "page"]).0, 0);
     cluster.until_everywhere(|(code, _)| *code == ABSENT);
+}
+
+fn put(key: &str, value: &str) -> String {
+    format!(r#"{{"op":"put","key":"{key}","value":"{value}"}}"#)
+}
+
+fn get(key: &str) -> String {
+    format!(r#"{{"op":"get","key":"{key}"}}"#)
+}
+
+#[test]
+fn transactions_through_any_door_are_done_whole_once_or_not_at_all() {
+    let cluster = Cluster::start();
+    // Commands of one connection come one after the other where they share a key.
+    let commands =
+        "SELECT hits\r\nSET b 1\r\nMULTI\r\nSET a 3\r\nSET b 4\r\nGET b\r\nEXEC\r\nGET b";
+    let said = cluster.pipelined(0, commands);
+    let told = "*3\r\n+OK\r\n+OK\r\n$1\r\n5\r\n$1\r\n5\r\n+OK\r\n";
+    assert_eq!(said, format!("+OK\r\n+OK\r\n+OK\r\n{}{told}", "+QUEUED\r\n".repeat(3)));
+    cluster.until_read("a", |(_, sum)| sum == "3");
+    cluster.until_read("b", |(_, sum)| sum == "5");
+
+    // One that is sent again is done once.
+    let delete = r#"{"op":"delete","key":"x"}"#.to_owned();
+    let both = [put("a", "1"), get("a"), get("x"), delete].join(",");
+    let id = "\r\nx-quorate-request-id: 000102030405060708090a0b0c0d0e0f";
+    for is_repeated in [false, true] {
+        let answers = serde_json::json!([
+            { "key": "a" }, { "key": "a", "value": "4" }, { "key": "x", "value": null },
+            { "key": "x", "existed": false },
+        ]);
+        let expected = serde_json::json!({ "answers": answers, "is_repeated": is_repeated });
+        assert_eq!(cluster.transact(1, id, &both), (200, expected));
+    }
+    cluster.until_read("a", |(_, sum)| sum == "4");
+    let (status, told) = cluster.transact(1, id, &put("a", "2"));
+    assert_eq!((status, &told["error"]["kind"]), (400, &"invalid".into()), "{told}");
+    let (status, told) = cluster.transact(2, &format!("{id}\r\n{}", repeat_of(&cluster)), &both);
+    assert_eq!((status, &told["error"]["kind"]), (504, &"outcome_unknown".into()), "{told}");
+
+    // What one item lacks holds for all of them.
+    let check = |value: &str| format!(r#"{{"op":"check","key":"b","value":"{value}"}}"#);
+    let (status, told) = cluster.transact(1, "", &[put("a", "7"), check("6")].join(","));
+    assert_eq!((status, &told["error"]["field"]), (409, &"items[1]".into()), "{told}");
+    for bad in [[put("a", "7"), put("b", "many")].join(","), vec![get("a"); 1025].join(",")] {
+        let (status, told) = cluster.transact(1, "", &bad);
+        assert_eq!((status, &told["error"]["kind"]), (400, &"invalid".into()), "{told}");
+    }
+    let (status, told) = cluster.transact(1, "", &[check("5"), get("a")].join(","));
+    assert_eq!((status, &told["answers"][1]["value"]), (200, &"4".into()), "{told}");
+
+    // Each that the engine was asked is one operation of its kind.
+    let text = cluster.send(1, "GET", "/metrics", "accept: */*", "").1;
+    let counted = |outcome: &str| {
+        let labels = ["keyspace=\"hits\"", "op=\"transact\"", outcome];
+        let has = |line: &&str| {
+            line.starts_with("quorate_requests_total")
+                && labels.iter().all(|label| line.contains(label))
+        };
+        text.lines().find(has).and_then(|line| line.rsplit(' ').next())
+    };
+    let both = (counted("outcome=\"ok\""), counted("outcome=\"refused\""));
+    assert_eq!(both, (Some("2"), Some("2")));
+}
+
+/// The headers of a request that was first sent to host 1.
+fn repeat_of(cluster: &Cluster) -> String {
+    let (_, answer) = cluster.send(1, "GET", "/v1/kv/hits/none", "accept: */*", "");
+    let name = "x-quorate-coordinator: ";
+    let who = answer.lines().find_map(|line| line.strip_prefix(name)).expect("it says who it is");
+    format!("x-quorate-repeat-of: {who}\r\nx-quorate-repeat-age-ms: 5")
+}
+
+#[test]
+fn who_has_no_transactions_is_not_asked_and_who_has_is_named() {
+    let cluster = Cluster::start();
+    let said = cluster.pipelined(0, "MULTI\r\nSET a 1\r\nEXEC\r\nGET a");
+    let lacking = "-ERR MULTI needs an engine with transactions; this keyspace is linearizable: \
+                   use a keyspace of the engine counter\r\n";
+    assert!(said.starts_with(lacking) && said.ends_with("$-1\r\n+OK\r\n"), "{said}");
+    let body = format!("{{\"items\":[{}]}}", get("a"));
+    let json = "content-type: application/json";
+    let (status, said) = cluster.send(0, "POST", "/v1/transactions/default", json, &body);
+    assert!(status == 501 && said.contains("needs an engine with transactions"), "{said}");
 }

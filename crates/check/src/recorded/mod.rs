@@ -17,12 +17,17 @@
 //! - `id`: names an operation within the file; any number, used once. `client`: any number up to
 //!   4294967295.
 //! - `operation`: `get` and `delete` with `key`; `put` with `key` and `value`; `scan` with `from`,
-//!   a cursor, 0 for the first page.
+//!   a cursor, 0 for the first page; `transact` with `items`, a list of objects with `item` (`get`,
+//!   `put`, `delete`, as above, or `check`) and `key`; a `check` has one of `is` (`absent` or
+//!   `present`) and `value`, what the key must have.
 //! - `outcome`: for a get `value`, with `value` (null: the key is absent); for a put `written`; for
 //!   a delete `deleted`, with `existed` (true or false; not judged); for a scan `page`, with `keys`
-//!   and `next`, the cursor to continue at (null: the end); for any `refused` (surely nothing was
-//!   changed) or `unknown` (a write may apply at any later time). An operation that is never
-//!   completed is unknown.
+//!   and `next`, the cursor to continue at (null: the end); for a transaction `transacted`, with
+//!   `items`, a list of objects with the `outcome` of each (`checked` of a check), or `unmet`, with
+//!   the number of the `item` that did not hold, from 0, so that nothing was changed; for any
+//!   `refused` (surely nothing was changed) or `unknown` (a write may apply at any later time). An
+//!   operation that is never completed is unknown. No judge judges transactions yet: a history that
+//!   has any is read, and its verdict is unknown.
 //! - `heal`: all faults have ended, every host serves; the gets after it are final, and the
 //!   durability judge looks at them. The last one counts.
 //! - A cursor is a position, or `[position, key]` for the first key from this one on there.
@@ -30,6 +35,7 @@
 //!
 //! Empty lines are skipped. Unknown fields are errors, so that a misspelt one is noticed.
 
+mod items;
 mod read;
 mod write;
 
@@ -59,6 +65,7 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Put { .. } => "put",
         Operation::Delete { .. } => "delete",
         Operation::Scan { .. } => "scan",
+        Operation::Transact { .. } => "transact",
     }
 }
 

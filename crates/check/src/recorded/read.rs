@@ -1,5 +1,6 @@
 //! Reads a history from a file; every complaint says what was wrong and what would be right.
 
+use super::items::{item_of, outcome_of_item};
 use super::{HEADER, RecordedError, name_of};
 use crate::history::{ClientId, Completion, History, OperationId, Recorder};
 use alloc::collections::BTreeMap;
@@ -110,9 +111,13 @@ impl Reader {
             "put" => Operation::put(fields.bytes("key")?, fields.bytes("value")?),
             "delete" => Operation::delete(fields.bytes("key")?),
             "scan" => Operation::Scan { from: fields.cursor("from")?, limit: 0 },
+            "transact" => {
+                Operation::Transact { items: fields.objects("items", item_of)?, name: None }
+            }
             _ => {
                 return Err(format!(
-                    "unknown operation {name:?}; expected \"get\", \"put\", \"delete\" or \"scan\""
+                    "unknown operation {name:?}; expected \"get\", \"put\", \"delete\", \"scan\" \
+                     or \"transact\""
                 ));
             }
         };
@@ -137,12 +142,16 @@ impl Reader {
                 keys: fields.list("keys")?,
                 next: fields.nullable("next", cursor_of)?,
             },
+            "transacted" => Completion::Transacted(fields.objects("items", outcome_of_item)?),
+            "unmet" => Completion::Unmet {
+                item: usize::try_from(fields.number("item")?).unwrap_or(usize::MAX),
+            },
             "refused" => Completion::Refused,
             "unknown" => Completion::Unknown,
             _ => {
                 return Err(format!(
                     "unknown outcome {name:?}; expected \"value\", \"written\", \"deleted\", \
-                     \"page\", \"refused\" or \"unknown\""
+                     \"page\", \"transacted\", \"unmet\", \"refused\" or \"unknown\""
                 ));
             }
         };
@@ -194,20 +203,21 @@ fn outcome_of(operation: &Operation) -> &'static str {
         Operation::Put { .. } => "written",
         Operation::Delete { .. } => "deleted",
         Operation::Scan { .. } => "page",
+        Operation::Transact { .. } => "transacted",
     }
 }
 
 /// The fields of a line that were not read yet.
-struct Fields {
+pub(super) struct Fields {
     object: Map<String, Value>,
 }
 
 impl Fields {
-    fn take(&mut self, name: &str) -> Result<Value, String> {
+    pub(super) fn take(&mut self, name: &str) -> Result<Value, String> {
         self.object.remove(name).ok_or_else(|| format!("field {name:?} is missing"))
     }
 
-    fn text(&mut self, name: &str) -> Result<String, String> {
+    pub(super) fn text(&mut self, name: &str) -> Result<String, String> {
         match self.take(name)? {
             Value::String(text) => Ok(text),
             other => Err(format!("field {name:?} is {other}; expected a string")),
@@ -224,18 +234,23 @@ impl Fields {
         cursor_of(&value).map_err(|expected| format!("field {name:?} is {value}; {expected}"))
     }
 
-    fn flag(&mut self, name: &str) -> Result<bool, String> {
+    pub(super) fn flag(&mut self, name: &str) -> Result<bool, String> {
         let value = self.take(name)?;
         let flag = value.as_bool();
         flag.ok_or_else(|| format!("field {name:?} is {value}; expected true or false"))
     }
 
-    fn bytes(&mut self, name: &str) -> Result<Bytes, String> {
+    /// Whether this field is there and was not read yet.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.object.contains_key(name)
+    }
+
+    pub(super) fn bytes(&mut self, name: &str) -> Result<Bytes, String> {
         let value = self.take(name)?;
         bytes_of(&value).map_err(|expected| format!("field {name:?} is {value}; {expected}"))
     }
 
-    fn nullable<T>(
+    pub(super) fn nullable<T>(
         &mut self,
         name: &str,
         read: fn(&Value) -> Result<T, &'static str>,
@@ -253,6 +268,27 @@ impl Fields {
         let wrong = |expected: &str| format!("field {name:?} is {value}; {expected}");
         let Value::Array(items) = &value else { return Err(wrong("expected a list of keys")) };
         items.iter().map(|item| bytes_of(item).map_err(wrong)).collect()
+    }
+
+    /// A list of objects, all of whose fields `read` must take.
+    fn objects<T>(
+        &mut self,
+        name: &str,
+        read: fn(&mut Fields) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
+        let Value::Array(items) = self.take(name)? else {
+            return Err(format!("field {name:?} is no list; expected a list of objects"));
+        };
+        let one = |(number, value)| {
+            let Value::Object(object) = value else {
+                return Err(format!("item {number} of {name:?} is no object"));
+            };
+            let mut fields = Fields { object };
+            let place = format!("item {number} of {name:?}");
+            let read = read(&mut fields).map_err(|problem| format!("{place}: {problem}"))?;
+            fields.end(&place).map(|()| read)
+        };
+        items.into_iter().enumerate().map(one).collect()
     }
 
     /// All fields must have been read.
@@ -282,7 +318,7 @@ fn cursor_of(value: &Value) -> Result<Cursor, &'static str> {
     }
 }
 
-fn bytes_of(value: &Value) -> Result<Bytes, &'static str> {
+pub(super) fn bytes_of(value: &Value) -> Result<Bytes, &'static str> {
     const EXPECTED: &str = "expected a string or {\"hex\":\"…\"} with an even number of hex digits";
     match value {
         Value::String(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),

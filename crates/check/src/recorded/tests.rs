@@ -1,11 +1,13 @@
 use super::*;
 use crate::history::{ClientId, Completion, History, Recorder};
+use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use proptest::prelude::*;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::Time;
+use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 
 fn text_of(history: &History) -> String {
     let mut text = String::new();
@@ -22,6 +24,35 @@ fn cursor() -> impl Strategy<Value = Cursor> {
     (any::<u64>(), bytes()).prop_map(|(position, key)| Cursor { position, key })
 }
 
+fn item() -> impl Strategy<Value = (Item, ItemOutcome)> {
+    let condition = prop_oneof![
+        Just(Condition::Absent),
+        Just(Condition::Present),
+        bytes().prop_map(Condition::Value)
+    ];
+    prop_oneof![
+        (bytes(), condition)
+            .prop_map(|(key, holds)| (Item::Check { key, holds }, ItemOutcome::Checked)),
+        (bytes(), prop::option::of(bytes()))
+            .prop_map(|(key, value)| (Item::Get { key }, ItemOutcome::Value(value))),
+        (bytes(), bytes())
+            .prop_map(|(key, value)| (Item::Put { key, value }, ItemOutcome::Written)),
+        (bytes(), any::<bool>())
+            .prop_map(|(key, existed)| (Item::Delete { key }, ItemOutcome::Deleted { existed })),
+    ]
+}
+
+fn transaction() -> impl Strategy<Value = (Operation, Completion)> {
+    prop::collection::vec(item(), 0..4).prop_map(|both| {
+        let is_check = |(item, _): &(Item, ItemOutcome)| matches!(item, Item::Check { .. });
+        let unmet = both.iter().position(is_check).filter(|_| both.len() == 3);
+        let (items, told) = both.into_iter().unzip();
+        let done = Completion::Transacted(told);
+        let completion = unmet.map_or(done, |item| Completion::Unmet { item });
+        (Operation::Transact { items, name: None }, completion)
+    })
+}
+
 fn operation() -> impl Strategy<Value = (Operation, Completion)> {
     let pages = (prop::collection::vec(bytes(), 0..3), prop::option::of(cursor()));
     let done = prop_oneof![
@@ -36,6 +67,7 @@ fn operation() -> impl Strategy<Value = (Operation, Completion)> {
             Completion::Page { keys, next }
         )),
     ];
+    let done = prop_oneof![done, transaction()];
     let fate = prop::option::of(prop_oneof![Just(Completion::Refused), Just(Completion::Unknown)]);
     (done, fate).prop_map(|((operation, done), fate)| (operation, fate.unwrap_or(done)))
 }
@@ -116,7 +148,7 @@ fn each_fault_is_named_with_its_line() {
         ),
         (
             r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"incr","key":"k"}"#,
-            r#"unknown operation "incr"; expected "get", "put", "delete" or "scan""#,
+            r#"unknown operation "incr"; expected "get", "put", "delete", "scan" or "transact""#,
         ),
         (
             r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"get","key":{"hex":"0g"}}"#,
@@ -153,7 +185,8 @@ fn each_fault_is_named_with_its_line() {
         ),
         (
             r#"{"event":"complete","id":7,"at_ns":20,"outcome":"lost"}"#,
-            r#"unknown outcome "lost"; expected "value", "written", "deleted", "page", "refused" or "unknown""#,
+            "unknown outcome \"lost\"; expected \"value\", \"written\", \"deleted\", \"page\", \
+             \"transacted\", \"unmet\", \"refused\" or \"unknown\"",
         ),
         (
             r#"{"event":"complete","id":7,"at_ns":20,"outcome":"page","keys":"k","next":null}"#,
@@ -183,4 +216,45 @@ fn the_first_line_must_say_what_the_file_is() {
     let newer = r#"{"format":"quorate-history","version":2}"#;
     let problem = "line 1: version 2 of the format; this build reads version 1";
     assert_eq!(read(newer).map_err(|error| error.to_string()), Err(problem.into()));
+}
+
+/// A file of one transaction and how it ended.
+fn file(items: &str, ended: &str) -> String {
+    let invoke = r#"{"event":"invoke","id":0,"client":1,"at_ns":1,"operation":"transact","items":"#;
+    let complete = r#"{"event":"complete","id":0,"at_ns":2,"outcome":"#;
+    [HEADER, "\n", invoke, items, "}\n", complete, ended, "}\n"].concat()
+}
+
+#[test]
+fn a_transaction_is_recorded_with_its_items_and_what_each_was_told() {
+    let row = |name: &str, rest: &str| format!(r#"{{"item":"{name}","key":"k",{rest}}}"#);
+    let checks = [row("check", r#""is":"absent""#), row("check", r#""value":"v""#)];
+    let all = format!("[{},{}]", checks.join(","), row("put", r#""value":"w""#));
+    let unmet = file(&all, r#""unmet","item":1"#);
+    let items = r#"[{"item":"get","key":"k"},{"item":"delete","key":{"hex":"ff"}}]"#;
+    let told = r#"[{"outcome":"value","value":null},{"outcome":"deleted","existed":false}]"#;
+    let done = file(items, &format!(r#""transacted","items":{told}"#));
+    for file in [unmet, done] {
+        assert_eq!(text_of(&read(&file).expect("the file is right")), file);
+    }
+    let cases = [
+        (
+            r#"[{"item":"get","key":"k","value":"v"}]"#,
+            r#"field "value" does not belong in the item 0 of "items""#,
+        ),
+        (
+            r#"[{"item":"get","key":"k"},{"item":"scan","key":"k"}]"#,
+            r#"item 1 of "items": unknown item "scan"; expected "check", "get", "put" or "delete""#,
+        ),
+        ("[7]", r#"item 0 of "items" is no object"#),
+        ("7", r#"field "items" is no list; expected a list of objects"#),
+    ];
+    for (items, problem) in cases {
+        let expected = RecordedError { line: 2, problem: problem.into() };
+        assert_eq!(read(&file(items, r#""refused""#)), Err(expected), "{items}");
+    }
+    let short = read(&file(items, r#""transacted","items":[]"#)).expect_err("it has two items");
+    assert!(short.problem.starts_with(r#"outcome "transacted" does not fit"#), "{short}");
+    let other = read(&file(items, r#""unmet","item":1"#)).expect_err("it is no check");
+    assert!(other.problem.starts_with(r#"outcome "unmet" does not fit"#), "{other}");
 }

@@ -1,5 +1,6 @@
 //! Writes a history to a file.
 
+use super::items::{json_of_item, json_of_outcome};
 use super::{HEADER, name_of};
 use crate::history::{Completion, Entry, History};
 use alloc::format;
@@ -61,6 +62,10 @@ fn write_invoke(number: usize, entry: &Entry, out: &mut impl Write) -> fmt::Resu
             writeln!(out, r#","key":{},"value":{}}}"#, json(key), json(value))
         }
         Operation::Scan { from, .. } => writeln!(out, r#","from":{}}}"#, place(from)),
+        Operation::Transact { items, .. } => {
+            let items: Vec<String> = items.iter().map(json_of_item).collect();
+            writeln!(out, r#","items":[{}]}}"#, items.join(","))
+        }
     }
 }
 
@@ -81,6 +86,11 @@ fn write_completion(completion: &Completion, out: &mut impl Write) -> fmt::Resul
             let keys = keys.join(",");
             writeln!(out, r#""outcome":"page","keys":[{keys}],"next":{next}}}"#)
         }
+        Completion::Transacted(items) => {
+            let items: Vec<String> = items.iter().map(json_of_outcome).collect();
+            writeln!(out, r#""outcome":"transacted","items":[{}]}}"#, items.join(","))
+        }
+        Completion::Unmet { item } => writeln!(out, r#""outcome":"unmet","item":{item}}}"#),
         Completion::Refused => writeln!(out, r#""outcome":"refused"}}"#),
         Completion::Unknown => writeln!(out, r#""outcome":"unknown"}}"#),
     }
@@ -95,7 +105,7 @@ fn place(cursor: &Cursor) -> String {
 }
 
 /// Bytes as JSON: a string if they are UTF-8, else hex digits.
-fn json(bytes: &[u8]) -> String {
+pub(super) fn json(bytes: &[u8]) -> String {
     if let Ok(text) = core::str::from_utf8(bytes) {
         return Value::from(text).to_string();
     }

@@ -8,7 +8,7 @@
 //! | `OVERLOADED` | too much work in hand; nothing was changed |
 //! | `SIBLINGS` | the key has several values, and its keyspace shows none of them alone |
 //! | `SHUTDOWN` | the host is stopping; nothing was changed |
-//! | `EXECABORT` | a refused `MULTI` came before; nothing of it was executed |
+//! | `EXECABORT` | a part of the transaction was refused; nothing of it was executed |
 //! | `NOPROTO`, `WRONGPASS` | as in Redis |
 //!
 //! None of the words is one that client libraries repeat a command for on their own (`TRYAGAIN`,
@@ -90,13 +90,22 @@ pub(crate) enum CommandError {
     /// Nothing on this server can do it.
     #[error("ERR {command} needs {lack}, which this server does not offer")]
     NotOffered { command: String, lack: Lack },
+    /// The engine could, but this door has no such command.
+    #[error("ERR {0} is not offered by this server")]
+    NoCommand(String),
     /// Values are byte strings and nothing else.
     #[error("ERR {command} works on {lack}, but a {engine} keyspace holds plain byte strings")]
     WrongType { command: String, lack: Lack, engine: &'static str },
-    /// A `MULTI` was refused; what follows it must not run on its own.
-    #[error("ERR not executed: the MULTI before it was refused; send DISCARD to go on")]
+    /// A `MULTI`, or a command behind one, was refused; what follows must not run on its own.
+    #[error("ERR not executed: the MULTI before it, or a command of it, was refused; send DISCARD")]
     AfterMulti,
-    /// The end of a transaction whose `MULTI` was refused.
+    /// A command that is not about plain values of keys that it names.
+    #[error("ERR {command} cannot be done in a transaction; DISCARD ends it")]
+    NotInMulti { command: String },
+    /// What was queued is over a limit.
+    #[error("ERR {0}")]
+    Refused(#[from] Refusal),
+    /// The end of a transaction of which a part was refused.
     #[error("EXECABORT Transaction discarded because of previous errors.")]
     ExecAbort,
     /// There is no such channel.
@@ -152,6 +161,8 @@ fn code(refusal: &Refusal) -> &'static str {
         | Refusal::Lacking(_)
         | Refusal::Unsupported
         | Refusal::TooLarge { .. }
+        | Refusal::TooMany { .. }
+        | Refusal::Unmet { .. }
         | Refusal::Value { .. }
         | Refusal::Membership { .. }
         | Refusal::Catalog(_)

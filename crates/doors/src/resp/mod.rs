@@ -87,6 +87,7 @@ mod session;
 mod shared;
 mod single;
 mod state;
+mod transaction;
 mod work;
 
 pub use frame::Command;

@@ -1,8 +1,9 @@
 //! The operations of one connection that have not ended, and the order among those of one key.
 //!
 //! Operations of one key form a chain and run one after the other; those of different keys run at
-//! once. Keys are told apart by a 64-bit hash: two that collide wait for each other needlessly,
-//! which changes no result.
+//! once. One over several keys stands in the chain of each: it starts when those before it in all
+//! of them have ended, and those behind it in any wait for it. Keys are told apart by a 64-bit
+//! hash: two that collide wait for each other needlessly, which changes no result.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -33,6 +34,17 @@ impl Hasher for AsIs {
     }
 }
 
+/// A place in the chain of a key.
+#[derive(Debug)]
+struct Link {
+    hash: u64,
+    /// The next operation of the same key.
+    next: u16,
+}
+
+/// How many links a slot keeps room for between two operations.
+const LINKS_KEPT: usize = 8;
+
 #[derive(Debug, Default)]
 struct Slot {
     /// Raised at each use, so that an outcome that comes twice is told from a new operation's.
@@ -43,9 +55,10 @@ struct Slot {
     command: u32,
     index: u32,
     lane: LaneId,
-    hash: Option<u64>,
-    /// The next operation of the same key.
-    next: u16,
+    /// One for each of its keys.
+    links: Vec<Link>,
+    /// In how many chains another one is before it.
+    waits: u32,
     parked: Option<Operation>,
 }
 
@@ -100,7 +113,7 @@ impl Flights {
         !self.ready.is_empty()
     }
 
-    /// Adds an operation behind the earlier ones of its key. If it may start at once and
+    /// Adds an operation behind the earlier ones of its keys. If it may start at once and
     /// `may_start` allows, it is given back with its number and counts as started; else it is kept.
     pub(crate) fn add(
         &mut self,
@@ -110,25 +123,17 @@ impl Flights {
         operation: Operation,
         may_start: bool,
     ) -> Option<(u32, Operation)> {
-        let hash = operation.key().map(|key| hash(lane, key));
         let at = self.slot();
-        let waits = match hash {
-            Some(hash) => match self.tails.insert(hash, at) {
-                Some(tail) => {
-                    self.slots[usize::from(tail)].next = at;
-                    true
-                }
-                None => false,
-            },
-            None => false,
-        };
+        for key in operation.keys() {
+            self.join(at, hash(lane, key));
+        }
         let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
         slot.is_used = true;
         slot.is_started = false;
         slot.is_read = !operation.is_write();
         (slot.command, slot.index, slot.lane) = (command, index, lane);
-        (slot.hash, slot.next) = (hash, NONE);
+        let waits = slot.waits > 0;
         self.count += 1;
         if !waits && may_start && self.ready.is_empty() {
             return Some((self.started_now(at), operation));
@@ -138,6 +143,23 @@ impl Flights {
             self.ready.push_back(at);
         }
         None
+    }
+
+    /// Puts an operation at the end of the chain of a key.
+    fn join(&mut self, at: u16, hash: u64) {
+        let before = self.tails.insert(hash, at);
+        if before == Some(at) {
+            // It names the key twice.
+            return;
+        }
+        if let Some(before) = before {
+            let links = &mut self.slots[usize::from(before)].links;
+            let link = links.iter_mut().find(|link| link.hash == hash);
+            link.expect("the last of a chain has a place in it").next = at;
+        }
+        let slot = &mut self.slots[usize::from(at)];
+        slot.waits += u32::from(before.is_some());
+        slot.links.push(Link { hash, next: NONE });
     }
 
     fn slot(&mut self) -> u16 {
@@ -165,7 +187,8 @@ impl Flights {
         Some((number, slot.lane, operation))
     }
 
-    /// An operation has ended; the next one of its key becomes ready. `None` if no operation of
+    /// An operation has ended; the next one of each of its keys becomes ready if it waits for
+    /// nothing else. `None` if no operation of
     /// this number is started, as when an outcome comes twice.
     pub(crate) fn end(&mut self, number: u32) -> Option<Ended> {
         let at = number as u16;
@@ -176,12 +199,20 @@ impl Flights {
         }
         slot.is_used = false;
         let ended = Ended { command: slot.command, index: slot.index, is_read: slot.is_read };
-        let (hash, next) = (slot.hash, slot.next);
-        if next != NONE {
-            self.ready.push_back(next);
-        } else if let Some(hash) = hash {
-            self.tails.remove(&hash);
+        let mut links = core::mem::take(&mut slot.links);
+        for Link { hash, next } in links.drain(..) {
+            if next == NONE {
+                self.tails.remove(&hash);
+                continue;
+            }
+            let next_slot = &mut self.slots[usize::from(next)];
+            next_slot.waits -= 1;
+            if next_slot.waits == 0 {
+                self.ready.push_back(next);
+            }
         }
+        links.shrink_to(LINKS_KEPT);
+        self.slots[usize::from(at)].links = links;
         self.free.push(at);
         self.count -= 1;
         self.started -= 1;
@@ -206,6 +237,7 @@ fn hash(lane: LaneId, key: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use quorate_kernel::transaction::Item;
 
     fn get(key: &'static str) -> Operation {
         Operation::get(Bytes::from_static(key.as_bytes()))
@@ -233,6 +265,42 @@ mod tests {
         assert_eq!(flights.end(third).map(|ended| ended.command), Some(3));
         assert!(flights.is_empty());
         assert!(flights.tails.is_empty());
+    }
+
+    #[test]
+    fn one_over_several_keys_waits_for_all_of_them_and_others_for_it() {
+        let mut flights = Flights::default();
+        let several = |keys: &[&'static str]| {
+            let key = |key: &&'static str| Item::Get { key: Bytes::from_static(key.as_bytes()) };
+            Operation::Transact { items: keys.iter().map(key).collect(), name: None }
+        };
+        let add = |flights: &mut Flights, command, operation| {
+            flights.add(command, 0, LaneId(1), operation, true).map(|(number, _)| number)
+        };
+        let start = |flights: &mut Flights| flights.start_next().map(|(number, ..)| number);
+        let a = add(&mut flights, 0, get("a")).expect("nothing is before it");
+        let b = add(&mut flights, 1, get("b")).expect("nothing is before it");
+        let both = several(&["a", "b", "a"]);
+        assert_eq!(add(&mut flights, 2, both.clone()), None);
+        assert_eq!(add(&mut flights, 3, get("b")), None);
+        assert_eq!(add(&mut flights, 4, several(&["c", "a"])), None);
+        let c = add(&mut flights, 5, get("c"));
+        assert_eq!(c, None, "it is behind one that waits");
+        let d = add(&mut flights, 6, get("d")).expect("another key");
+        assert!(flights.end(a).is_some() && flights.end(d).is_some());
+        assert_eq!(start(&mut flights), None, "b has not ended");
+        assert!(flights.end(b).is_some());
+        let (first, _, operation) = flights.start_next().expect("both have ended");
+        assert_eq!(operation, both);
+        assert_eq!(start(&mut flights), None, "the next ones wait for it");
+        assert_eq!(flights.end(first).map(|ended| ended.command), Some(2));
+        let next = [start(&mut flights), start(&mut flights)].map(|next| next.expect("ready"));
+        assert_eq!(start(&mut flights), None);
+        let ended = next.map(|number| flights.end(number).map(|ended| ended.command));
+        assert_eq!(ended, [Some(4), Some(3)], "as they stand at its keys");
+        let last = start(&mut flights).expect("it was behind the second");
+        assert_eq!(flights.end(last).map(|ended| ended.command), Some(5));
+        assert!(flights.is_empty() && flights.tails.is_empty());
     }
 
     #[test]

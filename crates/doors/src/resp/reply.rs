@@ -230,6 +230,8 @@ pub(crate) enum Answer {
     Page(u64, Vec<Bytes>),
     /// A context and the values that it covers.
     Siblings(Bytes, Vec<Bytes>),
+    /// The replies of the commands of a transaction.
+    List(Vec<Answer>),
     /// An error.
     Error(String),
     /// A reply that was already encoded.
@@ -257,6 +259,7 @@ impl Answer {
             Answer::Siblings(context, values) => {
                 context.len() + values.iter().map(Bytes::len).sum::<usize>()
             }
+            Answer::List(answers) => answers.iter().map(Answer::size).sum(),
             Answer::Error(text) => text.len(),
         }
     }
@@ -290,6 +293,10 @@ impl Answer {
                 out.array(2);
                 out.bulk(cursor.as_bytes());
                 keys_array(out, keys);
+            }
+            Answer::List(answers) => {
+                out.array(answers.len());
+                answers.into_iter().for_each(|answer| answer.write(out));
             }
             Answer::Error(text) => out.error(&text),
             Answer::Encoded(bytes) => out.out.push(bytes),

@@ -157,6 +157,11 @@ impl Session {
                 self.queue(Work::Many(Box::new(many)), lane, bytes, is_silent);
                 self.issue(out);
             }
+            Plan::Transact(transaction, operation) => {
+                let bytes = bytes + transaction.bytes();
+                self.queue(Work::Transaction(transaction), lane, bytes, is_silent);
+                self.launch(0, operation, out);
+            }
             Plan::Pages(pages) => {
                 self.queue(Work::Pages(Box::new(pages)), lane, bytes, is_silent);
                 self.barrier = true;
@@ -267,6 +272,7 @@ impl Session {
 /// last.
 fn on_outcome(work: &mut Work, index: u32, outcome: Outcome, is_last: bool) {
     let answer = match work {
+        Work::Transaction(transaction) => Some(transaction.answer(outcome)),
         Work::Single(single) => Some(Single::answer(*single, outcome)),
         Work::Pages(pages) => pages.on_outcome(outcome),
         Work::Many(many) => {

@@ -1,6 +1,7 @@
 //! What a connection remembers between its commands.
 
 use super::reply::Protocol;
+use super::transaction::Queue;
 use crate::door::Connected;
 use alloc::format;
 use alloc::string::String;
@@ -31,7 +32,10 @@ pub(crate) struct Client {
     pub(crate) library_name: String,
     pub(crate) library_version: String,
     pub(crate) replies: Replies,
-    /// A `MULTI` was refused: what follows it, up to `EXEC` or `DISCARD`, must not run on its own.
+    /// What it has sent since a `MULTI`.
+    pub(crate) queue: Option<Queue>,
+    /// A `MULTI`, or a command behind it, was refused: what follows, up to `EXEC` or `DISCARD`, must
+    /// not run on its own.
     pub(crate) is_aborted: bool,
     /// The client wants to be told what happens.
     pub(crate) is_following: bool,
@@ -83,6 +87,7 @@ impl Client {
         self.name.clear();
         self.replies = Replies::On;
         self.is_aborted = false;
+        self.queue = None;
         self.is_following = false;
     }
 
@@ -91,7 +96,7 @@ impl Client {
         let seconds = |since: Time| (self.now - since).0 / 1_000_000_000;
         format!(
             "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags=N db={} sub={} psub=0 ssub=0 \
-             multi=-1 watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 \
+             multi={} watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 \
              omem=0 tot-mem=0 events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
             self.id,
             self.peer,
@@ -101,6 +106,7 @@ impl Client {
             seconds(self.last_input),
             self.keyspace,
             u8::from(self.is_following),
+            self.queue.as_ref().map_or(-1, |queue| queue.len() as i64),
             self.last_command,
             self.protocol.number(),
             self.library_name,

@@ -5,6 +5,7 @@ use super::frame::Command;
 use super::glob;
 use super::reply::Answer;
 use super::single::{MISMATCH, Single};
+use super::transaction::Transaction;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -376,6 +377,8 @@ pub(crate) enum Work {
     Many(Box<Many>),
     /// Pages are asked for.
     Pages(Box<Pages>),
+    /// A transaction is under way.
+    Transaction(Box<Transaction>),
 }
 
 impl Work {
@@ -383,7 +386,7 @@ impl Work {
     pub(crate) fn held(&self) -> usize {
         match self {
             Work::Done(answer) => answer.size(),
-            Work::Single(_) => 0,
+            Work::Single(_) | Work::Transaction(_) => 0,
             Work::Many(many) => many.held(),
             Work::Pages(pages) => pages.held(),
         }

@@ -12,6 +12,7 @@ use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Span, Time, WallTime};
+use quorate_kernel::transaction::{Item, ItemOutcome};
 use quorate_kernel::watch::Watch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,6 +75,20 @@ impl Map {
                 }
                 Outcome::Page { keys, next }
             }
+            Operation::Transact { items, .. } => {
+                let told = items.into_iter().map(|item| match item {
+                    Item::Check { .. } => panic!("Redis clients have no word for it"),
+                    Item::Get { key } => ItemOutcome::Value(self.0.get(&at(key)).cloned()),
+                    Item::Put { key, value } => {
+                        self.0.insert(at(key), value);
+                        ItemOutcome::Written
+                    }
+                    Item::Delete { key } => {
+                        ItemOutcome::Deleted { existed: self.0.remove(&at(key)).is_some() }
+                    }
+                });
+                Outcome::Transacted(told.collect())
+            }
         }
     }
 }
@@ -105,6 +120,13 @@ pub const REGISTERS: Engine = Engine {
 pub const SIBLINGS: Engine = Engine {
     name: "causal",
     can: &[Capability::Values, Capability::Siblings, Capability::Listing],
+    ..REGISTERS
+};
+
+/// The same with transactions; no other engine knows of it.
+pub const TRANSACTIONS: Engine = Engine {
+    name: "transacting",
+    can: &[Capability::Values, Capability::Listing, Capability::Transactions],
     ..REGISTERS
 };
 

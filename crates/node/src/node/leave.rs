@@ -21,6 +21,9 @@ impl Node {
         let needs = match release {
             Release::Lane => table.needs_all(),
             Release::Key(key) => table.needs_key(key),
+            Release::Keys(keys) => {
+                keys.iter().fold(table.needs_state(), |needs, key| needs.and(table.needs_key(key)))
+            }
             Release::State => table.needs_state(),
             Release::Early => Needs::default(),
         };

@@ -6,7 +6,7 @@ use super::message::Message;
 use super::operations::{Aim, Asker, Manner, Origin, Work};
 use super::replica::{CONTRADICTS, Replica};
 use super::seen::Seen;
-use super::{Causal, Context, Plain};
+use super::{Causal, Context, ENGINE, Plain};
 use crate::dots::dot::Position;
 use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
@@ -57,11 +57,14 @@ impl Causal {
             Operation::Delete { .. } => {
                 self.begin_get((ticket, Aim::Removal), key, r, deadline, cx);
             }
-            Operation::Scan { .. } => {}
+            Operation::Scan { .. } | Operation::Transact { .. } => {}
         }
     }
 
     fn refusal(&self, operation: &Operation) -> Option<Refusal> {
+        if ENGINE.lacks(operation).is_some() {
+            return Some(Refusal::Unsupported);
+        }
         if self.volatile.operations.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }

@@ -110,6 +110,7 @@ impl Linearizable {
                 self.settings.order.position(key)
             }
             Asked::Scan { from, .. } => from.position,
+            Asked::Transact { .. } => unreachable!("what the engine cannot do was refused"),
         };
         let Some(view) = self.volatile.routes.find(position).cloned() else {
             return self.locate(ticket, request, trail, position, cx);
@@ -120,6 +121,7 @@ impl Linearizable {
             Asked::Put { key, value, .. } => (Ask::Put(value), order.data_key(&key)),
             Asked::Delete { key, .. } => (Ask::Delete, order.data_key(&key)),
             Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
+            Asked::Transact { .. } => unreachable!("what the engine cannot do was refused"),
         };
         self.launch(Asker::Client(ticket), (ask, key), view, request.deadline, trail, cx);
     }

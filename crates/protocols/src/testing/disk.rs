@@ -74,6 +74,9 @@ impl Disk {
         match release {
             Release::Lane => newest(&|_| true),
             Release::Key(asked) => newest(&|(class, key)| *class == Class::State || key == asked),
+            Release::Keys(asked) => {
+                newest(&|(class, key)| *class == Class::State || asked.contains(key))
+            }
             Release::State => newest(&|(class, _)| *class == Class::State),
             Release::Early => 0,
         }
@@ -148,6 +151,7 @@ fn a_crash_takes_what_was_not_synced() {
     disk.write(Class::Data, &key("a"), None);
     assert_eq!(disk.needs(&Release::Key(key("b"))), 2);
     assert_eq!(disk.needs(&Release::Key(key("c"))), 0);
+    assert_eq!(disk.needs(&Release::Keys([key("b"), key("c")].into())), 2);
     assert_eq!(disk.needs(&Release::Lane), 3);
     assert_eq!(disk.needs(&Release::State), 0);
     assert_eq!((disk.get(Class::Data, &key("a")), disk.done()), (None, 1));

@@ -82,12 +82,15 @@ pub(super) async fn ask_within(
 
 fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
-        Refusal::Membership { .. } | Refusal::Siblings { .. } => StatusCode::CONFLICT,
+        Refusal::Membership { .. } | Refusal::Siblings { .. } | Refusal::Unmet { .. } => {
+            StatusCode::CONFLICT
+        }
         Refusal::Catalog(why) => status_of_catalog(why),
         Refusal::NotOpen => StatusCode::NOT_FOUND,
-        Refusal::TooLarge { .. } | Refusal::Value { .. } | Refusal::Context(_) => {
-            StatusCode::BAD_REQUEST
-        }
+        Refusal::TooLarge { .. }
+        | Refusal::TooMany { .. }
+        | Refusal::Value { .. }
+        | Refusal::Context(_) => StatusCode::BAD_REQUEST,
         Refusal::Lacking(_) | Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Refusal::OutcomeUnknown | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
         Refusal::NoQuorum { .. }

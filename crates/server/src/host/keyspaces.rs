@@ -100,7 +100,7 @@ impl Table {
 /// will not answer. `kind` is none of a watch. A write may have taken effect before.
 pub(super) fn ended_by_drop(kind: Option<Kind>) -> Outcome {
     Outcome::Refused(match kind {
-        Some(Kind::Put | Kind::Delete) => Refusal::OutcomeUnknown,
+        Some(Kind::Put | Kind::Delete | Kind::Transact) => Refusal::OutcomeUnknown,
         Some(Kind::Get | Kind::Scan) | None => Refusal::NotOpen,
     })
 }

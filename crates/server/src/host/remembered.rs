@@ -9,7 +9,9 @@
 //! nothing for it, while what was sent to it waits in its sockets.
 
 use quorate_kernel::ids::LaneId;
+use quorate_kernel::limits::TRANSACTION_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
+use quorate_kernel::transaction::ItemOutcome;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ use std::time::Duration;
 const REQUESTS_MAX: usize = 65_536;
 /// For how many ticks a request is remembered: ten minutes of the core thread's work.
 const TICKS_MAX: u64 = 2_400;
+/// The most bytes of what transactions were told.
+const BYTES_MAX: usize = 2 * TRANSACTION_BYTES_MAX;
 
 /// A request: the lane of its keyspace, which no other keyspace ever has, and the 16 bytes that its
 /// sender drew.
@@ -52,6 +56,15 @@ enum State {
     Done(Outcome),
 }
 
+impl State {
+    fn size(&self) -> usize {
+        match self {
+            State::InHand(_) => 0,
+            State::Done(outcome) => size(outcome),
+        }
+    }
+}
+
 /// The requests of the last minutes.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
@@ -62,20 +75,28 @@ pub(super) struct Remembered {
     last_number: u64,
     /// The tick in which the newest request that was forgotten had arrived.
     forgotten: Option<u64>,
+    /// How many bytes of what transactions were told are remembered.
+    bytes: usize,
+}
+
+/// How many bytes an outcome takes that can take many.
+fn size(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Transacted(items) => {
+            items.iter().map(|item| size_of::<ItemOutcome>() + item.bytes()).sum()
+        }
+        _ => 0,
+    }
 }
 
 impl Remembered {
     /// One more tick of at least this length has passed: forgets what is too old.
     pub fn tick(&mut self) {
         self.tick += 1;
-        while let Some(&(tick, number, name)) = self.queue.front()
+        while let Some(&(tick, ..)) = self.queue.front()
             && (self.tick - tick > TICKS_MAX || self.queue.len() > REQUESTS_MAX)
         {
-            self.queue.pop_front();
-            if self.entries.get(&name).is_some_and(|entry| entry.number == number) {
-                self.entries.remove(&name);
-                self.forgotten = Some(tick);
-            }
+            self.forget_first();
         }
     }
 
@@ -119,7 +140,7 @@ impl Remembered {
         if let Some((tick, number, name)) = self.queue.pop_front()
             && self.entries.get(&name).is_some_and(|entry| entry.number == number)
         {
-            self.entries.remove(&name);
+            self.bytes -= self.entries.remove(&name).map_or(0, |entry| entry.state.size());
             self.forgotten = Some(tick);
         }
     }
@@ -128,7 +149,11 @@ impl Remembered {
     /// may go on, and an earlier sending that is still on its way must not be done then.
     pub fn end(&mut self, name: Name, outcome: &Outcome) {
         if let Some(entry) = self.entries.get_mut(&name) {
-            entry.state = State::Done(outcome.clone());
+            let before = std::mem::replace(&mut entry.state, State::Done(outcome.clone()));
+            self.bytes = self.bytes - before.size() + size(outcome);
+        }
+        while self.bytes > BYTES_MAX {
+            self.forget_first();
         }
     }
 }
@@ -199,6 +224,22 @@ mod tests {
         assert_eq!(all.again(2, TICK * ticks), Known::InHand(3));
         assert_eq!(all.again(3, TICK * ticks), Known::Forgotten);
         assert_eq!(all.again(3, TICK * (ticks - 1)), Known::New);
+    }
+
+    #[test]
+    fn what_transactions_were_told_is_remembered_within_a_bound() {
+        let mut all = Remembered::default();
+        let value = bytes::Bytes::from(vec![0; BYTES_MAX / 4]);
+        let told = Outcome::Transacted(vec![ItemOutcome::Value(Some(value))]);
+        for number in 0..4 {
+            assert_eq!(all.first(number), Known::New);
+            all.end(name(number), &told);
+        }
+        assert_eq!(all.again(0, TICK), Known::Forgotten, "it is not done again");
+        assert_eq!(all.again(3, TICK), Known::Done(told));
+        assert!(all.bytes <= BYTES_MAX && all.entries.len() == 3);
+        (0..=TICKS_MAX).for_each(|_| all.tick());
+        assert_eq!((all.bytes, all.entries.len()), (0, 0));
     }
 
     #[test]

@@ -33,6 +33,8 @@ labels! {
         Delete = "delete",
         /// List keys.
         Scan = "scan",
+        /// Read and write several keys in one step.
+        Transact = "transact",
     }
 }
 
@@ -45,7 +47,7 @@ labels! {
         NoQuorum = "no_quorum",
         /// The deadline passed while a write was on its way; it may have been applied.
         Unknown = "unknown",
-        /// Refused for what it asked: unsupported, or too large.
+        /// Refused for what it asked: unsupported, too large, or a check that does not hold.
         Refused = "refused",
         /// Refused for the state of the node: too much in hand, or stopping.
         Unavailable = "unavailable",
@@ -100,6 +102,7 @@ impl Kind {
             Operation::Put { .. } => Kind::Put,
             Operation::Delete { .. } => Kind::Delete,
             Operation::Scan { .. } => Kind::Scan,
+            Operation::Transact { .. } => Kind::Transact,
         }
     }
 }
@@ -117,6 +120,8 @@ impl Ending {
                 Refusal::Lacking(_)
                 | Refusal::Unsupported
                 | Refusal::TooLarge { .. }
+                | Refusal::TooMany { .. }
+                | Refusal::Unmet { .. }
                 | Refusal::Value { .. }
                 | Refusal::Context(_)
                 | Refusal::Siblings { .. }

@@ -4,21 +4,16 @@
 //! read outcomes: plain values, or siblings and contexts, with request ids kept in versions.
 
 use super::keyspaces::Keyspace;
+use super::named::write_name;
 use super::problem::{self, Problem};
-use crate::host::{Named, Told};
+use crate::host::Told;
 use bytes::Bytes;
 use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
 use quorate_kernel::engine::Capability;
-use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Which};
-use quorate_kernel::time::Span;
-use quorate_kernel::write::{Replaces, WriteId, WriteName};
-use std::time::Duration;
-use xxhash_rust::xxh3::Xxh3Default;
 
-/// How long a request id is.
-const REQUEST_ID_BYTES: usize = 16;
 /// What to do when a value does not fit.
 const SPLIT: &str =
     "split it, or use a keyspace that takes longer values (quorate keyspace create)";
@@ -50,10 +45,7 @@ pub fn put(
         return able(keyspace, "a write of a key", Operation::put(key, value));
     }
     // The id stays with the version: one that is written twice is one all the same.
-    let id = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]).ok();
-    let age = options.repeat.map_or(0, |repeat| repeat.age_ms.max(1));
-    let name = |id| WriteName { id: WriteId(u128::from_be_bytes(id)), age: millis(age) };
-    Ok(Operation::put_over(key, value, context, id.map(name)))
+    Ok(Operation::put_over(key, value, context, write_name(options)))
 }
 
 /// Whether values stand side by side in a keyspace.
@@ -62,7 +54,11 @@ fn has_siblings(keyspace: &Keyspace) -> bool {
 }
 
 /// The operation, if the keyspace's engine can do it.
-fn able(keyspace: &Keyspace, asked: &str, operation: Operation) -> Result<Operation, Problem> {
+pub(super) fn able(
+    keyspace: &Keyspace,
+    asked: &str,
+    operation: Operation,
+) -> Result<Operation, Problem> {
     match keyspace.entry.engine.lacks(&operation) {
         None => Ok(operation),
         Some(needs) => {
@@ -70,11 +66,6 @@ fn able(keyspace: &Keyspace, asked: &str, operation: Operation) -> Result<Operat
             lacking.map(|()| operation).map_err(|lacking| problem::lacking(&lacking))
         }
     }
-}
-
-/// A span that a client has named, however long.
-fn millis(count: u64) -> Span {
-    Span(count.saturating_mul(1_000_000))
 }
 
 /// A delete of a key: without a context of what the coordinator has of it.
@@ -127,69 +118,9 @@ fn check_context(keyspace: &Keyspace, context: &Bytes) -> Result<(), Problem> {
     Ok(())
 }
 
-/// How a write is recognized when it is sent again, if it has an id.
-pub fn named(options: &WriteOptions, operation: &Operation) -> Result<Option<Named>, Problem> {
-    if options.request_id.is_empty() {
-        return match options.repeat {
-            None => Ok(None),
-            Some(_) => {
-                let what =
-                    "the write is said to be sent again, but has no request_id to know it by";
-                let right = "send the request_id that it was first sent with";
-                Err(problem::invalid("options.request_id", what, right))
-            }
-        };
-    }
-    let Ok(id) = <[u8; REQUEST_ID_BYTES]>::try_from(&options.request_id[..]) else {
-        let what = format!("a request_id of {} bytes", options.request_id.len());
-        return Err(problem::invalid("options.request_id", what, "draw 16 random bytes"));
-    };
-    let repeat = match options.repeat {
-        None => None,
-        Some(repeat) => {
-            let Some(first) = repeat.coordinator else {
-                let what = "the write is sent again, but not said to whom it was sent first";
-                let right = "give the coordinator of an earlier answer, or of Admin.Status";
-                return Err(problem::invalid("options.repeat.coordinator", what, right));
-            };
-            Some((incarnation(first), Duration::from_millis(repeat.age_ms)))
-        }
-    };
-    // With a context it may be done again, elsewhere or later: the id stays with the version, or
-    // what it removes is gone already.
-    let repeat = repeat.filter(|_| operation.replaces() == Some(&Replaces::Whatever));
-    Ok(Some(Named { id, digest: digest(operation), repeat }))
-}
-
-/// A hash of what a write asks.
-fn digest(operation: &Operation) -> u64 {
-    let none = Bytes::new();
-    let (tag, key, value, replaces) = match operation {
-        Operation::Put { key, value, replaces, .. } => (1_u8, key, value, replaces),
-        Operation::Delete { key, replaces } => (2, key, &none, replaces),
-        Operation::Get { .. } | Operation::Scan { .. } => return 0,
-    };
-    let (over, context) = match replaces {
-        Replaces::Whatever => (0, &none),
-        Replaces::Seen(context) => (1, context),
-    };
-    let mut hasher = Xxh3Default::new();
-    hasher.update(&[tag, over]);
-    hasher.update(&(key.len() as u64).to_le_bytes());
-    hasher.update(key);
-    hasher.update(&(context.len() as u64).to_le_bytes());
-    hasher.update(context);
-    hasher.update(value);
-    hasher.digest()
-}
-
 /// The coordinator as the API says it.
 pub fn coordinator(who: Incarnation) -> v1::Coordinator {
     v1::Coordinator { node: who.node.0, start: who.start.0 }
-}
-
-fn incarnation(who: v1::Coordinator) -> Incarnation {
-    Incarnation { node: NodeId(who.node), start: Start(who.start) }
 }
 
 /// What became of a call, and whether an earlier request had it done.
@@ -255,8 +186,11 @@ pub fn size(reading: &Reading) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::keyspaces::tests::sample;
+    use super::super::named::named;
     use super::*;
     use quorate_api::v1::{Coordinator, Kind, Repeat};
+    use quorate_kernel::time::Span;
+    use quorate_kernel::write::{WriteId, WriteName};
 
     fn bytes(length: usize) -> Bytes {
         Bytes::from(vec![b'x'; length])
@@ -321,54 +255,5 @@ mod tests {
         assert_eq!(written(Outcome::Written { context: context.clone() }), Ok(bytes(4)));
         let gone = Outcome::Deleted { existed: false, context };
         assert_eq!(deleted(gone), Ok((false, bytes(4))));
-    }
-
-    #[test]
-    fn a_request_id_is_sixteen_bytes_and_a_repeat_names_its_first() {
-        let operation = Operation::delete(bytes(1));
-        let options = |id: usize, repeat: Option<Repeat>| WriteOptions {
-            request_id: bytes(id),
-            repeat,
-            timeout_ms: 0,
-        };
-        let told = |options| named(&options, &operation);
-        assert_eq!(told(options(0, None)), Ok(None));
-        let first = Coordinator { node: 7, start: 2 };
-        let repeat = Repeat { coordinator: Some(first), age_ms: 9 };
-        let good = told(options(16, Some(repeat))).expect("all is there").expect("it has an id");
-        let who = Incarnation { node: NodeId(7), start: Start(2) };
-        assert_eq!(good.repeat, Some((who, Duration::from_millis(9))));
-        for bad in [
-            options(15, None),
-            options(0, Some(repeat)),
-            options(16, Some(Repeat { coordinator: None, age_ms: 0 })),
-        ] {
-            assert_eq!(told(bad).expect_err("it breaks a rule").kind(), Kind::Invalid);
-        }
-    }
-
-    #[test]
-    fn writes_that_ask_something_else_have_another_digest() {
-        let of = |text: &'static str| Bytes::from_static(text.as_bytes());
-        let put = |key: &'static str, value: &'static str| Operation::put(of(key), of(value));
-        let aware = |key: &'static str, value: &'static str, context: &'static str| {
-            let (key, value, context) = (of(key), of(value), of(context));
-            Operation::put_over(key, value, context, None)
-        };
-        let all = [
-            put("a", "bc"),
-            put("ab", "c"),
-            put("a", "b"),
-            Operation::delete(Bytes::from_static(b"a")),
-            aware("a", "", "b"),
-            aware("a", "b", ""),
-            aware("ab", "", ""),
-            Operation::delete_over(bytes(1), bytes(1)),
-        ];
-        let mut digests: Vec<u64> = all.iter().map(digest).collect();
-        assert_eq!(digest(&all[0]), digests[0]);
-        digests.sort_unstable();
-        digests.dedup();
-        assert_eq!(digests.len(), all.len());
     }
 }

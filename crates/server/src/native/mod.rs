@@ -10,6 +10,8 @@
 //! | [`service`] | what each call does, whichever door it came through |
 //! | [`scan`] | listings: cursors, ranges, pages, values |
 //! | `map` | the one place where the API's words meet those of the kernel |
+//! | `named` | writes with a request id: how one is known when it is sent again |
+//! | `transact` | several keys as one operation |
 //! | `keyspaces` | the keyspaces by name, and what listings of each promise |
 //! | `orders` | what operators order: keyspaces come, change and go |
 //! | `about` | what is told of hosts, keyspaces and the ring |
@@ -24,11 +26,13 @@ pub mod grpc;
 pub mod http;
 mod keyspaces;
 mod map;
+mod named;
 mod orders;
 pub mod problem;
 mod room;
 pub mod scan;
 pub mod service;
+mod transact;
 mod watch;
 
 pub use problem::Problem;

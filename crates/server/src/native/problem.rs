@@ -116,6 +116,13 @@ pub fn forgotten() -> Problem {
     unknown("the request was first sent so long ago that what became of it may be forgotten")
 }
 
+/// A transaction was done whose answer has no room.
+pub fn untold() -> Problem {
+    let what = "the transaction was done, but the host has no room in memory for its answer";
+    let right = "send it again with its request_id, or read the keys";
+    problem(Kind::OutcomeUnknown, what, right)
+}
+
 fn unknown(what: impl Into<String>) -> Problem {
     let right = "read the key to see what it holds; a new write, if it may be done twice, needs a \
                  new request_id";
@@ -165,6 +172,14 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::Stopping => problem(Kind::Stopping, what, "send it to another host"),
         Refusal::TooLarge { what: field, length, limit } => {
             too_large(field, *length, *limit, "split what is to be stored")
+        }
+        Refusal::TooMany { limit, .. } => {
+            invalid("items", what, format!("send at most {limit} items at a time"))
+        }
+        Refusal::Unmet { item } => {
+            let right = "read the keys again, and decide anew";
+            let field = format!("items[{item}]");
+            Box::new(Error { field, ..*problem(Kind::Conflict, what, right) })
         }
         Refusal::Value { expected } => invalid("value", what, format!("send {expected}")),
         Refusal::Lacking(why) => lacking(why),
@@ -268,6 +283,8 @@ mod tests {
             (Refusal::Stopping, Kind::Stopping),
             (Refusal::TooLarge { what: "value", length: 9, limit: 8 }, Kind::TooLarge),
             (Refusal::Value { expected: "a number" }, Kind::Invalid),
+            (Refusal::TooMany { count: 9, limit: 8 }, Kind::Invalid),
+            (Refusal::Unmet { item: 1 }, Kind::Conflict),
             (Refusal::Unsupported, Kind::Unsupported),
             (Refusal::Context(ContextError::Forged), Kind::BadContext),
             (Refusal::Siblings { count: 2 }, Kind::Unsupported),

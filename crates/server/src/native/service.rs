@@ -2,7 +2,7 @@
 
 use super::keyspaces::{Keyspace, Keyspaces};
 use super::problem::{self, Problem};
-use super::{about, map};
+use super::{about, map, named};
 use crate::host::{Call, Calls, Named, Question, Questions, Reply, Told};
 use crate::metrics::Shared;
 use crate::web::Allowance;
@@ -187,14 +187,14 @@ impl Native {
         Ok(v1::DeleteResponse { coordinator: Some(self.me), is_repeated, existed, context })
     }
 
-    async fn write(
+    pub(super) async fn write(
         &self,
         keyspace: &Arc<Keyspace>,
         operation: Operation,
         options: &v1::WriteOptions,
         asking: &Asking,
     ) -> Result<(Outcome, bool), Problem> {
-        let named = map::named(options, &operation)?;
+        let named = named::named(options, &operation)?;
         let deadline = self.deadline(options.timeout_ms, asking);
         self.call(keyspace, operation, deadline, named).await
     }

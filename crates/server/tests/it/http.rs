@@ -328,7 +328,7 @@ fn the_description_describes_what_is_there() {
     let one = cluster.http(1);
     let document = ask(&one, "GET /v1/openapi.json\nAccept: */*", b"").json();
     let paths = document["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 5);
+    assert_eq!(paths.len(), 6);
     for (path, item) in paths {
         let path = path.replace("{keyspace}", "default").replace("{key}", "k");
         for method in ["get", "put", "delete", "post"] {

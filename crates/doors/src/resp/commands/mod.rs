@@ -16,6 +16,7 @@ mod types;
 
 pub(crate) use follow::CHANNEL;
 pub(crate) use spec::Table;
+use spec::{NO_KEYS, Spec};
 
 use super::error::CommandError;
 use super::frame::Command;
@@ -23,8 +24,10 @@ use super::reply::Answer;
 use super::shared::{Shared, selected};
 use super::single::Single;
 use super::state::Client;
+use super::transaction::Transaction;
 use super::work::{Many, Pages};
 use crate::host::{Clock, Serving};
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use bytes::Bytes;
 use quorate_kernel::engine::{Capability, Served};
@@ -65,6 +68,8 @@ pub(crate) enum Plan {
     Many(Many),
     /// Pages of keys.
     Pages(Pages),
+    /// One operation over several keys.
+    Transact(Box<Transaction>, Operation),
 }
 
 impl Plan {
@@ -72,7 +77,9 @@ impl Plan {
     pub(crate) fn lane(&self, served: &Served, command: &str) -> Result<LaneId, CommandError> {
         let lacks = match self {
             Plan::Now(_) => None,
-            Plan::One(_, operation) => served.engine.lacks(operation),
+            Plan::One(_, operation) | Plan::Transact(_, operation) => {
+                served.engine.lacks(operation)
+            }
             Plan::Many(_) => Some(Capability::Values).filter(|needs| !served.can(*needs)),
             Plan::Pages(_) => Some(Capability::Listing).filter(|needs| !served.can(*needs)),
         };
@@ -89,15 +96,37 @@ pub(crate) type Handled = Result<Plan, CommandError>;
 /// Turns a command into a plan; what is wrong with it becomes its reply.
 pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
     let Some(spec) = cx.shared.table.find(command.arg(0)) else {
+        abort(cx);
         return unknown(cx, command);
     };
     cx.client.last_command = spec.name;
-    let handled = if cx.client.is_aborted && !refused::ends_transaction(spec.name) {
+    let is_queued = !refused::ends_transaction(spec.name);
+    let handled = if is_queued && cx.client.is_aborted {
         Err(CommandError::AfterMulti)
+    } else if is_queued && cx.client.queue.is_some() {
+        queue(cx, spec, command).inspect_err(|_| abort(cx))
     } else {
         follow::check(cx, spec.name).and_then(|()| spec.run(cx, command))
     };
     handled.unwrap_or_else(|error| Plan::Now(Answer::Error(error.to_string())))
+}
+
+/// Keeps a command for `EXEC`; only one about keys: others would be done now, and not then.
+fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
+    if spec.keys == NO_KEYS {
+        return Err(CommandError::NotInMulti { command: spec.name.to_ascii_uppercase() });
+    }
+    let bytes = command.size();
+    let plan = spec.run(cx, command)?;
+    if let Some(queue) = &mut cx.client.queue {
+        queue.push(spec.name, plan, bytes)?;
+    }
+    Ok(Plan::Now(Answer::Simple("QUEUED")))
+}
+
+/// A command behind a `MULTI` was refused: nothing of it is done.
+fn abort(cx: &mut Cx<'_>) {
+    cx.client.is_aborted |= cx.client.queue.take().is_some();
 }
 
 fn unknown(cx: &mut Cx<'_>, command: &Command) -> Plan {

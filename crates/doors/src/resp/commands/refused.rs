@@ -1,10 +1,11 @@
-//! Commands that are known and cannot be done, and why.
+//! Commands that are known and cannot be done, and why; `MULTI`, `EXEC` and `DISCARD`.
 
 use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan};
 use crate::resp::error::{CommandError, Lack};
 use crate::resp::frame::Command;
 use crate::resp::reply::Answer;
+use crate::resp::transaction::Queue;
 use quorate_kernel::engine::Capability;
 
 /// The new value depends on the old one, or several keys or commands are one.
@@ -44,7 +45,7 @@ const fn transaction(name: &'static str, run: Handler) -> Spec {
     }
 }
 
-/// The commands that no engine can do yet.
+/// The commands that no engine of the product can do yet.
 pub(crate) const SPECS: &[Spec] = &[
     changes("incr", 2),
     changes("incrby", 3),
@@ -90,35 +91,47 @@ pub(crate) fn reason(cx: &Cx<'_>, name: &str, lack: Lack) -> CommandError {
     match lack {
         Lack::Engine(needs) => match served.require(needs, &command, None) {
             Err(lacking) => CommandError::Lacking(lacking),
-            // The engine could, but this door has no such command yet.
-            Ok(()) => CommandError::NotOffered { command, lack },
+            Ok(()) => CommandError::NoCommand(command),
         },
         Lack::Type(_) => CommandError::WrongType { command, lack, engine: served.engine.name },
         Lack::Service(_) => CommandError::NotOffered { command, lack },
     }
 }
 
-/// Whether a command is let through after a refused `MULTI`.
+/// Whether a command is let through between `MULTI` and `EXEC`.
 pub(crate) fn ends_transaction(name: &str) -> bool {
     matches!(name, "multi" | "exec" | "discard" | "reset" | "quit")
 }
 
-/// Refused; and what a client has already sent behind it, up to `EXEC`, must not run on its own.
+/// Begins to queue. If it is refused, what a client has already sent behind it, up to `EXEC`, must
+/// not run on its own.
 fn multi(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    cx.client.is_aborted = true;
-    Err(reason(cx, "multi", TRANSACTIONS))
+    if cx.client.queue.is_some() {
+        return Err(CommandError::Text("ERR MULTI calls can not be nested"));
+    }
+    let able = cx
+        .keyspace()
+        .and_then(|served| Ok(served.require(Capability::Transactions, "MULTI", None)?));
+    cx.client.is_aborted |= able.is_err();
+    able?;
+    if cx.client.is_aborted {
+        return Err(CommandError::AfterMulti);
+    }
+    cx.client.queue = Some(Queue::default());
+    Ok(Plan::Now(Answer::OK))
 }
 
 fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    if core::mem::take(&mut cx.client.is_aborted) {
-        Err(CommandError::ExecAbort)
-    } else {
-        Err(CommandError::Text("ERR EXEC without MULTI"))
+    match cx.client.queue.take() {
+        _ if core::mem::take(&mut cx.client.is_aborted) => Err(CommandError::ExecAbort),
+        Some(queue) => queue.plan(cx.keyspace()?.value_bytes_max),
+        None => Err(CommandError::Text("ERR EXEC without MULTI")),
     }
 }
 
 fn discard(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    if core::mem::take(&mut cx.client.is_aborted) {
+    let was_queued = cx.client.queue.take().is_some();
+    if core::mem::take(&mut cx.client.is_aborted) || was_queued {
         Ok(Plan::Now(Answer::OK))
     } else {
         Err(CommandError::Text("ERR DISCARD without MULTI"))

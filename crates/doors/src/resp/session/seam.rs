@@ -4,6 +4,7 @@ use super::{Session, follow, on_outcome};
 use crate::door::{self, Requests, Shortage};
 use crate::host::{Clock, Serving};
 use crate::resp::shared::argument_bytes_max;
+use crate::resp::transaction::Queue;
 use crate::resp::work::Work;
 use alloc::format;
 use alloc::sync::Arc;
@@ -93,7 +94,8 @@ impl door::Session for Session {
     }
 
     fn held_bytes(&self) -> usize {
-        self.pending_bytes + self.held + self.output.len()
+        let queued = self.client.queue.as_ref().map_or(0, Queue::bytes);
+        self.pending_bytes + queued + self.held + self.output.len()
     }
 
     fn is_waiting_for_rest(&self, input: &BytesMut) -> bool {

@@ -12,6 +12,7 @@ use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::part::{Left, Part};
 use quorate_kernel::process::Process;
 use quorate_kernel::time::Span;
+use quorate_kernel::transaction::Item;
 use std::collections::BTreeSet;
 use std::format;
 use std::string::String;
@@ -218,4 +219,14 @@ fn a_context_of_a_get_and_a_write_without_one_know_nothing_of_each_other() {
     let Outcome::Deleted { context, .. } = told else { panic!("{told:?}") };
     assert!(context.is_empty(), "there is a sibling that the client has not seen");
     assert_eq!(read(&mut world, 1, "k"), Outcome::value(Some(bytes("blind"))));
+}
+
+#[test]
+fn what_the_engine_cannot_do_is_refused_and_nothing_is_changed() {
+    let mut world = world(3, &[]);
+    let put = Item::Put { key: bytes("k"), value: bytes("v") };
+    let transaction = Operation::Transact { items: [put].into(), name: None };
+    let refused = Outcome::Refused(Refusal::Unsupported);
+    assert_eq!(plain(&mut world, 1, transaction), refused);
+    assert_eq!(read(&mut world, 2, "k"), Outcome::value(None));
 }

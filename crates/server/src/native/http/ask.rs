@@ -18,9 +18,12 @@ const REPEAT_AGE: &str = "x-quorate-repeat-age-ms";
 /// The header that carries a context, in base64.
 pub const CONTEXT: &str = "x-quorate-context";
 
-/// The keyspace and the key of a path under `/v1/kv`, both percent-decoded.
+/// The keyspace and the key, if there is one, of a path under `/v1/kv` or `/v1/transactions`, both
+/// percent-decoded.
 pub fn place(uri: &Uri) -> Result<(String, Bytes), Problem> {
-    let path = uri.path().strip_prefix("/v1/kv/").unwrap_or_default();
+    let prefixes = ["/v1/kv/", "/v1/transactions/"];
+    let path = prefixes.iter().find_map(|prefix| uri.path().strip_prefix(prefix));
+    let path = path.unwrap_or_default();
     let (keyspace, key) = path.split_once('/').unwrap_or((path, ""));
     let bytes = |text: &str| percent_decode(text.as_bytes()).collect::<Vec<u8>>();
     let keyspace = String::from_utf8_lossy(&bytes(keyspace)).into_owned();
@@ -231,6 +234,28 @@ pub async fn body(
     Err(problem::invalid("body", "the body did not arrive whole", "send all of it"))
 }
 
+/// Bytes that are given as text or in base64, if they are given.
+pub fn either(
+    field: &str,
+    text: Option<String>,
+    base64: Option<String>,
+) -> Result<Option<Bytes>, Problem> {
+    match (text, base64) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some(text.into())),
+        (None, Some(text)) => {
+            STANDARD.decode(text).map(|bytes| Some(bytes.into())).map_err(|error| {
+                let what = format!("what is given as base64 is none: {error}");
+                problem::invalid(field, what, "use the standard alphabet with padding")
+            })
+        }
+        (Some(_), Some(_)) => {
+            let what = "it is given both as text and in base64";
+            Err(problem::invalid(field, what, "give it in one form"))
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -245,14 +270,8 @@ pub fn value(body: &Bytes, allowance: &Allowance) -> Result<Bytes, Problem> {
     let right = "send an object with `value`, a string, or `value_base64`, a string in base64";
     let written: Written = serde_json::from_slice(body)
         .map_err(|error| problem::invalid("body", format!("the body is not so: {error}"), right))?;
-    match (written.value, written.value_base64) {
-        (Some(value), None) => Ok(value.into()),
-        (None, Some(value)) => STANDARD.decode(value).map(Bytes::from).map_err(|error| {
-            let what = format!("value_base64 is no base64: {error}");
-            problem::invalid("value_base64", what, "use the standard alphabet with padding")
-        }),
-        _ => Err(problem::invalid("body", "the body has not just one value", right)),
-    }
+    let value = either("value", written.value, written.value_base64)?;
+    value.ok_or_else(|| problem::invalid("body", "the body has no value", right))
 }
 
 #[cfg(test)]

@@ -3,20 +3,17 @@
 use super::super::problem::{self, Problem};
 use super::super::service::{BATCH_KEYS_MAX, Native};
 use super::ask::{self, Form, Parameters};
+use super::at_most::AtMost;
 use super::kv::{asking, signed};
 use super::{answer, failed};
 use crate::web::Allowance;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use quorate_api::v1::{self, Reading};
-use serde::de::{Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::fmt;
 
 /// The longest body: room for a thousand keys of two thousand bytes, however they are written.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -74,11 +71,8 @@ fn keys(body: &Bytes, allowance: &Allowance) -> Result<Vec<Bytes>, Problem> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
-    keys: Keys,
+    keys: AtMost<BATCH_KEYS_MAX, Key>,
 }
-
-/// No more keys than a batch may have: what comes after them is not kept.
-struct Keys(Vec<Key>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,43 +82,8 @@ struct Key {
 }
 
 fn bytes(key: Key) -> Result<Bytes, Problem> {
-    match (key.key, key.key_base64) {
-        (Some(key), None) => Ok(key.into()),
-        (None, Some(key)) => STANDARD.decode(key).map(Bytes::from).map_err(|error| {
-            let what = format!("key_base64 is no base64: {error}");
-            problem::invalid("keys", what, "use the standard alphabet with padding")
-        }),
-        _ => Err(problem::invalid("keys", "one of the keys has not just one form", FORM)),
-    }
-}
-
-impl<'de> Deserialize<'de> for Keys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Keys, D::Error> {
-        struct List;
-
-        impl<'de> Visitor<'de> for List {
-            type Value = Keys;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a list of at most {BATCH_KEYS_MAX} keys")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Keys, A::Error> {
-                let mut keys = Vec::new();
-                while let Some(key) = list.next_element()? {
-                    if keys.len() == BATCH_KEYS_MAX {
-                        return Err(A::Error::custom(format_args!(
-                            "more than {BATCH_KEYS_MAX} keys"
-                        )));
-                    }
-                    keys.push(key);
-                }
-                Ok(Keys(keys))
-            }
-        }
-
-        deserializer.deserialize_seq(List)
-    }
+    let found = ask::either("keys", key.key, key.key_base64)?;
+    found.ok_or_else(|| problem::invalid("keys", "one of the keys has no form", FORM))
 }
 
 #[cfg(test)]
@@ -165,7 +124,7 @@ mod tests {
             |count: usize| format!(r#"{{"keys":[{}]}}"#, vec![r#"{"key":""}"#; count].join(","));
         assert_eq!(of(many(BATCH_KEYS_MAX)).expect("they fit").len(), BATCH_KEYS_MAX);
         let refused = of(many(BATCH_KEYS_MAX + 1)).expect_err("one too many");
-        assert!(refused.what.contains("more than 1000 keys"), "{refused:?}");
+        assert!(refused.what.contains("more than 1000"), "{refused:?}");
         let long = of(format!(r#"{{"keys":[{{"key":"{}"}}]}}"#, "k".repeat(600_000)));
         assert_eq!(long.expect_err("no room").kind(), Kind::Overloaded);
     }

@@ -5,6 +5,7 @@
 //! | `/v1/kv/{keyspace}/{key}` | GET, PUT, DELETE | `Kv.Get`, `Put`, `Delete` |
 //! | `/v1/kv/{keyspace}` | GET | one page of `Kv.Scan` |
 //! | `/v1/kv/{keyspace}` | POST | `Kv.BatchGet`, each key for itself |
+//! | `/v1/transactions/{keyspace}` | POST | several keys as one operation |
 //! | `/v1/keyspaces` | GET | `Admin.Keyspaces` |
 //! | `/v1/events` | GET | what happens to keyspaces and hosts, as server-sent events |
 //! | `/v1/openapi.json` | GET | this, for programs |
@@ -13,13 +14,16 @@
 //! |---|---|
 //! | `ask` | what a request says: path, parameters, headers, body |
 //! | `answer` | what is answered: readings, errors, bytes as JSON |
-//! | `kv`, `batch`, `events` | the calls |
+//! | `kv`, `batch`, `transact`, `events` | the calls |
+//! | `at_most` | lists that are no longer than they may be |
 
 mod answer;
 mod ask;
+mod at_most;
 mod batch;
 mod events;
 mod kv;
+mod transact;
 
 use super::problem::{self, Problem};
 use super::room;
@@ -30,7 +34,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 
 /// The description of this API for programs.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -41,6 +45,7 @@ pub fn router(native: Native) -> Router {
         .route("/v1/kv/{keyspace}/{*key}", get(kv::get).put(kv::put).delete(kv::delete))
         .route("/v1/kv/{keyspace}/", get(no_key).put(no_key).delete(no_key))
         .route("/v1/kv/{keyspace}", get(kv::scan).post(batch::get))
+        .route("/v1/transactions/{keyspace}", post(transact::post))
         .route("/v1/keyspaces", get(keyspaces))
         .route("/v1/events", get(events::get))
         .route("/v1/openapi.json", get(openapi))

@@ -25,6 +25,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Closed { .. } => 10,
         Outcome::Examined(_) => 11,
         Outcome::More(events) => 12 ^ (events.len() as u64) << 8,
+        Outcome::Transacted(items) => 13 ^ (items.len() as u64) << 8,
     }
 }
 
@@ -44,6 +45,7 @@ impl std::fmt::Display for Shown<'_> {
                 let key = from.key.escape_ascii();
                 write!(f, "scan {limit} from {:016x}{key}", from.position)
             }
+            Operation::Transact { items, .. } => write!(f, "transact {} items", items.len()),
         }
     }
 }
@@ -65,6 +67,8 @@ impl std::fmt::Display for ShownEnd<'_> {
                 write!(f, "{} keys, more from {:016x}{key}", keys.len(), next.position)
             }
             Completion::Page { keys, next: None } => write!(f, "{} keys, no more", keys.len()),
+            Completion::Transacted(items) => write!(f, "{} items done", items.len()),
+            Completion::Unmet { item } => write!(f, "item {item} does not hold"),
             Completion::Refused => f.write_str("refused"),
             Completion::Unknown => f.write_str("unknown"),
         }

@@ -15,7 +15,9 @@ pub(super) fn shown(ask: &Operation) -> String {
             format!("put {key}={value}{basis}{again}")
         }
         Operation::Delete { key, .. } => format!("delete {}", key.escape_ascii()),
-        Operation::Scan { .. } => unreachable!("these clients list nothing"),
+        Operation::Scan { .. } | Operation::Transact { .. } => {
+            unreachable!("these clients ask for one key at a time")
+        }
     }
 }
 

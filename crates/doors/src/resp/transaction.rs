@@ -1,0 +1,129 @@
+//! What stands between `MULTI` and `EXEC`: commands that become one operation over several keys.
+
+use super::commands::Plan;
+use super::error::{self, CommandError};
+use super::reply::Answer;
+use super::single::{MISMATCH, Single};
+use super::work::Many;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use quorate_kernel::limits::{COMMAND_BYTES_MAX, TRANSACTION_ITEMS_MAX};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::transaction::{Item, check_bounds};
+
+/// A command of a transaction: what is made of what its items are told.
+#[derive(Debug)]
+enum Part {
+    /// Nothing: the reply is known.
+    Known(Answer),
+    /// Of one item.
+    Single(Single),
+    /// Of one item for each of its keys.
+    Many(Many),
+}
+
+/// The commands that a connection has sent since `MULTI`.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    items: Vec<Item>,
+    parts: Vec<Part>,
+    bytes: usize,
+}
+
+impl Queue {
+    /// How many commands there are.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// How many bytes of input they keep alive.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds a command of so many bytes; `name` is what an error calls it.
+    pub(crate) fn push(
+        &mut self,
+        name: &str,
+        plan: Plan,
+        bytes: usize,
+    ) -> Result<(), CommandError> {
+        let cannot = || CommandError::NotInMulti { command: name.to_ascii_uppercase() };
+        let part = match plan {
+            Plan::Now(answer) => Part::Known(answer),
+            Plan::One(single, operation) => {
+                self.items.push(Item::of(operation).ok_or_else(cannot)?);
+                Part::Single(single)
+            }
+            Plan::Many(mut many) => {
+                while let Some((_, operation)) = many.issue() {
+                    self.items.push(Item::of(operation).ok_or_else(cannot)?);
+                }
+                Part::Many(many)
+            }
+            Plan::Pages(_) | Plan::Transact(..) => return Err(cannot()),
+        };
+        self.bytes += bytes;
+        self.parts.push(part);
+        let (count, limit) = (self.items.len().max(self.parts.len()), TRANSACTION_ITEMS_MAX);
+        if count > limit {
+            return Err(Refusal::TooMany { count, limit }.into());
+        }
+        if self.bytes > COMMAND_BYTES_MAX {
+            let (what, length, limit) = ("transaction", self.bytes, COMMAND_BYTES_MAX);
+            return Err(Refusal::TooLarge { what, length, limit }.into());
+        }
+        Ok(())
+    }
+
+    /// What `EXEC` does in a keyspace whose values have at most so many bytes.
+    pub(crate) fn plan(self, value_bytes_max: usize) -> Result<Plan, CommandError> {
+        let Queue { items, parts, bytes } = self;
+        check_bounds(&items, value_bytes_max)?;
+        let mut transaction = Transaction { parts, count: items.len(), bytes };
+        if items.is_empty() {
+            return Ok(Plan::Now(transaction.answer(Outcome::Transacted(Vec::new()))));
+        }
+        let operation = Operation::Transact { items, name: None };
+        Ok(Plan::Transact(Box::new(transaction), operation))
+    }
+}
+
+/// A transaction on its way.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    parts: Vec<Part>,
+    /// How many items it has.
+    count: usize,
+    bytes: usize,
+}
+
+impl Transaction {
+    /// How many bytes of input it keeps alive.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The reply to the outcome: that of each command.
+    pub(crate) fn answer(&mut self, outcome: Outcome) -> Answer {
+        let told = match outcome {
+            Outcome::Transacted(told) if told.len() == self.count => told,
+            Outcome::Refused(refusal) => return Answer::Error(error::refusal(&refusal)),
+            _ => return Answer::Error(String::from(MISMATCH)),
+        };
+        let mut told = told.into_iter().map(Outcome::from);
+        let mut next = || told.next().expect("each item is told something");
+        let answer = |part| match part {
+            Part::Known(answer) => answer,
+            Part::Single(single) => single.answer(next()),
+            Part::Many(mut many) => {
+                for index in 0..many.total() {
+                    many.on_outcome(index as u32, next());
+                }
+                many.finish()
+            }
+        };
+        Answer::List(self.parts.drain(..).map(answer).collect())
+    }
+}

@@ -1,0 +1,234 @@
+//! Operations over several keys: what is asked of each, and what each is told.
+
+use crate::limits::{KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
+use crate::operation::{Operation, Outcome, Refusal, Which};
+use crate::write::Replaces;
+use bytes::Bytes;
+
+/// One item of a transaction. Items are done in their order, and each sees what those before it
+/// did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Does nothing, but the transaction is done only if this holds.
+    Check {
+        /// The key.
+        key: Bytes,
+        /// What must hold of it.
+        holds: Condition,
+    },
+    /// Reads a key.
+    Get {
+        /// The key.
+        key: Bytes,
+    },
+    /// Sets the value of a key, whatever it has.
+    Put {
+        /// The key.
+        key: Bytes,
+        /// The value.
+        value: Bytes,
+    },
+    /// Removes a key, whatever it has.
+    Delete {
+        /// The key.
+        key: Bytes,
+    },
+}
+
+/// What must hold of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It has no value.
+    Absent,
+    /// It has a value.
+    Present,
+    /// It has this value.
+    Value(Bytes),
+}
+
+/// What an item of a transaction that was done is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemOutcome {
+    /// It holds.
+    Checked,
+    /// What was read; `None` if the key is absent.
+    Value(Option<Bytes>),
+    /// The value was set.
+    Written,
+    /// The key has no value any more.
+    Deleted {
+        /// Whether it had one.
+        existed: bool,
+    },
+}
+
+impl Item {
+    /// The key that it is about.
+    #[must_use]
+    pub fn key(&self) -> &Bytes {
+        match self {
+            Item::Check { key, .. }
+            | Item::Get { key }
+            | Item::Put { key, .. }
+            | Item::Delete { key } => key,
+        }
+    }
+
+    /// The value that it carries, if any.
+    #[must_use]
+    pub fn value(&self) -> Option<&Bytes> {
+        match self {
+            Item::Put { value, .. } | Item::Check { holds: Condition::Value(value), .. } => {
+                Some(value)
+            }
+            Item::Check { .. } | Item::Get { .. } | Item::Delete { .. } => None,
+        }
+    }
+
+    /// Whether it may change data.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        matches!(self, Item::Put { .. } | Item::Delete { .. })
+    }
+
+    /// How many bytes its key and value have.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.key().len() + self.value().map_or(0, Bytes::len)
+    }
+
+    /// The item that does what an operation on one key does by itself, if there is one.
+    #[must_use]
+    pub fn of(operation: Operation) -> Option<Item> {
+        match operation {
+            Operation::Get { key, which: Which::One, replies: None } => Some(Item::Get { key }),
+            Operation::Put { key, value, replaces: Replaces::Whatever, .. } => {
+                Some(Item::Put { key, value })
+            }
+            Operation::Delete { key, replaces: Replaces::Whatever } => Some(Item::Delete { key }),
+            _ => None,
+        }
+    }
+
+    /// Whether it can be told this.
+    #[must_use]
+    pub fn takes(&self, outcome: &ItemOutcome) -> bool {
+        match outcome {
+            ItemOutcome::Checked => matches!(self, Item::Check { .. }),
+            ItemOutcome::Value(_) => matches!(self, Item::Get { .. }),
+            ItemOutcome::Written => matches!(self, Item::Put { .. }),
+            ItemOutcome::Deleted { .. } => matches!(self, Item::Delete { .. }),
+        }
+    }
+}
+
+impl Condition {
+    /// Whether it holds of a key with this value.
+    #[must_use]
+    pub fn is_met(&self, found: Option<&Bytes>) -> bool {
+        match self {
+            Condition::Absent => found.is_none(),
+            Condition::Present => found.is_some(),
+            Condition::Value(value) => found == Some(value),
+        }
+    }
+}
+
+impl ItemOutcome {
+    /// How many bytes it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            ItemOutcome::Value(value) => value.as_ref().map_or(0, Bytes::len),
+            ItemOutcome::Checked | ItemOutcome::Written | ItemOutcome::Deleted { .. } => 0,
+        }
+    }
+}
+
+/// What an operation on one key would be told.
+impl From<ItemOutcome> for Outcome {
+    fn from(outcome: ItemOutcome) -> Outcome {
+        match outcome {
+            ItemOutcome::Value(value) => Outcome::value(value),
+            ItemOutcome::Deleted { existed } => Outcome::deleted(existed),
+            ItemOutcome::Checked | ItemOutcome::Written => Outcome::written(),
+        }
+    }
+}
+
+/// Whether a transaction of these items is within the bounds of a keyspace whose values have at
+/// most so many bytes. Doors ask it before they hand one over, so engines need not.
+///
+/// # Errors
+/// It has too many items or bytes, or one of its keys or values has too many.
+pub fn check_bounds(items: &[Item], value_bytes_max: usize) -> Result<(), Refusal> {
+    let (count, limit) = (items.len(), TRANSACTION_ITEMS_MAX);
+    if count > limit {
+        return Err(Refusal::TooMany { count, limit });
+    }
+    let within = |what, length, limit| match length <= limit {
+        true => Ok(()),
+        false => Err(Refusal::TooLarge { what, length, limit }),
+    };
+    for item in items {
+        within("key", item.key().len(), KEY_BYTES_MAX)?;
+        within("value", item.value().map_or(0, Bytes::len), value_bytes_max)?;
+    }
+    within("transaction", items.iter().map(Item::bytes).sum(), TRANSACTION_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Capability;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    fn key(text: &'static str) -> Bytes {
+        Bytes::from_static(text.as_bytes())
+    }
+
+    #[test]
+    fn a_transaction_is_of_all_its_keys_and_writes_if_one_of_its_items_does() {
+        let get = Item::Get { key: key("a") };
+        let put = Item::Put { key: key("b"), value: key("v") };
+        let of = |items: &[Item]| Operation::Transact { items: items.to_vec(), name: None };
+        let both = of(&[get.clone(), put.clone()]);
+        assert!(both.key().is_none() && both.keys().eq(["a", "b"]));
+        assert!(both.is_write() && !of(core::slice::from_ref(&get)).is_write());
+        assert!(both.needs().eq([Capability::Transactions]));
+        assert!(Operation::get(key("a")).keys().eq(["a"]));
+        assert_eq!(Item::of(Operation::get(key("a"))), Some(get));
+        assert_eq!(Item::of(Operation::put(key("b"), key("v"))), Some(put));
+        assert_eq!(Item::of(Operation::get_all(key("a"), None)), None);
+        assert_eq!(Item::of(Operation::delete_over(key("a"), key("c"))), None);
+    }
+
+    #[test]
+    fn conditions_are_of_what_a_key_has() {
+        let all = [Condition::Absent, Condition::Present, Condition::Value(key("v"))];
+        let met = |found: Option<Bytes>| all.clone().map(|holds| holds.is_met(found.as_ref()));
+        assert_eq!(met(None), [true, false, false]);
+        assert_eq!(met(Some(key("v"))), [false, true, true]);
+        assert_eq!(met(Some(key(""))), [false, true, false]);
+    }
+
+    #[test]
+    fn a_transaction_has_bounds() {
+        let long = |length: usize| Bytes::from(vec![0; length]);
+        let put = |key: usize, value: usize| Item::Put { key: long(key), value: long(value) };
+        let told = |items: Vec<Item>| check_bounds(&items, TRANSACTION_BYTES_MAX);
+        let too_large = |what, length, limit| Err(Refusal::TooLarge { what, length, limit });
+        let limit = TRANSACTION_ITEMS_MAX;
+        assert_eq!(told(vec![put(1, 1); limit]), Ok(()));
+        let many = Err(Refusal::TooMany { count: limit + 1, limit });
+        assert_eq!(told(vec![put(1, 1); limit + 1]), many);
+        let (length, limit) = (KEY_BYTES_MAX + 1, KEY_BYTES_MAX);
+        assert_eq!(told(vec![put(length, 1)]), too_large("key", length, limit));
+        let (half, limit) = (TRANSACTION_BYTES_MAX / 2, TRANSACTION_BYTES_MAX);
+        assert_eq!(told(vec![put(0, half), put(0, half)]), Ok(()));
+        let whole = told(vec![put(0, half), put(1, half)]);
+        assert_eq!(whole, too_large("transaction", limit + 1, limit));
+        assert_eq!(check_bounds(&[put(1, 9)], 8), too_large("value", 9, 8));
+    }
+}
