@@ -38,6 +38,16 @@
 //! beside one that is complete only if nobody but hosts that are gone is missing. What is lost so
 //! was acknowledged by nobody but hosts that are gone, or forgot it.
 //!
+//! # What had read before
+//! A coordinator outlives the members. A put that read its timestamp before they lost everything,
+//! or a get that imposes what it read then, would stand above all that is acknowledged since, and
+//! bring back what was lost. So a write names the quorum that it rests on, each member in the start
+//! in which it replied, and who knows that one of them forgot refuses it. Let a member take such a
+//! write all the same. It has answered none of that quorum since they forgot, or it would know; so
+//! none of them has heard it, as each must that goes on. A quorum of those that went on meets that
+//! one, so there is none yet: those that still have to go on hear the write, which is part of what
+//! is left. A newcomer is told by a majority of the old members who forgot.
+//!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
 //! that forgot has on its disk all that it had acknowledged until shortly before, and while some of

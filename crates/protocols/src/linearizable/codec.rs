@@ -11,7 +11,9 @@ use super::transfer::SOURCES_MAX;
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, RECONFIGURES_MAX};
+use quorate_kernel::limits::{
+    BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, GROUP_MEMBERS_MAX, RECONFIGURES_MAX,
+};
 use quorate_kernel::view::View;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
@@ -78,7 +80,12 @@ impl Message {
                 stamp.validate()
             }
             Message::BareReadB { record, ts, .. } => is_answer(*ts, record),
-            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
+            Message::WriteA { basis, key, record, .. } => {
+                well_formed(basis.quorum.len() <= GROUP_MEMBERS_MAX, "list")?;
+                Record::from_bytes(record.clone())?;
+                is_data_key(key)
+            }
+            Message::BareWriteA { key, record, .. } => {
                 Record::from_bytes(record.clone())?;
                 is_data_key(key)
             }

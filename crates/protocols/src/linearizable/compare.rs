@@ -46,6 +46,7 @@ use super::replica::{end_of_interval, may_rest_on};
 use super::serve::Question;
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::limits::FETCH_BYTES_MAX;
@@ -268,9 +269,9 @@ impl Linearizable {
         entries: Bytes,
         cx: &mut Context<'_>,
     ) {
-        let basis = Basis { generation, is_imposed: true };
+        let basis = Basis { generation, is_imposed: true, quorum: Vec::new() };
         let may_store = |group: &Group| {
-            let may_rest = may_rest_on(group, basis) || mutant!("restore_without_fence");
+            let may_rest = may_rest_on(group, &basis) || mutant!("restore_without_fence");
             group.view.id == view && group.is_whole() && may_rest
         };
         let is_open = self.group(view).is_some_and(may_store);

@@ -132,7 +132,7 @@ impl Process for Linearizable {
                 self.on_read_reply(from, op, &stamp, Head { ts, live }, record, cx);
             }
             Message::WriteA { op, view, basis, key, record } => {
-                self.on_write(from, (op, view, basis), (&key, record), cx);
+                self.on_write(from, (op, view, &basis), (&key, record), cx);
             }
             Message::WriteB { op, view, ok, stamp } => {
                 self.on_write_reply(from, op, view, ok, &stamp, cx);

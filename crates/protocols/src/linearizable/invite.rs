@@ -137,6 +137,8 @@ impl Linearizable {
 
     fn become_member(&mut self, invitation: Invitation, old: &View, cx: &mut Context<'_>) {
         probe!("linearizable/new_member");
+        // It takes writes from now on, and refuses those that rest on who forgot.
+        self.volatile.crashes.merge(&invitation.known.crashes);
         let is_of_use = self.has_copy_for(&invitation, old);
         let Invitation { next, known: Known { generation, .. }, .. } = invitation;
         let id = next.id;

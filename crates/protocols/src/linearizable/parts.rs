@@ -4,6 +4,8 @@ use super::cursor;
 use super::group::{Generation, Standing};
 use crate::quorum::CrashVector;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -44,14 +46,18 @@ pub struct Known {
     pub crashes: CrashVector,
 }
 
-/// What a write rests on: how far tombstones were removed at all members that its read phase
-/// counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a write rests on: the members that its read phase counted, and how far tombstones were
+/// removed at all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
     /// The lowest generation number of the quorum.
     pub generation: u64,
     /// Whether it imposes what a get read; otherwise it is a client's write.
     pub is_imposed: bool,
+    /// The quorum, where members may forget: in which start each replied. After one has forgotten
+    /// the write is refused: all may have, and what was read would come back, above what was
+    /// acknowledged since.
+    pub quorum: Vec<Incarnation>,
 }
 
 /// What a node says of itself in one group, unasked.

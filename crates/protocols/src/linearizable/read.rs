@@ -12,11 +12,13 @@ use super::rtt::PATIENCE;
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, Replies};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::probe;
+use quorate_kernel::storage::Durability;
 use quorate_kernel::view::View;
 
 /// One member's answer.
@@ -129,17 +131,25 @@ impl Reading {
 
     /// What a write that follows rests on: the lowest generation of the quorum, and the highest
     /// floor.
-    fn basis(&self, view: &View, crashes: &CrashVector, is_imposed: bool) -> (Basis, u64) {
+    fn basis(
+        &self,
+        view: &View,
+        (crashes, may_forget): (&CrashVector, bool),
+        is_imposed: bool,
+    ) -> (Basis, u64) {
         let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
-        let (mut generation, mut floor) = (u64::MAX, 0);
-        for (_, answer) in ready {
+        let (mut generation, mut floor, mut quorum) = (u64::MAX, 0, Vec::new());
+        for (who, answer) in ready {
+            if may_forget {
+                quorum.push(who);
+            }
             generation = match mutant!("basis_of_the_newest") && generation < u64::MAX {
                 true => generation.max(answer.generation.number),
                 false => generation.min(answer.generation.number),
             };
             floor = floor.max(answer.generation.floor);
         }
-        (Basis { generation, is_imposed }, floor)
+        (Basis { generation, is_imposed, quorum }, floor)
     }
 
     /// The members that hold `ts` already count as having stored it: what a get's reply shows is
@@ -215,6 +225,7 @@ impl Linearizable {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Read(reading) = &operation.phase else { return };
         let decision = reading.decide(&operation.view, &self.volatile.crashes);
+        let may_forget = self.settings.durability != Durability::Sync;
         match (&operation.ask, decision) {
             (_, Decision::Wait) => {}
             (Ask::Get, Decision::Agreed(head, record)) => {
@@ -239,7 +250,8 @@ impl Linearizable {
                 self.finish(op, Outcome::deleted(false), cx);
             }
             (_, Decision::Agreed(head, _) | Decision::Disagreed(head, ..)) => {
-                let (basis, floor) = reading.basis(&operation.view, &self.volatile.crashes, false);
+                let known = (&self.volatile.crashes, may_forget);
+                let (basis, floor) = reading.basis(&operation.view, known, false);
                 self.write_above(op, head, (basis, floor), cx);
             }
         }
@@ -279,7 +291,8 @@ impl Linearizable {
             return self.finish(op, Outcome::value(record.value()), cx);
         }
         let acks = reading.holders_of(head.ts, &operation.view, &self.volatile.crashes);
-        let (basis, _) = reading.basis(&operation.view, &self.volatile.crashes, true);
+        let known = (&self.volatile.crashes, self.settings.durability != Durability::Sync);
+        let (basis, _) = reading.basis(&operation.view, known, true);
         self.volatile.counters.write_backs += 1;
         probe!("linearizable/write_back");
         self.write(op, record, basis, acks, cx);

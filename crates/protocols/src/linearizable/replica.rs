@@ -78,14 +78,14 @@ impl Linearizable {
     pub(super) fn on_write(
         &mut self,
         from: Incarnation,
-        (op, view, basis): (u64, ViewId, Basis),
+        (op, view, basis): (u64, ViewId, &Basis),
         (key, record): (&Bytes, Bytes),
         cx: &mut Context<'_>,
     ) {
         let stamp = self.stamp(view, position_of(key));
         let is_open =
             |group: &Group| view == group.view.id && group.is_member() && may_rest_on(group, basis);
-        let is_open = self.group(view).is_some_and(is_open);
+        let is_open = self.group(view).is_some_and(is_open) && self.still_stands(basis);
         let stored = self.stored_key(view, key).filter(|_| is_open);
         let reply = Message::WriteB { op, view, ok: stored.is_some(), stamp };
         let Some(stored) = stored else {
@@ -106,6 +106,15 @@ impl Linearizable {
         } else {
             cx.fx.send_after_key(from, reply, stored);
         }
+    }
+
+    /// Whether nobody of the quorum that a write rests on has forgotten since, as far as is known
+    /// here. Who goes on after a loss was answered by every member that it heard, which knows by
+    /// then that it forgot; and it is of every quorum that was there before, or somebody is who
+    /// goes on with it.
+    pub(super) fn still_stands(&self, basis: &Basis) -> bool {
+        let mut quorum = basis.quorum.iter();
+        quorum.all(|who| self.volatile.crashes.admits(*who)) || mutant!("loss_without_fence")
     }
 
     /// Keeps a record unless a newer one is there; the newest of a key never goes back (I6).
@@ -157,7 +166,7 @@ impl Linearizable {
 /// Whether what a write rests on is recent enough: no tombstone was removed since that it ought to
 /// have seen. A client's write is above every tombstone that was removed if it saw the floor that
 /// was announced before; what a get read must have been read after the removal began.
-pub(super) fn may_rest_on(group: &Group, basis: Basis) -> bool {
+pub(super) fn may_rest_on(group: &Group, basis: &Basis) -> bool {
     if mutant!("purge_without_fence") {
         return true;
     }

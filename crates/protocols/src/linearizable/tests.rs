@@ -11,6 +11,7 @@
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`losses`] | groups in which nobody is left to ask |
 //! | [`removals`] | hosts that are gone for good |
+//! | [`returns`] | what was lost does not come back |
 //! | [`outpaced`] | members that are too far behind |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`gathers`] | members that forget while their group becomes smaller |
@@ -52,6 +53,7 @@ mod parents;
 mod piles;
 mod random;
 mod removals;
+mod returns;
 mod rings;
 mod show;
 mod splits;

@@ -7,9 +7,10 @@ use super::record::{COUNTER_MAX, Head, Record, Ts};
 use super::{Context, Linearizable};
 use crate::quorum::Replies;
 use alloc::format;
+use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
 
@@ -98,22 +99,34 @@ impl Linearizable {
         }
     }
 
-    /// A get whose write-back was refused because tombstones were removed since it read must read
-    /// again: what it would impose may have been deleted, and the tombstone be gone. It has changed
-    /// nothing, so it may. Members that are not in the refusing one's generation are led there, in
-    /// the stead of a leader that may have failed: else the next read would fare alike. Returns
-    /// whether it reads again.
+    /// A get whose write-back was refused because tombstones were removed since it read, or because
+    /// somebody forgot whom it read from, must read again: what it would impose may have been
+    /// deleted, and the tombstone be gone, or be lost. It has changed nothing, so it may. A put or
+    /// a delete may not, as somebody may have seen it: nobody will know what became of it. Returns
+    /// whether it goes on so, or has ended.
     fn begin_again(&mut self, op: u64, stamp: &Stamp, cx: &mut Context<'_>) -> bool {
-        let Some(operation) = self.volatile.operations.get_mut(op) else { return false };
+        let Some(operation) = self.volatile.operations.by_id.get(&op) else { return false };
         let Phase::Write { basis, .. } = &operation.phase else { return false };
         let is_outdated = basis.is_imposed && basis.generation < stamp.generation.number;
-        if !is_outdated || stamp.view != operation.view.id {
+        let is_lost = !self.still_stands(basis);
+        if !(is_outdated || is_lost) || stamp.view != operation.view.id {
             return false;
         }
-        probe!("linearizable/read_again_after_purge");
-        let (view, generation) = (operation.view.id, stamp.generation);
-        // That it was decided to remove them is durable at the one that refused.
-        cx.fx.send_early(operation.view.group(), Message::FloorA { view, generation });
+        if !basis.is_imposed {
+            probe!("linearizable/ended_after_loss");
+            self.finish(op, Outcome::Refused(Refusal::OutcomeUnknown), cx);
+            return true;
+        }
+        if is_outdated {
+            probe!("linearizable/read_again_after_purge");
+            let (view, generation) = (operation.view.id, stamp.generation);
+            // Members that are not in the refusing one's generation are led there, in the stead of
+            // a leader that may have failed: else the next read would fare alike. That it was
+            // decided to remove tombstones is durable at the one that refused.
+            cx.fx.send_early(operation.view.group(), Message::FloorA { view, generation });
+        } else {
+            probe!("linearizable/read_again_after_loss");
+        }
         let reading = Reading::new(Want::Value);
         self.enter(op, Phase::Read(reading), cx);
         self.ask_all(op, cx);
@@ -132,7 +145,7 @@ impl Linearizable {
             Ask::Put(value) => Record::new(ts, Some(value)),
             _ => Record::new(ts, None),
         };
-        let basis = Basis { generation: u64::MAX, is_imposed: false };
+        let basis = Basis { generation: u64::MAX, is_imposed: false, quorum: Vec::new() };
         Some(Phase::Write { record, basis, acks: Replies::default() })
     }
 

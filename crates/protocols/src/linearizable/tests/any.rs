@@ -178,8 +178,10 @@ fn of_bare() -> impl Strategy<Value = Message> {
 }
 
 fn of_operations() -> impl Strategy<Value = Message> {
+    let quorum = proptest::collection::vec(any_who(), 0..7);
+    let basis = (any::<u64>(), any::<bool>(), quorum);
     let basis =
-        any::<(u64, bool)>().prop_map(|(generation, is_imposed)| Basis { generation, is_imposed });
+        basis.prop_map(|(generation, is_imposed, quorum)| Basis { generation, is_imposed, quorum });
     let maybe_record = prop_oneof![Just(Bytes::new()), any_record()];
     prop_oneof![
         (any::<u64>(), any_view_id(), any_want(), any_key())

@@ -154,7 +154,7 @@ fn of_operations() -> Vec<(Message, Pieces)> {
     let (view, key) = (view_id(), Order::Hash.data_key(b"k"));
     let record = Record::new(ts(), Some(b"v")).bytes().clone();
     let read = |want| Message::ReadA { op: 1, view, want, key: key.clone() };
-    let basis = Basis { generation: 4, is_imposed: true };
+    let basis = Basis { generation: 4, is_imposed: true, quorum: Vec::from([who(1, 2)]) };
     Vec::from([
         (read(Want::Value), ["0001010300", KEY, ""]),
         (read(Want::Digest), ["0001010301", KEY, ""]),
@@ -179,7 +179,7 @@ fn of_operations() -> Vec<(Message, Pieces)> {
             },
             ["01c80101030104ac0201020501010307090201ac020000000000", "", ""],
         ),
-        (Message::WriteA { op: 1, view, basis, key, record }, ["020101030401", KEY, RECORD]),
+        (Message::WriteA { op: 1, view, basis, key, record }, ["020101030401010102", KEY, RECORD]),
         (
             Message::WriteB { op: 1, view, ok: true, stamp: stamp(Standing::Forgot) },
             ["030101030101030200000000", "", ""],

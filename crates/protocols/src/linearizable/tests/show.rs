@@ -17,7 +17,6 @@ use quorate_kernel::operation::Cursor;
 use quorate_kernel::storage::{Class, Durability};
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
-use std::borrow::ToOwned;
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -113,13 +112,14 @@ impl Scripted for Linearizable {
                 format!("op {op} {}: {}", show_stamp(stamp), show_answer(*ts, *live, record))
             }
             Message::WriteA { op, view, basis, key, record } => {
-                let basis = match (basis.generation, basis.is_imposed) {
+                let above = match (basis.generation, basis.is_imposed) {
                     (0, _) => String::new(),
                     (number, true) => format!(" read in generation {number}"),
                     (number, false) => format!(" above generation {number}"),
                 };
-                let (key, record) = (data_key(key), show_record(record));
-                format!("op {op} {} {key} = {record}{basis}", version(*view))
+                let (view, key, record) = (version(*view), data_key(key), show_record(record));
+                let rests = show_list(" rests on(", &basis.quorum);
+                format!("op {op} {view} {key} = {record}{above}{rests}")
             }
             Message::WriteB { op, view, ok, stamp } => {
                 let verdict = if *ok { "ok" } else { "refused" };
@@ -139,7 +139,7 @@ impl Scripted for Linearizable {
         if class == Class::Data {
             let (slot, key) = key.split_at(4);
             let (slot, key) = (slot[3], data_key(&Bytes::copy_from_slice(key)));
-            let value = value.map_or("nothing".to_owned(), show_record);
+            let value = value.map_or("nothing".to_string(), show_record);
             let slot = if slot == 1 { String::new() } else { format!(" in slot {slot}") };
             return format!("{key} = {value}{slot}");
         }
@@ -190,7 +190,8 @@ fn show_rare(message: &Message) -> String {
         }
         Message::ListB { round, stamp, is_source, bounds, lost, page, .. } => {
             let (stamp, page) = (show_stamp(stamp), show_page(page, bounds.next.as_ref()));
-            let (lost, source) = (show_lost(lost), if *is_source { "" } else { " no source" });
+            let (lost, source) =
+                (show_list(" lost(", lost), if *is_source { "" } else { " no source" });
             let from = show_cursor(&bounds.from);
             format!("round {round} {stamp}{source}{lost}: from {from} {page}")
         }
@@ -297,19 +298,19 @@ fn show_generation(generation: Generation) -> String {
 
 fn show_group(record: &GroupRecord) -> String {
     let status = match &record.status {
-        Status::Ready => "ready".to_owned(),
-        Status::Gathering => "gathering".to_owned(),
-        Status::Forgot => "forgot".to_owned(),
+        Status::Ready => "ready".to_string(),
+        Status::Gathering => "gathering".to_string(),
+        Status::Forgot => "forgot".to_string(),
         Status::Busy { sources, forgot, .. } => {
             format!("busy({}{})", members(sources), if *forgot { " forgot" } else { "" })
         }
         Status::Learner { sources, is_done } => {
             format!("learner({}{})", members(sources), if *is_done { " done" } else { "" })
         }
-        Status::Retired { parts, .. } if parts.is_empty() => "retired".to_owned(),
-        Status::Retired { .. } => "split".to_owned(),
+        Status::Retired { parts, .. } if parts.is_empty() => "retired".to_string(),
+        Status::Retired { .. } => "split".to_string(),
     };
-    let lost = show_lost(&record.lost);
+    let lost = show_list(" lost(", &record.lost);
     let owed = record.owed.iter().map(|owed| format!(" owes {}", owed.newcomer.0));
     let owed: String = owed.collect();
     let generation = match record.generation {
@@ -346,14 +347,14 @@ fn show_ts(ts: Ts) -> String {
 fn show_record(record: &Bytes) -> String {
     let record = Record::from_bytes(record.clone()).expect("a record");
     let value =
-        record.value().map_or("tombstone".to_owned(), |value| format!("{:?}", word(&value)));
+        record.value().map_or("tombstone".to_string(), |value| format!("{:?}", word(&value)));
     format!("{} {value}", show_ts(record.head().ts))
 }
 
 fn show_answer(ts: Ts, live: bool, record: &Bytes) -> String {
     match (record.is_empty(), ts == Ts::ZERO) {
         (false, _) => show_record(record),
-        (true, true) => "nothing".to_owned(),
+        (true, true) => "nothing".to_string(),
         (true, false) => format!("{} {}", show_ts(ts), if live { "live" } else { "tombstone" }),
     }
 }
@@ -382,9 +383,9 @@ fn show_crashes(crashes: &CrashVector) -> String {
     if entries.is_empty() { String::new() } else { format!(" forgetful({})", entries.join(" ")) }
 }
 
-fn show_lost(lost: &[Incarnation]) -> String {
-    let lost: Vec<String> = lost.iter().copied().map(incarnation).collect();
-    if lost.is_empty() { String::new() } else { format!(" lost({})", lost.join(" ")) }
+fn show_list(title: &str, list: &[Incarnation]) -> String {
+    let list: Vec<String> = list.iter().copied().map(incarnation).collect();
+    if list.is_empty() { String::new() } else { format!("{title}{})", list.join(" ")) }
 }
 
 fn show_page(page: &Bytes, next: Option<&Cursor>) -> String {
@@ -394,6 +395,6 @@ fn show_page(page: &Bytes, next: Option<&Cursor>) -> String {
     let entries: String = page::entries(page.clone()).map(entry).collect();
     format!(
         "{entries}{}",
-        next.map_or("end".to_owned(), |next| format!("next {}", show_cursor(next)))
+        next.map_or("end".to_string(), |next| format!("next {}", show_cursor(next)))
     )
 }

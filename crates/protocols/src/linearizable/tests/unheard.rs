@@ -3,8 +3,7 @@
 use super::traps::schedule;
 use std::format;
 
-/// Five lose everything; a put has two acknowledgements from before. Those that go on hear the one
-/// that may give it its third, or that one knows of both that they forgot.
+/// Five lose everything; a put has two acknowledgements from before, and gets no third.
 #[test]
 fn a_put_that_was_under_way_when_all_forgot_is_not_acknowledged_and_lost() {
     schedule(
@@ -49,8 +48,7 @@ fn a_put_that_was_under_way_when_all_forgot_is_not_acknowledged_and_lost() {
          release
          deliver WriteA 6->4
          deliver WriteB 4->6
-         # told put k a: written
-         drop WriteA
+         # told put k a: refused..
          run 3s
          show 2 ready
          # last 2: ready true
@@ -60,7 +58,7 @@ fn a_put_that_was_under_way_when_all_forgot_is_not_acknowledged_and_lost() {
          cut 5
          get 2 k
          run 1s
-         # told get k: value a",
+         # told get k: nothing",
     );
 }
 

@@ -72,7 +72,7 @@ fn a_whole_frame_has_its_bytes() {
     let message = Message::ListA { round: 2, since: view_id(), forgot: true, from: Cursor::at(0) };
     assert_eq!(
         hex(&frame(&message)),
-        "2f0000000603000000010000000000000002000000020000000000000000000000fb95fc790600000000000\
+        "2f00000007030000000100000000000000020000000200000000000000000000000a57fc300600000000000\
          000060201030100"
     );
 }
