@@ -19,11 +19,10 @@
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 //! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
-//! | [`merkle`] | what DottedDB is measured against; for the lab only |
 #![no_std]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 extern crate std;
 
 pub mod catalog;
@@ -35,12 +34,11 @@ pub mod events;
 pub mod gossip;
 pub(crate) mod lately;
 pub mod linearizable;
-pub mod merkle;
 pub mod overlay;
 pub(crate) mod pacing;
 pub mod placement;
 pub mod quorum;
 pub mod reconfigure;
 pub mod ring;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -9,7 +9,7 @@ use quorate_kernel::time::Span;
 use quorate_protocols::causal::keys::hash_of_key;
 use quorate_protocols::causal::map::{Map, Shape};
 use quorate_protocols::causal::token::Tokens;
-use quorate_protocols::{engines, merkle};
+use quorate_protocols::engines;
 
 /// All of them.
 pub const ENGINES: &[&Engine] = &[engines::ENGINES[0], engines::ENGINES[1], &MERKLE];
@@ -51,12 +51,12 @@ fn open(opening: &Opening<'_>) -> Result<Box<dyn Lane>, CatalogRefusal> {
         Shape::new(number(&keyspace.settings, "positions"), number(&keyspace.settings, "replicas"));
     let tokens = Tokens::with_key(opening.signing_key, opening.cluster);
     let interval = u64::from(number(&keyspace.settings, "sync_interval_ms"));
-    Ok(merkle::lane(merkle::Settings {
+    Ok(quorate_merkle::lane(quorate_merkle::Settings {
         sync_interval: Span::millis(interval),
         // What spreads by comparison alone is what shall be seen.
         replicate_on_write: false,
         width: WIDTH,
-        ..merkle::Settings::usual(shape, Some(Map::of(keyspace)), tokens)
+        ..quorate_merkle::Settings::usual(shape, Some(Map::of(keyspace)), tokens)
     }))
 }
 

@@ -7,18 +7,19 @@ use super::Finding;
 use super::tree::Tree;
 
 /// Each crate below `crates/` with the crates of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("api", &[]),
     ("client", &["api"]),
     ("kernel", &[]),
     ("protocols", &["kernel"]),
     ("doors", &["kernel"]),
     ("check", &["kernel"]),
+    ("merkle", &["kernel", "protocols"]),
     ("store", &["kernel"]),
     ("node", &["kernel"]),
     ("chart", &[]),
     ("bench", &["kernel", "doors", "chart"]),
-    ("sim", &["kernel", "protocols", "doors", "check", "store", "node"]),
+    ("sim", &["kernel", "protocols", "doors", "check", "store", "node", "merkle"]),
     (
         "server",
         &[
@@ -34,7 +35,21 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "client",
         ],
     ),
-    ("lab", &["kernel", "protocols", "doors", "store", "node", "sim", "bench", "chart", "server"]),
+    (
+        "lab",
+        &[
+            "kernel",
+            "protocols",
+            "doors",
+            "store",
+            "node",
+            "merkle",
+            "sim",
+            "bench",
+            "chart",
+            "server",
+        ],
+    ),
 ];
 
 /// The tables of a manifest that name dependencies.

@@ -9,7 +9,10 @@ use super::source::{Source, line_of};
 use super::tree::Tree;
 
 /// The crates that must be pure.
-pub const CRATES: [&str; 5] = ["kernel", "protocols", "node", "doors", "check"];
+pub const CRATES: [&str; 6] = ["kernel", "protocols", "merkle", "node", "doors", "check"];
+
+/// What is not built into the product: planted bugs, and worlds for the tests of other crates.
+const APART: [&str; 2] = ["#[cfg(quorate_mutants)]", "#[cfg(any(test, feature = \"testing\"))]"];
 
 /// Finds what would let the standard library into a pure crate.
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -83,11 +86,12 @@ fn check_extern(tree: &Tree, name: &str, findings: &mut Vec<Finding>) {
                 rest.ends_with(char::is_whitespace) && rest.trim_end().ends_with("extern")
             });
             let line = text[..at].rfind('\n').map_or("", |end| &text[..end]);
-            let is_planted = line.ends_with("#[cfg(quorate_mutants)]");
-            if is_extern && !is_planted && !tests.iter().any(|region| region.contains(&at)) {
+            let is_apart = APART.iter().any(|cfg| line.ends_with(cfg));
+            if is_extern && !is_apart && !tests.iter().any(|region| region.contains(&at)) {
                 let message = format!(
                     "{name} is a pure crate: extern crate std may stand only under #[cfg(test)] \
-                     or #[cfg(quorate_mutants)]"
+                     or {}",
+                    APART.join(" or ")
                 );
                 findings.push(Finding::new(path, line_of(text, at), message));
             }

@@ -48,10 +48,14 @@ fn a_crate_without_a_place_among_the_arrows_is_named() {
 }
 
 /// A tree in which every pure crate is as it should be.
-const PURE: [(&str, &str); 11] = [
+const PURE: [(&str, &str); 12] = [
     ("crates/kernel/Cargo.toml", "[dependencies]\nbytes.workspace = true\n"),
     ("crates/kernel/src/lib.rs", "#![no_std]\n#[cfg(test)]\nextern crate std;\n"),
-    ("crates/protocols/src/lib.rs", "#![no_std]\n"),
+    (
+        "crates/protocols/src/lib.rs",
+        "#![no_std]\n#[cfg(any(test, feature = \"testing\"))]\nextern crate std;\n",
+    ),
+    ("crates/merkle/src/lib.rs", "#![no_std]\n"),
     ("crates/protocols/src/causal/tests.rs", "extern crate std;\n"),
     ("crates/kernel/src/mutant.rs", "#[cfg(quorate_mutants)]\nextern crate std;\n"),
     ("crates/node/src/lib.rs", "#![no_std]\n#[cfg(test)]\nmod tests { extern crate std; }\n"),

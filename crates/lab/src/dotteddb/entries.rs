@@ -4,8 +4,8 @@ use super::super::page::{Page, Table, fixed};
 use super::size::Size;
 use super::workers;
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
+use quorate_merkle::Merkle;
 use quorate_protocols::causal::Causal;
-use quorate_protocols::merkle::Merkle;
 use quorate_sim::dotted::{Findings, Run, measure};
 
 /// How many pieces the time line has.

@@ -2,8 +2,8 @@
 
 use super::size::Size;
 use super::workers;
+use quorate_merkle::Merkle;
 use quorate_protocols::causal::Causal;
-use quorate_protocols::merkle::Merkle;
 use quorate_sim::dotted::{Findings, Run, measure};
 
 /// One configuration.

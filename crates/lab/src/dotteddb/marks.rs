@@ -3,8 +3,8 @@
 use super::super::page::{Page, Table, fixed};
 use super::size::Size;
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
+use quorate_merkle::Merkle;
 use quorate_protocols::causal::Causal;
-use quorate_protocols::merkle::Merkle;
 use quorate_sim::dotted::quiet::{self, Differing, Emptied, Quiet};
 use quorate_sim::dotted::{Run, measure};
 

@@ -195,7 +195,7 @@ fn index(args: &DottedArgs) -> String {
          simulator: the engines are those that run, the machines and the network are made up. Of \
          two engines side by side the difference can be compared with the paper's; milliseconds \
          cannot. MerkleDB, the baseline, is part of the code for this only \
-         (`crates/protocols/src/merkle`).\n\n",
+         (`crates/merkle`).\n\n",
     );
     for (file, name, what) in PAGES {
         if args.output.join(format!("{file}.md")).exists() {

@@ -38,15 +38,19 @@ const HASH_BYTES: usize = 8;
 /// The four kinds of data of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Clocks of nodes.
     Clock = b'c',
+    /// Which key a dot has written.
     DotKey = b'd',
+    /// Objects whose context may be stripped.
     Unstripped = b'n',
+    /// Objects.
     Object = b'o',
 }
 
 /// The wire form of a client's key.
-pub(crate) fn data_key(key: &[u8]) -> Bytes {
+pub fn data_key(key: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(HASH_BYTES + key.len());
     bytes.put_u64(hash_of_key(key));
     bytes.put_slice(key);
@@ -60,17 +64,17 @@ pub fn hash_of_key(key: &[u8]) -> u64 {
 }
 
 /// The hash of a wire key.
-pub(crate) fn hash_of(data_key: &[u8]) -> u64 {
+pub fn hash_of(data_key: &[u8]) -> u64 {
     u64::from_be_bytes(*data_key.first_chunk().expect("a wire key begins with its hash"))
 }
 
 /// The client's key of a wire key.
-pub(crate) fn client_key(data_key: &[u8]) -> &[u8] {
+pub fn client_key(data_key: &[u8]) -> &[u8] {
     &data_key[HASH_BYTES..]
 }
 
 /// Checks a wire key that came from a peer.
-pub(crate) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
+pub fn is_data_key(key: &[u8]) -> Result<(), WireError> {
     let Some((hash, rest)) = key.split_first_chunk::<HASH_BYTES>() else {
         return Err(WireError::Truncated { what: "key" });
     };
@@ -85,7 +89,7 @@ pub(crate) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
 }
 
 /// Where something of a replica stands.
-pub(crate) fn stored(birth: u32, kind: Kind, rest: &[u8]) -> Bytes {
+pub fn stored(birth: u32, kind: Kind, rest: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(5 + rest.len());
     bytes.put_u32(birth);
     bytes.put_u8(kind as u8);
@@ -105,7 +109,7 @@ pub(super) fn actor_of(key: &[u8]) -> (Actor, &[u8]) {
 
 /// Calls `each` with everything of one kind of a replica whose key is not below `from`, until it
 /// returns false.
-pub(crate) fn each_of(
+pub fn each_of(
     table: &dyn Table,
     birth: u32,
     kind: Kind,
@@ -147,14 +151,14 @@ pub(super) fn each_named(table: &dyn Table, name: &[u8]) -> Vec<(u32, Bytes)> {
 }
 
 /// The bytes of a state value.
-pub(crate) fn state_bytes<T: Serialize>(value: &T) -> Bytes {
+pub fn state_bytes<T: Serialize>(value: &T) -> Bytes {
     let mut out = Vec::from([VERSION]);
     out.extend(postcard::to_allocvec(value).expect("plain data always serializes"));
     out.into()
 }
 
 /// A state value from its bytes.
-pub(crate) fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
+pub fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
     state_value_and_rest(bytes).0
 }
 
@@ -166,12 +170,12 @@ pub(crate) fn state_value_and_rest<T: DeserializeOwned>(bytes: &[u8]) -> (T, &[u
 }
 
 /// Where the map stands.
-pub(crate) const MAP: Bytes = Bytes::from_static(b"map");
+pub const MAP: Bytes = Bytes::from_static(b"map");
 /// Where the highest birth stands.
-pub(crate) const BIRTH: Bytes = Bytes::from_static(b"birth");
+pub const BIRTH: Bytes = Bytes::from_static(b"birth");
 
 /// The stored map.
-pub(crate) fn stored_map(table: &dyn Table) -> Option<Map> {
+pub fn stored_map(table: &dyn Table) -> Option<Map> {
     table.get(Class::State, &MAP).map(|bytes| state_value(&bytes))
 }
 

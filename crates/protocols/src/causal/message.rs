@@ -308,7 +308,7 @@ impl Message {
 }
 
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.
-pub(crate) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
+pub const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 
 /// How many bytes the names of a context may have in the head of a message.
 pub(super) const NAMES_BYTES_MAX: usize = 4096;
@@ -320,7 +320,7 @@ pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_USUAL - NAMES_BYTES_MAX - 
 const ENTRY_BYTES_MAX: usize = 3 + 10 + 5 + 10 + 10;
 
 /// A context as it is told.
-pub(crate) fn tell(context: &CausalContext) -> TellContext {
+pub fn tell(context: &CausalContext) -> TellContext {
     context.iter().collect()
 }
 

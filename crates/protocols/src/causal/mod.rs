@@ -94,7 +94,7 @@ pub mod message;
 pub(crate) mod moves;
 pub mod names;
 pub(crate) mod operations;
-pub(crate) mod page;
+pub mod page;
 pub(crate) mod plain;
 pub(crate) mod recover;
 pub(crate) mod repair;
@@ -114,7 +114,7 @@ pub mod timer;
 pub mod token;
 pub(crate) mod twins;
 pub mod unstripped;
-pub(crate) mod watch;
+pub mod watch;
 mod window;
 pub(crate) mod young;
 

@@ -13,7 +13,7 @@ use quorate_kernel::operation::Which;
 use quorate_kernel::time::{Span, Time};
 
 /// How long an answer is waited for before a message is sent again.
-pub(crate) const RETRY: Span = Span::millis(250);
+pub(super) const RETRY: Span = Span::millis(250);
 
 /// How a client is told that its write is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,14 +14,17 @@ use quorate_kernel::probe;
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub struct Entry {
+    /// Its key in the table.
     pub key: Bytes,
+    /// What the page has of it.
     pub object: Object,
+    /// The dots that it is told for.
     pub dots: Vec<Dot>,
 }
 
 /// Appends an entry.
-pub(crate) fn push(page: &mut BytesMut, key: &[u8], object: &[u8], dots: &[Dot]) {
+pub fn push(page: &mut BytesMut, key: &[u8], object: &[u8], dots: &[Dot]) {
     page.put_u32(key.len() as u32);
     page.put_slice(key);
     page.put_u32(object.len() as u32);
@@ -63,7 +66,7 @@ pub(super) fn told(mut dots: Vec<Dot>, most: usize) -> (Vec<Dot>, Option<Dot>) {
 ///
 /// # Errors
 /// The bytes are no page.
-pub(crate) fn read(mut page: Bytes) -> Result<Vec<Entry>, WireError> {
+pub fn read(mut page: Bytes) -> Result<Vec<Entry>, WireError> {
     let mut entries = Vec::new();
     while !page.is_empty() {
         let key = piece(&mut page)?;
@@ -108,7 +111,7 @@ pub struct Carried {
 }
 
 /// What a page carries.
-pub(crate) fn carried(page: &Bytes) -> Carried {
+pub fn carried(page: &Bytes) -> Carried {
     let mut carried = Carried::default();
     for Entry { key, object, .. } in read(page.clone()).into_iter().flatten() {
         carried.data += key.len() + object.value_bytes();

@@ -40,5 +40,5 @@ use crate::testing::run_scripts;
 
 #[test]
 fn every_script_shows_what_it_says() {
-    run_scripts::<Causal>("causal/scripts");
+    run_scripts::<Causal>(concat!(env!("CARGO_MANIFEST_DIR"), "/src/causal/scripts"));
 }

@@ -69,5 +69,5 @@ use crate::testing::run_scripts;
 
 #[test]
 fn every_script_shows_what_it_says() {
-    run_scripts::<Linearizable>("linearizable/scripts");
+    run_scripts::<Linearizable>(concat!(env!("CARGO_MANIFEST_DIR"), "/src/linearizable/scripts"));
 }

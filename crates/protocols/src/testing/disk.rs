@@ -13,7 +13,7 @@ type Key = (Class, Bytes);
 
 /// The table of one lane with a log in front of it. Syncs at once, unless told to hold.
 #[derive(Default)]
-pub(crate) struct Disk {
+pub struct Disk {
     /// What the process sees.
     table: BTreeMap<Key, Bytes>,
     /// What survives a crash.
@@ -31,13 +31,15 @@ pub(crate) struct Disk {
 }
 
 /// What a disk held at some moment.
-pub(crate) struct Kept(BTreeMap<Key, Bytes>);
+pub struct Kept(BTreeMap<Key, Bytes>);
 
 impl Disk {
+    /// Nothing is on it.
     pub fn new(is_memory: bool, is_periodic: bool) -> Disk {
         Disk { is_memory, is_periodic, ..Disk::default() }
     }
 
+    /// A write that is not synced yet; without a value the key is deleted.
     pub fn write(&mut self, class: Class, key: &Bytes, value: Option<&Bytes>) {
         let key = (class, key.clone());
         match value {
@@ -87,6 +89,7 @@ impl Disk {
         self.table.len()
     }
 
+    /// How many batches are done with.
     pub fn done(&self) -> u64 {
         self.done
     }

@@ -18,14 +18,14 @@
 //!
 //! An engine takes part by implementing [`Scripted`].
 
-pub(crate) mod disk;
-pub(crate) mod script;
-pub(crate) mod setup;
-pub(crate) mod shown;
-pub(crate) mod siblings;
-pub(crate) mod timeline;
-pub(crate) mod views;
-pub(crate) mod world;
+pub mod disk;
+pub mod script;
+pub mod setup;
+pub mod shown;
+pub mod siblings;
+pub mod timeline;
+pub mod views;
+pub mod world;
 
 use bytes::Bytes;
 use quorate_kernel::process::Process;
@@ -37,7 +37,7 @@ use std::vec::Vec;
 use std::{env, format, fs};
 
 /// What the runner must know of an engine.
-pub(crate) trait Scripted: Process {
+pub trait Scripted: Process {
     /// The engine before its start; `options` are the words of the `nodes` command that the world
     /// itself does not know.
     fn born(first_view: &View, options: &[&str]) -> Self;
@@ -60,13 +60,12 @@ pub(crate) trait Scripted: Process {
     fn show_write(class: Class, key: &Bytes, value: Option<&Bytes>) -> String;
 }
 
-/// Runs every script of a folder below the crate's sources.
+/// Runs every script of a folder.
 ///
 /// # Panics
 /// A script does not show what it says, or cannot be read.
-pub(crate) fn run_scripts<P: Scripted>(folder: &str) {
-    let folder = format!("{}/src/{folder}", env!("CARGO_MANIFEST_DIR"));
-    let entries = fs::read_dir(&folder).expect("the folder of scripts is there");
+pub fn run_scripts<P: Scripted>(folder: &str) {
+    let entries = fs::read_dir(folder).expect("the folder of scripts is there");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     paths.sort();
@@ -97,7 +96,7 @@ fn first_difference(expected: &str, actual: &str) -> String {
 }
 
 /// Bytes as a word: text if they are printable, shortened if they are many.
-pub(crate) fn word(bytes: &[u8]) -> String {
+pub fn word(bytes: &[u8]) -> String {
     const SHOWN_MAX: usize = 24;
     if bytes.len() > SHOWN_MAX {
         return format!("{}..({} bytes)", word(&bytes[..8]), bytes.len());

@@ -43,7 +43,7 @@ const DELIVERIES_MAX: usize = 10_000;
 
 /// Runs a script; returns its text with what the commands caused, or the line that is no command or
 /// cannot be done.
-pub(crate) fn run<P: Scripted>(text: &str) -> Done<String> {
+pub fn run<P: Scripted>(text: &str) -> Done<String> {
     let title = text.lines().next().unwrap_or_default();
     if !title.ends_with('.') {
         return Err("the first line must be a sentence".to_owned());

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 /// How a world is set up.
 #[derive(Clone, Default)]
-pub(crate) struct Setup {
+pub struct Setup {
     /// How many nodes the first view has.
     pub members: u64,
     /// How many nodes know the first view and are not in it.

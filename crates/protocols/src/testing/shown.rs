@@ -16,10 +16,10 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 /// One row of a table, by the names of its cells.
-pub(crate) type Row = BTreeMap<&'static str, String>;
+pub type Row = BTreeMap<&'static str, String>;
 
 /// A field of a process's state.
-pub(crate) fn field(process: &impl Process, name: &str) -> String {
+pub fn field(process: &impl Process, name: &str) -> String {
     struct Find<'a>(&'a str, Option<String>);
     impl Inspect for Find<'_> {
         fn field(&mut self, name: &'static str, value: &dyn Display) {
@@ -34,7 +34,7 @@ pub(crate) fn field(process: &impl Process, name: &str) -> String {
 }
 
 /// The rows of a table of a process's state.
-pub(crate) fn rows(process: &impl Process, table: &str) -> Vec<Row> {
+pub fn rows(process: &impl Process, table: &str) -> Vec<Row> {
     struct Collect<'a>(&'a str, Vec<Row>);
     impl Inspect for Collect<'_> {
         fn field(&mut self, _name: &'static str, _value: &dyn Display) {}
@@ -52,7 +52,7 @@ pub(crate) fn rows(process: &impl Process, table: &str) -> Vec<Row> {
 }
 
 /// `node.start` without leading zeros.
-pub(crate) fn incarnation(who: Incarnation) -> String {
+pub fn incarnation(who: Incarnation) -> String {
     format!("{}.{}", who.node.0, who.start.0)
 }
 
@@ -61,7 +61,7 @@ pub(super) fn show_note(note: &Note) -> String {
 }
 
 /// A cursor: its position, and its key if it has one.
-pub(crate) fn show_cursor(cursor: &Cursor) -> String {
+pub fn show_cursor(cursor: &Cursor) -> String {
     match cursor.is_position() {
         true => format!("{:x}", cursor.position),
         false => format!("{:x} {}", cursor.position, word(&cursor.key)),

@@ -15,14 +15,17 @@ use std::vec::Vec;
 /// One host takes another's positions; the former may be gone for good. If both are the same it is
 /// gone, and nobody has them yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Move {
+pub struct Move {
+    /// Who gives it up.
     pub out: u64,
+    /// Who takes it.
     pub into: u64,
+    /// Whether who gives it up will never answer.
     pub gone: bool,
 }
 
 /// The map after these moves, as the catalog hands it to an engine, and who held what before.
-pub(crate) fn moved(first: Map, moves: &[Move]) -> Bytes {
+pub fn moved(first: Map, moves: &[Move]) -> Bytes {
     let next = |map: Map, one: &Move| match one.into == one.out {
         true => map.without(NodeId(one.out)),
         false => map.replaced(NodeId(one.out), NodeId(one.into), one.gone),
@@ -82,7 +85,7 @@ fn context<P: Scripted>(world: &World<P>, words: &[&str]) -> Done<Bytes> {
 }
 
 /// The context that an answer carries.
-pub(crate) fn context_of(outcome: &Outcome) -> Option<Bytes> {
+pub fn context_of(outcome: &Outcome) -> Option<Bytes> {
     match outcome {
         Outcome::Values { context, .. }
         | Outcome::Written { context }

@@ -2,10 +2,9 @@
 
 use quorate_kernel::time::Time;
 use std::collections::BTreeMap;
-use std::vec::Vec;
 
 /// Events by their times; those of one time stay in the order in which they were pushed.
-pub(crate) struct Timeline<E> {
+pub struct Timeline<E> {
     queue: BTreeMap<(Time, u64), E>,
     count: u64,
 }
@@ -17,6 +16,7 @@ impl<E> Default for Timeline<E> {
 }
 
 impl<E> Timeline<E> {
+    /// Something that will happen then.
     pub fn push(&mut self, at: Time, event: E) {
         self.count += 1;
         self.queue.insert((at, self.count), event);
@@ -29,6 +29,7 @@ impl<E> Timeline<E> {
         (at <= end).then(|| (at, first.remove()))
     }
 
+    /// What is not kept will not happen.
     pub fn retain(&mut self, mut keep: impl FnMut(&E) -> bool) {
         self.queue.retain(|_, event| keep(event));
     }
@@ -36,6 +37,7 @@ impl<E> Timeline<E> {
 
 #[test]
 fn events_of_one_time_keep_their_order_and_later_ones_wait() {
+    use std::vec::Vec;
     let mut timeline = Timeline::default();
     for (at, event) in [(2, 'b'), (1, 'a'), (2, 'c'), (3, 'd'), (2, 'x')] {
         timeline.push(Time(at), event);

@@ -4,17 +4,18 @@ use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::view::{Change, Range, View, ViewId};
 
 /// A view of the one group of a world.
-pub(crate) fn view(version: u64, members: &[u64]) -> View {
+pub fn view(version: u64, members: &[u64]) -> View {
     view_of(Range::ALL, version, members)
 }
 
-pub(crate) fn view_of(range: Range, version: u64, members: &[u64]) -> View {
+/// A view of the group that scripts know.
+pub fn view_of(range: Range, version: u64, members: &[u64]) -> View {
     let id = ViewId { group: GroupId(1), version };
     View::new(id, range, members.iter().copied().map(NodeId).collect())
 }
 
 /// The change that makes one view of another.
-pub(crate) fn change(old: &View, new: &View) -> Change {
+pub fn change(old: &View, new: &View) -> Change {
     let lacking = |members: &[NodeId], other: &View| {
         members.iter().copied().find(|node| other.index_of(*node).is_none())
     };

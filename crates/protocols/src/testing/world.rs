@@ -3,10 +3,10 @@
 
 use super::Scripted;
 use super::disk::Disk;
-pub(crate) use super::setup::Setup;
-pub(crate) use super::shown::incarnation;
+pub use super::setup::Setup;
+pub use super::shown::incarnation;
 use super::shown::{self, Row, show_note, show_operation, show_outcome};
-pub(crate) use super::views::view;
+pub use super::views::view;
 use super::views::{change, view_of};
 use bytes::BytesMut;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
@@ -29,13 +29,13 @@ use std::vec::Vec;
 
 /// A message on its way.
 #[derive(Clone)]
-pub(crate) struct Flight {
-    pub from: Incarnation,
-    pub to: NodeId,
+pub struct Flight {
+    pub(crate) from: Incarnation,
+    pub(crate) to: NodeId,
     /// The only start of the target that takes it; 0 means any.
     start: Start,
-    pub name: &'static str,
-    pub body: Body,
+    pub(crate) name: &'static str,
+    pub(crate) body: Body,
 }
 
 /// What a node may not let out before a sync.
@@ -57,8 +57,9 @@ pub(super) struct Node<P: Scripted> {
 }
 
 /// The world.
-pub(crate) struct World<P: Scripted> {
+pub struct World<P: Scripted> {
     nodes: Vec<Node<P>>,
+    /// What is in flight, in the order it was sent.
     pub flights: Vec<Flight>,
     /// Messages that a script has put aside.
     pub delayed: Vec<Flight>,
@@ -68,7 +69,7 @@ pub(crate) struct World<P: Scripted> {
     pub deceived: BTreeSet<u64>,
     /// Messages of a node to itself that the gate let through.
     locals: VecDeque<Flight>,
-    pub now: Time,
+    pub(crate) now: Time,
     timer_count: u64,
     /// What happened since it was last taken.
     pub log: Vec<String>,
@@ -127,7 +128,7 @@ impl<P: Scripted> World<P> {
         self.nodes.len() as u64
     }
 
-    pub fn is_up(&mut self, id: u64) -> bool {
+    pub(crate) fn is_up(&mut self, id: u64) -> bool {
         self.node(id).process.is_some()
     }
 

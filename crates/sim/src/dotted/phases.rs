@@ -125,8 +125,8 @@ impl<S: Subject> World<S> {
 mod tests {
     use super::super::run::{Run, measure};
     use super::*;
+    use quorate_merkle::Merkle;
     use quorate_protocols::causal::Causal;
-    use quorate_protocols::merkle::Merkle;
 
     fn small() -> Run {
         Run { nodes: 8, width: 4, is_watched: true, ..Run::usual(400, 100, 6) }

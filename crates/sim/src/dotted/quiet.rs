@@ -147,8 +147,8 @@ impl<S: Subject> World<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_merkle::Merkle;
     use quorate_protocols::causal::Causal;
-    use quorate_protocols::merkle::Merkle;
 
     #[test]
     fn equal_replicas_say_little_and_differing_ones_say_what_differs() {

@@ -5,13 +5,13 @@ use super::table::Stored;
 use quorate_kernel::ids::ClusterId;
 use quorate_kernel::process::{Inspect, Process};
 use quorate_kernel::time::Span;
+use quorate_merkle::Merkle;
 use quorate_protocols::causal::map::Map;
 use quorate_protocols::causal::message::Carried;
 use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::causal::{self, Causal};
 use quorate_protocols::dots::context::CausalContext;
 use quorate_protocols::dots::dot::Position;
-use quorate_protocols::merkle::{self, Merkle};
 use std::fmt::Display;
 
 /// An engine that keeps siblings.
@@ -100,16 +100,16 @@ impl Subject for Merkle {
     const IS_WHOLE: bool = true;
 
     fn born(run: &Run, map: &Map) -> Merkle {
-        Merkle::new(merkle::Settings {
+        Merkle::new(quorate_merkle::Settings {
             sync_interval: Span::micros(run.sync_us),
             replicate_on_write: run.loss_ppm < 1_000_000,
             width: run.width,
-            ..merkle::Settings::usual(run.shape(), Some(map.clone()), tokens())
+            ..quorate_merkle::Settings::usual(run.shape(), Some(map.clone()), tokens())
         })
     }
 
     fn is_replication(message: &Self::Message) -> bool {
-        matches!(message, merkle::message::Message::Replicate { .. })
+        matches!(message, quorate_merkle::message::Message::Replicate { .. })
     }
 
     fn carried(message: &Self::Message) -> Option<Carried> {

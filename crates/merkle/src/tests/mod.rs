@@ -11,9 +11,9 @@ mod show;
 mod wire;
 
 use super::Merkle;
-use crate::testing::run_scripts;
+use quorate_protocols::testing::run_scripts;
 
 #[test]
 fn every_script_shows_what_it_says() {
-    run_scripts::<Merkle>("merkle/scripts");
+    run_scripts::<Merkle>(concat!(env!("CARGO_MANIFEST_DIR"), "/src/scripts"));
 }

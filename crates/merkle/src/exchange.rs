@@ -9,15 +9,15 @@ use super::message::{Leaf, Message, Part};
 use super::replica::Replica;
 use super::tree::{Hash, Tree};
 use super::{Context, Merkle};
-use crate::causal::keys::hash_of;
-use crate::causal::map::{Map, Shape};
-use crate::causal::message::{PAGE_BYTES, Pair};
-use crate::causal::page;
-use crate::dots::dot::Position;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
+use quorate_protocols::causal::keys::hash_of;
+use quorate_protocols::causal::map::{Map, Shape};
+use quorate_protocols::causal::message::{PAGE_BYTES, Pair};
+use quorate_protocols::causal::page;
+use quorate_protocols::dots::dot::Position;
 
 /// How many messages of keys, or of objects, answer one message at most. What is left over still
 /// differs the next time.

@@ -1,11 +1,11 @@
 //! What the baseline costs in counts, and that it converges.
 
 use super::super::Merkle;
-use crate::testing::siblings::context_of;
-use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
+use quorate_protocols::testing::siblings::context_of;
+use quorate_protocols::testing::world::{Setup, World};
 use std::format;
 use std::string::ToString;
 use std::vec::Vec;
@@ -24,10 +24,10 @@ fn deliver_all(world: &mut MerkleWorld) {
 }
 
 fn calm(world: &mut MerkleWorld, span: Span) {
-    let end = world.now + span;
-    while world.now < end {
+    let step = Span::millis(20);
+    for _ in 0..span.0.div_ceil(step.0) {
         deliver_all(world);
-        world.tick(Span::millis(20));
+        world.tick(step);
     }
     deliver_all(world);
     world.log.clear();
@@ -129,7 +129,7 @@ fn a_replaced_hosts_positions_are_filled_by_exchanges() {
         put(&mut world, 1 + number % 3, &format!("k{number}"), "v", Bytes::new());
     }
     calm(&mut world, Span::millis(500));
-    let moves = [crate::testing::siblings::Move { out: 1, into: 4, gone: true }];
+    let moves = [quorate_protocols::testing::siblings::Move { out: 1, into: 4, gone: true }];
     for node in 2..=4 {
         world.place(node, &moves);
     }

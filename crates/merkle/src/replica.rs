@@ -3,16 +3,16 @@
 use super::Context;
 use super::keys::object_key;
 use super::tree::{Hash, Tree, hash};
-use crate::causal::keys::{Kind, each_of, hash_of};
-use crate::causal::map::Shape;
-use crate::causal::watch::Rounds;
-use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Dot, Position};
-use crate::dots::object::{Object, Version};
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
+use quorate_protocols::causal::keys::{Kind, each_of, hash_of};
+use quorate_protocols::causal::map::Shape;
+use quorate_protocols::causal::watch::Rounds;
+use quorate_protocols::dots::context::CausalContext;
+use quorate_protocols::dots::dot::{Actor, Dot, Position};
+use quorate_protocols::dots::object::{Object, Version};
 
 /// A replica.
 #[derive(Debug)]

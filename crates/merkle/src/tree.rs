@@ -6,11 +6,11 @@
 //! range of it. Hashes of objects are noted at once; those of the tree are computed when it is
 //! looked at, of the leaves that have changed only.
 
-use super::super::causal::keys::hash_of;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::{Bound, RangeInclusive};
+use quorate_protocols::causal::keys::hash_of;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// A hash of an object, of a leaf or of an inner node. 128 bits, so that two that differ are never
@@ -187,9 +187,9 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::causal::keys::data_key;
     use super::*;
     use proptest::prelude::*;
+    use quorate_protocols::causal::keys::data_key;
     use std::format;
 
     fn tree(keys: impl IntoIterator<Item = u32>, width: u32) -> Tree {

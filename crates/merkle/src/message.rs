@@ -1,17 +1,17 @@
 //! What replicas and coordinators of the baseline say to each other.
 
 use super::tree::Hash;
-use crate::causal::keys::is_data_key;
-use crate::causal::map::Map;
-use crate::causal::message::{Carried, Pair, TellContext};
-use crate::causal::page;
-use crate::dots::dot::Position;
-use crate::dots::object::{Object, is_counter};
 use alloc::vec::Vec;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use quorate_kernel::write::WriteId;
+use quorate_protocols::causal::keys::is_data_key;
+use quorate_protocols::causal::map::Map;
+use quorate_protocols::causal::message::{Carried, Pair, TellContext};
+use quorate_protocols::causal::page;
+use quorate_protocols::dots::dot::Position;
+use quorate_protocols::dots::object::{Object, is_counter};
 use serde::{Deserialize, Serialize};
 
 /// The hashes below one node of one tree.

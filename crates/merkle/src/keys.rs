@@ -7,14 +7,14 @@
 //! | state | `replicas` | postcard of the replicas: actor, whether it has joined | both | never |
 //! | data | birth (4), `o`, hash (8), key | object with its whole context | every update | never: deleted keys stay as tombstones |
 //!
-//! The layout is that of [`crate::causal::keys`], which says why births are state.
+//! The layout is that of [`quorate_protocols::causal::keys`], which says why births are state.
 
-use crate::causal::keys::{Kind, state_value, stored};
-use crate::dots::dot::Actor;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
+use quorate_protocols::causal::keys::{Kind, state_value, stored};
+use quorate_protocols::dots::dot::Actor;
 
 /// Where the list of replicas stands.
 pub(super) const REPLICAS: Bytes = Bytes::from_static(b"replicas");

@@ -1,16 +1,16 @@
 //! Every message is read back, and any bytes are survived.
 
 use super::super::message::{Leaf, Message, Part};
-use crate::causal::keys::data_key;
-use crate::causal::map::{Map, Shape};
-use crate::causal::message::{Carried, Pair};
-use crate::causal::page;
-use crate::dots::dot::{Actor, Dot, Position};
-use crate::dots::object::{Object, Version};
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::wire::{Body, Encoder, Wire};
+use quorate_protocols::causal::keys::data_key;
+use quorate_protocols::causal::map::{Map, Shape};
+use quorate_protocols::causal::message::{Carried, Pair};
+use quorate_protocols::causal::page;
+use quorate_protocols::dots::dot::{Actor, Dot, Position};
+use quorate_protocols::dots::object::{Object, Version};
 use std::vec::Vec;
 
 fn messages() -> Vec<Message> {

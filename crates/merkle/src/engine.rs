@@ -5,9 +5,6 @@ use super::message::Message;
 use super::replica::Replica;
 use super::serve::refuse;
 use super::{Context, Merkle, Settings};
-use crate::causal::keys::{BIRTH, MAP, state_bytes, state_value, stored_map};
-use crate::causal::map::Map;
-use crate::dots::dot::{Actor, Position};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -17,6 +14,9 @@ use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
+use quorate_protocols::causal::keys::{BIRTH, MAP, state_bytes, state_value, stored_map};
+use quorate_protocols::causal::map::Map;
+use quorate_protocols::dots::dot::{Actor, Position};
 
 /// What a deadline guards against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 //!
 //! From the evaluation of R. Gonçalves, P. S. Almeida, C. Baquero, V. Fonte, "DottedDB:
 //! Anti-Entropy without Merkle Trees, Deletes without Tombstones" (SRDS 2017), §III-A and §V-B: the
-//! same store as [`crate::causal`], with a dotted version vector for each key in place of the node
-//! clock, and hash trees in place of its comparison. Positions, map, client contexts and the form
-//! of objects and pages are those of that engine, so what differs in a measurement is what differs
-//! in the paper.
+//! same store as [`quorate_protocols::causal`], with a dotted version vector for each key in place
+//! of the node clock, and hash trees in place of its comparison. Positions, map, client contexts
+//! and the form of objects and pages are those of that engine, so what differs in a measurement is
+//! what differs in the paper.
 //!
 //! # Promise
 //! That of `causal`, at another price: an object keeps the name of every actor that ever wrote it,
@@ -39,6 +39,12 @@
 //! A write is acknowledged when its coordinator holds it (`w = 1`). A host that gives a position up
 //! hands nothing over. A tree is not stored; it is built again at a start.
 
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
 pub mod engine;
 pub mod exchange;
 pub mod keys;
@@ -50,14 +56,14 @@ mod tests;
 pub mod tree;
 pub(crate) mod write;
 
-use crate::causal::map::{Map, Shape};
-use crate::causal::token::Tokens;
-use crate::dots::dot::Position;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
+use quorate_protocols::causal::map::{Map, Shape};
+use quorate_protocols::causal::token::Tokens;
+use quorate_protocols::dots::dot::Position;
 
 /// What a keyspace of the baseline is set to.
 #[derive(Clone, Debug)]

@@ -4,11 +4,6 @@
 use super::message::Message;
 use super::serve::{Waiting, Work, refuse};
 use super::{Context, Merkle};
-use crate::causal::keys::client_key;
-use crate::causal::message::{TellContext, tell};
-use crate::dots::context::CausalContext;
-use crate::dots::dot::{Dot, Position};
-use crate::dots::object::{Object, Version};
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -17,6 +12,11 @@ use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::time::Time;
 use quorate_kernel::write::WriteId;
+use quorate_protocols::causal::keys::client_key;
+use quorate_protocols::causal::message::{TellContext, tell};
+use quorate_protocols::dots::context::CausalContext;
+use quorate_protocols::dots::dot::{Dot, Position};
+use quorate_protocols::dots::object::{Object, Version};
 
 /// Forwarded writes that were begun here, the oldest forgotten first: a copy that the network made
 /// of one is not done again.

@@ -3,10 +3,6 @@
 use super::engine::Timer;
 use super::message::Message;
 use super::{Context, Merkle};
-use crate::causal::keys::{client_key, data_key, hash_of};
-use crate::causal::operations::RETRY;
-use crate::dots::dot::Position;
-use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -14,8 +10,14 @@ use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
 use quorate_kernel::process::Request;
-use quorate_kernel::time::Time;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::write::Replaces;
+use quorate_protocols::causal::keys::{client_key, data_key, hash_of};
+use quorate_protocols::dots::dot::Position;
+use quorate_protocols::dots::object::Object;
+
+/// How long an answer is waited for before a message is sent again.
+const RETRY: Span = Span::millis(250);
 
 /// What is under way.
 #[derive(Debug)]
