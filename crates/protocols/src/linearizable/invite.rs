@@ -7,10 +7,11 @@
 //! there (CATS §4.1, Lemma 2 case 2).
 
 use super::group::{Generation, Group, Owed, Standing, Status};
-use super::keys::Slot;
+use super::keys::{Slot, Stored, state_bytes};
 use super::message::{Beat, Known, Message};
 use super::parents::tell_outside;
 use super::{Context, Linearizable};
+use crate::quorum::CrashVector;
 use crate::reconfigure::InstallQueue;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -137,8 +138,15 @@ impl Linearizable {
 
     fn become_member(&mut self, invitation: Invitation, old: &View, cx: &mut Context<'_>) {
         probe!("linearizable/new_member");
-        // It takes writes from now on, and refuses those that rest on who forgot.
-        self.volatile.crashes.merge(&invitation.known.crashes);
+        // It takes writes from now on, also after a restart, and refuses those that rest on who
+        // forgot.
+        let mut forgetful = self.durable.crashes.clone();
+        forgetful.merge(&invitation.known.crashes);
+        if forgetful != self.durable.crashes {
+            self.volatile.crashes.merge(&forgetful);
+            cx.fx.put_state(CrashVector::key(), state_bytes(&forgetful));
+            self.durable.crashes = forgetful;
+        }
         let is_of_use = self.has_copy_for(&invitation, old);
         let Invitation { next, known: Known { generation, .. }, .. } = invitation;
         let id = next.id;

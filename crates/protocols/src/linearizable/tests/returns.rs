@@ -126,3 +126,47 @@ fn a_late_message_brings_nothing_back() {
          # told get k: value c"
     ));
 }
+
+/// A newcomer was told when it was invited who forgot, and is restarted before it hears anybody.
+#[test]
+fn a_newcomer_that_is_restarted_takes_nothing_that_was_lost() {
+    schedule(&format!(
+        "nodes 3 spare 3 memory first 100 brisk
+         given put 4 k x
+         # told put k x: written
+         given get 5 j
+         # told get j: nothing
+         put 5 k a
+         deliver ReadA
+         deliver ReadB
+         deliver WriteA
+         drop WriteB
+         given get 4 k
+         # told get k: value a
+         cut 5
+         {LOST_AND_WRITTEN}
+         view 1 2 1 2 6
+         view 2 2 1 2 6
+         view 3 2 1 2 6
+         deliver Invite
+         drop all
+         mend 5
+         tick 300ms
+         tick 300ms
+         deliver WriteA 5->1
+         deliver WriteB 1->5
+         drop WriteA 5->1
+         drop WriteA 5->2
+         crash 6
+         restart 6 forgot
+         drop ListA
+         deliver WriteA 5->6
+         run 3s
+         # told put k a: refused..
+         show 6 ready
+         # last 6: ready true
+         cut 1
+         given get 4 k
+         # told get k: value c"
+    ));
+}

@@ -8,7 +8,8 @@ use quorate_kernel::storage::{Class, Durability, Reader, store_key};
 use quorate_protocols::dots::object::Object;
 
 /// What a replica keeps that is of no use any more. Where only copies were lost, a client may have
-/// brought a context of what nobody has: a replica keeps it, since it cannot know that.
+/// brought a context of what nobody has: a replica keeps it, and its clock the actors that it
+/// names, since it cannot know that.
 pub(super) fn unclean(ground: &Ground<'_>, has_lost: bool) -> Option<String> {
     let mut hosts = ground.hosts.iter().enumerate();
     hosts.find_map(|(index, host)| {
@@ -35,15 +36,15 @@ pub(super) fn note(
 
 /// What a host shows of a lane that should not be there at rest.
 fn remains(host: &Host, lane: LaneId, has_lost: bool) -> Remains {
+    let shown =
+        |names: &[&'static str]| names.iter().map(|name| count(host, lane, name)).sum::<u64>();
+    let kept = |name| if has_lost { 0 } else { count(host, lane, name) };
     Remains {
         // The baseline shows how many of its trees are not known to be equal. A clock has two
         // entries of a position at most: of who holds it, and of all that held it before.
-        moving: ["joining", "leaving", "unequal", "spare_entries"]
-            .map(|name| count(host, lane, name))
-            .iter()
-            .sum(),
+        moving: shown(&["joining", "leaving", "unequal"]) + kept("spare_entries"),
         dots: count(host, lane, "dot_keys"),
-        contexts: if has_lost { 0 } else { count(host, lane, "unstripped") },
+        contexts: kept("unstripped"),
         empty: 0,
     }
 }
