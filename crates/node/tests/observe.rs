@@ -1,17 +1,19 @@
 //! What a lane has observed ends with the lane, and what is told of it reaches it alone.
 
-use quorate_kernel::error::WireError;
+mod common;
+
+use common::{Never, Silence};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::keyspace::{Keyspace, Keyspaces, Settings};
 use quorate_kernel::lane::{Hosted, LaneSpec};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::observe::Every;
 use quorate_kernel::operation::{Operation, Outcome};
-use quorate_kernel::process::{Context, Process, Recovery, Request, Timer};
+use quorate_kernel::process::{Context, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Durability, Nothing};
 use quorate_kernel::time::{Time, WallTime};
-use quorate_kernel::wire::{Decoder, Encoder, Frame, Wire};
+use quorate_kernel::wire::Frame;
 use quorate_node::host::Host;
 use quorate_node::node::Node;
 use std::cell::RefCell;
@@ -20,30 +22,6 @@ use std::sync::Arc;
 
 const ASKER: LaneId = LaneId(16);
 const PEER: NodeId = NodeId(2);
-
-#[derive(Debug)]
-struct Empty;
-
-impl Wire for Empty {
-    fn encode(&self, _out: &mut Encoder<'_>) {}
-
-    fn decode(_input: &Decoder) -> Result<Empty, WireError> {
-        Ok(Empty)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Never;
-
-impl Timer for Never {
-    fn code(self) -> u32 {
-        0
-    }
-
-    fn from_code(_code: u32) -> Option<Never> {
-        Some(Never)
-    }
-}
 
 /// What lanes were told, in order.
 type Told = Rc<RefCell<Vec<String>>>;
@@ -67,7 +45,7 @@ impl Asker {
 }
 
 impl Process for Asker {
-    type Message = Empty;
+    type Message = Silence;
     type Timer = Never;
     const HEARS: &'static [Topic] = &[Topic::Observe, Topic::Silence];
 
@@ -77,7 +55,7 @@ impl Process for Asker {
         }
     }
 
-    fn on_message(&mut self, _: Incarnation, _: Empty, _: &mut Context<'_, Asker>) {}
+    fn on_message(&mut self, _: Incarnation, _: Silence, _: &mut Context<'_, Asker>) {}
     fn on_timer(&mut self, _: Never, _: &mut Context<'_, Asker>) {}
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_, Asker>) {

@@ -1,46 +1,24 @@
 //! An answer over several keys leaves when the newest write of each of them is durable, and waits
 //! for no other.
 
-use quorate_kernel::error::WireError;
+mod common;
+
+use common::{Never, Silence};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
 use quorate_kernel::lane::{Hosted, LaneSpec};
 use quorate_kernel::operation::{Operation, Outcome};
-use quorate_kernel::process::{Context, Process, Recovery, Request, Timer};
+use quorate_kernel::process::{Context, Process, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::{Batch, Durability, Durable, Nothing};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::transaction::Item;
-use quorate_kernel::wire::{Decoder, Encoder, Frame, Wire};
+use quorate_kernel::wire::Frame;
 use quorate_node::host::Host;
 use quorate_node::node::Node;
 use quorate_node::pump::{Input, turn};
 use std::sync::Arc;
 
 const LANE: LaneId = LaneId(7);
-
-#[derive(Debug)]
-struct Silence;
-
-impl Wire for Silence {
-    fn encode(&self, _out: &mut Encoder<'_>) {}
-
-    fn decode(_input: &Decoder) -> Result<Silence, WireError> {
-        Ok(Silence)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Never;
-
-impl Timer for Never {
-    fn code(self) -> u32 {
-        0
-    }
-
-    fn from_code(_code: u32) -> Option<Never> {
-        Some(Never)
-    }
-}
 
 /// Stores what is put, and answers transactions when their keys are durable.
 struct Store;

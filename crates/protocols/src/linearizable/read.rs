@@ -134,13 +134,13 @@ impl Reading {
     fn basis(
         &self,
         view: &View,
-        (crashes, may_forget): (&CrashVector, bool),
+        (crashes, durability): (&CrashVector, Durability),
         is_imposed: bool,
     ) -> (Basis, u64) {
         let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
         let (mut generation, mut floor, mut quorum) = (u64::MAX, 0, Vec::new());
         for (who, answer) in ready {
-            if may_forget {
+            if durability != Durability::Sync {
                 quorum.push(who);
             }
             generation = match mutant!("basis_of_the_newest") && generation < u64::MAX {
@@ -225,7 +225,6 @@ impl Linearizable {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Read(reading) = &operation.phase else { return };
         let decision = reading.decide(&operation.view, &self.volatile.crashes);
-        let may_forget = self.settings.durability != Durability::Sync;
         match (&operation.ask, decision) {
             (_, Decision::Wait) => {}
             (Ask::Get, Decision::Agreed(head, record)) => {
@@ -250,7 +249,7 @@ impl Linearizable {
                 self.finish(op, Outcome::deleted(false), cx);
             }
             (_, Decision::Agreed(head, _) | Decision::Disagreed(head, ..)) => {
-                let known = (&self.volatile.crashes, may_forget);
+                let known = (&self.volatile.crashes, self.settings.durability);
                 let (basis, floor) = reading.basis(&operation.view, known, false);
                 self.write_above(op, head, (basis, floor), cx);
             }
@@ -291,7 +290,7 @@ impl Linearizable {
             return self.finish(op, Outcome::value(record.value()), cx);
         }
         let acks = reading.holders_of(head.ts, &operation.view, &self.volatile.crashes);
-        let known = (&self.volatile.crashes, self.settings.durability != Durability::Sync);
+        let known = (&self.volatile.crashes, self.settings.durability);
         let (basis, _) = reading.basis(&operation.view, known, true);
         self.volatile.counters.write_backs += 1;
         probe!("linearizable/write_back");

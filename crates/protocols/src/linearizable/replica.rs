@@ -109,9 +109,7 @@ impl Linearizable {
     }
 
     /// Whether nobody of the quorum that a write rests on has forgotten since, as far as is known
-    /// here. Who goes on after a loss was answered by every member that it heard, which knows by
-    /// then that it forgot; and it is of every quorum that was there before, or somebody is who
-    /// goes on with it.
+    /// here: see [`super::amnesia`] for what that is good for, and for what it is not.
     pub(super) fn still_stands(&self, basis: &Basis) -> bool {
         let mut quorum = basis.quorum.iter();
         quorum.all(|who| self.volatile.crashes.admits(*who)) || mutant!("loss_without_fence")
