@@ -50,9 +50,9 @@
 //!
 //! That holds in `memory`, in one view, while nobody is removed. It does not where all of the
 //! quorum were replaced between the read and the loss, or removed for good: who is not there
-//! forgets nothing. Nor where a `periodic` member goes on beside one that is complete, which the others
-//! that forgot have not asked yet. Nor for a record that a transfer of before the loss was sent and
-//! that arrives after it. Each needs an operation or a message that outlives all that.
+//! forgets nothing. Nor where a `periodic` member goes on beside one that is complete, which the
+//! others that forgot have not asked yet. Nor for a record that a transfer of before the loss was
+//! sent and that arrives after it. Each needs an operation or a message that outlives all that.
 //!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
