@@ -1,6 +1,7 @@
 //! Says in few lines why a history breaks a promise.
 
 use crate::history::{Completion, Entry, History};
+use crate::items;
 use crate::reduce::{cannot_have_seen, reduce};
 use crate::register::{ABSENT, Action, Kind, value_of};
 use crate::report::Verdict;
@@ -24,7 +25,7 @@ const LINES_MAX: usize = 40;
 /// A broken promise: the operations that show it, and one sentence that says why they do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The key.
+    /// The key; the first one if operations bind several together.
     pub key: Bytes,
     /// The operations that show it, as indices into [`History::entries`], in the order they began.
     pub operations: Vec<usize>,
@@ -40,7 +41,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// Lists these operations under a headline.
+    /// Lists these operations of a key under a headline.
     pub(crate) fn new(
         history: &History,
         key: &Bytes,
@@ -48,12 +49,24 @@ impl Explanation {
         entries: impl IntoIterator<Item = u32>,
         why: String,
     ) -> Explanation {
+        let headline = format!("key {}: {headline}", shown(key));
+        Explanation::under(history, key.clone(), &headline, entries, why)
+    }
+
+    /// Lists operations under a headline that names their keys.
+    pub(crate) fn under(
+        history: &History,
+        key: Bytes,
+        headline: &str,
+        entries: impl IntoIterator<Item = u32>,
+        why: String,
+    ) -> Explanation {
         let mut operations: Vec<usize> = entries.into_iter().map(|entry| entry as usize).collect();
         operations.sort_unstable();
         operations.dedup();
-        let mut lines = format!("key {}: {headline} (times in ms)\n", shown(key));
+        let mut lines = format!("{headline} (times in ms)\n");
         lines.push_str(&table(history, &operations));
-        Explanation { key: key.clone(), operations, why, lines }
+        Explanation { key, operations, why, lines }
     }
 }
 
@@ -218,7 +231,7 @@ fn request(operation: &Operation) -> String {
         Operation::Put { value, .. } => format!("put {}", shown(value)),
         Operation::Delete { .. } => "delete".to_string(),
         Operation::Scan { from, .. } => format!("scan from {from}"),
-        Operation::Transact { items, .. } => format!("transaction of {} items", items.len()),
+        Operation::Transact { items, .. } => format!("transact {}", items::asked(items)),
     }
 }
 
@@ -231,7 +244,7 @@ fn answer(entry: &Entry) -> String {
             format!("{} keys, next {next}", keys.len())
         }
         Completion::Page { keys, next: None } => format!("{} keys, the end", keys.len()),
-        Completion::Transacted(_) => "done".to_string(),
+        Completion::Transacted(told) => format!("done {}", items::told(told)),
         Completion::Unmet { item } => format!("item {item} did not hold, nothing changed"),
         Completion::Refused => "refused, nothing changed".to_string(),
         Completion::Unknown => "unknown, may apply at any time".to_string(),

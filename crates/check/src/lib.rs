@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`history`] | invocations and completions, unknown outcomes included, and their recorder |
 //! | [`linearizable`] | the judge of atomic registers |
+//! | [`transactions`] | the judge of operations over several keys: strict serializability |
 //! | [`durability`] | the judge of what was acknowledged before the last restart |
 //! | [`scan`] | the judge of what a scan must and must not show |
 //! | [`siblings`] | the judge of keyspaces that keep concurrent values |
@@ -24,6 +25,7 @@ mod completion;
 pub mod durability;
 pub mod explain;
 pub mod history;
+mod items;
 pub mod linearizable;
 mod memo;
 mod presence;
@@ -36,6 +38,7 @@ mod search;
 pub mod siblings;
 mod sources;
 mod timeline;
+pub mod transactions;
 mod zones;
 
 use history::History;
@@ -62,10 +65,16 @@ impl Judges {
         let judge = &mut self.judge;
         judge.partition.fill(history);
         let counts = Counts::of(history, &judge.partition, &mut self.events);
-        let linearizable = judge.judge_keys(history, steps_max);
-        let durable = history.healed().map(|_| durability::judge_keys(judge, history, steps_max));
+        let is_of_map = transactions::has_some(history);
+        let linearizable = match is_of_map {
+            true => transactions::judge(history, steps_max),
+            false => judge.judge_keys(history, steps_max),
+        };
+        // Of a map, final reads are judged with all others.
+        let healed = history.healed().filter(|_| !is_of_map);
+        let durable = healed.map(|_| durability::judge_keys(judge, history, steps_max));
         let scans = scan::has_scans(history).then(|| scan::judge_keys(&judge.partition, history));
-        Report { counts, linearizable, durable, scans }
+        Report { counts, is_of_map, linearizable, durable, scans }
     }
 }
 

@@ -162,8 +162,9 @@ impl Partition {
     /// a key is bound to what it did to others, so that the key's other operations prove nothing.
     pub fn unjudged(&self) -> Option<Verdict> {
         self.has_transactions.then(|| Verdict::Unknown {
-            why: "the history has transactions over several keys, and no judge of them is here"
-                .into(),
+            why:
+                "the history has transactions over several keys, which this judge cannot tell apart"
+                    .into(),
         })
     }
 

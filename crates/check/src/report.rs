@@ -126,10 +126,13 @@ impl Events {
 pub struct Report {
     /// How much there was to judge.
     pub counts: Counts,
-    /// Whether every key was an atomic register.
+    /// Whether operations are about several keys at once: then the judge of order is the one of the
+    /// whole map, [`crate::transactions`].
+    pub is_of_map: bool,
+    /// Whether every key was an atomic register, or all of them together an atomic map.
     pub linearizable: Verdict,
     /// Whether everything acknowledged was there in the end; judged if the history says from when
-    /// on all faults had ended.
+    /// on all faults had ended, and is of keys one by one.
     pub durable: Option<Verdict>,
     /// Whether scans showed what they had to; judged if there are any.
     pub scans: Option<Verdict>,
@@ -138,7 +141,8 @@ pub struct Report {
 impl Report {
     /// The verdicts with the names of their judges.
     pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, &Verdict)> {
-        let linearizable = Some(("linearizable", &self.linearizable));
+        let name = if self.is_of_map { "transactions" } else { "linearizable" };
+        let linearizable = Some((name, &self.linearizable));
         let durable = self.durable.as_ref().map(|verdict| ("durable", verdict));
         let scans = self.scans.as_ref().map(|verdict| ("scans", verdict));
         [linearizable, durable, scans].into_iter().flatten()

@@ -183,7 +183,7 @@ impl Search {
         self.sort_known();
         self.open_used.clear();
         self.open_used.resize(self.open.len().div_ceil(64), 0);
-        self.timeline.fill(&self.known);
+        self.timeline.fill(self.known.iter().map(|action| (action.began, action.ended)));
         self.memo.clear();
         self.frames.clear();
         self.choices.clear();

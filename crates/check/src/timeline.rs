@@ -1,7 +1,6 @@
-//! Beginnings and ends of one key's operations as a list from which operations are taken and to
+//! Beginnings and ends of operations as a list from which operations are taken and to
 //! which they are put back, last taken first.
 
-use crate::register::Action;
 use alloc::vec::Vec;
 
 /// The node before the first and after the last event.
@@ -42,19 +41,20 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Puts all operations on the list; they are sorted by their beginnings.
-    pub fn fill(&mut self, actions: &[Action]) {
+    /// Puts all operations on the list: when each began and ended, sorted by their beginnings.
+    pub fn fill(&mut self, spans: impl Iterator<Item = (u32, u32)>) {
         self.order.clear();
-        for (index, action) in (0u64..).zip(actions) {
-            assert!(action.began < action.ended, "an operation begins before it ends");
-            self.order.push(u64::from(action.began) << 32 | index << 1);
-            self.order.push(u64::from(action.ended) << 32 | index << 1 | 1);
+        for (index, (began, ended)) in (0u64..).zip(spans) {
+            assert!(began < ended, "an operation begins before it ends");
+            self.order.push(u64::from(began) << 32 | index << 1);
+            self.order.push(u64::from(ended) << 32 | index << 1 | 1);
         }
         self.order.sort_unstable();
+        let count = self.order.len() / 2;
         self.places.clear();
-        self.places.resize(actions.len(), Place::default());
+        self.places.resize(count, Place::default());
         self.taken.clear();
-        self.taken.resize(actions.len().div_ceil(64), 0);
+        self.taken.resize(count.div_ceil(64), 0);
         self.nodes.clear();
         self.nodes.push(Node { before: END, after: END, event: Event::Begin(0) });
         let mut begun = 0;
@@ -139,7 +139,6 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::register::Kind;
 
     fn events(timeline: &Timeline) -> Vec<Event> {
         let mut node = timeline.first();
@@ -155,9 +154,8 @@ mod tests {
     fn what_is_taken_comes_back_to_its_place() {
         use Event::{Begin, End};
         let spans = [(0, 5), (1, 2), (3, 9), (7, 8)];
-        let action = |(began, ended)| Action { kind: Kind::Read, value: 0, began, ended, entry: 0 };
         let mut timeline = Timeline::default();
-        timeline.fill(&spans.map(action));
+        timeline.fill(spans.into_iter());
         let all = [Begin(0), Begin(1), End(1), Begin(2), End(0), Begin(3), End(3), End(2)];
         assert_eq!(events(&timeline), all);
         timeline.take(1);

@@ -6,6 +6,7 @@ use quorate_check::history::{ClientId, Completion, History, OperationId, Recorde
 use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Time;
+use quorate_kernel::transaction::{Condition, Item};
 
 pub const STEPS_MAX: u64 = 10_000_000;
 
@@ -176,4 +177,30 @@ fn take_effect(flying: &mut Flying, registers: &mut [Option<Bytes>]) {
         _ if flying.answer == Completion::Unknown => {}
         _ => flying.answer = Completion::Value(register.clone()),
     }
+}
+
+/// Does these items at one moment.
+pub fn transact(items: &[Item]) -> Operation {
+    Operation::Transact { items: items.to_vec(), name: None }
+}
+
+pub fn get_item(key: &str) -> Item {
+    Item::Get { key: bytes(key) }
+}
+
+pub fn put_item(key: &str, value: &str) -> Item {
+    Item::Put { key: bytes(key), value: bytes(value) }
+}
+
+pub fn delete_item(key: &str) -> Item {
+    Item::Delete { key: bytes(key) }
+}
+
+/// Checks that a key has a value; an empty one stands for none.
+pub fn check_item(key: &str, value: &str) -> Item {
+    let holds = match value {
+        "" => Condition::Absent,
+        _ => Condition::Value(bytes(value)),
+    };
+    Item::Check { key: bytes(key), holds }
 }

@@ -1,0 +1,48 @@
+//! What transactions asked and were told, in words.
+
+use crate::explain::{found, shown};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
+
+/// How many items of one transaction are shown.
+const SHOWN_MAX: usize = 12;
+
+/// What the items of a transaction ask for.
+pub(crate) fn asked(items: &[Item]) -> String {
+    let word = |item: &Item| {
+        let key = shown(item.key());
+        match item {
+            Item::Check { holds: Condition::Absent, .. } => format!("check {key} is absent"),
+            Item::Check { holds: Condition::Present, .. } => format!("check {key} is there"),
+            Item::Check { holds: Condition::Value(value), .. } => {
+                format!("check {key} is {}", shown(value))
+            }
+            Item::Get { .. } => format!("get {key}"),
+            Item::Put { value, .. } => format!("put {key} {}", shown(value)),
+            Item::Delete { .. } => format!("delete {key}"),
+        }
+    };
+    listed(items.iter().map(word), items.len())
+}
+
+/// What the items of a transaction that was done were told.
+pub(crate) fn told(items: &[ItemOutcome]) -> String {
+    let word = |item: &ItemOutcome| match item {
+        ItemOutcome::Checked => "holds".to_string(),
+        ItemOutcome::Value(value) => found(value.as_ref()),
+        ItemOutcome::Written => "written".to_string(),
+        ItemOutcome::Deleted { existed: true } => "deleted".to_string(),
+        ItemOutcome::Deleted { existed: false } => "was not there".to_string(),
+    };
+    listed(items.iter().map(word), items.len())
+}
+
+fn listed(words: impl Iterator<Item = String>, count: usize) -> String {
+    let mut words: Vec<String> = words.take(SHOWN_MAX).collect();
+    if count > SHOWN_MAX {
+        words.push(format!("{} more", count - SHOWN_MAX));
+    }
+    format!("[{}]", words.join(", "))
+}
