@@ -149,7 +149,8 @@ fn wrapper(target: &Path) -> Result<PathBuf, String> {
     let path = target.join("with-mutants");
     let write = || {
         fs::create_dir_all(target)?;
-        fs::write(&path, "#!/bin/sh\nexec \"$@\" --cfg quorate_mutants\n")?;
+        // Other shells drop variables whose names have a hyphen, such as those of our binaries.
+        fs::write(&path, "#!/bin/bash\nexec \"$@\" --cfg quorate_mutants\n")?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
     };
     write().map_err(|error| format!("{}: cannot write: {error}", path.display()))?;

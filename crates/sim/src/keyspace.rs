@@ -103,7 +103,7 @@ impl KeyspaceSection {
     /// There is none of this name.
     pub fn engine(&self) -> Result<Option<&'static Engine>, String> {
         let Some(name) = &self.engine else { return Ok(None) };
-        find(lab::ENGINES, name).map(Some).map_err(|refusal| refusal.to_string())
+        find(lab::engines(), name).map(Some).map_err(|refusal| refusal.to_string())
     }
 
     /// All its settings; none of the catalog.

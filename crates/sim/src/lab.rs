@@ -1,5 +1,5 @@
-//! The engines that scenarios can name: those of the product, and a baseline of the lab that no
-//! cluster serves.
+//! The engines that scenarios can name: those of the product, a baseline of the lab that no cluster
+//! serves, and those that a program declares as its own.
 
 use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Placement};
 use quorate_kernel::keyspace::{CatalogRefusal, Settings};
@@ -10,10 +10,27 @@ use quorate_protocols::causal::keys::hash_of_key;
 use quorate_protocols::causal::map::{Map, Shape};
 use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::engines;
+use std::sync::OnceLock;
+
+static ALL: OnceLock<Vec<&'static Engine>> = OnceLock::new();
+
+/// Lets scenarios of this process name these engines, too.
+///
+/// # Panics
+/// Something has asked for the list already.
+pub fn declare(own: &[&'static Engine]) {
+    assert!(ALL.set(with(own)).is_ok(), "engines are declared before anybody asks for them");
+}
 
 /// All of them.
-pub const ENGINES: &[&Engine] = &[engines::ENGINES[0], engines::ENGINES[1], &MERKLE];
-const _: () = assert!(engines::ENGINES.len() == 2, "each engine of the product is above");
+#[must_use]
+pub fn engines() -> &'static [&'static Engine] {
+    ALL.get_or_init(|| with(&[]))
+}
+
+fn with(own: &[&'static Engine]) -> Vec<&'static Engine> {
+    engines::ENGINES.iter().chain([&&MERKLE]).chain(own).copied().collect()
+}
 
 /// Small trees, so that leaves hold several keys and several leaves differ.
 const WIDTH: u32 = 2;

@@ -17,7 +17,8 @@
 //! | [`groups`] | what hosts say of groups, and what must hold of all together |
 //! | [`workload`] | clients, what they ask, and what is promised to them |
 //! | [`scenario`], [`keyspace`], [`shipped`], [`prepared`] | scenario files |
-//! | `lab` | the engines that scenarios can name |
+//! | [`lab`] | the engines that scenarios can name |
+//! | [`plant`] | bugs that tests plant into lanes |
 //! | [`trace`] | one line for each event, and their hash |
 //! | [`seed`] | runs one seed and judges it |
 //! | [`run`], [`summary`], [`marks`] | many seeds on all cores, and what they have done |
@@ -38,13 +39,14 @@ mod forger;
 pub mod groups;
 pub mod host;
 pub mod keyspace;
-mod lab;
+pub mod lab;
 mod machines;
 pub mod marks;
 pub mod memory;
 pub mod nemesis;
 pub mod net;
 pub mod overlay;
+pub mod plant;
 pub mod prepared;
 pub mod queue;
 pub mod replay;

@@ -1,16 +1,11 @@
 //! The simulator as a whole: it repeats itself, its scenarios hold, and its judges see.
 
 use bytes::Bytes;
-use quorate_kernel::error::WireError;
-use quorate_kernel::ids::{Incarnation, Ticket};
-use quorate_kernel::lane::{Env, Lane, Raised};
-use quorate_kernel::news::{News, Topic};
-use quorate_kernel::operation::{Control, Operation, Outcome};
-use quorate_kernel::part::Part;
-use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::time::Time;
-use quorate_kernel::watch::Watch;
-use quorate_kernel::wire::Decoder;
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::lane::{Lane, Raised};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::Request;
+use quorate_sim::plant::{Bug, Planted};
 use quorate_sim::prepared::Prepared;
 use quorate_sim::replay::Replay;
 use quorate_sim::seed::{Report, Runner, Setup};
@@ -63,73 +58,6 @@ fn every_scenario_holds() {
     }
 }
 
-/// A lane that does what it should, except for what `lie` does to what it raised or was asked.
-struct Liar {
-    inner: Box<dyn Lane>,
-    lie: fn(&mut Request, &mut Vec<Raised>, Ticket) -> bool,
-}
-
-impl Lane for Liar {
-    fn start(&mut self, recovery: Recovery, env: &mut Env<'_>) {
-        self.inner.start(recovery, env);
-    }
-
-    fn on_frame(
-        &mut self,
-        from: Incarnation,
-        message: &Decoder,
-        env: &mut Env<'_>,
-    ) -> Result<(), WireError> {
-        self.inner.on_frame(from, message, env)
-    }
-
-    fn on_local(&mut self, slot: u32, env: &mut Env<'_>) {
-        self.inner.on_local(slot, env);
-    }
-
-    fn on_request(&mut self, ticket: Ticket, mut request: Request, env: &mut Env<'_>) {
-        if !(self.lie)(&mut request, env.raised, ticket) {
-            self.inner.on_request(ticket, request, env);
-        }
-    }
-
-    fn on_watch(&mut self, ticket: Ticket, watch: Watch, env: &mut Env<'_>) {
-        self.inner.on_watch(ticket, watch, env);
-    }
-
-    fn on_unwatch(&mut self, ticket: Ticket, env: &mut Env<'_>) {
-        self.inner.on_unwatch(ticket, env);
-    }
-
-    fn on_timer(&mut self, code: u32, env: &mut Env<'_>) {
-        self.inner.on_timer(code, env);
-    }
-
-    fn on_control(&mut self, ticket: Ticket, control: Control, deadline: Time, env: &mut Env<'_>) {
-        self.inner.on_control(ticket, control, deadline, env);
-    }
-
-    fn hears(&self, topic: Topic) -> bool {
-        self.inner.hears(topic)
-    }
-
-    fn on_news(&mut self, news: News<'_>, env: &mut Env<'_>) {
-        self.inner.on_news(news, env);
-    }
-
-    fn parts(&self) -> Vec<Part> {
-        self.inner.parts()
-    }
-
-    fn inspect(&self, into: &mut dyn Inspect) {
-        self.inner.inspect(into);
-    }
-
-    fn check(&self) {
-        self.inner.check();
-    }
-}
-
 fn answer(raised: &mut Vec<Raised>, ticket: Ticket, outcome: Outcome) -> bool {
     let release = quorate_kernel::effects::Release::Early;
     raised.push(Raised::Answer { ticket, outcome, release });
@@ -142,7 +70,7 @@ fn forgetful(inner: Box<dyn Lane>) -> Box<dyn Lane> {
         let is_put = matches!(request.operation, Operation::Put { .. });
         is_put && ticket.0.is_multiple_of(9) && answer(raised, ticket, Outcome::written())
     };
-    Box::new(Liar { inner, lie })
+    Planted::around(inner, Bug { on_request: lie, ..Bug::NONE })
 }
 
 /// Answers every ninth get with a value that nobody wrote.
@@ -152,7 +80,7 @@ fn inventive(inner: Box<dyn Lane>) -> Box<dyn Lane> {
         let invented = Outcome::value(Some(Bytes::from_static(b"invented")));
         is_get && ticket.0.is_multiple_of(9) && answer(raised, ticket, invented)
     };
-    Box::new(Liar { inner, lie })
+    Planted::around(inner, Bug { on_request: lie, ..Bug::NONE })
 }
 
 /// Never answers one put in nine.
@@ -160,7 +88,7 @@ fn silent(inner: Box<dyn Lane>) -> Box<dyn Lane> {
     let lie = |request: &mut Request, _: &mut Vec<Raised>, ticket: Ticket| {
         matches!(request.operation, Operation::Put { .. }) && ticket.0.is_multiple_of(9)
     };
-    Box::new(Liar { inner, lie })
+    Planted::around(inner, Bug { on_request: lie, ..Bug::NONE })
 }
 
 /// Breaks an invariant at the fiftieth request.
@@ -169,7 +97,7 @@ fn broken(inner: Box<dyn Lane>) -> Box<dyn Lane> {
         assert!(ticket.0 < 50, "planted: ticket {} is too many", ticket.0);
         false
     };
-    Box::new(Liar { inner, lie })
+    Planted::around(inner, Bug { on_request: lie, ..Bug::NONE })
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::tally::Tally;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::{self, Process, Recovery, Request};
@@ -127,7 +128,7 @@ impl Process for Counter {
         for (key, theirs) in told {
             let key = Bytes::from(key);
             let mut tally = Counter::tally(&key, cx);
-            if tally.merge(&theirs) {
+            if !mutant!("counter_deaf") && tally.merge(&theirs) {
                 cx.fx.put(key, bytes_of(&tally));
             }
         }

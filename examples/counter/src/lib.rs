@@ -11,7 +11,8 @@
 //! other come to equal sums within some seconds.
 //!
 //! A transaction is done on the host that is asked, at one moment or not at all: a put adds, a get
-//! and a check see the sums that this host has heard of, with what the items before have done. Its
+//! and a check see the sums that this host has heard of, with what the items before have done. So
+//! all operations on keys that only one host is asked for have one order that respects time. Its
 //! additions outlive a crash together. Another host takes them in together too, unless it missed
 //! the message: then it hears of the keys one page after the other.
 //!

@@ -10,7 +10,8 @@ const LIST: &str = "xtask/mutants.txt";
 /// Finds mutants that nobody runs and list entries without a mutant.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut planted = BTreeMap::new();
-    for (path, text) in tree.below("crates", ".rs") {
+    let folders = ["crates", "examples"].into_iter();
+    for (path, text) in folders.flat_map(|folder| tree.below(folder, ".rs")) {
         for at in Source::new(text).places_of("mutant") {
             let name =
                 text[at..].strip_prefix("mutant!(\"").and_then(|rest| rest.split('"').next());

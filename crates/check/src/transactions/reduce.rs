@@ -5,7 +5,7 @@
 //! one may have found.
 
 use super::search::Search;
-use super::step::Step;
+use super::step::{Need, Step};
 use crate::search::Answer;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -27,6 +27,14 @@ pub(super) fn reduce(search: &mut Search, steps: &[Step], keys: usize, cells: us
         answer == Answer::Contradiction
     };
     let mut rest = shortest_prefix(steps, &mut contradicts);
+    // What keys did not have says little, and holds many steps back that gave them something else.
+    let mut plain = rest.clone();
+    plain
+        .iter_mut()
+        .for_each(|step| step.needs.retain(|needed| matches!(needed.need, Need::Is(_))));
+    if contradicts(&plain) {
+        rest = plain;
+    }
     let mut size = rest.len().div_ceil(2).max(1);
     loop {
         let has_shrunk = remove_pieces(&mut rest, size, &mut contradicts);

@@ -12,6 +12,7 @@
 //! | [`registers`] | reads and writes of registers, and listings |
 //! | [`siblings`] | reads and writes with contexts |
 //! | [`orders`] | orders to the catalog |
+//! | [`transactions`] | operations over several keys |
 
 pub mod clients;
 pub mod fleet;
@@ -19,6 +20,7 @@ pub mod orders;
 pub mod registers;
 pub mod section;
 pub mod siblings;
+pub mod transactions;
 
 use crate::fault::What;
 use crate::host::Host;
@@ -26,6 +28,8 @@ use crate::machines::Scene;
 use crate::queue::HostIndex;
 use fleet::{Asked, Fleet, Stage};
 use quorate_check::Judges;
+use quorate_check::history::History;
+use quorate_check::report::Verdict;
 use quorate_kernel::engine::Engine;
 use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder};
@@ -34,6 +38,9 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use section::{Kind, WorkloadSection};
+
+/// How many steps the judges of one history may take.
+const STEPS_MAX: u64 = 20_000_000;
 
 /// What a host is asked.
 #[derive(Clone, Debug)]
@@ -97,6 +104,30 @@ pub struct Findings {
     pub violation: Option<(&'static str, String)>,
     /// Why a judge could not tell, if one could not.
     pub undecided: Option<String>,
+}
+
+impl Findings {
+    /// What all judges of histories on keys find.
+    pub(crate) fn of<'a>(
+        judges: &mut Judges,
+        histories: impl Iterator<Item = &'a History>,
+    ) -> Findings {
+        let mut findings = Findings::default();
+        for history in histories {
+            for (judge, verdict) in judges.judge(history, STEPS_MAX).verdicts() {
+                match verdict {
+                    Verdict::Holds => {}
+                    Verdict::Violated(explanation) => {
+                        findings.violation.get_or_insert((judge, explanation.to_string()));
+                    }
+                    Verdict::Unknown { why } => {
+                        findings.undecided.get_or_insert(format!("{judge}: {why}"));
+                    }
+                }
+            }
+        }
+        findings
+    }
 }
 
 /// What the clients of one keyspace ask, and what is promised to them.
@@ -169,5 +200,6 @@ pub fn of(section: &WorkloadSection, rng: &mut Rng) -> Box<dyn Workload> {
         Kind::Registers => Box::new(registers::Registers::new(section, rng)),
         Kind::Siblings => Box::new(siblings::Siblings::new(section, rng)),
         Kind::Orders => Box::new(orders::Orders::new(section, rng)),
+        Kind::Transactions => Box::new(transactions::Transactions::new(section, rng)),
     }
 }

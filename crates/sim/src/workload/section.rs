@@ -14,6 +14,8 @@ pub enum Kind {
     Siblings,
     /// [`super::orders`].
     Orders,
+    /// [`super::transactions`].
+    Transactions,
 }
 
 /// The clients of a keyspace, or of the catalog.
@@ -49,6 +51,19 @@ pub struct WorkloadSection {
     /// The weight of alterations of keyspaces.
     #[serde(default)]
     pub alter: u32,
+    /// The weight of transactions that check what their client saw last.
+    #[serde(default)]
+    pub check: u32,
+    /// How many keys a transaction has at most.
+    #[serde(default = "one")]
+    pub items: u64,
+    /// Whether each host has keys of its own, for which it alone is asked: of engines that promise
+    /// no order between what hosts are asked.
+    #[serde(default)]
+    pub own_keys: bool,
+    /// Whether a put adds to what is there, so that one that shall set a value follows a delete.
+    #[serde(default)]
+    pub adds: bool,
     /// How many of a million puts have names, and are sent again to another host.
     #[serde(default)]
     pub named_ppm: u32,
@@ -82,6 +97,7 @@ impl WorkloadSection {
             (self.keys_min <= self.keys, "keys_min is above keys"),
             (self.get + self.put > 0, "clients must get or put"),
             (self.pipeline > 0, "pipeline must be above 0"),
+            (self.items > 0, "items must be above 0"),
             (self.patience_ms >= self.deadline_ms, "patience must reach the deadline"),
         ];
         checks.iter().find(|(holds, _)| !holds).map(|(_, message)| *message)

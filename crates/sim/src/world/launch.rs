@@ -63,7 +63,7 @@ impl Lanes {
         let born = (LaneId::KEYSPACES.0..).map(LaneId).take(self.founding.len());
         let keyspaces = self.founding.clone();
         let catalog = Settings {
-            engines: lab::ENGINES,
+            engines: lab::engines(),
             lanes: if ring.is_some() { born.collect() } else { Vec::new() },
             founding: ring.cloned().map(|ring| Founding { ring, keyspaces }),
         };
@@ -86,7 +86,7 @@ impl Lanes {
             let pace = of_lane.map_or(&usual, |known| &known.pace);
             let founding = founding.as_ref();
             let opening = Opening { keyspace, founding, cluster, signing_key, pace };
-            let spec = open(lab::ENGINES, &opening, recovery).ok()?;
+            let spec = open(lab::engines(), &opening, recovery).ok()?;
             Some(match of_lane.and_then(|known| known.wrap) {
                 Some(wrap) => LaneSpec { process: wrap(spec.process), ..spec },
                 None => spec,

@@ -18,7 +18,6 @@ use bytes::Bytes;
 use client::{Client, Flight};
 use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, Recorder};
-use quorate_check::report::Verdict;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Time;
@@ -26,8 +25,6 @@ use shown::{Shown, ShownEnd, outcome_word};
 
 /// How many refusals of a million make a client try another host.
 const LEAVE_PPM: u32 = 300_000;
-/// How many steps a judge may take for one key of one seed.
-const STEPS_MAX: u64 = 20_000_000;
 
 /// What the clients of registers do, and what they saw.
 pub struct Registers {
@@ -226,21 +223,7 @@ impl Workload for Registers {
     }
 
     fn judge(&mut self, judges: &mut Judges) -> Findings {
-        let mut findings = Findings::default();
         let last = std::mem::take(&mut self.recorder).into_history();
-        for history in self.past.iter().chain([&last]) {
-            for (judge, verdict) in judges.judge(history, STEPS_MAX).verdicts() {
-                match verdict {
-                    Verdict::Holds => {}
-                    Verdict::Violated(explanation) => {
-                        findings.violation.get_or_insert((judge, explanation.to_string()));
-                    }
-                    Verdict::Unknown { why } => {
-                        findings.undecided.get_or_insert(format!("{judge}: {why}"));
-                    }
-                }
-            }
-        }
-        findings
+        Findings::of(judges, self.past.iter().chain([&last]))
     }
 }

@@ -1,0 +1,234 @@
+//! Operations over several keys at once: reads, changes, and changes that hold only if nobody else
+//! came between.
+//!
+//! Each client asks one thing at a time and changes hosts. What it checks is what it saw last, so
+//! that clients get in each other's way. After the faults each must get a few operations through,
+//! and then reads every key. The judge wants one order of all operations that respects time.
+//!
+//! Where an engine promises that order only for what one host is asked (`own_keys`), each host has
+//! keys of its own, for which it alone is asked; at rest all hosts must show the same of each.
+
+mod draw;
+mod rest;
+
+use super::fleet::{Asked, End, Fleet, Stage};
+use super::section::WorkloadSection;
+use super::{Ask, Findings, Ground, Workload};
+use crate::fault::What;
+use crate::machines::Scene;
+use bytes::Bytes;
+use quorate_check::Judges;
+use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Time;
+use quorate_kernel::transaction::{Item, ItemOutcome};
+use rest::Rest;
+use std::collections::BTreeMap;
+
+/// How many of a million answers, and of a million refusals, are followed by a change of the host.
+const MOVE_PPM: u32 = 100_000;
+const LEAVE_PPM: u32 = 300_000;
+
+/// A client.
+#[derive(Default)]
+struct Client {
+    /// What it waits for.
+    open: Option<(OperationId, Operation)>,
+    /// What it saw last of each key.
+    seen: BTreeMap<Bytes, Option<Bytes>>,
+    /// How many keys of its host it has read in the end.
+    finals: usize,
+}
+
+/// What the clients of transactions do, and what they saw.
+pub struct Transactions {
+    section: WorkloadSection,
+    /// How many keys there are; of each host, if hosts have keys of their own.
+    keys: u64,
+    clients: Vec<Client>,
+    /// How many values were drawn: each is a number of its own.
+    written: u64,
+    rest: Rest,
+    /// When a client was told something last.
+    latest: Time,
+    /// The history since everything was lost, if it ever was.
+    recorder: Recorder,
+    /// The histories before.
+    past: Vec<History>,
+}
+
+impl Transactions {
+    /// Nothing was asked yet.
+    #[must_use]
+    pub fn new(section: &WorkloadSection, rng: &mut Rng) -> Transactions {
+        Transactions {
+            section: section.clone(),
+            keys: rng.between(section.keys_min, section.keys),
+            clients: (0..section.clients).map(|_| Client::default()).collect(),
+            written: 0,
+            rest: Rest::default(),
+            latest: Time(0),
+            recorder: Recorder::default(),
+            past: Vec::new(),
+        }
+    }
+
+    /// What a client waits for has ended.
+    fn conclude(
+        &mut self,
+        index: usize,
+        completion: Completion,
+        fleet: &mut Fleet,
+        scene: &mut Scene<'_>,
+    ) {
+        let (id, operation) = self.clients[index].open.take().expect("it waits for an answer");
+        let name = fleet.name(index);
+        scene.line(format_args!("{name}: {completion:?}"));
+        let end = match &completion {
+            Completion::Refused => End::Refused,
+            Completion::Unknown => End::Unknown,
+            _ => End::Answered,
+        };
+        fleet.end(index, end, &|| format!("{completion:?}"));
+        self.clients[index].learn(&operation, &completion);
+        self.latest = Time(scene.now);
+        self.recorder.complete(id, completion, self.latest);
+    }
+}
+
+impl Client {
+    /// Keeps what it was told of keys, and what it knows to have written.
+    fn learn(&mut self, operation: &Operation, completion: &Completion) {
+        match (operation, completion) {
+            (Operation::Get { key, .. }, Completion::Value(value)) => {
+                self.seen.insert(key.clone(), value.clone());
+            }
+            (Operation::Transact { items, .. }, Completion::Transacted(told)) => {
+                for (item, told) in items.iter().zip(told) {
+                    let value = match (item, told) {
+                        (Item::Get { .. }, ItemOutcome::Value(value)) => value.clone(),
+                        (Item::Put { value, .. }, _) => Some(value.clone()),
+                        (Item::Delete { .. }, _) => None,
+                        _ => continue,
+                    };
+                    self.seen.insert(item.key().clone(), value);
+                }
+            }
+            // What it took for granted is not so.
+            (Operation::Transact { items, .. }, Completion::Unmet { item }) => {
+                self.seen.remove(items[*item].key());
+            }
+            (operation, _) => operation.keys().for_each(|key| {
+                self.seen.remove(key);
+            }),
+        }
+    }
+}
+
+impl Workload for Transactions {
+    fn on_stage(&mut self, stage: Stage, now: Time) {
+        if stage == Stage::Demand {
+            self.recorder.heal(now);
+        }
+    }
+
+    fn is_done(&self, client: usize, fleet: &Fleet) -> bool {
+        match fleet.stage {
+            Stage::Free | Stage::Demand => fleet.seats[client].left == 0,
+            Stage::Final => self.clients[client].finals == self.keys as usize,
+            Stage::Over => true,
+        }
+    }
+
+    fn on_client(&mut self, index: usize, fleet: &mut Fleet, scene: &mut Scene<'_>) {
+        let seat = &mut fleet.seats[index];
+        let host = seat.host.expect("a client asks when it is connected");
+        let operation = match fleet.stage {
+            Stage::Final => self.last_read(index, host),
+            _ => {
+                seat.left -= 1;
+                self.draw(index, host, &mut seat.rng)
+            }
+        };
+        let name = fleet.name(index);
+        scene.line(format_args!("{name} -> n{} {operation:?}", host + 1));
+        let now = Time(scene.now);
+        let id = self.recorder.invoke(ClientId(index as u32), operation.clone(), now);
+        self.clients[index].open = Some((id, operation.clone()));
+        fleet.begin(index, 1, false, scene);
+        fleet.send(index, 0, Ask::Operation(operation));
+    }
+
+    fn on_answer(
+        &mut self,
+        asked: Asked,
+        outcome: Outcome,
+        fleet: &mut Fleet,
+        scene: &mut Scene<'_>,
+    ) {
+        scene.trace.note(u64::from(asked.number) << 8 ^ word(&outcome));
+        let Some(client) = asked.client else {
+            self.latest = Time(scene.now);
+            return self.rest.on_answer(asked.number, outcome);
+        };
+        let completion = Completion::from(outcome);
+        let is_refused = matches!(completion, Completion::Refused | Completion::Unknown);
+        self.conclude(client, completion, fleet, scene);
+        fleet.go_on(client, if is_refused { LEAVE_PPM } else { MOVE_PPM }, scene);
+    }
+
+    fn on_silence(&mut self, client: usize, fleet: &mut Fleet, scene: &mut Scene<'_>) {
+        if self.clients[client].open.is_some() {
+            self.conclude(client, Completion::Unknown, fleet, scene);
+        }
+    }
+
+    /// Nothing that was acknowledged may be lost: what a lost disk may take is not known here.
+    fn bears(&self, what: &What, ground: &Ground<'_>) -> bool {
+        let takes_disk = matches!(what, What::Wipe { .. } | What::Restore { .. });
+        !takes_disk && ground.durability == Durability::Sync
+    }
+
+    /// A history of its own begins, from nothing.
+    fn on_blackout(&mut self) {
+        self.clients.iter_mut().for_each(|client| client.seen.clear());
+        self.past.push(std::mem::take(&mut self.recorder).into_history());
+    }
+
+    fn at_rest(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {
+        let unsettled = ground.unsettled.map(str::to_owned);
+        if unsettled.is_some() || !self.section.own_keys {
+            return unsettled;
+        }
+        let keys = (0..ground.hosts.len()).flat_map(|host| self.keys_of(host)).collect();
+        self.rest.look(keys, ground.hosts.len(), fleet, (&mut self.recorder, self.latest))
+    }
+
+    fn judge(&mut self, judges: &mut Judges) -> Findings {
+        let last = std::mem::take(&mut self.recorder).into_history();
+        Findings::of(judges, self.past.iter().chain([&last]))
+    }
+}
+
+/// An outcome as it enters the hash of a trace.
+fn word(outcome: &Outcome) -> u64 {
+    let of_bytes =
+        |bytes: &Bytes| bytes.iter().fold(1, |word: u64, byte| word * 31 + u64::from(*byte));
+    let of_value = |value: Option<&Bytes>| value.map_or(0, of_bytes);
+    match outcome {
+        Outcome::Values { values, .. } => of_value(values.iter().next()),
+        Outcome::Transacted(told) => told.iter().fold(2, |word: u64, told| {
+            let told = match told {
+                ItemOutcome::Checked => 1,
+                ItemOutcome::Written => 2,
+                ItemOutcome::Deleted { existed } => 3 + u64::from(*existed),
+                ItemOutcome::Value(value) => 5 + of_value(value.as_ref()),
+            };
+            word.wrapping_mul(31).wrapping_add(told)
+        }),
+        Outcome::Refused(_) => 3,
+        _ => 4,
+    }
+}
