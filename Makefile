@@ -5,10 +5,11 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 SEEDS ?= 0..200000
 ARGS ?=
 
-.PHONY: help build test tools test-clients test-clients-redis proto soak fuzz bench bench-redis
+.PHONY: help build example test tools test-clients test-clients-redis proto soak fuzz bench bench-redis
 
 help:
 	@echo "make build               the release binary, $(TARGET)/release/quorate"
+	@echo "make example             the same with the example engine, $(TARGET)/release/quorate-counter"
 	@echo "make test                everything CI runs: install tools, rules, tests, simulator,"
 	@echo "                         mutants, real clients"
 	@echo "make test-clients        only the real clients, against a three-host cluster"
@@ -22,11 +23,14 @@ help:
 build:
 	cargo build --release --package quorate-server
 
+example:
+	cargo build --release --package quorate-counter
+
 test: tools
 	cargo xtask ci
 	@$(MAKE) --no-print-directory test-clients
 
-test-clients: tools build
+test-clients: tools build example
 	python3 tests/clients/run.py
 
 test-clients-redis: tools

@@ -34,7 +34,7 @@ PYTHON = {
     "redis-py": "test_redis_py",
     "grpc": "test_grpc",
     "http": "test_http",
-    "python": "test_python",
+    "python": "test_python test_python_transactions",
 }
 PACKAGE = os.path.join(ROOT, "clients", "python")
 
@@ -110,7 +110,7 @@ def suite(name, title, environment):
         ),
     }.get(name, (None, HERE))
     if name in PYTHON:
-        command = [virtual_python(), "-m", "unittest", PYTHON[name]]
+        command = [virtual_python(), "-m", "unittest", *PYTHON[name].split()]
     if name == "python":
         install_package(environment["QUORATE_PACKAGE"])
     print(f"== {title}: {' '.join(command)}", flush=True)

@@ -21,10 +21,10 @@ class Failure(Exception):
 class Cluster:
     """A three-host cluster of this machine, started with `quorate dev`."""
 
-    def __init__(self, binary, data):
+    def __init__(self, binary, data, *more):
         self.ports = Ports()
         self.command = [binary, "dev", "--format", "json", "--data", data]
-        self.command += ["--port-base", str(self.ports.base)]
+        self.command += ["--port-base", str(self.ports.base), *more]
         self.log_path = os.path.join(os.path.dirname(data), "dev.log")
         self.process = None
         self.hosts = []

@@ -38,6 +38,12 @@ pub enum ClientError {
     /// writing of an update would be lost unseen. Nothing was changed.
     #[error("the keyspace is linearizable; siblings are of causal ones")]
     Linearizable,
+    /// What an item of a transaction checks does not hold. Nothing was changed.
+    #[error("what item {item} of the transaction checks does not hold; nothing was changed")]
+    Unmet {
+        /// Which item, from 0.
+        item: usize,
+    },
     /// A host answered what makes no sense.
     #[error("a host answered what makes no sense: {0}")]
     Nonsense(&'static str),
@@ -50,6 +56,7 @@ impl ClientError {
         match self {
             ClientError::Refused(error) => Some(error.kind()),
             ClientError::OutcomeUnknown { .. } => Some(Kind::OutcomeUnknown),
+            ClientError::Unmet { .. } => Some(Kind::Conflict),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use crate::calls::{self, Manner};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::listing::{Listing, Scan};
+use crate::transaction::{Told, Transaction};
 use bytes::Bytes;
 use quorate_api::v1;
 use quorate_api::v1::Reading;
@@ -86,6 +87,16 @@ impl Keyspace {
         let call = async |mut kv: calls::Kv, asked| kv.delete(asked).await;
         let done = calls::write(&self.client, how, make, call).await?;
         Ok(done.existed)
+    }
+
+    /// Does several things at one moment, or nothing: of keyspaces whose engine has transactions.
+    /// Answers what each item was told, in their order. It is sent again as a write is.
+    ///
+    /// # Errors
+    /// Nothing was changed, except with [`ClientError::OutcomeUnknown`]. Of a check that does not
+    /// hold it is [`ClientError::Unmet`].
+    pub async fn transact(&self, transaction: Transaction) -> Result<Vec<Told>, ClientError> {
+        transaction.run(&self.client, &self.name).await
     }
 
     /// Lists keys, page by page.

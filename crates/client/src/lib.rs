@@ -48,6 +48,7 @@
 //! |---|---|
 //! | `client` | [`Client`] and [`Settings`] |
 //! | `keyspace`, `causal` | [`Keyspace`] and [`Causal`]: the calls |
+//! | `transaction` | [`Transaction`]: several keys at one moment, or nothing |
 //! | `admin` | [`Admin`]: keyspaces come, change and go |
 //! | `merging` | [`Merging`]: siblings that come to one value |
 //! | `calls` | how a call is made until it is done, refused, or nobody can say |
@@ -69,6 +70,7 @@ mod keyspace;
 mod listing;
 mod merging;
 mod routes;
+mod transaction;
 mod tries;
 mod verdict;
 mod watch;
@@ -81,4 +83,5 @@ pub use keyspace::Keyspace;
 pub use listing::{Entry, Listing, Scan};
 pub use merging::Merging;
 pub use quorate_api::v1;
+pub use transaction::{Told, Transaction};
 pub use watch::Events;

@@ -1,5 +1,7 @@
 //! The engine in a real cluster, asked through RESP and HTTP.
 
+use quorate_client::v1::Kind;
+use quorate_client::{Client, ClientError, Settings, Told, Transaction};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -224,4 +226,42 @@ fn who_has_no_transactions_is_not_asked_and_who_has_is_named() {
     let json = "content-type: application/json";
     let (status, said) = cluster.send(0, "POST", "/v1/transactions/default", json, &body);
     assert!(status == 501 && said.contains("needs an engine with transactions"), "{said}");
+}
+
+#[test]
+fn several_keys_are_one_operation_through_the_native_api() {
+    let cluster = Cluster::start();
+    let hosts = [cluster.address(0, "grpc")];
+    let settings = Settings { timeout: SOON, ..Settings::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let client = Client::with(&hosts, settings).expect("an address");
+        let (hits, default) = (client.keyspace("hits"), client.keyspace("default"));
+        let first = Transaction::new().check_exists("a", false).put("a", "5").put("b", "7");
+        let first = first.get("a").get("none").check("a", "5").delete("b").delete("none");
+        let value = |text: &'static str| Told::Value(Some(text.into()));
+        let told = [Told::Done, Told::Done, Told::Done, value("5"), Told::Value(None), Told::Done];
+        let told = told.into_iter().chain([Told::Deleted(true), Told::Deleted(false)]);
+        assert_eq!(hits.transact(first).await, Ok(told.collect()));
+        let unmet = Transaction::new().put("a", "1").get("b").check("a", "5");
+        assert_eq!(hits.transact(unmet).await, Err(ClientError::Unmet { item: 2 }));
+        let second = Transaction::new().check("a", "5").put("a", "1").get("a");
+        let told = vec![Told::Done, Told::Done, value("6")];
+        assert_eq!(hits.transact(second.clone()).await, Ok(told));
+        // Longer than any value of its keyspaces, and within the bounds of transactions.
+        let long = |bytes: usize| Transaction::new().check("a", vec![b'x'; bytes]).get("a");
+        let refused = |asked| async { hits.transact(asked).await.expect_err("it is too much") };
+        let said = refused(long(8 << 20)).await;
+        assert_eq!(said.kind(), Some(Kind::TooLarge));
+        assert!(said.to_string().starts_with("the value of 8388608 bytes"), "{said}");
+        assert_eq!(refused(Transaction::new()).await.kind(), Some(Kind::Invalid));
+        let many = (0..1025).fold(Transaction::new(), |all, _| all.get("a"));
+        assert_eq!(refused(many).await.kind(), Some(Kind::Invalid));
+        // Whose engine has none says who can do it.
+        let Err(ClientError::Refused(error)) = default.transact(second).await else {
+            panic!("a linearizable keyspace has no transactions")
+        };
+        assert_eq!(error.kind(), Kind::Unsupported);
+        assert!(error.right.contains("counter"), "{error:?}");
+    });
 }

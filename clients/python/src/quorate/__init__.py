@@ -7,30 +7,44 @@
         keyspace.put("greeting", "hello")
         assert keyspace.get("greeting").value == b"hello"
 
-`client`, `keyspace` and `admin` have the calls, `errors` says how they fail, `_tries` how a call is
-made again, `_verdict` what a failed one means, `_hosts` what is known of the hosts. `v1` is
-generated from the schema.
+`client`, `keyspace` and `admin` have the calls, `transaction` what is done with several keys at
+once, `errors` says how they fail, `_tries` how a call is made again, `_verdict` what a failed one
+means, `_hosts` what is known of the hosts. `v1` is generated from the schema.
 """
 
 from quorate.admin import Admin, KeyspaceDetails, KeyspaceInfo, Position, Setting
 from quorate.client import Client
-from quorate.errors import Kind, OutcomeUnknown, QuorateError, Refused, SiblingsError, Unreachable
+from quorate.errors import (
+    Kind,
+    OutcomeUnknown,
+    QuorateError,
+    Refused,
+    SiblingsError,
+    Unmet,
+    Unreachable,
+)
 from quorate.keyspace import Entry, Keyspace, Reading
+from quorate.transaction import Check, Delete, Get, Put
 
 __all__ = [
     "Admin",
+    "Check",
     "Client",
+    "Delete",
     "Entry",
+    "Get",
     "Keyspace",
     "KeyspaceDetails",
     "KeyspaceInfo",
     "Kind",
     "OutcomeUnknown",
     "Position",
+    "Put",
     "QuorateError",
     "Reading",
     "Refused",
     "Setting",
     "SiblingsError",
+    "Unmet",
     "Unreachable",
 ]

@@ -50,6 +50,15 @@ class Refused(QuorateError):
     """The cluster refused it, or could not do it in time. Nothing was changed."""
 
 
+class Unmet(Refused):
+    """What an item of a transaction checks does not hold. Nothing was changed."""
+
+    def __init__(self, refused: Refused, item: int) -> None:
+        super().__init__(refused.what, refused.right, refused.kind, refused.field)
+        #: Which item, from 0.
+        self.item = item
+
+
 class OutcomeUnknown(QuorateError):
     """Nobody can say whether the write, or the order of an operator, was done, or will be.
 

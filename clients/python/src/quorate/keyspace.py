@@ -9,10 +9,9 @@ from typing import Any
 from quorate import _tries
 from quorate._hosts import Host, Hosts
 from quorate.errors import Kind, QuorateError, Refused, SiblingsError
+from quorate.text import Text, as_bytes
+from quorate.transaction import Item, Told, to_message, told, unmet
 from quorate.v1 import common_pb2, kv_pb2
-
-#: Text is sent as UTF-8.
-Text = bytes | str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Keyspace:
 
         `replicas`: how many must have answered, on causal keyspaces; 0 is what the keyspace says.
         """
-        request = kv_pb2.GetRequest(keyspace=self.name, key=_bytes(key), replicas=replicas)
+        request = kv_pb2.GetRequest(keyspace=self.name, key=as_bytes(key), replicas=replicas)
         call: _tries.Call = lambda host, within: host.kv.Get(request, timeout=within)
         return _reading(_tries.read(self._hosts, self._within(timeout), call).reading)
 
@@ -68,7 +67,7 @@ class Keyspace:
         self, keys: Iterable[Text], *, replicas: int = 0, timeout: float | None = None
     ) -> list[Reading]:
         """Reads up to 1,000 keys, each by itself, and answers in their order."""
-        names = [_bytes(key) for key in keys]
+        names = [as_bytes(key) for key in keys]
         request = kv_pb2.BatchGetRequest(keyspace=self.name, keys=names, replicas=replicas)
         call: _tries.Call = lambda host, within: host.kv.BatchGet(request, timeout=within)
         answer = _tries.read(self._hosts, self._within(timeout), call)
@@ -87,7 +86,7 @@ class Keyspace:
         keyspaces, and if the key has values that this client has not seen: read it first.
         """
         request = kv_pb2.PutRequest(
-            keyspace=self.name, key=_bytes(key), value=_bytes(value), context=context or b""
+            keyspace=self.name, key=as_bytes(key), value=as_bytes(value), context=context or b""
         )
         answer: kv_pb2.PutResponse = self._write("Put", request, True, timeout)
         return answer.context
@@ -100,7 +99,7 @@ class Keyspace:
         Returns whether the key had a value; None, which is not known, if a context is given.
         """
         request = kv_pb2.DeleteRequest(
-            keyspace=self.name, key=_bytes(key), context=context or b""
+            keyspace=self.name, key=as_bytes(key), context=context or b""
         )
         # Without a context it removes what is there when it is done, so it is done at one time.
         answer = self._write("Delete", request, bool(context), timeout)
@@ -134,10 +133,27 @@ class Keyspace:
             if reading.values:
                 self.delete(key, context=reading.context, timeout=timeout)
             return None
-        value = _bytes(merged)
+        value = as_bytes(merged)
         if reading.values != (value,):
             self.put(key, value, context=reading.context, timeout=timeout)
         return value
+
+    def transact(self, items: Iterable[Item], *, timeout: float | None = None) -> list[Told]:
+        """Does several things at one moment, or nothing, where the engine has transactions.
+
+        `items`: `Get`, `Put`, `Delete` and `Check`, done in their order; each sees what those
+        before it did. Raises Unmet if a check does not hold.
+
+        Returns what each item was told, in their order.
+        """
+        asked = list(items)
+        messages = [to_message(item) for item in asked]
+        request = kv_pb2.TransactRequest(keyspace=self.name, items=messages)
+        try:
+            answer = self._write("Transact", request, False, timeout)
+        except Refused as refused:
+            raise unmet(refused) or refused from None
+        return told(asked, list(answer.answers))
 
     def scan(
         self,
@@ -157,9 +173,9 @@ class Keyspace:
             keyspace=self.name, page_keys=page_keys, with_values=values
         )
         if start is not None:
-            setattr(request, "from", _bytes(start))
+            setattr(request, "from", as_bytes(start))
         if end is not None:
-            request.to = _bytes(end)
+            request.to = as_bytes(end)
         while True:
             call: _tries.Call = lambda host, within: _first_page(host, request, within)
             page = _tries.read(self._hosts, self._within(timeout), call)
@@ -172,7 +188,7 @@ class Keyspace:
     def _write(
         self,
         name: str,
-        request: kv_pb2.PutRequest | kv_pb2.DeleteRequest,
+        request: kv_pb2.PutRequest | kv_pb2.DeleteRequest | kv_pb2.TransactRequest,
         is_foldable: bool,
         timeout: float | None,
     ) -> Any:
@@ -185,15 +201,6 @@ class Keyspace:
 
     def _within(self, timeout: float | None) -> float:
         return self._timeout if timeout is None else timeout
-
-
-def _bytes(text: Text) -> bytes:
-    if isinstance(text, str):
-        return text.encode()
-    # bytes(5) would be five zero bytes.
-    if isinstance(text, (bytes, bytearray, memoryview)):
-        return bytes(text)
-    raise TypeError(f"keys and values are str or bytes, not {type(text).__name__}")
 
 
 def _reading(reading: common_pb2.Reading) -> Reading:

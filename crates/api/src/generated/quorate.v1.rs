@@ -208,6 +208,99 @@ pub struct BatchGetResponse {
     #[prost(message, optional, tag = "2")]
     pub coordinator: ::core::option::Option<Coordinator>,
 }
+/// Does several things at one moment, or nothing.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransactRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// What is done, in this order: each item sees what those before it did. At least one and at most
+    /// 1,024; their keys and values have at most 32 MiB together.
+    #[prost(message, repeated, tag = "2")]
+    pub items: ::prost::alloc::vec::Vec<Item>,
+    /// What is known of the request itself.
+    #[prost(message, optional, tag = "3")]
+    pub options: ::core::option::Option<WriteOptions>,
+}
+/// One item of a transaction, about one key.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Item {
+    /// The key: up to 65,280 bytes of any kind.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub key: ::prost::bytes::Bytes,
+    /// What is done with it.
+    #[prost(oneof = "item::Action", tags = "2, 3, 4, 5")]
+    pub action: ::core::option::Option<item::Action>,
+}
+/// Nested message and enum types in `Item`.
+pub mod item {
+    /// What is done with it.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Action {
+        /// Nothing; but the transaction is done only if this holds of the key.
+        #[prost(message, tag = "2")]
+        Check(super::Condition),
+        /// The key is read.
+        #[prost(message, tag = "3")]
+        Get(super::Read),
+        /// The key is set to this value: bytes of any kind, up to the keyspace's limit.
+        #[prost(bytes, tag = "4")]
+        Put(::prost::bytes::Bytes),
+        /// The key is removed.
+        #[prost(message, tag = "5")]
+        Delete(super::Removal),
+    }
+}
+/// What must hold of a key.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Condition {
+    /// One of these.
+    #[prost(oneof = "condition::Holds", tags = "1, 2")]
+    pub holds: ::core::option::Option<condition::Holds>,
+}
+/// Nested message and enum types in `Condition`.
+pub mod condition {
+    /// One of these.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Holds {
+        /// Whether it has a value.
+        #[prost(bool, tag = "1")]
+        Exists(bool),
+        /// The value that it has. It may have had others since the client read it.
+        #[prost(bytes, tag = "2")]
+        Value(::prost::bytes::Bytes),
+    }
+}
+/// A read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Read {}
+/// A removal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Removal {}
+/// All of the transaction has taken effect, as durably as the keyspace promises. If a check does not
+/// hold the call fails instead, with KIND_CONFLICT and the item as its field, and nothing is done.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransactResponse {
+    /// What each item is told, in their order. All values together are at most 32 MiB.
+    #[prost(message, repeated, tag = "1")]
+    pub answers: ::prost::alloc::vec::Vec<ItemAnswer>,
+    /// Who did it for the client.
+    #[prost(message, optional, tag = "2")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+    /// Whether the coordinator had done this request before, and only told its outcome again.
+    #[prost(bool, tag = "3")]
+    pub is_repeated: bool,
+}
+/// What an item of a transaction is told.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ItemAnswer {
+    /// Of a get: the state of the key.
+    #[prost(message, optional, tag = "1")]
+    pub reading: ::core::option::Option<Reading>,
+    /// Of a delete: whether the key had a value.
+    #[prost(bool, tag = "2")]
+    pub existed: bool,
+}
 /// Lists keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ScanRequest {
@@ -501,6 +594,29 @@ pub mod kv_client {
             req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Kv", "BatchGet"));
             self.inner.unary(req, path, codec).await
         }
+        /// Does several things at one moment, or nothing. Only for engines with transactions; others refuse
+        /// it. What one moment means, and for whom, is the promise of the engine.
+        pub async fn transact(
+            &mut self,
+            request: impl tonic::IntoRequest<super::TransactRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TransactResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Kv/Transact");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Kv", "Transact"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Lists the keys of a keyspace, with their values if wanted. The first message of the stream is
         /// the promise that this engine makes about the listing, all others are pages.
         pub async fn scan(
@@ -560,6 +676,15 @@ pub mod kv_server {
             request: tonic::Request<super::BatchGetRequest>,
         ) -> std::result::Result<
             tonic::Response<super::BatchGetResponse>,
+            tonic::Status,
+        >;
+        /// Does several things at one moment, or nothing. Only for engines with transactions; others refuse
+        /// it. What one moment means, and for whom, is the promise of the engine.
+        async fn transact(
+            &self,
+            request: tonic::Request<super::TransactRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TransactResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the Scan method.
@@ -829,6 +954,49 @@ pub mod kv_server {
                     };
                     Box::pin(fut)
                 }
+                "/quorate.v1.Kv/Transact" => {
+                    #[allow(non_camel_case_types)]
+                    struct TransactSvc<T: Kv>(pub Arc<T>);
+                    impl<T: Kv> tonic::server::UnaryService<super::TransactRequest>
+                    for TransactSvc<T> {
+                        type Response = super::TransactResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::TransactRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Kv>::transact(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = TransactSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/quorate.v1.Kv/Scan" => {
                     #[allow(non_camel_case_types)]
                     struct ScanSvc<T: Kv>(pub Arc<T>);
@@ -940,8 +1108,8 @@ pub struct Error {
     /// How many replicas would have had to answer. Of KIND_NO_QUORUM.
     #[prost(uint32, tag = "8")]
     pub replicas_needed: u32,
-    /// The field of the request that was wrong, with its path. Of KIND_INVALID and KIND_TOO_LARGE, and of
-    /// orders that are refused for what they name.
+    /// The field of the request that was wrong, with its path. Of KIND_INVALID and KIND_TOO_LARGE, of
+    /// orders that are refused for what they name, and of the check that does not hold.
     #[prost(string, tag = "9")]
     pub field: ::prost::alloc::string::String,
 }
@@ -980,7 +1148,7 @@ pub enum Kind {
     /// The name of a keyspace that shall be made is taken. gRPC ALREADY_EXISTS, HTTP 409.
     Exists = 11,
     /// What an operator orders does not go with how the keyspace or the cluster is now, which may have
-    /// to be changed first. gRPC FAILED_PRECONDITION, HTTP 409.
+    /// to be changed first; or what a transaction checks does not hold. gRPC FAILED_PRECONDITION, HTTP 409.
     Conflict = 12,
 }
 impl Kind {

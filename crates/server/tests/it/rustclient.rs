@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, until};
 use bytes::Bytes;
 use quorate_client::v1::Kind;
-use quorate_client::{Client, ClientError, Scan, Settings};
+use quorate_client::{Client, ClientError, Scan, Settings, Transaction};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -50,6 +50,9 @@ fn calls_go_on_at_another_host_when_one_dies() {
         all.sort_by(|one, other| one.key.cmp(&other.key));
         assert_eq!(all.len(), 39);
         assert_eq!(all[0].value.as_deref(), Some(&b"key-01"[..]));
+        let both = Transaction::new().get("key-07").put("key-08", "v");
+        let refused = keyspace.transact(both).await.expect_err("its engine has none");
+        assert_eq!(refused.kind(), Some(Kind::Unsupported), "{refused}");
         let none = client(&hosts).keyspace("none").get("k").await.expect_err("there is none");
         assert_eq!(none.kind(), Some(Kind::NoKeyspace));
     });

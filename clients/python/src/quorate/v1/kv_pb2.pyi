@@ -105,6 +105,64 @@ class BatchGetResponse(_message.Message):
     coordinator: _common_pb2.Coordinator
     def __init__(self, readings: _Optional[_Iterable[_Union[_common_pb2.Reading, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
 
+class TransactRequest(_message.Message):
+    __slots__ = ("keyspace", "items", "options")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    options: _common_pb2.WriteOptions
+    def __init__(self, keyspace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
+
+class Item(_message.Message):
+    __slots__ = ("key", "check", "get", "put", "delete")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    CHECK_FIELD_NUMBER: _ClassVar[int]
+    GET_FIELD_NUMBER: _ClassVar[int]
+    PUT_FIELD_NUMBER: _ClassVar[int]
+    DELETE_FIELD_NUMBER: _ClassVar[int]
+    key: bytes
+    check: Condition
+    get: Read
+    put: bytes
+    delete: Removal
+    def __init__(self, key: _Optional[bytes] = ..., check: _Optional[_Union[Condition, _Mapping]] = ..., get: _Optional[_Union[Read, _Mapping]] = ..., put: _Optional[bytes] = ..., delete: _Optional[_Union[Removal, _Mapping]] = ...) -> None: ...
+
+class Condition(_message.Message):
+    __slots__ = ("exists", "value")
+    EXISTS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    exists: bool
+    value: bytes
+    def __init__(self, exists: _Optional[bool] = ..., value: _Optional[bytes] = ...) -> None: ...
+
+class Read(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Removal(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class TransactResponse(_message.Message):
+    __slots__ = ("answers", "coordinator", "is_repeated")
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    IS_REPEATED_FIELD_NUMBER: _ClassVar[int]
+    answers: _containers.RepeatedCompositeFieldContainer[ItemAnswer]
+    coordinator: _common_pb2.Coordinator
+    is_repeated: bool
+    def __init__(self, answers: _Optional[_Iterable[_Union[ItemAnswer, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ...) -> None: ...
+
+class ItemAnswer(_message.Message):
+    __slots__ = ("reading", "existed")
+    READING_FIELD_NUMBER: _ClassVar[int]
+    EXISTED_FIELD_NUMBER: _ClassVar[int]
+    reading: _common_pb2.Reading
+    existed: bool
+    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., existed: _Optional[bool] = ...) -> None: ...
+
 class ScanRequest(_message.Message):
     __slots__ = ("keyspace", "cursor", "to", "limit", "page_keys", "with_values", "timeout_ms")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]

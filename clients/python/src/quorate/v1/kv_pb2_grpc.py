@@ -60,6 +60,11 @@ class KvStub:
                 request_serializer=quorate_dot_v1_dot_kv__pb2.BatchGetRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_kv__pb2.BatchGetResponse.FromString,
                 _registered_method=True)
+        self.Transact = channel.unary_unary(
+                '/quorate.v1.Kv/Transact',
+                request_serializer=quorate_dot_v1_dot_kv__pb2.TransactRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_kv__pb2.TransactResponse.FromString,
+                _registered_method=True)
         self.Scan = channel.unary_stream(
                 '/quorate.v1.Kv/Scan',
                 request_serializer=quorate_dot_v1_dot_kv__pb2.ScanRequest.SerializeToString,
@@ -104,6 +109,14 @@ class KvServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Transact(self, request, context):
+        """Does several things at one moment, or nothing. Only for engines with transactions; others refuse
+        it. What one moment means, and for whom, is the promise of the engine.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Scan(self, request, context):
         """Lists the keys of a keyspace, with their values if wanted. The first message of the stream is
         the promise that this engine makes about the listing, all others are pages.
@@ -134,6 +147,11 @@ def add_KvServicer_to_server(servicer, server):
                     servicer.BatchGet,
                     request_deserializer=quorate_dot_v1_dot_kv__pb2.BatchGetRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_kv__pb2.BatchGetResponse.SerializeToString,
+            ),
+            'Transact': grpc.unary_unary_rpc_method_handler(
+                    servicer.Transact,
+                    request_deserializer=quorate_dot_v1_dot_kv__pb2.TransactRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_kv__pb2.TransactResponse.SerializeToString,
             ),
             'Scan': grpc.unary_stream_rpc_method_handler(
                     servicer.Scan,
@@ -255,6 +273,33 @@ class Kv:
             '/quorate.v1.Kv/BatchGet',
             quorate_dot_v1_dot_kv__pb2.BatchGetRequest.SerializeToString,
             quorate_dot_v1_dot_kv__pb2.BatchGetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Transact(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Kv/Transact',
+            quorate_dot_v1_dot_kv__pb2.TransactRequest.SerializeToString,
+            quorate_dot_v1_dot_kv__pb2.TransactResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,7 +7,7 @@ use quorate_api::v1::kv_server::Kv;
 use quorate_api::v1::scan_response::Part;
 use quorate_api::v1::{
     BatchGetRequest, BatchGetResponse, DeleteRequest, DeleteResponse, GetRequest, GetResponse,
-    PutRequest, PutResponse, ScanRequest, ScanResponse,
+    PutRequest, PutResponse, ScanRequest, ScanResponse, TransactRequest, TransactResponse,
 };
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -39,6 +39,12 @@ impl Kv for Native {
     async fn batch_get(&self, request: Request<BatchGetRequest>) -> Answer<BatchGetResponse> {
         let asking = asking(&request);
         let done = Native::batch_get(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn transact(&self, request: Request<TransactRequest>) -> Answer<TransactResponse> {
+        let asking = asking(&request);
+        let done = Native::transact_as_asked(self, request.into_inner(), &asking).await;
         done.map(Response::new).map_err(|problem| self.status_of(problem))
     }
 

@@ -1,0 +1,67 @@
+"""What only engines with transactions can do by the Python package: against the example engine.
+
+QUORATE_BINARY   the server; the one with the example engine is beside it (`make example`)
+QUORATE_PACKAGE  where the package was installed
+"""
+
+import os
+import sys
+import tempfile
+import unittest
+
+from server import Cluster
+
+sys.path.insert(0, os.environ["QUORATE_PACKAGE"])
+
+from quorate import (  # noqa: E402  (installed just now)
+    Check, Client, Delete, Get, Kind, Put, Refused, Unmet,
+)
+
+EXAMPLE = os.path.join(os.path.dirname(os.environ["QUORATE_BINARY"]), "quorate-counter")
+# Long enough for a busy machine; nothing here waits for it to pass.
+TIMEOUT = 60
+
+
+class Transactions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        data = tempfile.TemporaryDirectory(prefix="quorate-python-")
+        cls.addClassCleanup(data.cleanup)
+        keyspaces = ["--keyspace", "default=linearizable", "--keyspace", "hits=counter"]
+        example = Cluster(EXAMPLE, os.path.join(data.name, "data"), *keyspaces)
+        cls.addClassCleanup(example.kill)
+        example.start()
+        client = Client([example.endpoint(1, "grpc")], timeout=TIMEOUT)
+        cls.addClassCleanup(client.close)
+        cls.hits, cls.default = client.keyspace("hits"), client.keyspace("default")
+
+    def test_items_are_done_in_their_order_or_not_at_all(self):
+        items = [Check("a", exists=False), Put("a", "5"), Put("b", b"7"), Get("a"), Get("none"),
+                 Check("a", exists=True), Delete("b"), Delete("none")]
+        told = self.hits.transact(items)
+        self.assertEqual(told, [None, None, None, b"5", None, None, True, False])
+        self.assertEqual(self.hits.get("a").value, b"5")
+        with self.assertRaises(Unmet) as caught:
+            self.hits.transact([Put("a", "1"), Get("b"), Check("a", "5")])
+        error = caught.exception
+        self.assertEqual((error.item, error.kind), (2, Kind.CONFLICT))
+        self.assertFalse(error.may_have_applied)
+        told = self.hits.transact(iter([Check("a", "5"), Get("b"), Put("a", "1"), Get("a")]))
+        self.assertEqual(told, [None, None, None, b"6"])
+
+    def test_what_cannot_be_is_refused(self):
+        for wrong in (lambda: Check("a"), lambda: Check("a", "5", exists=True)):
+            self.assertRaises(ValueError, wrong)
+        for items, field in (([], "items"), ([Put("a", "no number")], "value")):
+            with self.assertRaises(Refused) as caught:
+                self.hits.transact(items)
+            self.assertEqual((caught.exception.kind, caught.exception.field), (Kind.INVALID, field))
+            self.assertNotIsInstance(caught.exception, Unmet)
+        with self.assertRaises(Refused) as caught:
+            self.default.transact([Get("a")])
+        self.assertEqual(caught.exception.kind, Kind.UNSUPPORTED)
+        self.assertIn("counter", caught.exception.right)
+
+
+if __name__ == "__main__":
+    unittest.main()
