@@ -1,6 +1,7 @@
-//! All of CI, in the order of cost: if it passes on your desk, it passes there.
+//! All of CI: if it passes on your desk, it passes there.
 
 use crate::{mutants, run, sweep, tidy};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 /// `cargo xtask ci`.
@@ -12,12 +13,29 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     run::step("format", &mut run::cargo(&["fmt", "--all", "--check"]))?;
     run::step("lints", &mut run::cargo(&CLIPPY))?;
     tidy::command(&[])?;
-    run::step("tests", &mut run::cargo(&["test", "--quiet", "--workspace"]))?;
+    tests()?;
     sweep::command(&[])?;
+    sweep::test()?;
     mutants::command(&[])?;
     println!("== ci: passed in {:.0} s", begun.elapsed().as_secs_f64());
     Ok(())
 }
+
+/// The tests of all crates but the simulator, whose turn comes where its build is shared.
+fn tests() -> Result<(), String> {
+    let mut command = run::cargo(&["test", "--quiet", "--workspace", "--exclude", sweep::PACKAGE]);
+    // Most of the time of tests with real processes is waiting, so more of them than there are
+    // cores run side by side. Whoever sets the number decides.
+    if std::env::var_os(THREADS).is_none() {
+        let cores = available_parallelism().map_or(1, usize::from);
+        command.env(THREADS, (TESTS_PER_CORE * cores).to_string());
+    }
+    run::step("tests", &mut command)
+}
+
+/// The variable by which the harness of Rust's tests is told how many run side by side.
+const THREADS: &str = "RUST_TEST_THREADS";
+const TESTS_PER_CORE: usize = 2;
 
 const CLIPPY: [&str; 7] =
     ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];

@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND
                                   simulator's own (default: --seeds 0..400)
   proto                           write the code of the native API's schema anew
   mutants [NAME...]               run the planted bugs of xtask/mutants.txt (default: all)
-  ci                              everything, in the order of cost";
+  ci                              everything";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
