@@ -65,6 +65,7 @@ pub fn count() -> Result<Stamps, Failure> {
         view: ViewId { group: GroupId(0xfedc_ba98_7654_3210), version: 5 },
         standing: Standing::Ready,
         generation: Generation { number: 2, floor: 100 },
+        epoch: 0,
         crashes: CrashVector::default(),
         hint: None,
     };

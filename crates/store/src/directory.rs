@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 /// that were dropped since. Format 3 kept the contexts of causal keyspaces within their objects.
 /// Format 4 remembered nothing of what others had seen of it, nor it of others. Format 5 had a form
 /// of its own for keyspaces.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";

@@ -38,21 +38,8 @@
 //! beside one that is complete only if nobody but hosts that are gone is missing. What is lost so
 //! was acknowledged by nobody but hosts that are gone, or forgot it.
 //!
-//! # What had read before
-//! A coordinator outlives the members. A put that read its timestamp before they lost everything,
-//! or a get that imposes what it read then, would stand above all that is acknowledged since, and
-//! bring back what was lost. So a write names the quorum that it rests on, each member in the start
-//! in which it replied, and who knows that one of them forgot refuses it. Let a member take such a
-//! write all the same. It has answered none of that quorum since they forgot, or it would know; so
-//! none of them has heard it, as each must that goes on. A quorum of those that went on meets that
-//! one, so there is none yet: those that still have to go on hear the write, which is part of what
-//! is left. A newcomer is told by a majority of the old members who forgot.
-//!
-//! That holds in `memory`, in one view, while nobody is removed. It does not where all of the
-//! quorum were replaced between the read and the loss, or removed for good: who is not there
-//! forgets nothing. Nor where a `periodic` member goes on beside one that is complete, which the
-//! others that forgot have not asked yet. Nor for a record that a transfer of before the loss was
-//! sent and that arrives after it. Each needs an operation or a message that outlives all that.
+//! What was read before a loss, or asked for, or copied, comes not back after it: see
+//! [`super::epoch`].
 //!
 //! # What a `periodic` member still holds
 //! A loss of power takes the last batches of a log and leaves those before. So a `periodic` member
@@ -190,13 +177,16 @@ impl Transfer {
     }
 
     /// Whether everybody is complete, or of the incarnations that lacked data when this node was
-    /// not waited for.
+    /// not waited for, and not all are complete.
     fn waits_for_lost(&self) -> bool {
         let is_lost = |source: &Source| {
             let who = source.lacks.map(|start| Incarnation { node: source.node, start });
             who.is_some_and(|who| self.told.contains(&who))
         };
-        !self.told.is_empty() && self.reachable().all(|source| source.is_whole || is_lost(source))
+        let lacks = self.reachable().any(|source| !source.is_whole);
+        !self.told.is_empty()
+            && lacks
+            && self.reachable().all(|source| source.is_whole || is_lost(source))
     }
 
     /// Those that can be heard, as they were at the moment before the confirming round
@@ -213,11 +203,12 @@ impl Transfer {
         self.reachable().map(stood).collect()
     }
 
-    /// From now on these count as sources. All that are asked are to be heard, unless nobody but
-    /// members was ever a source.
-    pub fn hear_last_left(&mut self, lost: &[Incarnation], me: NodeId) {
-        for who in lost.iter().filter(|who| who.node != me) {
-            self.add_source(who.node);
+    /// From now on these count as sources, and all members are asked. All that are asked are to be
+    /// heard, unless nobody but members was ever a source.
+    pub fn hear_last_left(&mut self, lost: &[Incarnation], members: &[NodeId], me: NodeId) {
+        let lost_and_members = lost.iter().map(|who| who.node).chain(members.iter().copied());
+        for node in lost_and_members.filter(|node| *node != me) {
+            self.add_source(node);
         }
         // One that has left the view is heard as [`super::gather`] says.
         let is_named = |source: &Source| {
@@ -263,7 +254,7 @@ impl Linearizable {
         }
         if lost.contains(&cx.me) {
             probe!("linearizable/told_of_loss");
-            self.note_loss(view, lost, cx);
+            self.note_loss(view, lost, false, cx);
         } else if lost.iter().all(|who| who.node != cx.me.node) {
             transfer.told = lost;
             self.compare_words(view, cx);
@@ -300,7 +291,7 @@ impl Linearizable {
             probe!("linearizable/came_after_loss");
             let mut lost = core::mem::take(&mut transfer.told);
             lost.push(cx.me);
-            return self.note_loss(view, lost, cx);
+            return self.note_loss(view, lost, false, cx);
         }
         if !transfer.is_stranded() {
             return;
@@ -316,19 +307,26 @@ impl Linearizable {
         let is_short = !transfer.hears_all && !transfer.can_be_met();
         if is_short || !group.knows_loss(&lost) {
             probe!("linearizable/everything_lost");
-            self.note_loss(view, lost, cx);
+            self.note_loss(view, lost, true, cx);
         }
     }
 
-    /// Nobody was left to wait for, in these incarnations.
-    fn note_loss(&mut self, view: ViewId, lost: Vec<Incarnation>, cx: &mut Context<'_>) {
-        if let Some(group) = self.group_mut(view) {
-            if let Some(transfer) = &mut group.transfer {
-                transfer.hear_last_left(&lost, cx.me.node);
-            }
-            group.record.lost = lost;
-            Self::persist(group, cx);
+    /// Nobody was left to wait for, in these incarnations. It was found out here, or told by
+    /// somebody whose epoch is this node's.
+    fn note_loss(
+        &mut self,
+        view: ViewId,
+        lost: Vec<Incarnation>,
+        is_found: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group_mut(view) else { return };
+        if let Some(transfer) = &mut group.transfer {
+            transfer.hear_last_left(&lost, group.view.members(), cx.me.node);
         }
-        self.ask_all_anew(view, cx);
+        group.record.lost = lost;
+        group.record.epoch += u64::from(is_found);
+        Self::persist(group, cx);
+        self.begin_transfer_anew(view, cx);
     }
 }

@@ -11,9 +11,7 @@ use super::transfer::SOURCES_MAX;
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::limits::{
-    BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, GROUP_MEMBERS_MAX, RECONFIGURES_MAX,
-};
+use quorate_kernel::limits::{BEATS_MAX, DECISIONS_IN_MESSAGE_MAX, RECONFIGURES_MAX};
 use quorate_kernel::view::View;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
@@ -80,12 +78,7 @@ impl Message {
                 stamp.validate()
             }
             Message::BareReadB { record, ts, .. } => is_answer(*ts, record),
-            Message::WriteA { basis, key, record, .. } => {
-                well_formed(basis.quorum.len() <= GROUP_MEMBERS_MAX, "list")?;
-                Record::from_bytes(record.clone())?;
-                is_data_key(key)
-            }
-            Message::BareWriteA { key, record, .. } => {
+            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
                 Record::from_bytes(record.clone())?;
                 is_data_key(key)
             }
@@ -104,13 +97,16 @@ impl Message {
             Message::CompareA { from, parts, .. } => digest::validate(from, parts),
             Message::CompareB { page, upto, .. } => page::validate(page).and(digest::is_end(upto)),
             Message::LocateB { view } => well_formed(view.is_well_formed(), "view"),
-            Message::Learn { view, known: Known { generation, .. } }
-            | Message::Split { view, generation } => {
+            Message::Learn { view, known } => {
+                known.validate()?;
+                well_formed(view.is_well_formed(), "view")
+            }
+            Message::Split { view, generation } => {
                 generation.validate()?;
                 well_formed(view.is_well_formed(), "view")
             }
             Message::Invite { next, old, known } => {
-                known.generation.validate()?;
+                known.validate()?;
                 well_formed(is_pair(next, old), "view")
             }
             Message::Reconfigure(list) => {
@@ -131,8 +127,8 @@ impl Message {
                 generation.validate().and(is_data_key(first))
             }
             Message::Lacks { awaits, .. } => well_formed(awaits.len() <= SOURCES_MAX, "list"),
+            Message::ListA { epoch, .. } => is_epoch(*epoch),
             Message::PageA { .. }
-            | Message::ListA { .. }
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
             | Message::TombsA { .. }
@@ -213,11 +209,24 @@ impl Wire for Message {
 impl Stamp {
     fn validate(&self) -> Result<(), WireError> {
         self.generation.validate()?;
+        is_epoch(self.epoch)?;
         match &self.hint {
             Some(view) if !view.is_well_formed() => Err(WireError::Malformed { what: "view" }),
             _ => Ok(()),
         }
     }
+}
+
+impl Known {
+    fn validate(&self) -> Result<(), WireError> {
+        self.generation.validate()?;
+        is_epoch(self.epoch)
+    }
+}
+
+/// A higher one would leave no room for another loss.
+fn is_epoch(epoch: u64) -> Result<(), WireError> {
+    well_formed(epoch <= COUNTER_MAX, "epoch")
 }
 
 impl Generation {

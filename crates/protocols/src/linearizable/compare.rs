@@ -10,7 +10,7 @@
 //! asker ── CompareA(piece: digests of its parts) ──▶ each other member whose data is complete
 //!       ◀── CompareB(heads of the parts that differ) ──
 //!       ── RecordsA(keys that are newer there) ──▶
-//!       ◀── RecordsB(records, generation) ───────      stored where they are newer
+//!       ◀── RecordsB(records, generation, epoch) ─      stored where they are newer
 //! ```
 //!
 //! A digest covers keys, timestamps and whether there is a value. Of parts that are equal, as
@@ -46,7 +46,6 @@ use super::replica::{end_of_interval, may_rest_on};
 use super::serve::Question;
 use super::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::limits::FETCH_BYTES_MAX;
@@ -265,11 +264,12 @@ impl Linearizable {
     pub(super) fn on_records(
         &mut self,
         from: Incarnation,
-        (round, view, generation): (u64, ViewId, u64),
+        (round, view): (u64, ViewId),
+        (generation, epoch): (u64, u64),
         entries: Bytes,
         cx: &mut Context<'_>,
     ) {
-        let basis = Basis { generation, is_imposed: true, quorum: Vec::new() };
+        let basis = Basis { generation, is_imposed: true, epoch };
         let may_store = |group: &Group| {
             let may_rest = may_rest_on(group, &basis) || mutant!("restore_without_fence");
             group.view.id == view && group.is_whole() && may_rest
@@ -343,7 +343,7 @@ impl Linearizable {
                 let Some(group) = self.group(view).filter(|group| is_open(group, view)) else {
                     return 0;
                 };
-                let generation = group.record.generation.number;
+                let (generation, epoch) = (group.record.generation.number, group.record.epoch);
                 let mut records = BytesMut::new();
                 for (key, _) in page::entries(page) {
                     if records.len() >= FETCH_BYTES_MAX {
@@ -356,8 +356,8 @@ impl Linearizable {
                 }
                 let (handled, page) = (records.len(), records.freeze());
                 // Records are handed on as their writers sent them, here durable or not; the
-                // generation is this node's record of the group.
-                let answer = Message::RecordsB { round, view, generation, page };
+                // generation and the epoch are of this node's record of the group.
+                let answer = Message::RecordsB { round, view, generation, epoch, page };
                 cx.fx.send_after_state(asker, answer);
                 handled
             }

@@ -15,6 +15,7 @@ impl Linearizable {
     /// Asks every source of a group's transfer for its next list, if there is room for it.
     pub(super) fn ask_lists(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view) else { return };
+        let epoch = group.record.epoch;
         let Some(transfer) = &mut group.transfer else { return };
         let (round, since, forgot) = (transfer.round, transfer.since, transfer.forgot);
         if transfer.interval.is_none() {
@@ -29,7 +30,7 @@ impl Linearizable {
             let from = gathered.map_or(from, |gathered| from.max(gathered)).clone();
             (source.next, source.asked) = (Some(from.clone()), Some(from.clone()));
             // What it says of this node is protocol state.
-            let question = Message::ListA { round, since, forgot, from };
+            let question = Message::ListA { round, since, epoch, forgot, from };
             cx.fx.send_after_state(source.node, question);
         }
     }

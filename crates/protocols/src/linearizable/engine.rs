@@ -105,8 +105,8 @@ impl Linearizable {
             Message::RecordsA { round, view, page } => {
                 self.on_question(from, Question::Records { round, view, page }, cx);
             }
-            Message::RecordsB { round, view, generation, page } => {
-                self.on_records(from, (round, view, generation), page, cx);
+            Message::RecordsB { round, view, generation, epoch, page } => {
+                self.on_records(from, (round, view), (generation, epoch), page, cx);
             }
             other => unreachable!("{other:?} is handled by `on_message`"),
         }
@@ -143,8 +143,8 @@ impl Process for Linearizable {
             Message::PageB { op, stamp, next, page } => {
                 self.on_page_reply(from, op, &stamp, next, page, cx);
             }
-            Message::ListA { round, since, forgot, from: begin } => {
-                self.on_list(from, (round, since, forgot), begin, cx);
+            Message::ListA { round, since, epoch, forgot, from: begin } => {
+                self.on_list(from, (round, since), (epoch, forgot), begin, cx);
             }
             Message::ListB { round, since, stamp, is_source, bounds, lost, page } => {
                 let said = (is_source, lost);

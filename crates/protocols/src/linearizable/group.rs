@@ -4,13 +4,11 @@
 use super::keys::Slot;
 use super::propose::Running;
 use super::transfer::Transfer;
-use crate::quorum::CrashVector;
 use crate::reconfigure::{Acceptor, InstallQueue};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::mutant;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -118,6 +116,8 @@ pub(super) struct Record {
     pub generation: Generation,
     /// Newcomers that this node must invite until they hold everything.
     pub owed: Vec<Owed>,
+    /// How often everything was lost here ([`super::epoch`]).
+    pub epoch: u64,
 }
 
 /// What a peer last said of itself in this group.
@@ -165,8 +165,6 @@ pub(super) struct Group {
     pub share: super::load::Share,
     /// Data moved by transfers of this start, for status and metrics.
     pub moved: Moved,
-    /// Of a learner: the members that had forgotten when it began to copy, as it was told.
-    pub learnt: CrashVector,
     /// When somebody last wanted this learner, or this node told owed newcomers.
     pub touched: Time,
     /// Since when a newer view is known, and nobody tells how it came about.
@@ -201,7 +199,6 @@ impl Group {
             stamped: 0,
             share: super::load::Share::default(),
             moved: Moved::default(),
-            learnt: CrashVector::default(),
             touched: Time(0),
             outpaced: None,
             unheard: None,
@@ -250,13 +247,9 @@ impl Group {
         lost.iter().all(is_known)
     }
 
-    /// Whether one has forgotten since this learner began to copy: one of the members then, or of
-    /// this view.
-    pub fn is_copied_before_loss(&self, view: &View, crashes: &CrashVector) -> bool {
-        let mut concerned = self.view.members().iter().chain(view.members());
-        let is_learner = matches!(self.record.status, Status::Learner { .. });
-        let has_forgotten = concerned.any(|node| crashes.of(*node) > self.learnt.of(*node));
-        is_learner && has_forgotten && !mutant!("copy_outlives_loss")
+    /// Whether it copies ahead, and is no member yet.
+    pub fn is_learner(&self) -> bool {
+        matches!(self.record.status, Status::Learner { .. })
     }
 
     /// Whether this node is a member of the installed view, and the group was not split.

@@ -194,6 +194,7 @@ impl Linearizable {
                     false => before.generation,
                 },
                 owed: Vec::new(),
+                epoch: if mutant!("part_without_epoch") { 0 } else { before.epoch },
             };
             self.take_up(record, cx);
             self.begin_transfer(part.id, cx);
@@ -250,6 +251,7 @@ impl Linearizable {
             lost: Vec::new(),
             generation: Generation::default(),
             owed: Vec::new(),
+            epoch: 0,
         }
     }
 }

@@ -7,11 +7,10 @@
 //! there (CATS §4.1, Lemma 2 case 2).
 
 use super::group::{Generation, Group, Owed, Standing, Status};
-use super::keys::{Slot, Stored, state_bytes};
+use super::keys::Slot;
 use super::message::{Beat, Known, Message};
 use super::parents::tell_outside;
 use super::{Context, Linearizable};
-use crate::quorum::CrashVector;
 use crate::reconfigure::InstallQueue;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -38,13 +37,11 @@ struct Invitation {
 impl Linearizable {
     /// Invites the newcomers that this node owes an invitation.
     pub(super) fn invite_owed(&mut self, view: ViewId, cx: &mut Context<'_>) {
-        let crashes = self.volatile.crashes.clone();
         let Some(group) = self.group_mut(view) else { return };
         group.touched = cx.now;
         for owed in &group.record.owed {
             let (next, old) = (owed.next.clone(), owed.old.clone());
-            let known = Known { generation: group.record.generation, crashes: crashes.clone() };
-            let message = Message::Invite { next, old, known };
+            let message = Message::Invite { next, old, known: group.known() };
             // It rests on the installed view alone.
             cx.fx.send_after_state(owed.newcomer, message);
         }
@@ -100,7 +97,7 @@ impl Linearizable {
         }
         entry.from.insert(from.node);
         entry.known.generation = entry.known.generation.max(known.generation);
-        entry.known.crashes.merge(&known.crashes);
+        entry.known.epoch = entry.known.epoch.max(known.epoch);
         let needed = if mutant!("newcomer_before_majority") { 1 } else { old.majority() };
         if entry.from.len() >= needed
             && let Some(invitation) = invitations.remove(&next.id.group)
@@ -138,17 +135,8 @@ impl Linearizable {
 
     fn become_member(&mut self, invitation: Invitation, old: &View, cx: &mut Context<'_>) {
         probe!("linearizable/new_member");
-        // It takes writes from now on, also after a restart, and refuses those that rest on who
-        // forgot.
-        let mut forgetful = self.durable.crashes.clone();
-        forgetful.merge(&invitation.known.crashes);
-        if forgetful != self.durable.crashes {
-            self.volatile.crashes.merge(&forgetful);
-            cx.fx.put_state(CrashVector::key(), state_bytes(&forgetful));
-            self.durable.crashes = forgetful;
-        }
         let is_of_use = self.has_copy_for(&invitation, old);
-        let Invitation { next, known: Known { generation, .. }, .. } = invitation;
+        let Invitation { next, known, .. } = invitation;
         let id = next.id;
         let before = self.group(id).map(|group| group.record.clone());
         let slot = match before.filter(|_| is_of_use) {
@@ -160,24 +148,21 @@ impl Linearizable {
                 self.fresh_slot(cx)
             }
         };
-        self.begin_membership(next, old, slot, generation, cx);
+        self.begin_membership(next, old, slot, known, cx);
         self.begin_transfer(id, cx);
         self.install_queued(id, cx);
         self.tell_now(cx);
     }
 
     /// Whether what was copied ahead is of use to a new member. It is not if tombstones were
-    /// removed since, as it may hold what they had deleted. Nor if somebody forgot since who was a
-    /// member when it was copied, or is one of those that invite: all may have lost what is in the
-    /// copy, and it would come back, with higher timestamps, beside what was acknowledged
-    /// meanwhile. Those that invite know of that: who forgot and goes on was heard by so many that
-    /// they meet every majority, or was the only one, and each notes it durably. What an earlier
-    /// membership left is of no use.
+    /// removed since, as it may hold what they had deleted. Nor if everything was lost since: what
+    /// is in the copy would come back, with higher timestamps, beside what was acknowledged
+    /// meanwhile. Those that invite know of that ([`super::epoch`]). What an earlier membership
+    /// left is of no use.
     fn has_copy_for(&self, invitation: &Invitation, old: &View) -> bool {
         let id = invitation.next.id;
-        let is_learner = |group: &&Group| matches!(group.record.status, Status::Learner { .. });
-        let Some(group) = self.group(id).filter(is_learner) else { return false };
-        if group.is_copied_before_loss(old, &invitation.known.crashes) {
+        let Some(group) = self.group(id).filter(|group| group.is_learner()) else { return false };
+        if group.is_copied_before_loss(&invitation.known) {
             probe!("linearizable/copy_before_loss");
             return false;
         }
@@ -191,18 +176,19 @@ impl Linearizable {
         next: View,
         old: &View,
         slot: Slot,
-        generation: Generation,
+        known: Known,
         cx: &mut Context<'_>,
     ) {
         let id = next.id;
         let status = Status::Busy { sources: old.members().to_vec(), since: id, forgot: false };
         let view = Arc::new(next.clone());
         let mut record = Self::newborn(next, status, slot);
-        record.generation = generation;
+        (record.generation, record.epoch) = (known.generation, known.epoch);
         let mut queue = InstallQueue::default();
         if let Some(before) = self.group_mut(id) {
             queue = core::mem::take(&mut before.queue);
             record.owed = core::mem::take(&mut before.record.owed);
+            record.epoch = record.epoch.max(before.record.epoch);
         }
         let is_owed = |owed: &Owed| {
             owed.newcomer != cx.me.node && record.view.index_of(owed.newcomer).is_some()
@@ -253,7 +239,8 @@ impl Linearizable {
         self.set_aside(&before, cx);
         let slot = self.fresh_slot(cx);
         let id = next.id;
-        self.begin_membership(next, &old, slot, before.generation, cx);
+        let known = Known { generation: before.generation, epoch: before.epoch };
+        self.begin_membership(next, &old, slot, known, cx);
         self.begin_transfer(id, cx);
         true
     }
@@ -263,7 +250,7 @@ impl Linearizable {
         &mut self,
         from: Incarnation,
         view: View,
-        Known { generation, mut crashes }: Known,
+        known: Known,
         cx: &mut Context<'_>,
     ) {
         if view.index_of(cx.me.node).is_some() {
@@ -281,7 +268,7 @@ impl Linearizable {
         let id = view.id;
         if let Some(group) = self.group(id) {
             let is_stale = group.view.id.version < id.version;
-            let is_lost = group.is_copied_before_loss(&view, &crashes);
+            let is_lost = group.is_copied_before_loss(&known);
             match &group.record.status {
                 // What it copied of an older view is kept; what is newer comes with the membership.
                 Status::Learner { .. } if !is_lost && (!is_stale || self.is_copy_of(id, &view)) => {
@@ -309,8 +296,6 @@ impl Linearizable {
                 | Status::Busy { .. }
                 | Status::Forgot => return,
                 Status::Learner { .. } => {
-                    // All that is known to have forgotten has done so before it begins anew.
-                    crashes.merge(&group.learnt);
                     let record = group.record.clone();
                     self.discard(record.slot, &record.view, cx);
                 }
@@ -320,10 +305,10 @@ impl Linearizable {
         let slot = self.fresh_slot(cx);
         let status = Status::Learner { sources: view.members().to_vec(), is_done: false };
         let mut record = Self::newborn(view, status, slot);
-        record.generation = generation;
+        (record.generation, record.epoch) = (known.generation, known.epoch);
         self.take_up(record, cx);
         if let Some(group) = self.group_mut(id) {
-            (group.touched, group.learnt) = (cx.now, crashes);
+            group.touched = cx.now;
         }
         self.begin_transfer(id, cx);
         self.tend_at(cx.now + self.settings.pace.tend, cx);

@@ -1,11 +1,10 @@
 //! After a loss that left nobody to ask ([`super::amnesia`]): whom a member refill hears, and whose
 //! lists count.
 //!
-//! As many as in any refill must have lost it too, or be complete. Beyond those it hears each that
-//! may hold something of before, or give a write its last acknowledgement that counts others from
-//! before the loss: no member is passed over but those that were not there and say that they lack
-//! data. Who has left is passed over if it was not there, and stood for by one that holds all that
-//! was complete before the view.
+//! As many as in any refill must have lost it too, or be complete. Beyond those it hears every
+//! member of its view ([`super::epoch`]). Who has left is passed over if it was not there, and
+//! stood for by one that holds all that was complete before the view. Once as many are complete as
+//! any refill needs, these are enough.
 //!
 //! A loss is a list of those that were there, each with the start in which it lacked data at that
 //! moment, or with start 0 if it was complete, beside hosts that are gone. It is kept with the
@@ -45,11 +44,16 @@ impl Transfer {
         source.lacks.is_none_or(|start| self.lost.contains(&Incarnation { node, start }))
     }
 
-    /// Takes in that one of those that lost everything has forgotten once more: what it holds now
-    /// is heard, and counts for nobody. Returns whether it is such a one.
-    pub fn note_again(&mut self, from: Incarnation) -> bool {
+    /// Takes in that one lists that lacks data. After a loss it is heard if it lacked data then, or
+    /// was not there: who came since counts for nobody. One that has forgotten once more is heard
+    /// where as many count as in any refill, and is none of them. Returns whether it is heard.
+    pub fn hears_lacking(&mut self, from: Incarnation) -> bool {
+        let was_there = self.lost.iter().any(|who| who.node == from.node);
         let is_again = self.is_refill_after_loss() && lacked_before(&self.lost, from);
-        let Some(source) = self.source(from).filter(|_| is_again) else { return false };
+        let is_heard = !self.lost.is_empty() && !was_there || self.lost.contains(&from) || is_again;
+        let is_late = |source: &Source| source.is_whole && !is_again;
+        let source = self.source(from).filter(|source| is_heard && !is_late(source));
+        let Some(source) = source else { return false };
         if source.lacks.replace(from.start) != Some(from.start) {
             (source.is_whole, source.has_gathered) = (false, false);
             self.ask_again();
@@ -62,9 +66,7 @@ impl Transfer {
         let is_member = |node| self.quorums.iter().any(|(nodes, _)| nodes.contains(&node));
         let has_left = |node| self.or_whole.iter().any(|(nodes, _)| nodes.contains(&node));
         let was_there = |node| self.lost.iter().any(|who| who.node == node);
-        let members = self.reachable().filter(|source| {
-            is_member(source.node) && (was_there(source.node) || source.lacks.is_none())
-        });
+        let members = self.reachable().filter(|source| is_member(source.node));
         let members = members.map(|source| Reach::of(source.next.as_ref()));
         let leavers = self.reachable().filter(|source| {
             !is_member(source.node) && has_left(source.node) && was_there(source.node)
@@ -106,7 +108,7 @@ mod tests {
             let lacked = [1, 2, 3].map(|node| Incarnation { node: NodeId(node), start });
             let were_complete = [4, 5, 7].map(|node| complete(NodeId(node)));
             let lost: Vec<_> = lacked.into_iter().chain(were_complete).collect();
-            transfer.hear_last_left(&lost, NodeId(1));
+            transfer.hear_last_left(&lost, &[], NodeId(1));
             assert!(!transfer.hears_all);
             let mut list = |from, is_whole, begin, next: Option<u64>| {
                 let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };

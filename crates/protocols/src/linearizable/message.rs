@@ -9,7 +9,6 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::PAGE_BYTES_MAX;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -99,14 +98,16 @@ pub enum Message {
         #[serde(skip)]
         page: Bytes,
     },
-    /// A node that lacks data, to a source: list keys and timestamps from this cursor on. If the
-    /// asker forgot, the source remembers so, durably and before it answers.
+    /// A node that lacks data, to a source: list keys and timestamps from this cursor on. That the
+    /// asker forgot, and its epoch, are durable at the source before it answers.
     ListA {
         /// The asker's round; a later round asks anew whether the others lack data too.
         round: u64,
         /// What the source must have installed before what it says counts.
         since: ViewId,
-        /// Whether the asker forgot in its present start; otherwise it is new in the group.
+        /// The asker's epoch, to which the source comes.
+        epoch: u64,
+        /// Whether the asker forgot in its present start; else it is new in the group.
         forgot: bool,
         /// Where to begin.
         #[serde(with = "cursor")]
@@ -168,8 +169,8 @@ pub enum Message {
         /// Their messages.
         Vec<reconfigure::Message>,
     ),
-    /// Member of the old view that has left it, to the newcomer of the next one (CATS: P4A). The
-    /// newcomer installs the view when a majority of the old members say so.
+    /// Member of the old view that has left it, to the newcomer of the next one (CATS: P4A), who
+    /// installs the view when a majority of the old members say so.
     Invite {
         /// The view the newcomer is new in.
         next: View,
@@ -218,7 +219,7 @@ pub enum Message {
         /// The sender's generation.
         generation: Generation,
     },
-    /// Sent no more, and not answered: it names no generation, as [`Message::TombstonesA`] does.
+    /// Sent no more, nor answered: it names no generation.
     TombsA {
         /// The installed view.
         view: ViewId,
@@ -363,8 +364,7 @@ pub enum Message {
         page: Bytes,
     },
     /// Member to the one that compares: the records that were asked for, as many as fit, in their
-    /// order. The sender was in this generation when it read them, and they may be stored only
-    /// where what a get imposes from it may.
+    /// order. They may be stored only where what a get imposes from the sender may.
     RecordsB {
         /// Echoed.
         round: u64,
@@ -372,6 +372,8 @@ pub enum Message {
         view: ViewId,
         /// The number of the sender's generation.
         generation: u64,
+        /// The sender's epoch.
+        epoch: u64,
         /// The records.
         #[serde(skip)]
         page: Bytes,
@@ -386,8 +388,8 @@ pub enum Message {
         /// Whom it hears from until its data is complete.
         awaits: Vec<NodeId>,
     },
-    /// To a host that may still ask for a group that was split: how does it stand there? It answers
-    /// with a beat, unless it may yet come to the group ([`super::parents`]).
+    /// To a host that may still ask for a group that was split: how does it stand there? It
+    /// answers with a beat, unless it may yet come to the group ([`super::parents`]).
     Split {
         /// The view that was split.
         view: View,
@@ -395,6 +397,3 @@ pub enum Message {
         generation: Generation,
     },
 }
-
-/// How many bytes of records a page holds before it is closed; the last record may exceed it.
-pub(super) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;

@@ -94,6 +94,7 @@ pub(crate) mod cursor;
 pub(crate) mod digest;
 pub(crate) mod drive;
 pub mod engine;
+mod epoch;
 pub(crate) mod explain;
 pub(crate) mod fetch;
 pub(crate) mod former;

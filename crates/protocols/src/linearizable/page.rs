@@ -9,7 +9,10 @@ use super::keys::is_data_key;
 use super::record::Record;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
+use quorate_kernel::limits::PAGE_BYTES_MAX;
 
+/// How many bytes of records a page holds before it is closed; the last record may exceed it.
+pub(super) const PAGE_BYTES: usize = PAGE_BYTES_MAX / 4;
 const LENGTHS_BYTES: usize = 8;
 
 pub(super) fn push(page: &mut BytesMut, key: &[u8], record: &[u8]) {

@@ -4,8 +4,6 @@ use super::cursor;
 use super::group::{Generation, Standing};
 use crate::quorum::CrashVector;
 use alloc::boxed::Box;
-use alloc::vec::Vec;
-use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -31,6 +29,8 @@ pub struct Stamp {
     pub standing: Standing,
     /// How far tombstones are removed at the sender.
     pub generation: Generation,
+    /// How often everything was lost at the sender.
+    pub epoch: u64,
     /// The members that forgot, as far as the sender knows.
     pub crashes: CrashVector,
     /// The newest view of the asked position that the sender knows, when the asker's is older.
@@ -38,26 +38,23 @@ pub struct Stamp {
 }
 
 /// What who comes to a group is told beside its views.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// How far tombstones are removed at the sender.
     pub generation: Generation,
-    /// The members that forgot, as far as the sender knows.
-    pub crashes: CrashVector,
+    /// How often everything was lost at the sender.
+    pub epoch: u64,
 }
 
-/// What a write rests on: the members that its read phase counted, and how far tombstones were
-/// removed at all of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a write rests on: what held at all of the members that its read phase counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
     /// The lowest generation number of the quorum.
     pub generation: u64,
     /// Whether it imposes what a get read; otherwise it is a client's write.
     pub is_imposed: bool,
-    /// The quorum, where members may forget: in which start each replied. After one has forgotten
-    /// the write is refused: all may have, and what was read would come back, above what was
-    /// acknowledged since.
-    pub quorum: Vec<Incarnation>,
+    /// The lowest epoch of the quorum ([`super::epoch`]).
+    pub epoch: u64,
 }
 
 /// What a node says of itself in one group, unasked.

@@ -7,7 +7,7 @@
 
 use super::gather;
 use super::group::{Group, Heard, Standing};
-use super::message::{Known, Message};
+use super::message::Message;
 use super::timer::Timer;
 use super::{Context, Linearizable};
 use crate::placement;
@@ -136,8 +136,7 @@ impl Linearizable {
         {
             if group.taught.is_none_or(|taught| cx.now >= taught + tend) {
                 group.taught = Some(cx.now);
-                let (view, generation) = (View::clone(&view), group.record.generation);
-                let known = Known { generation, crashes: self.volatile.crashes.clone() };
+                let (view, known) = (View::clone(&view), group.known());
                 // A wish promises nothing.
                 cx.fx.send_early(newcomer, Message::Learn { view, known });
             }

@@ -29,8 +29,9 @@
 
 use super::group::Generation;
 use super::keys::{first_of, next_interval, start_of};
-use super::message::{Message, PAGE_BYTES};
+use super::message::Message;
 use super::page;
+use super::page::PAGE_BYTES;
 use super::record::{Head, Record};
 use super::replica::heads;
 use super::{Context, Linearizable, Mode};

@@ -14,7 +14,7 @@ pub(super) fn question(id: u64, operation: &Operation, is_bare: bool) -> Message
         (Phase::Write { record, basis, .. }, _) => Message::WriteA {
             op: id,
             view,
-            basis: basis.clone(),
+            basis: *basis,
             key,
             record: record.bytes().clone(),
         },

@@ -12,13 +12,11 @@ use super::rtt::PATIENCE;
 use super::{Context, Linearizable};
 use crate::quorum::{CrashVector, Replies};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::probe;
-use quorate_kernel::storage::Durability;
 use quorate_kernel::view::View;
 
 /// One member's answer.
@@ -26,6 +24,7 @@ use quorate_kernel::view::View;
 struct Answer {
     is_ready: bool,
     generation: Generation,
+    epoch: u64,
     head: Head,
     record: Option<Record>,
 }
@@ -129,27 +128,19 @@ impl Reading {
         }
     }
 
-    /// What a write that follows rests on: the lowest generation of the quorum, and the highest
-    /// floor.
-    fn basis(
-        &self,
-        view: &View,
-        (crashes, durability): (&CrashVector, Durability),
-        is_imposed: bool,
-    ) -> (Basis, u64) {
+    /// What a write that follows rests on, and the highest floor of the quorum.
+    fn basis(&self, view: &View, crashes: &CrashVector, is_imposed: bool) -> (Basis, u64) {
         let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
-        let (mut generation, mut floor, mut quorum) = (u64::MAX, 0, Vec::new());
-        for (who, answer) in ready {
-            if durability != Durability::Sync {
-                quorum.push(who);
-            }
+        let (mut generation, mut floor, mut epoch) = (u64::MAX, 0, u64::MAX);
+        for (_, answer) in ready {
+            epoch = epoch.min(answer.epoch);
             generation = match mutant!("basis_of_the_newest") && generation < u64::MAX {
                 true => generation.max(answer.generation.number),
                 false => generation.min(answer.generation.number),
             };
             floor = floor.max(answer.generation.floor);
         }
-        (Basis { generation, is_imposed, quorum }, floor)
+        (Basis { generation, is_imposed, epoch }, floor)
     }
 
     /// The members that hold `ts` already count as having stored it: what a get's reply shows is
@@ -193,7 +184,8 @@ impl Linearizable {
         if let Some(trail) = &mut operation.trail {
             trail.reply(cx.now, from.node, stamp, head);
         }
-        let answer = Answer { is_ready, generation: stamp.generation, head, record };
+        let (generation, epoch) = (stamp.generation, stamp.epoch);
+        let answer = Answer { is_ready, generation, epoch, head, record };
         reading.answers.keep(&operation.view, from, answer);
         if !is_ready && reading.widen().is_some() {
             self.volatile.preference.note_late(from.node, cx.now);
@@ -215,7 +207,8 @@ impl Linearizable {
         let Phase::Read(reading) = &mut operation.phase else { return };
         let record = (!record.is_empty()).then(|| Record::stored(record));
         let head = record.as_ref().map_or(head, Record::head);
-        let answer = Answer { is_ready: true, generation: Generation::default(), head, record };
+        let (is_ready, generation, epoch) = (true, Generation::default(), 0);
+        let answer = Answer { is_ready, generation, epoch, head, record };
         reading.answers.keep(&operation.view, from, answer);
         self.advance_read(op, cx);
     }
@@ -249,8 +242,8 @@ impl Linearizable {
                 self.finish(op, Outcome::deleted(false), cx);
             }
             (_, Decision::Agreed(head, _) | Decision::Disagreed(head, ..)) => {
-                let known = (&self.volatile.crashes, self.settings.durability);
-                let (basis, floor) = reading.basis(&operation.view, known, false);
+                let crashes = &self.volatile.crashes;
+                let (basis, floor) = reading.basis(&operation.view, crashes, false);
                 self.write_above(op, head, (basis, floor), cx);
             }
         }
@@ -290,8 +283,7 @@ impl Linearizable {
             return self.finish(op, Outcome::value(record.value()), cx);
         }
         let acks = reading.holders_of(head.ts, &operation.view, &self.volatile.crashes);
-        let known = (&self.volatile.crashes, self.settings.durability);
-        let (basis, _) = reading.basis(&operation.view, known, true);
+        let (basis, _) = reading.basis(&operation.view, &self.volatile.crashes, true);
         self.volatile.counters.write_backs += 1;
         probe!("linearizable/write_back");
         self.write(op, record, basis, acks, cx);

@@ -9,6 +9,7 @@ use super::{Context, Linearizable};
 use crate::quorum::CrashVector;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Class;
@@ -47,7 +48,7 @@ impl Linearizable {
         }
         for mut record in records {
             if recovery == Recovery::Forgot {
-                forget(&mut record);
+                forget(&mut record, cx.me.node);
             }
             self.volatile.routes.learn(&Arc::new(record.view.clone()));
             let is_learner = matches!(record.status, Status::Learner { .. });
@@ -108,7 +109,11 @@ fn decided_before(view: ViewId, cx: &Context<'_>) -> Option<Change> {
 }
 
 /// What a lane without its data must say of itself.
-fn forget(record: &mut Record) {
+fn forget(record: &mut Record, me: NodeId) {
+    if record.view.members() == [me] && !mutant!("lone_member_keeps_epoch") {
+        // Nobody else holds anything: that is all there was ([`super::epoch`]).
+        record.epoch += 1;
+    }
     match &mut record.status {
         Status::Ready | Status::Gathering => record.status = Status::Forgot,
         Status::Busy { forgot, .. } => *forgot = !mutant!("newcomer_never_forgets"),

@@ -2,8 +2,8 @@
 
 use super::group::{Group, Status};
 use super::keys::{Slot, cut_before, first_of, position_of, segments};
-use super::message::{Basis, Message, PAGE_BYTES, Want};
-use super::page;
+use super::message::{Basis, Message, Want};
+use super::page::{self, PAGE_BYTES};
 use super::record::{HEAD_BYTES, Head, Record, Ts};
 use super::{Context, Linearizable};
 use bytes::{Bytes, BytesMut};
@@ -85,7 +85,7 @@ impl Linearizable {
         let stamp = self.stamp(view, position_of(key));
         let is_open =
             |group: &Group| view == group.view.id && group.is_member() && may_rest_on(group, basis);
-        let is_open = self.group(view).is_some_and(is_open) && self.still_stands(basis);
+        let is_open = self.group(view).is_some_and(is_open);
         let stored = self.stored_key(view, key).filter(|_| is_open);
         let reply = Message::WriteB { op, view, ok: stored.is_some(), stamp };
         let Some(stored) = stored else {
@@ -106,13 +106,6 @@ impl Linearizable {
         } else {
             cx.fx.send_after_key(from, reply, stored);
         }
-    }
-
-    /// Whether nobody of the quorum that a write rests on has forgotten since, as far as is known
-    /// here: see [`super::amnesia`] for what that is good for, and for what it is not.
-    pub(super) fn still_stands(&self, basis: &Basis) -> bool {
-        let mut quorum = basis.quorum.iter();
-        quorum.all(|who| self.volatile.crashes.admits(*who)) || mutant!("loss_without_fence")
     }
 
     /// Keeps a record unless a newer one is there; the newest of a key never goes back (I6).
@@ -161,10 +154,14 @@ impl Linearizable {
     }
 }
 
-/// Whether what a write rests on is recent enough: no tombstone was removed since that it ought to
-/// have seen. A client's write is above every tombstone that was removed if it saw the floor that
-/// was announced before; what a get read must have been read after the removal began.
+/// Whether what a write rests on is recent enough: nothing was lost since ([`super::epoch`]), and
+/// no tombstone was removed that it ought to have seen. A client's write is above every tombstone
+/// that was removed if it saw the floor that was announced before; what a get read must have been
+/// read after the removal began.
 pub(super) fn may_rest_on(group: &Group, basis: &Basis) -> bool {
+    if basis.epoch < group.record.epoch && !mutant!("loss_without_fence") {
+        return false;
+    }
     if mutant!("purge_without_fence") {
         return true;
     }

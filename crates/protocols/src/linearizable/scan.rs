@@ -15,8 +15,9 @@
 use super::coordinator::{Ask, Asker, Phase};
 use super::group::Standing;
 use super::keys::{client_key, cursor_of, first_of, position_of, segments};
-use super::message::{PAGE_BYTES, Stamp};
+use super::message::Stamp;
 use super::page;
+use super::page::PAGE_BYTES;
 use super::record::{Head, Ts};
 use super::rtt::PATIENCE;
 use super::{Context, Linearizable, Mode};

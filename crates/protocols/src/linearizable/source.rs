@@ -32,7 +32,7 @@ impl Group {
             // Whom it concerned then may not be all that it concerns now.
             self.record.lost.clear();
         } else if self.record.lost.contains(&me) {
-            transfer.hear_last_left(&self.record.lost, me.node);
+            transfer.hear_last_left(&self.record.lost, self.view.members(), me.node);
         }
     }
 }
@@ -138,7 +138,8 @@ impl Linearizable {
     pub(super) fn on_list(
         &mut self,
         asker: Incarnation,
-        (round, since, forgot): (u64, ViewId, bool),
+        (round, since): (u64, ViewId),
+        (epoch, forgot): (u64, bool),
         from: Cursor,
         cx: &mut Context<'_>,
     ) {
@@ -147,6 +148,7 @@ impl Linearizable {
             self.volatile.crashes.raise(asker.node, asker.start);
             cx.fx.put_state(CrashVector::key(), state_bytes(&self.durable.crashes));
         }
+        self.come_to_epoch(since, epoch, cx);
         self.on_question(asker, Question::List { round, since, from }, cx);
     }
 
@@ -235,6 +237,7 @@ impl Linearizable {
             self.learn(&Arc::new(View::clone(hint)), cx);
         }
         let Some((view, _)) = self.transfer_of(since) else { return };
+        self.come_to_epoch(view, stamp.epoch, cx);
         self.on_told_of_loss(view, lost, cx);
         let Some(group) = self.group_mut(view) else { return };
         let is_last_left =
@@ -249,14 +252,22 @@ impl Linearizable {
             return self.on_source_lacks(from, (round, since), &[], cx);
         }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
+        if is_ahead(group, from.node, stamp) {
+            probe!("linearizable/ahead_after_loss");
+            let view = group.view.id;
+            // A question promises nothing.
+            return cx.fx.send_early(from, Message::DecisionsA { view });
+        }
+        let is_of_epoch = stamp.epoch == group.record.epoch;
         // Who is ready in a later view need not have gathered in this one.
         let holds_all = stamp.standing == Standing::Ready && stamp.view == since;
         if has_left
+            && is_of_epoch
             && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {
             let is_news = is_source && transfer.note_whole(from);
             // What it listed before its data was complete may arrive late.
-            let is_heard = is_source || is_last_left || transfer.note_again(from);
+            let is_heard = is_source || transfer.hears_lacking(from);
             if !is_heard || !is_source && transfer.is_whole(from.node) {
                 return;
             }
@@ -297,4 +308,14 @@ impl Linearizable {
         cx.fx.send_early(asker, Message::FetchB { round, since, page });
         handled
     }
+}
+
+/// Whether a member of this one's view is beyond it, after a loss: whoever it has invited since may
+/// be in the epoch before ([`super::epoch`]).
+fn is_ahead(group: &Group, from: NodeId, stamp: &Stamp) -> bool {
+    let is_after_loss = group.transfer.as_ref().is_some_and(|it| !it.lost.is_empty());
+    let has_gone_on =
+        stamp.view.version > group.view.id.version || stamp.standing == Standing::Split;
+    let are_members = group.is_member() && group.view.index_of(from).is_some();
+    is_after_loss && are_members && has_gone_on
 }

@@ -196,13 +196,15 @@ impl Linearizable {
         let hint = hint.map(|view| Box::new(View::clone(view)));
         let Some(group) = self.durable.groups.get_mut(&asked.group) else {
             let (view, standing) = (ViewId::default(), Standing::Outside);
-            return Stamp { view, standing, generation: Default::default(), crashes, hint };
+            let (generation, epoch) = Default::default();
+            return Stamp { view, standing, generation, epoch, crashes, hint };
         };
         let view = group.view.id;
         assert!(group.stamped <= view.version, "replies are stamped with rising views (I1)");
         group.stamped = view.version;
-        let generation = group.record.generation;
-        Stamp { view, standing: group.standing(), generation, crashes, hint }
+        let (standing, generation, epoch) =
+            (group.standing(), group.record.generation, group.record.epoch);
+        Stamp { view, standing, generation, epoch, crashes, hint }
     }
 
     /// Writes a group's record, durably before anything stamped with it leaves.

@@ -11,7 +11,7 @@
 //! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`losses`] | groups in which nobody is left to ask |
 //! | [`removals`] | hosts that are gone for good |
-//! | [`returns`] | what was lost does not come back |
+//! | [`returns`], [`epochs`] | what was lost does not come back |
 //! | [`outpaced`] | members that are too far behind |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`gathers`] | members that forget while their group becomes smaller |
@@ -40,6 +40,7 @@ mod comparisons;
 mod copies;
 mod crashes;
 mod departures;
+mod epochs;
 mod fences;
 mod gathers;
 mod golden;

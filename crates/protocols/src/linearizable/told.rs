@@ -1,9 +1,13 @@
 //! What one source of a transfer has told ([`super::transfer`]), and how far.
 
+use super::keys::cursor_of;
 use super::record::Head;
+use super::transfer::{Quorum, Transfer};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::limits::{LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
 use quorate_kernel::operation::Cursor;
 
 /// What one source has told.
@@ -67,5 +71,52 @@ pub(super) enum Reach<'a> {
 impl<'a> Reach<'a> {
     pub fn of(next: Option<&'a Cursor>) -> Reach<'a> {
         next.map_or(Reach::Everything, Reach::Upto)
+    }
+}
+
+impl Transfer {
+    /// How far a quorum has listed: `Some(None)` is to the end of the interval, `None` not beyond
+    /// what was gathered, or enough is being fetched.
+    pub fn reach(&self) -> Option<Option<Cursor>> {
+        let gathered = self.gathered.as_ref().filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
+        let reach = match self.heard_of_lost(gathered) {
+            // Those that are complete are enough, as if nothing had been lost.
+            Some(lost) => {
+                let complete = self.reach_of(gathered, |source| source.is_whole);
+                complete.max(self.reach_of(gathered, |source| self.counts(source)).min(lost))
+            }
+            None => self.reach_of(gathered, |source| self.counts(source)),
+        };
+        let reach = self.heard_of_all().map_or(reach, |all| reach.max(all));
+        // No more at a time than what one list may hold: clients wait meanwhile.
+        let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
+        let ends: Vec<Cursor> = self.sources.iter().filter_map(end).collect();
+        let ends = ends.iter().filter(|end| *end > gathered);
+        match ends.map(Reach::Upto).min().map_or(reach, |end| reach.min(end)) {
+            Reach::Nothing => None,
+            Reach::Upto(reach) => (reach > gathered).then(|| Some(reach.clone())),
+            Reach::Everything => Some(None),
+        }
+    }
+
+    /// How far so many have listed as are needed of those that count.
+    fn reach_of<'a>(&'a self, gathered: &'a Cursor, counts: impl Fn(&Source) -> bool) -> Reach<'a> {
+        let upto = |node: &NodeId| {
+            let source = self.sources.iter().find(|source| source.node == *node);
+            let source = source.filter(|source| counts(source));
+            source.map_or(Reach::Upto(gathered), |source| Reach::of(source.next.as_ref()))
+        };
+        let reach = |(nodes, needed): &Quorum| {
+            let mut reached: Vec<Reach<'_>> = nodes.iter().map(upto).collect();
+            reached.sort_unstable_by(|a, b| b.cmp(a));
+            let nth = |nth: usize| reached.get(nth).copied().unwrap_or(Reach::Nothing);
+            needed.checked_sub(1).map_or(Reach::Everything, nth)
+        };
+        let or_whole = self.or_whole.iter().map(|quorum| match self.whole(gathered) {
+            Reach::Nothing => reach(quorum),
+            whole => whole,
+        });
+        let reach = self.quorums.iter().map(reach).chain(or_whole).min();
+        reach.unwrap_or(Reach::Everything)
     }
 }

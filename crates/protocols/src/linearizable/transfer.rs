@@ -16,17 +16,15 @@
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
 use super::keys::{cursor_of, first_of, position_of, segments};
-use super::message::{Bounds, PAGE_BYTES};
-use super::page;
+use super::message::Bounds;
+use super::page::{self, PAGE_BYTES};
 use super::record::Head;
-use super::told::{Reach, Source};
+use super::told::Source;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::{
-    FETCHED_AHEAD_BYTES_MAX, GROUP_MEMBERS_MAX, LIST_KEYS_MAX, TRANSFER_PULLS_MAX,
-};
+use quorate_kernel::limits::{FETCHED_AHEAD_BYTES_MAX, GROUP_MEMBERS_MAX};
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Range, ViewId};
@@ -123,7 +121,7 @@ impl Transfer {
             sources: nodes.into_iter().map(|node| Source::new(node, Some(Cursor::at(0)))).collect(),
             quorums,
             or_whole: None,
-            intervals: segments(range).collect(),
+            intervals: VecDeque::new(),
             interval: None,
             gathered: Some(Cursor::at(0)),
             pulls: BTreeMap::new(),
@@ -132,8 +130,14 @@ impl Transfer {
             checked_at: Time(0),
             stalls: 0,
         };
-        transfer.next_interval();
+        transfer.begin_intervals(range);
         transfer
+    }
+
+    /// Everything of the range is to be listed.
+    pub fn begin_intervals(&mut self, range: &Range) {
+        self.intervals = segments(range).collect();
+        self.next_interval();
     }
 
     /// So many of those nodes too, some of whom may have left, or one of the others that is whole.
@@ -199,41 +203,6 @@ impl Transfer {
             |(_, last)| self.window().map_or(0, |window| width((window.position.min(last), last)));
         let left = self.interval.map_or(0, left);
         u64::try_from((all - (waiting + left).min(all)) * 100 / all).unwrap_or(100)
-    }
-
-    /// How far a quorum has listed: `Some(None)` is to the end of the interval, `None` not beyond
-    /// what was gathered, or enough is being fetched.
-    pub fn reach(&self) -> Option<Option<Cursor>> {
-        let gathered = self.gathered.as_ref().filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
-        let counts = |source: &&Source| self.counts(source);
-        let upto = |node: &NodeId| {
-            let source = self.sources.iter().find(|source| source.node == *node);
-            let source = source.filter(counts);
-            source.map_or(Reach::Upto(gathered), |source| Reach::of(source.next.as_ref()))
-        };
-        let reach = |(nodes, needed): &Quorum| {
-            let mut reached: Vec<Reach<'_>> = nodes.iter().map(upto).collect();
-            reached.sort_unstable_by(|a, b| b.cmp(a));
-            let nth = |nth: usize| reached.get(nth).copied().unwrap_or(Reach::Nothing);
-            needed.checked_sub(1).map_or(Reach::Everything, nth)
-        };
-        let or_whole = self.or_whole.iter().map(|quorum| match self.whole(gathered) {
-            Reach::Nothing => reach(quorum),
-            whole => whole,
-        });
-        let reach = self.quorums.iter().map(reach).chain(or_whole).min();
-        let reach = reach.unwrap_or(Reach::Everything);
-        let reach = self.heard_of_lost(gathered).map_or(reach, |lost| reach.min(lost));
-        let reach = self.heard_of_all().map_or(reach, |all| reach.max(all));
-        // No more at a time than what one list may hold: clients wait meanwhile.
-        let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
-        let ends: Vec<Cursor> = self.sources.iter().filter_map(end).collect();
-        let ends = ends.iter().filter(|end| *end > gathered);
-        match ends.map(Reach::Upto).min().map_or(reach, |end| reach.min(end)) {
-            Reach::Nothing => None,
-            Reach::Upto(reach) => (reach > gathered).then(|| Some(reach.clone())),
-            Reach::Everything => Some(None),
-        }
     }
 
     /// Takes in what a source listed, maybe as one that is whole; returns whether that was what it

@@ -7,7 +7,6 @@ use super::record::{COUNTER_MAX, Head, Record, Ts};
 use super::{Context, Linearizable};
 use crate::quorum::Replies;
 use alloc::format;
-use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
@@ -100,15 +99,15 @@ impl Linearizable {
     }
 
     /// A get whose write-back was refused because tombstones were removed since it read, or because
-    /// somebody forgot whom it read from, must read again: what it would impose may have been
-    /// deleted, and the tombstone be gone, or be lost. It has changed nothing, so it may. A put or
-    /// a delete may not, as somebody may have seen it: nobody will know what became of it. Returns
-    /// whether it goes on so, or has ended.
+    /// everything was lost, must read again: what it would impose may have been deleted, and the
+    /// tombstone be gone, or be lost. It has changed nothing, so it may. A put or a delete may not,
+    /// as somebody may have seen it: nobody will know what became of it. Returns whether it goes on
+    /// so, or has ended.
     fn begin_again(&mut self, op: u64, stamp: &Stamp, cx: &mut Context<'_>) -> bool {
         let Some(operation) = self.volatile.operations.by_id.get(&op) else { return false };
         let Phase::Write { basis, .. } = &operation.phase else { return false };
         let is_outdated = basis.is_imposed && basis.generation < stamp.generation.number;
-        let is_lost = !self.still_stands(basis);
+        let is_lost = basis.epoch < stamp.epoch;
         if !(is_outdated || is_lost) || stamp.view != operation.view.id {
             return false;
         }
@@ -145,7 +144,7 @@ impl Linearizable {
             Ask::Put(value) => Record::new(ts, Some(value)),
             _ => Record::new(ts, None),
         };
-        let basis = Basis { generation: u64::MAX, is_imposed: false, quorum: Vec::new() };
+        let basis = Basis { generation: u64::MAX, is_imposed: false, epoch: u64::MAX };
         Some(Phase::Write { record, basis, acks: Replies::default() })
     }
 

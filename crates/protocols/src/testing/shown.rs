@@ -138,3 +138,9 @@ pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
         }
     }
 }
+
+/// A list of starts in brackets that `title` opens; nothing if there are none.
+pub fn show_list(title: &str, list: &[Incarnation]) -> String {
+    let list: Vec<String> = list.iter().copied().map(incarnation).collect();
+    if list.is_empty() { String::new() } else { format!("{title}{})", list.join(" ")) }
+}

@@ -35,6 +35,14 @@ fn any_generation() -> impl Strategy<Value = Generation> {
     (0..=COUNTER_MAX, 0..=COUNTER_MAX).prop_map(|(number, floor)| Generation { number, floor })
 }
 
+fn any_epoch() -> impl Strategy<Value = u64> {
+    0..=COUNTER_MAX
+}
+
+fn any_known() -> impl Strategy<Value = Known> {
+    (any_generation(), any_epoch()).prop_map(|(generation, epoch)| Known { generation, epoch })
+}
+
 fn any_stamp() -> impl Strategy<Value = Stamp> {
     let crashes = proptest::collection::vec((any::<u64>(), any::<u32>()), 0..5).prop_map(|list| {
         let mut crashes = CrashVector::default();
@@ -44,11 +52,13 @@ fn any_stamp() -> impl Strategy<Value = Stamp> {
         crashes
     });
     let hint = proptest::option::of(any_view().prop_map(Box::new));
-    (any_view_id(), any_standing(), any_generation(), crashes, hint).prop_map(
-        |(view, standing, generation, crashes, hint)| Stamp {
+    let place = (any_view_id(), any_standing());
+    (place, any_known(), crashes, hint).prop_map(
+        |((view, standing), Known { generation, epoch }, crashes, hint)| Stamp {
             view,
             standing,
             generation,
+            epoch,
             crashes,
             hint,
         },
@@ -178,10 +188,9 @@ fn of_bare() -> impl Strategy<Value = Message> {
 }
 
 fn of_operations() -> impl Strategy<Value = Message> {
-    let quorum = proptest::collection::vec(any_who(), 0..7);
-    let basis = (any::<u64>(), any::<bool>(), quorum);
+    let basis = any::<(u64, bool, u64)>();
     let basis =
-        basis.prop_map(|(generation, is_imposed, quorum)| Basis { generation, is_imposed, quorum });
+        basis.prop_map(|(generation, is_imposed, epoch)| Basis { generation, is_imposed, epoch });
     let maybe_record = prop_oneof![Just(Bytes::new()), any_record()];
     prop_oneof![
         (any::<u64>(), any_view_id(), any_want(), any_key())
@@ -207,9 +216,15 @@ fn of_transfers() -> impl Strategy<Value = Message> {
     let next = proptest::option::of(any_cursor());
     let list = ((any::<bool>(), any_cursor(), next), lost, any_page());
     prop_oneof![
-        (asked(), any::<bool>(), any_cursor()).prop_map(|((round, since), forgot, from)| {
-            Message::ListA { round, since, forgot, from }
-        }),
+        (asked(), any_epoch(), any::<bool>(), any_cursor()).prop_map(
+            |((round, since), epoch, forgot, from)| Message::ListA {
+                round,
+                since,
+                epoch,
+                forgot,
+                from
+            }
+        ),
         (asked(), any_stamp(), list).prop_map(
             |((round, since), stamp, ((is_source, from, next), lost, page))| Message::ListB {
                 round,
@@ -244,19 +259,15 @@ fn of_groups() -> impl Strategy<Value = Message> {
         any::<u64>().prop_map(|position| Message::LocateA { position }),
         any_view().prop_map(|view| Message::LocateB { view }),
         proptest::collection::vec(any_reconfiguration(), 0..4).prop_map(Message::Reconfigure),
-        (any_view(), into, any_generation()).prop_filter_map(
+        (any_view(), into, any_known()).prop_filter_map(
             "a view that something follows",
-            |(mut old, into, generation)| {
+            |(mut old, into, known)| {
                 old.id.version >>= 1;
                 let [next] = <[View; 1]>::try_from(old.after(&Change::Grow { into })?).ok()?;
-                let known = Known { generation, ..Known::default() };
                 Some(Message::Invite { next, old, known })
             }
         ),
-        (any_view(), any_generation()).prop_map(|(view, generation)| {
-            let known = Known { generation, ..Known::default() };
-            Message::Learn { view, known }
-        }),
+        (any_view(), any_known()).prop_map(|(view, known)| Message::Learn { view, known }),
         (any_view(), any_generation())
             .prop_map(|(view, generation)| Message::Split { view, generation }),
         proptest::collection::vec(beat, 0..4).prop_map(Message::Beats),
@@ -299,9 +310,15 @@ fn of_comparisons() -> impl Strategy<Value = Message> {
             view,
             page
         }),
-        (asked(), any::<u64>(), any_page()).prop_map(|((round, view), generation, page)| {
-            Message::RecordsB { round, view, generation, page }
-        }),
+        (asked(), any::<(u64, u64)>(), any_page()).prop_map(
+            |((round, view), (generation, epoch), page)| Message::RecordsB {
+                round,
+                view,
+                generation,
+                epoch,
+                page
+            }
+        ),
     ]
 }
 

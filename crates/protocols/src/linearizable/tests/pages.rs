@@ -25,6 +25,7 @@ fn groups() -> Vec<(&'static str, GroupRecord, &'static str)> {
         lost: Vec::new(),
         generation: generation(),
         owed: Vec::new(),
+        epoch: 3,
     };
     let mut full = of(Status::Ready);
     let next = next_view();
@@ -40,18 +41,18 @@ fn groups() -> Vec<(&'static str, GroupRecord, &'static str)> {
             "`group`: ready",
             full,
             "01010407090202ac020005070102010701020202020102020204ac0201020104\
-             07090202ac02010307090201ac02",
+             07090202ac02010307090201ac0203",
         ),
         (
             "`group`: busy",
             of(Status::Busy { sources: nodes(), since, forgot: true }),
-            "01010407090202ac02010201ac0201040105000000000004ac0200",
+            "01010407090202ac02010201ac0201040105000000000004ac020003",
         ),
-        ("`group`: forgot", of(Status::Forgot), "01010407090202ac020205000000000004ac0200"),
+        ("`group`: forgot", of(Status::Forgot), "01010407090202ac020205000000000004ac020003"),
         (
             "`group`: learner",
             of(Status::Learner { sources: nodes(), is_done: true }),
-            "01010407090202ac02030201ac020105000000000004ac0200",
+            "01010407090202ac02030201ac020105000000000004ac020003",
         ),
         (
             "`group`: retired",
@@ -61,13 +62,13 @@ fn groups() -> Vec<(&'static str, GroupRecord, &'static str)> {
                 lacking: None,
                 parts: Vec::new(),
             }),
-            "01010407090202ac02040100000005000000000004ac0200",
+            "01010407090202ac02040100000005000000000004ac020003",
         ),
         (
             "`group`: split",
             of(Status::Retired { was_ready: true, forgot: false, lacking: None, parts }),
             "01010407090202ac02040100000286b98588be93efe63f0507080202ac02a0e8f4\
-             ac92e6e993050508090202ac0205000000000004ac0200",
+             ac92e6e993050508090202ac0205000000000004ac020003",
         ),
     ])
 }

@@ -2,7 +2,7 @@
 //! many they are, no message of a scan, a transfer or a removal of tombstones holds all of them.
 
 use super::super::Linearizable;
-use super::super::message::PAGE_BYTES;
+use super::super::page::PAGE_BYTES;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};

@@ -8,7 +8,7 @@ use super::super::record::{Record, Ts};
 use super::super::{Linearizable, Mode, Order, Pace, Settings};
 use crate::quorum::CrashVector;
 use crate::reconfigure::{self, Ballot};
-use crate::testing::shown::show_cursor;
+use crate::testing::shown::{show_cursor, show_list};
 use crate::testing::world::incarnation;
 use crate::testing::{Scripted, word};
 use bytes::Bytes;
@@ -118,8 +118,7 @@ impl Scripted for Linearizable {
                     (number, false) => format!(" above generation {number}"),
                 };
                 let (view, key, record) = (version(*view), data_key(key), show_record(record));
-                let rests = show_list(" rests on(", &basis.quorum);
-                format!("op {op} {view} {key} = {record}{above}{rests}")
+                format!("op {op} {view} {key} = {record}{above}{}", show_epoch(basis.epoch))
             }
             Message::WriteB { op, view, ok, stamp } => {
                 let verdict = if *ok { "ok" } else { "refused" };
@@ -184,9 +183,10 @@ fn show_rare(message: &Message) -> String {
             format!("op {op} {} = {}", data_key(key), show_record(record))
         }
         Message::BareWriteB { op } => format!("op {op} ok"),
-        Message::ListA { round, since, forgot, from } => {
-            let reason = if *forgot { "forgot" } else { "new" };
-            format!("round {round} since {} {reason} from {}", version(*since), show_cursor(from))
+        Message::ListA { round, since, epoch, forgot, from } => {
+            let (reason, epoch) = (if *forgot { "forgot" } else { "new" }, show_epoch(*epoch));
+            let (since, from) = (version(*since), show_cursor(from));
+            format!("round {round} since {since} {reason}{epoch} from {from}")
         }
         Message::ListB { round, stamp, is_source, bounds, lost, page, .. } => {
             let (stamp, page) = (show_stamp(stamp), show_page(page, bounds.next.as_ref()));
@@ -205,8 +205,9 @@ fn show_rare(message: &Message) -> String {
         Message::Invite { next, old, .. } => {
             format!("to {} after {}", show_view(next), show_view(old))
         }
-        Message::Learn { view, .. } | Message::LocateB { view } => show_view(view),
-        Message::Split { view, .. } => show_view(view),
+        Message::Learn { view, .. } | Message::LocateB { view } | Message::Split { view, .. } => {
+            show_view(view)
+        }
         Message::LocateA { position } => format!("{position:x}"),
         Message::DecisionsA { view } => format!("after {}", version(*view)),
         Message::DecisionsB { view, changes } => {
@@ -249,8 +250,9 @@ fn show_background(message: &Message) -> String {
         Message::RecordsA { view, page, .. } => {
             format!("{} {}", version(*view), show_page(page, None))
         }
-        Message::RecordsB { view, generation, page, .. } => {
-            format!("{} generation {generation}: {}", version(*view), show_page(page, None))
+        Message::RecordsB { view, generation, epoch, page, .. } => {
+            let (view, epoch) = (version(*view), show_epoch(*epoch));
+            format!("{view} generation {generation}{epoch}: {}", show_page(page, None))
         }
         other => unreachable!("{other:?} is shown above"),
     }
@@ -367,11 +369,16 @@ fn show_stamp(stamp: &Stamp) -> String {
     if stamp.generation != Generation::default() {
         shown += &format!(" {}", show_generation(stamp.generation));
     }
+    shown += &show_epoch(stamp.epoch);
     shown += &show_crashes(&stamp.crashes);
     if let Some(hint) = &stamp.hint {
         shown += &format!(" hint {}", show_view(hint));
     }
     shown
+}
+
+fn show_epoch(epoch: u64) -> String {
+    if epoch == 0 { String::new() } else { format!(" epoch {epoch}") }
 }
 
 fn show_crashes(crashes: &CrashVector) -> String {
@@ -383,18 +390,11 @@ fn show_crashes(crashes: &CrashVector) -> String {
     if entries.is_empty() { String::new() } else { format!(" forgetful({})", entries.join(" ")) }
 }
 
-fn show_list(title: &str, list: &[Incarnation]) -> String {
-    let list: Vec<String> = list.iter().copied().map(incarnation).collect();
-    if list.is_empty() { String::new() } else { format!("{title}{})", list.join(" ")) }
-}
-
 fn show_page(page: &Bytes, next: Option<&Cursor>) -> String {
     let entry = |(key, record): (Bytes, Record)| {
         format!("{} = {}, ", data_key(&key), show_record(record.bytes()))
     };
     let entries: String = page::entries(page.clone()).map(entry).collect();
-    format!(
-        "{entries}{}",
-        next.map_or("end".to_string(), |next| format!("next {}", show_cursor(next)))
-    )
+    let next = next.map_or("end".to_string(), |next| format!("next {}", show_cursor(next)));
+    format!("{entries}{next}")
 }

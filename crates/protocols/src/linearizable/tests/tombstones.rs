@@ -67,7 +67,7 @@ fn a_put_after_the_removal_is_above_the_tombstone() {
          deliver ReadA 4->1
          deliver ReadA 4->2
          deliver ReadB
-         # last 4: WriteA to 1 2 3: op 1 v1 k = 3@4.1#1 \"b\" above generation 2 rests on(1.1 2.1)
+         # last 4: WriteA to 1 2 3: op 1 v1 k = 3@4.1#1 \"b\" above generation 2
          deliver all
          # told put k b: written
          given get 3 k

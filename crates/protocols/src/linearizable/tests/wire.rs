@@ -69,11 +69,12 @@ fn every_message_has_its_bytes() {
 
 #[test]
 fn a_whole_frame_has_its_bytes() {
-    let message = Message::ListA { round: 2, since: view_id(), forgot: true, from: Cursor::at(0) };
+    let (round, since, epoch, forgot, from) = (2, view_id(), 0, true, Cursor::at(0));
+    let message = Message::ListA { round, since, epoch, forgot, from };
     assert_eq!(
         hex(&frame(&message)),
-        "2f00000007030000000100000000000000020000000200000000000000000000000a57fc300600000000000\
-         000060201030100"
+        "300000000803000000010000000000000002000000020000000000000000000000fada21670700000000000\
+         00006020103000100"
     );
 }
 
