@@ -4,7 +4,7 @@ use super::cursor;
 use super::digest;
 use super::group::Generation;
 use super::keys::is_data_key;
-use super::message::{Known, Message, Stamp};
+use super::message::{Beat, Known, Message, Stamp};
 use super::page;
 use super::record::{COUNTER_MAX, Record, Ts};
 use super::transfer::SOURCES_MAX;
@@ -114,7 +114,9 @@ impl Message {
                 well_formed(list.len() <= RECONFIGURES_MAX && is_sound, "reconfiguration")
             }
             Message::Beats(list) => {
-                list.iter().try_for_each(|beat| beat.generation.validate())?;
+                list.iter().try_for_each(|Beat { generation, epoch, .. }| {
+                    Known { generation: *generation, epoch: *epoch }.validate()
+                })?;
                 well_formed(list.len() <= BEATS_MAX, "list")
             }
             Message::DecisionsB { changes, .. } => {

@@ -128,6 +128,7 @@ pub(super) struct Heard {
     pub version: u64,
     pub standing: Standing,
     pub generation: Generation,
+    pub epoch: u64,
     pub at: Time,
 }
 
@@ -284,7 +285,8 @@ impl Group {
         let is_gathering = self.record.status == Status::Gathering;
         let standing = if is_gathering { Standing::Gathering } else { self.standing() };
         let asks = !self.is_member();
-        super::message::Beat { view: self.view.id, standing, generation, asks }
+        let (view, epoch) = (self.view.id, self.record.epoch);
+        super::message::Beat { view, standing, generation, epoch, asks }
     }
 
     /// What must hold between two inputs.

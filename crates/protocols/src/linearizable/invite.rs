@@ -123,7 +123,8 @@ impl Linearizable {
             // Of two views of a position the one with the higher version is the newer: this node
             // has come there by another way, and who asks need not go on.
             let (standing, generation) = (Standing::Split, Generation::default());
-            let beat = Beat { view: view.id, standing, generation, asks: false };
+            let (view, epoch, asks) = (view.id, 0, false);
+            let beat = Beat { view, standing, generation, epoch, asks };
             cx.fx.send(from, Message::Beats(vec![beat]));
             return true;
         }

@@ -160,11 +160,11 @@ impl Linearizable {
                 Standing::Busy | Standing::Forgot | Standing::Gathering => has_lost_all,
                 Standing::Outside | Standing::Learned => false,
             };
-            (heard.version == view.id.version && counts).then_some(heard.generation)
+            (heard.version == view.id.version && counts).then_some((heard.generation, heard.epoch))
         };
         let standing = view.members().iter().filter_map(|node| stands_there(*node));
-        let generations: Vec<_> = standing.collect();
-        if generations.len() < view.majority() {
+        let stands: Vec<_> = standing.collect();
+        if stands.len() < view.majority() {
             return;
         }
         probe!("linearizable/begun_anew");
@@ -175,7 +175,12 @@ impl Linearizable {
         let slot = self.fresh_slot(cx);
         let status = Status::Busy { sources, since: id, forgot };
         let mut record = Self::newborn(view.clone(), status, slot);
-        record.generation = generations.into_iter().fold(before.generation, Ord::max);
+        (record.generation, record.epoch) = (before.generation, before.epoch);
+        for (generation, epoch) in stands {
+            record.generation = record.generation.max(generation);
+            // As who invites says it ([`super::epoch`]).
+            record.epoch = record.epoch.max(epoch);
+        }
         record.owed = before.owed;
         record.owed.retain(|owed| view.index_of(owed.newcomer).is_some());
         self.take_up(record, cx);

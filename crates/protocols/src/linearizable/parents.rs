@@ -105,7 +105,8 @@ impl Linearizable {
             self.let_go(id, cx);
         }
         if self.group(id).is_some() {
-            let beat = Beat { view: id, standing, generation, asks: true };
+            let (view, epoch, asks) = (id, 0, true);
+            let beat = Beat { view, standing, generation, epoch, asks };
             return self.on_beats(from, vec![beat], cx);
         }
         if let Some(whole) = self.whole_of(&view).filter(|_| !mutant!("part_forgotten")) {
@@ -208,6 +209,7 @@ pub(super) fn tell_outside(
     generation: Generation,
     cx: &mut Context<'_>,
 ) {
-    let (standing, asks) = (Standing::Outside, false);
-    cx.fx.send(to, Message::Beats(vec![Beat { view, standing, generation, asks }]));
+    let (standing, epoch, asks) = (Standing::Outside, 0, false);
+    let beat = Beat { view, standing, generation, epoch, asks };
+    cx.fx.send(to, Message::Beats(vec![beat]));
 }

@@ -66,6 +66,8 @@ pub struct Beat {
     pub standing: Standing,
     /// How far tombstones are removed.
     pub generation: Generation,
+    /// The sender's epoch; 0 where it has no part in the group.
+    pub epoch: u64,
     /// Whether it wants to hear how the receiver stands, who may have no reason to tell unasked.
     pub asks: bool,
 }

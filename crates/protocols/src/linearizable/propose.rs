@@ -371,7 +371,8 @@ mod tests {
             let record = Linearizable::newborn(view.clone(), status, Slot::default());
             let mut group = Group::new(record);
             let (version, generation) = (view.id.version, Generation::default());
-            let heard = Heard { start: Start(1), version, standing, generation, at: Time(0) };
+            let (start, epoch, at) = (Start(1), 0, Time(0));
+            let heard = Heard { start, version, standing, generation, epoch, at };
             group.heard.insert(NodeId(2), heard);
             may_change(&group, &view, &ring, NodeId(1), Time(0))
         };

@@ -11,13 +11,9 @@ pub(super) fn question(id: u64, operation: &Operation, is_bare: bool) -> Message
     }
     match (&operation.phase, &operation.ask) {
         (Phase::Read(reading), _) => Message::ReadA { op: id, view, want: reading.want(), key },
-        (Phase::Write { record, basis, .. }, _) => Message::WriteA {
-            op: id,
-            view,
-            basis: *basis,
-            key,
-            record: record.bytes().clone(),
-        },
+        (Phase::Write { record, basis, .. }, _) => {
+            Message::WriteA { op: id, view, basis: *basis, key, record: record.bytes().clone() }
+        }
         (Phase::Page(_), Ask::Scan { from, limit }) => {
             Message::PageA { op: id, view, from: from.clone(), limit: *limit }
         }

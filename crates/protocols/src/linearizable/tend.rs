@@ -92,9 +92,9 @@ impl Linearizable {
                 self.tell_stranger(from, &beat, cx);
                 continue;
             };
-            let Beat { view, standing, generation, asks } = beat;
+            let Beat { view, standing, generation, epoch, asks } = beat;
             let (start, version) = (from.start, view.version);
-            let heard = Heard { start, version, standing, generation, at: cx.now };
+            let heard = Heard { start, version, standing, generation, epoch, at: cx.now };
             let before = group.heard.insert(from.node, heard);
             let is_news = before.is_none_or(|before| {
                 (before.version, before.standing) != (heard.version, heard.standing)

@@ -252,8 +252,15 @@ fn of_transfers() -> impl Strategy<Value = Message> {
 }
 
 fn of_groups() -> impl Strategy<Value = Message> {
-    let beat = (any_view_id(), any_standing(), any_generation(), any::<bool>())
-        .prop_map(|(view, standing, generation, asks)| Beat { view, standing, generation, asks });
+    let beat = (any_view_id(), any_standing(), any_known(), any::<bool>()).prop_map(
+        |(view, standing, Known { generation, epoch }, asks)| Beat {
+            view,
+            standing,
+            generation,
+            epoch,
+            asks,
+        },
+    );
     let into = any::<u64>().prop_map(NodeId);
     prop_oneof![
         any::<u64>().prop_map(|position| Message::LocateA { position }),

@@ -236,7 +236,7 @@ fn of_transfers() -> Vec<(Message, Pieces)> {
 
 fn of_groups() -> Vec<(Message, Pieces)> {
     let (id, generation) = (view_id(), generation());
-    let beat = |standing, asks| Beat { view: id, standing, generation, asks };
+    let beat = |standing, asks| Beat { view: id, standing, generation, epoch: 3, asks };
     let beats = Vec::from([beat(Standing::Learned, true), beat(Standing::Split, false)]);
     let changes = Vec::from([
         Change::Replace { out: NodeId(1), into: NodeId(2) },
@@ -253,7 +253,7 @@ fn of_groups() -> Vec<(Message, Pieces)> {
         ),
         (Message::Learn { view: view(), known: known() }, ["0e010307090201ac0204ac0203", "", ""]),
         (Message::Split { view: view(), generation }, ["23010307090201ac0204ac02", "", ""]),
-        (Message::Beats(beats), ["0f0201030404ac020101030504ac0200", "", ""]),
+        (Message::Beats(beats), ["0f0201030404ac02030101030504ac020300", "", ""]),
         (Message::DecisionsA { view: id }, ["100103", "", ""]),
         (Message::DecisionsB { view: id, changes }, ["11010304000102010102020308", "", ""]),
     ])

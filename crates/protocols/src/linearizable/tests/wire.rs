@@ -146,7 +146,8 @@ fn the_longest_lists_fit_a_frame() {
     let promise = M::P1B(Promise { view, ballot, ok: true, installed, promised, accepted });
     let proposal = M::P2A { view, ballot, change };
     let generation = Generation { number: u64::MAX, floor: COUNTER_MAX };
-    let beat = Beat { view, standing: Standing::Split, generation, asks: true };
+    let (standing, epoch, asks) = (Standing::Split, COUNTER_MAX, true);
+    let beat = Beat { view, standing, generation, epoch, asks };
     for message in [
         Message::Reconfigure(std::vec![promise; RECONFIGURES_MAX]),
         Message::Reconfigure(std::vec![proposal; RECONFIGURES_MAX]),
@@ -161,7 +162,8 @@ fn the_longest_lists_fit_a_frame() {
 fn a_beat_with_an_impossible_floor_is_refused() {
     let beats = |floor| {
         let generation = Generation { number: 2, floor };
-        let beat = Beat { view: view_id(), standing: Standing::Ready, generation, asks: false };
+        let (view, standing, epoch, asks) = (view_id(), Standing::Ready, 0, false);
+        let beat = Beat { view, standing, generation, epoch, asks };
         survive(pieces(&Message::Beats(Vec::from([beat]))))
     };
     assert!(beats(COUNTER_MAX).is_ok());
