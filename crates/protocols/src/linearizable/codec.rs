@@ -1,13 +1,13 @@
 //! The codec of the engine's messages, and what is checked before one is handled.
 
 use super::cursor;
-use super::digest;
 use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Beat, Known, Message, Stamp};
 use super::page;
 use super::record::{COUNTER_MAX, Record, Ts};
-use super::transfer::SOURCES_MAX;
+use super::refill::transfer::SOURCES_MAX;
+use super::replicate::digest;
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;

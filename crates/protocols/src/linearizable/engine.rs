@@ -1,15 +1,15 @@
 //! The engine as a process: the one match on inputs.
 
-use super::coordinator::Phase;
-use super::explain::Tells;
+use super::coordinate::coordinator::Phase;
+use super::coordinate::explain::Tells;
 use super::group::{Group, Status};
-use super::install::is_split;
 use super::message::Message;
 use super::record::Head;
-use super::replica::remembers;
-use super::serve::Question;
+use super::replicate::replica::remembers;
+use super::replicate::serve::Question;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
+use super::views::install::is_split;
 use super::{Context, ENGINE, Linearizable, Settings};
 use crate::quorum::CrashVector;
 use alloc::format;

@@ -2,8 +2,8 @@
 //! restart begins anew.
 
 use super::keys::Slot;
-use super::propose::Running;
-use super::transfer::Transfer;
+use super::refill::transfer::Transfer;
+use super::views::propose::Running;
 use crate::reconfigure::{Acceptor, InstallQueue};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// What this node is in a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Status {
+pub(crate) enum Status {
     /// A member whose data is complete.
     Ready,
     /// A new member: it must first hear from a majority of the members of the view before.
@@ -52,7 +52,7 @@ pub(super) enum Status {
         parts: Vec<View>,
     },
     /// A member whose data is complete, and that gathers what other members hold, since the group
-    /// has shrunk to an even size ([`super::gather`]).
+    /// has shrunk to an even size ([`super::refill::gather`]).
     Gathering,
 }
 
@@ -76,7 +76,7 @@ pub enum Standing {
     Gathering,
 }
 
-/// How far the removal of tombstones has come in a group ([`super::purge`]).
+/// How far the removal of tombstones has come in a group ([`super::replicate::purge`]).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -89,7 +89,7 @@ pub struct Generation {
 
 /// A newcomer that has not shown that it holds everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Owed {
+pub(crate) struct Owed {
     /// Who.
     pub newcomer: NodeId,
     /// The view it is new in.
@@ -100,7 +100,7 @@ pub(super) struct Owed {
 
 /// What survives a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// The installed view.
     pub view: View,
     /// What this node is in it.
@@ -110,19 +110,19 @@ pub(super) struct Record {
     /// What it promised and accepted for the decision that follows the view.
     pub acceptor: Acceptor,
     /// Who was there at a moment at which nobody was left to have the data from, and in which
-    /// start each lacked it ([`super::loss`]); empty if that never was.
+    /// start each lacked it ([`super::refill::loss`]); empty if that never was.
     pub lost: Vec<Incarnation>,
     /// How far tombstones are removed.
     pub generation: Generation,
     /// Newcomers that this node must invite until they hold everything.
     pub owed: Vec<Owed>,
-    /// How often everything was lost here ([`super::epoch`]).
+    /// How often everything was lost here ([`super::refill::epoch`]).
     pub epoch: u64,
 }
 
 /// What a peer last said of itself in this group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(crate) struct Heard {
     /// In which start of the peer.
     pub start: Start,
     pub version: u64,
@@ -134,7 +134,7 @@ pub(super) struct Heard {
 
 /// A node asks for the decisions that lead to a newer view.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outpaced {
+pub(crate) struct Outpaced {
     pub since: Time,
     /// When it last asked.
     pub asked: Option<Time>,
@@ -142,7 +142,7 @@ pub(super) struct Outpaced {
 
 /// A group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     pub record: Record,
     /// The installed view, shared.
     pub view: Arc<View>,
@@ -163,7 +163,7 @@ pub(super) struct Group {
     /// The highest version any reply of this start was stamped with.
     pub stamped: u64,
     /// About how much it holds.
-    pub share: super::load::Share,
+    pub share: super::replicate::load::Share,
     /// Data moved by transfers of this start, for status and metrics.
     pub moved: Moved,
     /// When somebody last wanted this learner, or this node told owed newcomers.
@@ -175,12 +175,12 @@ pub(super) struct Group {
     /// When the newcomer that is wished for was last told to learn.
     pub taught: Option<Time>,
     /// The removal of tombstones that this node drives.
-    pub purge: super::purge::Purge,
+    pub purge: super::replicate::purge::Purge,
 }
 
 /// What transfers have moved.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moved {
+pub(crate) struct Moved {
     pub keys: u64,
     pub bytes: u64,
 }
@@ -198,13 +198,13 @@ impl Group {
             heard: BTreeMap::new(),
             wished: None,
             stamped: 0,
-            share: super::load::Share::default(),
+            share: super::replicate::load::Share::default(),
             moved: Moved::default(),
             touched: Time(0),
             outpaced: None,
             unheard: None,
             taught: None,
-            purge: super::purge::Purge::default(),
+            purge: super::replicate::purge::Purge::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! | class | key | value | written by | may be dropped |
 //! |---|---|---|---|---|
-//! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; after a split when no host can ask for it any more ([`super::parents`]) |
+//! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; after a split when no host can ask for it any more ([`super::views::parents`]) |
 //! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
 //! | state | `entry`, group (8) | postcard of a version and a generation's number: what was seen of removals when the view of even size began that somebody left, or 2^64 - 1 once all have gathered | install, tending | never: the next such view overwrites it |
 //! | state | `left`, group (8) | postcard of the version in which this node was no member any more | leaving a group | never: an invitation may be late |
@@ -10,7 +10,7 @@
 //! | state | `garbage`, slot (4), low (8), high (8) | empty | leaving a group | when the range of the slot is empty |
 //! | state | `slot` | postcard of the highest slot used | a new membership | never |
 //! | state | `crashes` | postcard of the crash vector | a peer's refill | never |
-//! | data | slot (4), position (8) and key | [`Record`](super::record::Record) | WriteA, transfer | with its slot; a tombstone when all members hold it ([`super::purge`]) |
+//! | data | slot (4), position (8) and key | [`Record`](super::record::Record) | WriteA, transfer | with its slot; a tombstone when all members hold it ([`super::replicate::purge`]) |
 //!
 //! Integers are big-endian. Each state value begins with a version byte. Each membership of a node
 //! in a group has a **slot** of its own, so what an earlier membership left behind is never taken

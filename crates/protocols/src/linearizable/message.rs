@@ -126,7 +126,7 @@ pub enum Message {
         is_source: bool,
         /// What the page covers.
         bounds: Box<Bounds>,
-        /// If nobody was left to have the data from: who was there ([`super::loss`]).
+        /// If nobody was left to have the data from: who was there ([`super::refill::loss`]).
         lost: Vec<Incarnation>,
         /// The entries.
         #[serde(skip)]
@@ -249,7 +249,7 @@ pub enum Message {
         #[serde(skip)]
         page: Bytes,
     },
-    /// What [`Message::ReadA`] is where quorums are not consistent ([`super::bare`]).
+    /// What [`Message::ReadA`] is where quorums are not consistent ([`super::coordinate::bare`]).
     BareReadA {
         /// The asker's operation.
         op: u64,
@@ -335,7 +335,7 @@ pub enum Message {
         /// The cursor that the piece begins at.
         #[serde(skip)]
         from: Bytes,
-        /// The piece's parts, each with its digest at the asker ([`super::digest`]).
+        /// The piece's parts, each with its digest at the asker ([`super::replicate::digest`]).
         #[serde(skip)]
         parts: Bytes,
     },
@@ -379,7 +379,7 @@ pub enum Message {
         page: Bytes,
     },
     /// To a node that lacks data, beside a [`Message::ListB`]: the sender, asked for what it holds,
-    /// lacks data itself, in its present start ([`super::amnesia`]).
+    /// lacks data itself, in its present start ([`super::refill::amnesia`]).
     Lacks {
         /// Echoed.
         round: u64,
@@ -389,7 +389,7 @@ pub enum Message {
         awaits: Vec<NodeId>,
     },
     /// To a host that may still ask for a group that was split: how does it stand there? It
-    /// answers with a beat, unless it may yet come to the group ([`super::parents`]).
+    /// answers with a beat, unless it may yet come to the group ([`super::views::parents`]).
     Split {
         /// The view that was split.
         view: View,

@@ -59,7 +59,7 @@
 //! - A get is done when a *majority* holds the highest timestamp, not only when all of the first
 //!   quorum do, and members that hold it count as acknowledged when it is imposed.
 //! - Phase 1 may ask a majority before it asks everybody ([`Settings::ask_majority_first`]).
-//! - Members may forget (`memory`, `periodic`): see [`amnesia`] and [`crate::quorum`].
+//! - Members may forget (`memory`, `periodic`): see [`refill::amnesia`] and [`crate::quorum`].
 //! - The closest *member* proposes, not the node that the ring makes responsible: a newcomer that
 //!   is responsible has no view to propose for (`propose`).
 //! - Old members invite the newcomer themselves; Algorithm 1 lets the coordinator do it, who may be
@@ -69,8 +69,8 @@
 //! - A node that left and is chosen again keeps what it held for those who still need it
 //!   (`former`). A membership that was decided and revoked before it began is gone through all the
 //!   same, so that whoever follows it can hear what it would have heard (`invite`).
-//! - A keyspace may do without consistent quorums, to measure what they cost ([`bare`]); no cluster
-//!   that anybody uses has one.
+//! - A keyspace may do without consistent quorums, to measure what they cost
+//!   ([`coordinate::bare`]); no cluster that anybody uses has one.
 //! - A page of a scan reads each of its keys like a get (`scan`); the paper has no scans.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
 //! - Members compare what they hold, and get what they missed (`compare`).
@@ -84,61 +84,25 @@
 //! stay for good.
 //! A register has no compare-and-set, so counters and the like need another engine.
 
-pub(crate) mod amnesia;
-pub(crate) mod bare;
-pub(crate) mod by_id;
 pub(crate) mod codec;
-pub(crate) mod compare;
-pub(crate) mod coordinator;
+mod coordinate;
 pub(crate) mod cursor;
-pub(crate) mod digest;
-pub(crate) mod drive;
 pub mod engine;
-mod epoch;
-pub(crate) mod explain;
-pub(crate) mod fetch;
-pub(crate) mod former;
-pub(crate) mod gather;
 pub mod group;
-pub(crate) mod index;
-pub(crate) mod install;
-pub(crate) mod invite;
 pub mod keys;
-pub(crate) mod load;
-pub(crate) mod locate;
-mod loss;
 pub mod message;
-pub(crate) mod operations;
-pub(crate) mod outpaced;
 pub(crate) mod page;
-pub(crate) mod parents;
 pub(crate) mod parts;
-pub(crate) mod preference;
-pub(crate) mod propose;
-pub(crate) mod purge;
-pub(crate) mod question;
-pub(crate) mod read;
 pub mod record;
-pub(crate) mod recover;
-pub(crate) mod replica;
-pub(crate) mod retry;
-pub(crate) mod routes;
-pub(crate) mod rtt;
+mod recover;
+mod refill;
+mod replicate;
 pub mod rules;
-pub(crate) mod scan;
-pub(crate) mod serve;
-pub(crate) mod source;
 pub(crate) mod state;
-pub(crate) mod sweep;
-pub(crate) mod tend;
 #[cfg(test)]
 mod tests;
 pub mod timer;
-pub(crate) mod told;
-pub(crate) mod tombstones;
-pub(crate) mod transfer;
-pub(crate) mod weigh;
-pub(crate) mod write;
+mod views;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -208,7 +172,7 @@ pub struct Settings {
     pub order: Order,
     /// What is promised of each key.
     pub mode: Mode,
-    /// What a member that forgot may still hold ([`amnesia`]).
+    /// What a member that forgot may still hold ([`refill::amnesia`]).
     pub durability: Durability,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
@@ -220,7 +184,7 @@ pub struct Settings {
     /// when that is late, lacks data or disagrees. It spares the others a third of their work.
     pub ask_majority_first: bool,
     /// Whether members neither send nor compare views: **not linearizable** when views change. It
-    /// exists to measure what consistent quorums cost ([`bare`]).
+    /// exists to measure what consistent quorums cost ([`coordinate::bare`]).
     pub static_views: bool,
     /// How many bytes of records a second one node's transfers may fetch; 0 is no limit.
     pub transfer_bytes_per_second: u64,

@@ -53,7 +53,7 @@ pub struct Basis {
     pub generation: u64,
     /// Whether it imposes what a get read; otherwise it is a client's write.
     pub is_imposed: bool,
-    /// The lowest epoch of the quorum ([`super::epoch`]).
+    /// The lowest epoch of the quorum ([`super::refill::epoch`]).
     pub epoch: u64,
 }
 

@@ -53,7 +53,7 @@ pub(super) const HEAD_BYTES: usize = 29;
 
 /// What is known of a record without its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub ts: Ts,
     /// Whether the key has a value; a tombstone, or nothing at all, has none.
     pub live: bool,
@@ -61,7 +61,7 @@ pub(super) struct Head {
 
 /// A value or a tombstone with its timestamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record(Bytes);
+pub(crate) struct Record(Bytes);
 
 impl Record {
     /// Builds a record; no value makes a tombstone.

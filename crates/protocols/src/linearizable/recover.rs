@@ -18,7 +18,7 @@ use quorate_kernel::view::{Change, ViewId};
 impl Linearizable {
     /// Loads the recorded state and answers at once: a crash is a partition (CATS §5). The views
     /// are the ones last recorded, however old. Only a lane that forgot refills first.
-    pub(super) fn recover(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
+    pub(crate) fn recover(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         let crashes = CrashVector::load(cx.table).unwrap_or_default();
         let slot = Slot::load(cx.table);
         self.volatile = Volatile::new(crashes.clone());
@@ -111,7 +111,7 @@ fn decided_before(view: ViewId, cx: &Context<'_>) -> Option<Change> {
 /// What a lane without its data must say of itself.
 fn forget(record: &mut Record, me: NodeId) {
     if record.view.members() == [me] && !mutant!("lone_member_keeps_epoch") {
-        // Nobody else holds anything: that is all there was ([`super::epoch`]).
+        // Nobody else holds anything: that is all there was (`refill::epoch`).
         record.epoch += 1;
     }
     match &mut record.status {

@@ -1,20 +1,20 @@
 //! The engine's state: what is durable and what is volatile, apart, and what must always hold.
 
-use super::compare::Comparing;
-use super::fetch::Budget;
+use super::coordinate::locate::Unrouted;
+use super::coordinate::operations::Operations;
+use super::coordinate::preference::Preference;
+use super::coordinate::routes::Routes;
+use super::coordinate::rtt::RoundTrip;
 use super::group::{Group, Record, Standing};
-use super::index::Index;
-use super::invite::Invitations;
 use super::keys::{Slot, Stored, group_key, left_key, position_of, state_bytes};
-use super::load::Meter;
-use super::locate::Unrouted;
 use super::message::Stamp;
-use super::operations::Operations;
-use super::preference::Preference;
-use super::routes::Routes;
-use super::rtt::RoundTrip;
-use super::serve::Question;
-use super::sweep::Sweep;
+use super::refill::fetch::Budget;
+use super::replicate::compare::Comparing;
+use super::replicate::index::Index;
+use super::replicate::load::Meter;
+use super::replicate::serve::Question;
+use super::replicate::sweep::Sweep;
+use super::views::invite::Invitations;
 use super::{Context, Linearizable};
 use crate::pacing::Pacing;
 use crate::quorum::CrashVector;
@@ -32,7 +32,7 @@ use quorate_kernel::view::{Range, View, ViewId};
 
 /// What survives a restart.
 #[derive(Debug, Default)]
-pub(super) struct Durable {
+pub(crate) struct Durable {
     /// The groups this node takes part in, or took part in and may still be asked for.
     pub groups: BTreeMap<GroupId, Group>,
     /// Groups that this node has left, and in which version. It never goes back to an older one,
@@ -50,7 +50,7 @@ pub(super) struct Durable {
 
 /// What a restart begins anew.
 #[derive(Debug)]
-pub(super) struct Volatile {
+pub(crate) struct Volatile {
     /// Where to send; a hint, never the truth.
     pub routes: Routes,
     /// What this node believes of the ring, once it was told.
@@ -70,7 +70,7 @@ pub(super) struct Volatile {
     /// How much this node has to do.
     pub meter: Meter,
     /// Where it has how much to do.
-    pub weighing: super::weigh::Weighing,
+    pub weighing: super::replicate::weigh::Weighing,
     /// The last round of any transfer: none is used twice in one start.
     pub round: u64,
     /// How much transfers may fetch.
@@ -96,7 +96,7 @@ pub(super) struct Volatile {
 
 /// How operations went, for metrics.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     /// Gets whose first quorum agreed, or agreed once the remaining reply was in.
     pub reads_in_one_round: u64,
     /// Gets that imposed what they read.
@@ -150,7 +150,7 @@ impl Volatile {
             invitations: Invitations::default(),
             rounds: None,
             meter: Meter::default(),
-            weighing: super::weigh::Weighing::default(),
+            weighing: super::replicate::weigh::Weighing::default(),
             round: 0,
             budget: Budget::default(),
             transfers_at: None,

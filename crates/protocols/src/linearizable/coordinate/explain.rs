@@ -1,0 +1,125 @@
+//! What happened to one operation, for an operator who asks (`explain`), or who answered it.
+
+use crate::linearizable::group::Standing;
+use crate::linearizable::message::Stamp;
+use crate::linearizable::record::Head;
+use crate::linearizable::{Context, ENGINE, Linearizable};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use quorate_kernel::explanation::{Explanation, Step};
+use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::part::{Examination, Holds, Part};
+use quorate_kernel::process::Request;
+use quorate_kernel::time::Time;
+use quorate_kernel::values::Values;
+use quorate_kernel::view::View;
+
+/// What was noted so far.
+#[derive(Debug)]
+pub(crate) struct Trail {
+    tells: Tells,
+    began: Time,
+    steps: Vec<Step>,
+    /// The members whose answers it could rest on: they have all that they have to hold.
+    answered: Vec<NodeId>,
+}
+
+/// What an operator wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tells {
+    /// How a read was served.
+    How,
+    /// Who holds the group that was asked.
+    Who,
+}
+
+impl Trail {
+    /// Nothing happened yet.
+    pub fn from(tells: Tells, began: Time) -> Trail {
+        Trail { tells, began, steps: Vec::new(), answered: Vec::new() }
+    }
+
+    /// Notes a step.
+    pub fn note(&mut self, now: Time, member: Option<NodeId>, what: String) {
+        self.steps.push(Step { after: now - self.began, member, what });
+    }
+
+    /// Notes a member whose answer counts.
+    pub fn rests_on(&mut self, member: NodeId) {
+        if !self.answered.contains(&member) {
+            self.answered.push(member);
+        }
+    }
+
+    /// Notes a member's answer to a read phase.
+    pub fn reply(&mut self, now: Time, member: NodeId, stamp: &Stamp, head: Head) {
+        let standing = format!("{:?}", stamp.standing).to_ascii_lowercase();
+        let (ts, live) = (head.ts, if head.live { "a value" } else { "no value" });
+        let what = format!(
+            "answers in view {}, {standing}: {live} at timestamp {}@{}#{}",
+            stamp.view.version, ts.n, ts.writer, ts.sequence
+        );
+        self.note(now, Some(member), what);
+        if stamp.standing == Standing::Ready {
+            self.rests_on(member);
+        }
+    }
+
+    /// The answer to who asked.
+    pub fn explain(
+        mut self,
+        view: &View,
+        position: u64,
+        outcome: Outcome,
+        cx: &Context<'_>,
+    ) -> Outcome {
+        let values = match outcome {
+            Outcome::Values { values, .. } => values,
+            Outcome::Page { .. } => Values::None,
+            other => return other,
+        };
+        if self.tells == Tells::Who {
+            return self.examine(view, position);
+        }
+        self.note(cx.now, None, String::from("done"));
+        Outcome::Explained(Box::new(Explanation {
+            value_bytes: (!values.is_empty()).then(|| values.bytes()),
+            position,
+            coordinator: cx.me,
+            view: view.clone(),
+            answered: self.answered,
+            steps: self.steps,
+        }))
+    }
+
+    /// The group that was asked, and who of it has everything: at least a majority has.
+    fn examine(&self, view: &View, position: u64) -> Outcome {
+        let holds = |node| match self.answered.contains(&node) {
+            true => Holds::Confirmed,
+            false => Holds::Some,
+        };
+        let part = Part::of_group(view, (ENGINE.quorum)(view.members().len()), holds);
+        let (parts, next) = (vec![part], view.range.after(position));
+        Outcome::Examined(Box::new(Examination { parts, next }))
+    }
+}
+
+impl Linearizable {
+    /// Serves a get or a page of a scan, and tells what an operator wants to know of it.
+    pub(crate) fn explain(
+        &mut self,
+        ticket: Ticket,
+        operation: Operation,
+        tells: Tells,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        let trail = Box::new(Trail::from(tells, cx.now));
+        let request = Request { operation, deadline };
+        self.begin(ticket, request, Some(trail), cx);
+    }
+}

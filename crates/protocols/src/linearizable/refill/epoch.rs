@@ -1,0 +1,82 @@
+//! Epochs: how often everything was lost in a group, so that nothing of before comes back.
+//!
+//! After a loss ([`super::amnesia`]) members go on with what is left. What was lost may still be on
+//! its way: a coordinator outlives the members, and a put that took its timestamp before, or a get
+//! that imposes what it read then, would stand above all that is acknowledged since. So would a
+//! record that was asked for before and arrives after, and one that a host has copied ahead.
+//!
+//! Each node keeps the group's epoch with the group, durably, and every stamp says it.
+//! 1. Who finds out a loss begins the next epoch. In a group of one, who forgets does.
+//! 2. Its questions say so. Whoever is asked comes to that epoch, durably, before it answers. A
+//!    transfer under way there begins anew: what was asked before is not taken.
+//! 3. It goes on when all members of its view have listed what they hold since, each of them in
+//!    that view. Hosts that are gone for good are not waited for.
+//! 4. A write names the lowest epoch of the quorum that it rests on, and a comparison the epoch of
+//!    who sends its records. No member takes what is of a lower epoch than its own.
+//! 5. A newcomer comes to the highest epoch of those that invite it. What it copied in a lower one
+//!    is discarded, and it copies from nobody who is in another.
+//!
+//! Let a record be taken somewhere in a lower epoch than that in which somebody goes on. If a
+//! member of its view took it, that was before the member listed (2, 4): it is part of what is
+//! left, and whoever goes on has heard it (3), if it was not lost once more. Nobody else takes it:
+//! the next views begin with members that were in the epoch before they left this one (3), each
+//! newcomer is invited by a majority of those, and is in it too (5). So what is taken after
+//! somebody has gone on was read from a quorum of its epoch, in which all that is left was heard.
+//!
+//! A removed host is an exception to that as to everything: nobody hears what it holds, and it
+//! invites nobody whom the others do not invite.
+
+use super::transfer::Transfer;
+use crate::linearizable::group::Group;
+use crate::linearizable::message::Known;
+use crate::linearizable::{Context, Linearizable};
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+use quorate_kernel::view::{Range, ViewId};
+
+impl Group {
+    /// What a newcomer is told.
+    pub fn known(&self) -> Known {
+        Known { generation: self.record.generation, epoch: self.record.epoch }
+    }
+
+    /// Whether this learner began to copy in a lower epoch.
+    pub fn is_copied_before_loss(&self, known: &Known) -> bool {
+        self.is_learner() && self.record.epoch < known.epoch && !mutant!("copy_outlives_loss")
+    }
+}
+
+impl Transfer {
+    /// Asks everybody for everything again. What was asked before is not taken any more.
+    pub fn begin_anew(&mut self, round: u64, range: &Range) {
+        (self.round, self.first_round) = (round, round);
+        self.sources.iter_mut().for_each(|source| source.has_gathered = false);
+        self.begin_intervals(range);
+    }
+}
+
+impl Linearizable {
+    /// Somebody is in this epoch: so is this node from now on. What a learner copied is of its own.
+    pub(crate) fn come_to_epoch(&mut self, view: ViewId, epoch: u64, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view).filter(|group| !group.is_learner()) else { return };
+        if group.record.epoch < epoch {
+            probe!("linearizable/epoch_heard");
+            group.record.epoch = epoch;
+            Self::persist(group, cx);
+            if !mutant!("transfer_outlives_loss") {
+                self.begin_transfer_anew(view, cx);
+            }
+        }
+    }
+
+    /// Begins a transfer anew, if one is under way.
+    pub(crate) fn begin_transfer_anew(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let round = self.volatile.round + 1;
+        let Some(group) = self.group_mut(view) else { return };
+        let range = group.view.range;
+        let Some(transfer) = &mut group.transfer else { return };
+        transfer.begin_anew(round, &range);
+        self.volatile.round = round;
+        self.ask_lists(view, cx);
+    }
+}

@@ -1,0 +1,201 @@
+//! Why a group that has shrunk to an even size gathers before it shrinks again, and whom a member
+//! that forgets meanwhile must hear.
+//!
+//! A put is complete when a majority of a view holds it. What later views need is that those who
+//! hold it meet every majority: in a view of n members, n/2 + 1 of them if n is odd, n/2 if n is
+//! even. For what a view itself completes that is so. For what was complete before, each change
+//! must keep it so:
+//! - `Grow` and `Replace` bring a newcomer that has heard from a majority and so holds it too.
+//! - `Shrink` from 2k + 1 to 2k members may take a holder away: k + 1 become k, which is enough.
+//! - `Shrink` from 2k to 2k - 1 may take another: k become k - 1, and k are needed.
+//!
+//! The paper has no `Shrink`. So where the first kind has led to an even view, its members gather:
+//! each hears what others hold until, itself counted, a majority was heard, and from then on holds
+//! all that was complete before the view. One of an even number leaves only when at least half as
+//! many of those that stay have done so, or came to the view by growth, which leaves one holder to
+//! spare. Who proposes looks after that, and nothing is decided that nobody proposed.
+//!
+//! Who gathers serves as before; it tells its peers, so that tombstones are not removed meanwhile.
+//! Who has left keeps what it holds until all have gathered, and is a source for them.
+//!
+//! A member that forgets before that (a `memory` keyspace, or a loss of power in a `periodic` one)
+//! refills from members of which k may hold nothing of what was complete before: of the 2k that
+//! stay and the one that left, no more than k do not hold it. So it hears k + 1 of them, itself not
+//! counted, or one that has gathered, which holds all of that; and besides, as in every refill, so
+//! many of the view's members that they meet its majorities. This is so in every even view: where a
+//! member was replaced since, the newcomer holds everything or is no source, so that they are still
+//! no more than k, and where the group has grown, every member that says that it is ready stands
+//! for what one that has gathered does, since then k - 1 at most hold nothing.
+//!
+//! The view after an even one is proposed when a majority of its members, k + 1, is ready. So no
+//! more than k - 1 sources may hold nothing of what was complete before, and what the even view
+//! itself completed is missing at no more than k - 1. A newcomer of the next view, who acknowledged
+//! nothing in the even one, has thus heard enough with k of its members, not k + 1: when k have
+//! left it, nothing more becomes complete there (the paper, §4.1, asks for a majority). In a group
+//! of two that grows this is the difference between one source and both: a member that forgets
+//! meanwhile waits for the newcomer.
+//!
+//! Tombstones are removed when all members have gathered, and who has left may have missed the
+//! deletes. Those that stay may be in a later view when they list, where nobody can tell who had
+//! gathered. But a removal (`replicate::purge`) takes every member of its view to its second step
+//! before anything is dropped, and in this view to the first step only who has gathered. So each
+//! member notes how far it has come when somebody leaves an even view. If it has come to the second
+//! step of a removal since that nobody had announced then, all had gathered: any of them holds
+//! everything, and who has left is not asked. (Of one that was announced before, some may have come
+//! to the second step before the view, and lead others there.) The same is noted when all have said
+//! so.
+
+use super::told::{Reach, Source};
+use super::transfer::Transfer;
+use crate::linearizable::Context;
+use crate::linearizable::group::{Group, Standing, Status};
+use crate::linearizable::keys::{entry_key, state_bytes, state_value};
+use crate::linearizable::views::propose::{all_are_complete, recent};
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Cursor;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::Time;
+use quorate_kernel::view::{Change, View};
+
+/// What is noted in place of a generation once all have gathered.
+const ALL_GATHERED: u64 = u64::MAX;
+
+/// Whether a view has an even number of members.
+pub(crate) fn is_even(view: &View) -> bool {
+    view.members().len().is_multiple_of(2)
+}
+
+/// How many members of a view a node must hear that lacks data since the next one began. Half of an
+/// even view is enough for who was not in it.
+pub(crate) fn enough(members: &[NodeId], me: NodeId) -> usize {
+    let was_in_it = usize::from(members.contains(&me));
+    (members.len() + was_in_it).div_ceil(2)
+}
+
+impl Group {
+    /// Whether nothing of its data is moving to this member.
+    pub fn is_whole(&self) -> bool {
+        self.record.status == Status::Ready
+    }
+
+    /// A member whose data is complete has entered a view by this change.
+    pub fn begin_gathering(&mut self, change: &Change) {
+        if !self.is_serving() {
+            return;
+        }
+        let has_shrunk = matches!(change, Change::Shrink { .. });
+        let gathers = is_even(&self.view) && (has_shrunk || !self.is_whole());
+        self.record.status = if gathers { Status::Gathering } else { Status::Ready };
+        if !gathers {
+            self.transfer = None;
+        }
+    }
+
+    /// Notes how far removals have come, where somebody has left an even view.
+    pub fn note_entry(&mut self, cx: &mut Context<'_>) {
+        self.entered = None;
+        if is_even(&self.view) && self.leaver.is_some() {
+            self.put_entry(self.record.generation.number, cx);
+        }
+    }
+
+    /// Notes, durably, that all members have held everything in this view: nobody needs who left.
+    pub fn note_gathered(&mut self, cx: &mut Context<'_>) {
+        let is_open = self.entered.is_some_and(|entered| entered != ALL_GATHERED);
+        if is_open && self.is_whole() && all_are_complete(self, &self.view, cx.me.node) {
+            self.put_entry(ALL_GATHERED, cx);
+        }
+    }
+
+    fn put_entry(&mut self, number: u64, cx: &mut Context<'_>) {
+        self.entered = Some(number);
+        let entry = (self.view.id.version, number);
+        cx.fx.put_state(entry_key(self.view.id.group), state_bytes(&entry));
+    }
+
+    /// What was noted for the present view.
+    pub fn recall_entry(&mut self, cx: &Context<'_>) {
+        let entry = cx.table.get(Class::State, &entry_key(self.view.id.group));
+        let entry = entry.map(|bytes| state_value::<(u64, u64)>(&bytes));
+        let version = self.view.id.version;
+        self.entered = entry.filter(|(noted, _)| *noted == version).map(|(_, number)| number);
+    }
+
+    /// Whether all have gathered in this view, as far as is known here.
+    pub fn have_all_gathered(&self) -> bool {
+        let is_removal = |entered: u64| entered.div_ceil(2) < self.record.generation.number / 2;
+        self.entered.is_some_and(|entered| entered == ALL_GATHERED || is_removal(entered))
+    }
+}
+
+impl Transfer {
+    /// How far one that is whole has listed, from what was gathered on.
+    pub fn whole(&self, gathered: &Cursor) -> Reach<'_> {
+        let is_meant = |from: &Cursor| from <= gathered;
+        let is_whole = |source: &&Source| source.whole_from.as_ref().is_some_and(is_meant);
+        let whole = self.sources.iter().filter(is_whole);
+        whole.map(|source| Reach::of(source.next.as_ref())).max().unwrap_or(Reach::Nothing)
+    }
+}
+
+/// Whether a change loses nothing: if one of an even number leaves, enough of those that stay hold
+/// everything.
+pub(crate) fn may_follow(
+    group: &Group,
+    view: &View,
+    change: &Change,
+    me: NodeId,
+    now: Time,
+) -> bool {
+    let Change::Shrink { out } = change else { return true };
+    if !is_even(view) {
+        return true;
+    }
+    let is_whole = |node: NodeId| {
+        let heard = recent(group, node, now).filter(|heard| heard.version == view.id.version);
+        let is_ready = heard.is_some_and(|heard| heard.standing == Standing::Ready);
+        if node == me { group.is_whole() } else { is_ready }
+    };
+    let staying = view.members().iter().filter(|node| *node != out);
+    staying.filter(|node| is_whole(**node)).count() >= view.members().len() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::transfer::Transfer;
+    use crate::linearizable::message::Bounds;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use bytes::Bytes;
+    use quorate_kernel::ids::NodeId;
+    use quorate_kernel::operation::Cursor;
+    use quorate_kernel::view::{Range, ViewId};
+
+    /// A source that has gathered stands for the others only with what it lists since then.
+    #[test]
+    fn what_was_listed_before_a_source_had_gathered_does_not_count_for_the_others() {
+        let nodes = |list: &[u64]| list.iter().copied().map(NodeId).collect::<Vec<_>>();
+        let quorums = vec![(nodes(&[2, 4, 5]), 2)];
+        let transfer = Transfer::new(1, ViewId::default(), &Range::ALL, quorums, true);
+        let mut transfer = transfer.or_whole(nodes(&[2, 4, 5, 3]), 3);
+        // None of them lacks data.
+        transfer.sources.iter_mut().for_each(|source| source.is_whole = true);
+        let mut list = |from, is_whole, begin, next: Option<u64>| {
+            let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
+            assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
+            transfer.reach().map(|reach| reach.map(|cursor| cursor.position))
+        };
+        assert_eq!(list(4, false, 0, Some(10)), None);
+        assert_eq!(list(5, false, 0, Some(20)), None, "two that gather, and nobody else");
+        assert_eq!(list(4, true, 10, None), None, "it had listed a part before");
+        assert_eq!(list(3, false, 0, Some(15)), Some(Some(15)), "the one that left is the third");
+        transfer.begin_window(&Cursor::at(15));
+        let mut list = |from, is_whole| {
+            let bounds = Bounds { from: Cursor::at(15), next: None };
+            assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
+            transfer.reach()
+        };
+        assert_eq!(list(4, true), None, "a majority must be met all the same");
+        assert_eq!(list(5, false), Some(None));
+    }
+}

@@ -1,0 +1,90 @@
+//! Slots that were given up are emptied little by little, so that clients hardly notice, also after
+//! a restart.
+
+use crate::linearizable::keys::{Slot, garbage_key, position_of, segments};
+use crate::linearizable::timer::Timer;
+use crate::linearizable::{Context, Linearizable};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::limits::SWEEP_KEYS_MAX;
+use quorate_kernel::probe;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::Span;
+use quorate_kernel::view::{Range, View};
+
+/// How long a slot that was given up is left alone before it is emptied, and between two pieces.
+const SWEEP_AFTER: Span = Span::millis(12);
+
+/// How far slots are emptied.
+#[derive(Debug, Default)]
+pub(crate) struct Sweep {
+    /// The slot and range being emptied, and the stored key up to which nothing is left.
+    reached: Option<(Slot, Range, Bytes)>,
+    is_armed: bool,
+}
+
+impl Linearizable {
+    /// Gives a slot's range up: it is emptied from now on.
+    pub(crate) fn discard(&mut self, slot: Slot, view: &View, cx: &mut Context<'_>) {
+        self.durable.garbage.insert((slot, view.range));
+        cx.fx.put_state(garbage_key(slot, &view.range), Bytes::from_static(b"\x01"));
+        self.sweep_soon(cx);
+    }
+
+    /// Goes on with what an earlier start has left.
+    pub(crate) fn sweep_rest(&mut self, cx: &mut Context<'_>) {
+        if !self.durable.garbage.is_empty() {
+            self.sweep_soon(cx);
+        }
+    }
+
+    fn sweep_soon(&mut self, cx: &mut Context<'_>) {
+        if !core::mem::replace(&mut self.volatile.sweep.is_armed, true) {
+            cx.fx.arm(Timer::Sweep, cx.now + SWEEP_AFTER);
+        }
+    }
+
+    /// Empties one more piece.
+    pub(crate) fn on_sweep(&mut self, cx: &mut Context<'_>) {
+        self.volatile.sweep.is_armed = false;
+        let Some((slot, range)) = self.durable.garbage.first().copied() else { return };
+        // Nothing is written to a slot that was given up. To look for its first key again and again
+        // would be dear: a store passes everything that was deleted there.
+        let reached = self.volatile.sweep.reached.take();
+        let reached = reached.filter(|(s, r, _)| (*s, *r) == (slot, range)).map(|(.., key)| key);
+        let doomed = doomed(slot, &range, reached.as_ref(), cx);
+        let Some(last) = doomed.last() else {
+            probe!("linearizable/swept");
+            self.durable.garbage.remove(&(slot, range));
+            cx.fx.delete_state(garbage_key(slot, &range));
+            return self.sweep_rest(cx);
+        };
+        self.volatile.sweep.reached = Some((slot, range, last.clone()));
+        for stored in doomed {
+            self.volatile.index.remove(&stored);
+            cx.fx.delete(stored);
+        }
+        self.sweep_soon(cx);
+    }
+}
+
+/// The next keys of a slot to be deleted.
+fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, cx: &Context<'_>) -> Vec<Bytes> {
+    let mut doomed = Vec::new();
+    let at = reached.and_then(|stored| slot.data_key(stored)).map(position_of);
+    let is_before =
+        |(first, last): &(u64, u64)| at.is_some_and(|at| !(*first..=*last).contains(&at));
+    for (first, last) in segments(range).skip_while(is_before) {
+        let inside = reached.filter(|_| at.is_some_and(|at| (first..=last).contains(&at)));
+        let from = inside.cloned().unwrap_or_else(|| slot.first_at(first));
+        cx.table.scan(Class::Data, &from, &mut |stored, _| {
+            let key = slot.data_key(stored);
+            let is_inside = key.is_some_and(|key| position_of(key) <= last);
+            if is_inside && doomed.len() < SWEEP_KEYS_MAX {
+                doomed.push(Bytes::copy_from_slice(stored));
+            }
+            is_inside && doomed.len() < SWEEP_KEYS_MAX
+        });
+    }
+    doomed
+}

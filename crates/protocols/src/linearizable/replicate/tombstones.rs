@@ -1,0 +1,99 @@
+//! The members' part in the removal of tombstones ([`super::purge`]): each is led from generation
+//! to generation, lists what it holds, and deletes what all held.
+
+use super::replica::heads;
+use crate::linearizable::group::Generation;
+use crate::linearizable::message::Message;
+use crate::linearizable::page;
+use crate::linearizable::record::Head;
+use crate::linearizable::{Context, Linearizable};
+use bytes::Bytes;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::limits::LIST_KEYS_MAX;
+use quorate_kernel::operation::Cursor;
+use quorate_kernel::probe;
+use quorate_kernel::view::ViewId;
+
+impl Linearizable {
+    /// A member is led to a generation.
+    pub(crate) fn on_floor(
+        &mut self,
+        from: Incarnation,
+        view: ViewId,
+        goal: Generation,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group_mut(view) else { return };
+        if group.view.id != view || !group.is_whole() {
+            return;
+        }
+        let before = group.record.generation;
+        // One number stands for one floor, at least: what another leader announced by the same
+        // number is no answer.
+        let is_next = goal.number > before.number;
+        let floor = if is_next { before.floor.max(goal.floor) } else { before.floor };
+        let after = Generation { number: before.number.max(goal.number), floor };
+        assert!(after >= before, "a generation never goes back, nor does its floor");
+        if after != before {
+            group.record.generation = after;
+            Self::persist(group, cx);
+        }
+        // It rests on the group's record, and on every tombstone that was stored before.
+        cx.fx.send(from, Message::FloorB { view, generation: after });
+    }
+
+    /// A member is asked for its tombstones, in the generation in which a floor was announced.
+    ///
+    /// In a later one it lists nothing: what came to it since is no tombstone that it held when it
+    /// came there, and what a get read there may be older.
+    pub(crate) fn on_tombstones(
+        &mut self,
+        asker: Incarnation,
+        (view, generation): (ViewId, u64),
+        from: &Cursor,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group(view) else { return };
+        let is_open = group.view.id == view && group.is_whole();
+        if !is_open || !group.view.range.contains(from.position) {
+            return;
+        }
+        let announced = group.record.generation;
+        if announced.number != generation {
+            probe!("linearizable/listing_too_late");
+            return;
+        }
+        let is_meant = |head: Head| !head.live && head.ts.n <= announced.floor;
+        let (page, next) = heads(group, from, LIST_KEYS_MAX, is_meant, cx);
+        let from = from.clone();
+        cx.fx.send(asker, Message::TombstonesB { view, generation, from, next, page });
+    }
+
+    /// Every member held these tombstones before it came to this generation.
+    pub(crate) fn on_drop(
+        &mut self,
+        from: Incarnation,
+        (view, generation): (ViewId, Generation),
+        entries: Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group(view) else { return };
+        if group.view.id != view || group.record.generation.number < generation.number {
+            return;
+        }
+        let Some(first) = page::first_key(&entries) else { return };
+        for (key, record) in page::entries(entries) {
+            let head = record.head();
+            let Some(stored) = self.stored_key(view, &key) else { continue };
+            if !head.live && self.newest(&stored, cx) == head {
+                probe!("linearizable/purged");
+                self.volatile.index.set(&stored, Head::default());
+                self.volatile.counters.purged += 1;
+                cx.fx.delete(stored);
+            }
+        }
+        // It leaves when the deletions are durable: a restart would bring them back, and nobody
+        // would say it again.
+        cx.fx.send(from, Message::DropB { view, generation, first });
+    }
+}

@@ -1,0 +1,9 @@
+//! How groups change: who proposes, how a view is installed, who comes and who leaves.
+
+pub(crate) mod former;
+pub(crate) mod install;
+pub(crate) mod invite;
+pub(crate) mod outpaced;
+pub(crate) mod parents;
+pub(crate) mod propose;
+pub(crate) mod tend;
