@@ -229,6 +229,24 @@ fn who_has_no_transactions_is_not_asked_and_who_has_is_named() {
 }
 
 #[test]
+fn what_is_watched_must_have_the_value_that_it_had() {
+    let cluster = Cluster::start();
+    let said = cluster.pipelined(
+        0,
+        "SELECT hits\r\nSET a 1\r\nWATCH a b\r\nSET a 1\r\nMULTI\r\nSET b 5\r\nEXEC\r\nGET b\r\n\
+         WATCH a b\r\nMULTI\r\nPING\r\nSET b 7\r\nEXEC\r\nGET b",
+    );
+    let unmet = "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*-1\r\n$-1\r\n";
+    let met = "+OK\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n+OK\r\n$1\r\n7\r\n\
+               +OK\r\n";
+    assert_eq!(said, format!("{unmet}{met}"));
+    let said = cluster.pipelined(0, "WATCH a");
+    let lacking = "-ERR WATCH needs an engine with transactions; this keyspace is linearizable: \
+                   use a keyspace of the engine counter";
+    assert!(said.starts_with(lacking), "{said}");
+}
+
+#[test]
 fn several_keys_are_one_operation_through_the_native_api() {
     let cluster = Cluster::start();
     let hosts = [cluster.address(0, "grpc")];

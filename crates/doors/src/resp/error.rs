@@ -102,6 +102,12 @@ pub(crate) enum CommandError {
     /// A command that is not about plain values of keys that it names.
     #[error("ERR {command} cannot be done in a transaction; DISCARD ends it")]
     NotInMulti { command: String },
+    /// A transaction would be about keys of two keyspaces.
+    #[error("ERR a transaction is about one keyspace, and {what} are of another; nothing was done")]
+    Elsewhere { what: &'static str },
+    /// A key that shall be watched could not be read.
+    #[error("EXECABORT Transaction discarded because a key could not be watched")]
+    WatchLost,
     /// What was queued is over a limit.
     #[error("ERR {0}")]
     Refused(#[from] Refusal),

@@ -66,6 +66,9 @@
 //!   likelier.
 //! - `TTL` and its kin know no expiry: -1 for a key that exists, -2 for one that does not.
 //! - `MEMORY USAGE` is the length of key and value.
+//! - `WATCH` keeps values, which `EXEC` compares: a key that was changed and has its old value
+//!   again is not noticed. The keys of a transaction are of one keyspace, whatever it selects. Of
+//!   commands without keys only `PING`, `ECHO`, `SELECT` and `UNWATCH` may be part of it.
 //! - `SLOWLOG` is empty, and `LASTSAVE` the time of the start: an acknowledged write is as durable
 //!   as its keyspace promises.
 //!
@@ -80,6 +83,7 @@ mod error;
 mod frame;
 mod glob;
 mod inline;
+mod many;
 mod order;
 mod parse;
 mod reply;
@@ -88,6 +92,7 @@ mod shared;
 mod single;
 mod state;
 mod transaction;
+mod watched;
 mod work;
 
 pub use frame::Command;

@@ -232,6 +232,8 @@ pub(crate) enum Answer {
     Siblings(Bytes, Vec<Bytes>),
     /// The replies of the commands of a transaction.
     List(Vec<Answer>),
+    /// No list.
+    NoList,
     /// An error.
     Error(String),
     /// A reply that was already encoded.
@@ -252,7 +254,7 @@ impl Answer {
     /// How many bytes the answer keeps alive while it waits.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Answer::Simple(_) | Answer::Integer(_) | Answer::Bulk(None) => 0,
+            Answer::Simple(_) | Answer::Integer(_) | Answer::Bulk(None) | Answer::NoList => 0,
             Answer::Bulk(Some(bytes)) | Answer::Encoded(bytes) => bytes.len(),
             Answer::Values(values) => values.iter().flatten().map(Bytes::len).sum(),
             Answer::Keys(keys) | Answer::Page(_, keys) => keys.iter().map(Bytes::len).sum(),
@@ -271,6 +273,7 @@ impl Answer {
             Answer::Simple(text) => out.simple(text),
             Answer::Integer(value) => out.integer(value),
             Answer::Bulk(None) => out.null(),
+            Answer::NoList => out.null_array(),
             Answer::Bulk(Some(bytes)) => out.shared(bytes),
             Answer::Values(values) => {
                 out.array(values.len());

@@ -61,7 +61,8 @@ pub struct Session {
     /// Bytes kept by replies that are not at the front yet.
     held: usize,
     flights: Flights,
-    /// The last command waits for the end of all operations, or lists keys; none is read behind it.
+    /// The last command lists keys once all operations have ended, or what is read behind it depends
+    /// on how it ends; none is read until then.
     barrier: bool,
     /// How long the next value is taken to be.
     expected: usize,
@@ -136,7 +137,11 @@ impl Session {
         let lane = match &plan {
             Plan::Now(_) => Ok(LaneId::default()),
             plan => {
-                let served = selected(&self.serving, self.client.keyspace);
+                let keyspace = match plan {
+                    Plan::Transact(transaction, _) => transaction.keyspace(),
+                    _ => self.client.keyspace,
+                };
+                let served = selected(&self.serving, keyspace);
                 served.and_then(|served| plan.lane(served, self.client.last_command))
             }
         };
@@ -154,11 +159,13 @@ impl Session {
                 self.launch(0, operation, out);
             }
             Plan::Many(many) => {
+                self.barrier = many.is_watch();
                 self.queue(Work::Many(Box::new(many)), lane, bytes, is_silent);
                 self.issue(out);
             }
             Plan::Transact(transaction, operation) => {
                 let bytes = bytes + transaction.bytes();
+                self.barrier = transaction.chosen().is_some();
                 self.queue(Work::Transaction(transaction), lane, bytes, is_silent);
                 self.launch(0, operation, out);
             }
@@ -208,10 +215,10 @@ impl Session {
             let Some((number, lane, operation)) = self.flights.start_next() else { break };
             out.start(number, lane, operation, None);
         }
-        if self.barrier {
-            self.ask_page(out);
-        } else if self.is_issuing() {
+        if self.is_issuing() {
             self.issue(out);
+        } else if self.barrier {
+            self.ask_page(out);
         }
     }
 
@@ -269,15 +276,25 @@ impl Session {
 }
 
 /// Takes the outcome of an operation of a command; turns the command into its reply if it was the
-/// last.
-fn on_outcome(work: &mut Work, index: u32, outcome: Outcome, is_last: bool) {
+/// last. Some change what the connection remembers.
+fn on_outcome(client: &mut Client, work: &mut Work, index: u32, outcome: Outcome, is_last: bool) {
     let answer = match work {
-        Work::Transaction(transaction) => Some(transaction.answer(outcome)),
+        Work::Transaction(transaction) => {
+            let chosen = transaction.chosen().filter(|_| matches!(outcome, Outcome::Transacted(_)));
+            client.keyspace = chosen.unwrap_or(client.keyspace);
+            Some(transaction.answer(outcome))
+        }
         Work::Single(single) => Some(Single::answer(*single, outcome)),
         Work::Pages(pages) => pages.on_outcome(outcome),
         Work::Many(many) => {
             many.on_outcome(index, outcome);
-            (is_last && !many.has_more()).then(|| many.finish())
+            (is_last && !many.has_more()).then(|| {
+                let answer = many.finish();
+                if many.is_watch() {
+                    client.watched.add(client.keyspace, many.found());
+                }
+                answer
+            })
         }
         Work::Done(_) => None,
     };

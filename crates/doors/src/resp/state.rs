@@ -2,6 +2,7 @@
 
 use super::reply::Protocol;
 use super::transaction::Queue;
+use super::watched::Watched;
 use crate::door::Connected;
 use alloc::format;
 use alloc::string::String;
@@ -34,6 +35,8 @@ pub(crate) struct Client {
     pub(crate) replies: Replies,
     /// What it has sent since a `MULTI`.
     pub(crate) queue: Option<Queue>,
+    /// What `EXEC` shall check.
+    pub(crate) watched: Watched,
     /// A `MULTI`, or a command behind it, was refused: what follows, up to `EXEC` or `DISCARD`, must
     /// not run on its own.
     pub(crate) is_aborted: bool,
@@ -80,6 +83,14 @@ impl Client {
         }
     }
 
+    /// Nothing is queued any more. Returns what was, and the keyspace that was chosen in it: the
+    /// connection works on the one again on which it did before.
+    pub(crate) fn end_queue(&mut self) -> Option<(Queue, usize)> {
+        let queue = self.queue.take()?;
+        let chosen = core::mem::replace(&mut self.keyspace, queue.begun_in());
+        Some((queue, chosen))
+    }
+
     /// Back to how the connection started, as `RESET` does.
     pub(crate) fn reset(&mut self) {
         self.protocol = Protocol::Resp2;
@@ -88,6 +99,7 @@ impl Client {
         self.replies = Replies::On;
         self.is_aborted = false;
         self.queue = None;
+        self.watched = Watched::default();
         self.is_following = false;
     }
 
@@ -96,7 +108,7 @@ impl Client {
         let seconds = |since: Time| (self.now - since).0 / 1_000_000_000;
         format!(
             "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags=N db={} sub={} psub=0 ssub=0 \
-             multi={} watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 \
+             multi={} watch={} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 \
              omem=0 tot-mem=0 events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
             self.id,
             self.peer,
@@ -107,6 +119,7 @@ impl Client {
             self.keyspace,
             u8::from(self.is_following),
             self.queue.as_ref().map_or(-1, |queue| queue.len() as i64),
+            self.watched.len(),
             self.last_command,
             self.protocol.number(),
             self.library_name,

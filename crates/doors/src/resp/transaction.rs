@@ -2,9 +2,10 @@
 
 use super::commands::Plan;
 use super::error::{self, CommandError};
+use super::many::Many;
 use super::reply::Answer;
 use super::single::{MISMATCH, Single};
-use super::work::Many;
+use super::watched::Watched;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,14 +25,34 @@ enum Part {
 }
 
 /// The commands that a connection has sent since `MULTI`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
+    /// The number of the keyspace that the connection worked on before.
+    begun_in: usize,
+    /// That of the keyspace that its items are of, if there are any.
+    keyspace: Option<usize>,
     items: Vec<Item>,
     parts: Vec<Part>,
     bytes: usize,
 }
 
 impl Queue {
+    /// One without commands, of a connection that works on this keyspace.
+    pub(crate) fn new(begun_in: usize) -> Queue {
+        let (items, parts) = (Vec::new(), Vec::new());
+        Queue { begun_in, keyspace: None, items, parts, bytes: 0 }
+    }
+
+    /// The keyspace that the connection worked on before.
+    pub(crate) fn begun_in(&self) -> usize {
+        self.begun_in
+    }
+
+    /// The keyspace that its items are of, if there are any.
+    pub(crate) fn keyspace(&self) -> Option<usize> {
+        self.keyspace
+    }
+
     /// How many commands there are.
     pub(crate) fn len(&self) -> usize {
         self.parts.len()
@@ -42,13 +63,15 @@ impl Queue {
         self.bytes
     }
 
-    /// Adds a command of so many bytes; `name` is what an error calls it.
+    /// Adds a command of so many bytes on a keyspace; `name` is what an error calls it.
     pub(crate) fn push(
         &mut self,
         name: &str,
         plan: Plan,
         bytes: usize,
+        keyspace: usize,
     ) -> Result<(), CommandError> {
+        let before = self.items.len();
         let cannot = || CommandError::NotInMulti { command: name.to_ascii_uppercase() };
         let part = match plan {
             Plan::Now(answer) => Part::Known(answer),
@@ -64,6 +87,9 @@ impl Queue {
             }
             Plan::Pages(_) | Plan::Transact(..) => return Err(cannot()),
         };
+        if self.items.len() > before && *self.keyspace.get_or_insert(keyspace) != keyspace {
+            return Err(CommandError::Elsewhere { what: "the keys of earlier commands" });
+        }
         self.bytes += bytes;
         self.parts.push(part);
         let (count, limit) = (self.items.len().max(self.parts.len()), TRANSACTION_ITEMS_MAX);
@@ -77,11 +103,21 @@ impl Queue {
         Ok(())
     }
 
-    /// What `EXEC` does in a keyspace whose values have at most so many bytes.
-    pub(crate) fn plan(self, value_bytes_max: usize) -> Result<Plan, CommandError> {
-        let Queue { items, parts, bytes } = self;
+    /// What `EXEC` does in a keyspace whose values have at most so many bytes, if what is watched
+    /// has not changed; the connection works on the one that is chosen then.
+    pub(crate) fn plan(
+        self,
+        watched: Watched,
+        value_bytes_max: usize,
+        (keyspace, chosen): (usize, usize),
+    ) -> Result<Plan, CommandError> {
+        let Queue { begun_in, mut items, parts, bytes, .. } = self;
+        let (checks, bytes) = (watched.len(), bytes + watched.bytes());
+        items.splice(0..0, watched.checks());
         check_bounds(&items, value_bytes_max)?;
-        let mut transaction = Transaction { parts, count: items.len(), bytes };
+        let chosen = Some(chosen).filter(|chosen| *chosen != begun_in);
+        let count = items.len();
+        let mut transaction = Transaction { parts, count, checks, bytes, keyspace, chosen };
         if items.is_empty() {
             return Ok(Plan::Now(transaction.answer(Outcome::Transacted(Vec::new()))));
         }
@@ -94,9 +130,12 @@ impl Queue {
 #[derive(Debug)]
 pub(crate) struct Transaction {
     parts: Vec<Part>,
-    /// How many items it has.
+    /// How many items it has, and how many of them, the first ones, check what is watched.
     count: usize,
+    checks: usize,
     bytes: usize,
+    keyspace: usize,
+    chosen: Option<usize>,
 }
 
 impl Transaction {
@@ -105,14 +144,28 @@ impl Transaction {
         self.bytes
     }
 
-    /// The reply to the outcome: that of each command.
+    /// The number of the keyspace that it is of.
+    pub(crate) fn keyspace(&self) -> usize {
+        self.keyspace
+    }
+
+    /// The keyspace that the connection works on if it is done, where that is another one.
+    pub(crate) fn chosen(&self) -> Option<usize> {
+        self.chosen
+    }
+
+    /// The reply to the outcome: that of each command, or no list if a key that is watched has
+    /// another value.
     pub(crate) fn answer(&mut self, outcome: Outcome) -> Answer {
         let told = match outcome {
             Outcome::Transacted(told) if told.len() == self.count => told,
+            Outcome::Refused(Refusal::Unmet { item }) if item < self.checks => {
+                return Answer::NoList;
+            }
             Outcome::Refused(refusal) => return Answer::Error(error::refusal(&refusal)),
             _ => return Answer::Error(String::from(MISMATCH)),
         };
-        let mut told = told.into_iter().map(Outcome::from);
+        let mut told = told.into_iter().skip(self.checks).map(Outcome::from);
         let mut next = || told.next().expect("each item is told something");
         let answer = |part| match part {
             Part::Known(answer) => answer,

@@ -9,7 +9,7 @@ use quorate_doors::{
 use quorate_kernel::engine::{Capability, Engine, Listing, Placement, Served};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
-use quorate_kernel::operation::{Cursor, Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::transaction::{Item, ItemOutcome};
@@ -76,8 +76,17 @@ impl Map {
                 Outcome::Page { keys, next }
             }
             Operation::Transact { items, .. } => {
+                // Redis clients have checks before all else.
+                let has = |key: &Bytes| self.0.get(&at(key.clone()));
+                let is_unmet = |item: &Item| match item {
+                    Item::Check { key, holds } => !holds.is_met(has(key)),
+                    _ => false,
+                };
+                if let Some(item) = items.iter().position(is_unmet) {
+                    return Outcome::Refused(Refusal::Unmet { item });
+                }
                 let told = items.into_iter().map(|item| match item {
-                    Item::Check { .. } => panic!("Redis clients have no word for it"),
+                    Item::Check { .. } => ItemOutcome::Checked,
                     Item::Get { key } => ItemOutcome::Value(self.0.get(&at(key)).cloned()),
                     Item::Put { key, value } => {
                         self.0.insert(at(key), value);

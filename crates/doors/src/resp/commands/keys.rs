@@ -4,8 +4,9 @@ use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, ONE_KEY, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, is, key, number};
 use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
+use crate::resp::many::{Each, Many};
 use crate::resp::single::Single;
-use crate::resp::work::{Each, Many, Pages};
+use crate::resp::work::Pages;
 use quorate_kernel::operation::Operation;
 
 /// How many keys a page of `SCAN` has unless the client says.

@@ -12,6 +12,7 @@ mod server;
 mod siblings;
 mod spec;
 mod strings;
+mod transactions;
 mod types;
 
 pub(crate) use follow::CHANNEL;
@@ -20,12 +21,13 @@ use spec::{NO_KEYS, Spec};
 
 use super::error::CommandError;
 use super::frame::Command;
+use super::many::Many;
 use super::reply::Answer;
 use super::shared::{Shared, selected};
 use super::single::Single;
 use super::state::Client;
 use super::transaction::Transaction;
-use super::work::{Many, Pages};
+use super::work::Pages;
 use crate::host::{Clock, Serving};
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -100,7 +102,7 @@ pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
         return unknown(cx, command);
     };
     cx.client.last_command = spec.name;
-    let is_queued = !refused::ends_transaction(spec.name);
+    let is_queued = !transactions::ends_transaction(spec.name);
     let handled = if is_queued && cx.client.is_aborted {
         Err(CommandError::AfterMulti)
     } else if is_queued && cx.client.queue.is_some() {
@@ -111,22 +113,23 @@ pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
     handled.unwrap_or_else(|error| Plan::Now(Answer::Error(error.to_string())))
 }
 
-/// Keeps a command for `EXEC`; only one about keys: others would be done now, and not then.
+/// Keeps a command for `EXEC`: most of those that are not about keys would be done now, and not
+/// then.
 fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
-    if spec.keys == NO_KEYS {
-        return Err(CommandError::NotInMulti { command: spec.name.to_ascii_uppercase() });
-    }
     let bytes = command.size();
-    let plan = spec.run(cx, command)?;
+    let plan = match spec.keys {
+        NO_KEYS => transactions::beside_keys(cx, spec, command)?,
+        _ => spec.run(cx, command)?,
+    };
     if let Some(queue) = &mut cx.client.queue {
-        queue.push(spec.name, plan, bytes)?;
+        queue.push(spec.name, plan, bytes, cx.client.keyspace)?;
     }
     Ok(Plan::Now(Answer::Simple("QUEUED")))
 }
 
 /// A command behind a `MULTI` was refused: nothing of it is done.
 fn abort(cx: &mut Cx<'_>) {
-    cx.client.is_aborted |= cx.client.queue.take().is_some();
+    cx.client.is_aborted |= cx.client.end_queue().is_some();
 }
 
 fn unknown(cx: &mut Cx<'_>, command: &Command) -> Plan {

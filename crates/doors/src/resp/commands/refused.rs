@@ -1,11 +1,8 @@
-//! Commands that are known and cannot be done, and why; `MULTI`, `EXEC` and `DISCARD`.
+//! Commands that are known and cannot be done, and why.
 
-use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, ONE_KEY, PAIRS, Run, Spec};
-use super::{Cx, Handled, Plan};
+use super::Cx;
+use super::spec::{Keys, NO_KEYS, ONE_KEY, PAIRS, Run, Spec};
 use crate::resp::error::{CommandError, Lack};
-use crate::resp::frame::Command;
-use crate::resp::reply::Answer;
-use crate::resp::transaction::Queue;
 use quorate_kernel::engine::Capability;
 
 /// The new value depends on the old one, or several keys or commands are one.
@@ -30,19 +27,6 @@ const fn expires(name: &'static str, arity: i64) -> Spec {
 
 const fn service(name: &'static str, what: &'static str) -> Spec {
     refused(name, -1, NO_KEYS, Lack::Service(what))
-}
-
-const fn transaction(name: &'static str, run: Handler) -> Spec {
-    Spec {
-        name,
-        arity: 1,
-        flags: &["noscript", "loading", "stale", "fast"],
-        keys: NO_KEYS,
-        group: "transactions",
-        since: "2.0.0",
-        summary: "",
-        run: Run::Handler(run),
-    }
 }
 
 /// The commands that no engine of the product can do yet.
@@ -70,13 +54,8 @@ pub(crate) const SPECS: &[Spec] = &[
     refused("rename", 3, TWO_KEYS, TRANSACTIONS),
     refused("renamenx", 3, TWO_KEYS, TRANSACTIONS),
     refused("msetnx", -3, PAIRS, TRANSACTIONS),
-    refused("watch", -2, ALL_KEYS, TRANSACTIONS),
-    refused("unwatch", 1, NO_KEYS, TRANSACTIONS),
     expires("setex", 4),
     expires("psetex", 4),
-    transaction("multi", multi),
-    transaction("exec", exec),
-    transaction("discard", discard),
     service("flushdb", "emptying a keyspace"),
     service("flushall", "emptying a keyspace"),
 ];
@@ -95,45 +74,5 @@ pub(crate) fn reason(cx: &Cx<'_>, name: &str, lack: Lack) -> CommandError {
         },
         Lack::Type(_) => CommandError::WrongType { command, lack, engine: served.engine.name },
         Lack::Service(_) => CommandError::NotOffered { command, lack },
-    }
-}
-
-/// Whether a command is let through between `MULTI` and `EXEC`.
-pub(crate) fn ends_transaction(name: &str) -> bool {
-    matches!(name, "multi" | "exec" | "discard" | "reset" | "quit")
-}
-
-/// Begins to queue. If it is refused, what a client has already sent behind it, up to `EXEC`, must
-/// not run on its own.
-fn multi(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    if cx.client.queue.is_some() {
-        return Err(CommandError::Text("ERR MULTI calls can not be nested"));
-    }
-    let able = cx
-        .keyspace()
-        .and_then(|served| Ok(served.require(Capability::Transactions, "MULTI", None)?));
-    cx.client.is_aborted |= able.is_err();
-    able?;
-    if cx.client.is_aborted {
-        return Err(CommandError::AfterMulti);
-    }
-    cx.client.queue = Some(Queue::default());
-    Ok(Plan::Now(Answer::OK))
-}
-
-fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    match cx.client.queue.take() {
-        _ if core::mem::take(&mut cx.client.is_aborted) => Err(CommandError::ExecAbort),
-        Some(queue) => queue.plan(cx.keyspace()?.value_bytes_max),
-        None => Err(CommandError::Text("ERR EXEC without MULTI")),
-    }
-}
-
-fn discard(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    let was_queued = cx.client.queue.take().is_some();
-    if core::mem::take(&mut cx.client.is_aborted) || was_queued {
-        Ok(Plan::Now(Answer::OK))
-    } else {
-        Err(CommandError::Text("ERR DISCARD without MULTI"))
     }
 }

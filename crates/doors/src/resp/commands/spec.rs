@@ -1,7 +1,8 @@
 //! What is known of each command: arity, flags, keys, help, and the function that plans it.
 
 use super::{
-    Cx, Handled, connection, follow, introspection, keys, refused, server, siblings, strings, types,
+    Cx, Handled, connection, follow, introspection, keys, refused, server, siblings, strings,
+    transactions, types,
 };
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::frame::Command;
@@ -135,6 +136,7 @@ impl Spec {
         match self.group {
             "generic" => names.push("@keyspace".into()),
             "server" => {}
+            "transactions" => names.push("@transaction".into()),
             group => names.push(format!("@{group}")),
         }
         let speed = if self.flags.contains(&"fast") { "@fast" } else { "@slow" };
@@ -177,6 +179,7 @@ impl Table {
             follow::SPECS,
             server::SPECS,
             introspection::SPECS,
+            transactions::SPECS,
             refused::SPECS,
             types::SPECS,
         ]

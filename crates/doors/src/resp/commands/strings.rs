@@ -5,8 +5,8 @@ use super::spec::{ALL_KEYS, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, check_value, integer, is, key, number};
 use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
+use crate::resp::many::{Each, Many};
 use crate::resp::single::Single;
-use crate::resp::work::{Each, Many};
 use quorate_kernel::operation::Operation;
 
 const fn spec(

@@ -53,10 +53,10 @@ impl door::Session for Session {
         command.running -= 1;
         let before = command.work.held();
         let is_last = command.running == 0;
-        on_outcome(&mut command.work, ended.index, outcome, is_last);
+        on_outcome(&mut self.client, &mut command.work, ended.index, outcome, is_last);
         self.held = self.held - before + command.work.held();
         if matches!(command.work, Work::Done(_)) {
-            // Nothing is read behind a command that lists keys, so it is always the last.
+            // Nothing is read behind a command that holds back the rest, so it is always the last.
             if at + 1 == self.pending.len() {
                 self.barrier = false;
             }
@@ -95,7 +95,7 @@ impl door::Session for Session {
 
     fn held_bytes(&self) -> usize {
         let queued = self.client.queue.as_ref().map_or(0, Queue::bytes);
-        self.pending_bytes + queued + self.held + self.output.len()
+        self.pending_bytes + queued + self.client.watched.bytes() + self.held + self.output.len()
     }
 
     fn is_waiting_for_rest(&self, input: &BytesMut) -> bool {

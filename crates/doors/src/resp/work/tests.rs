@@ -1,7 +1,10 @@
 //! What outcomes add up to.
 
+use super::super::frame::Command;
+use super::super::many::Each;
 use super::*;
 use alloc::vec;
+use quorate_kernel::operation::Refusal;
 
 #[test]
 fn size_is_exact_at_the_end_and_a_density_before() {

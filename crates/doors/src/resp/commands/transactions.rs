@@ -1,0 +1,141 @@
+//! `MULTI`, `EXEC` and `DISCARD`; `WATCH` and `UNWATCH`.
+
+use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, Run, Spec};
+use super::{Cx, Handled, Plan, check_key};
+use crate::resp::error::CommandError;
+use crate::resp::frame::Command;
+use crate::resp::many::{Each, Many};
+use crate::resp::reply::Answer;
+use crate::resp::shared::{find, selected};
+use crate::resp::transaction::Queue;
+use quorate_kernel::engine::Capability;
+use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
+use quorate_kernel::operation::Refusal;
+
+const fn spec(
+    name: &'static str,
+    arity: i64,
+    keys: Keys,
+    since: &'static str,
+    summary: &'static str,
+    run: Handler,
+) -> Spec {
+    let flags = &["noscript", "loading", "stale", "fast"];
+    let run = Run::Handler(run);
+    Spec { name, arity, flags, keys, group: "transactions", since, summary, run }
+}
+
+/// The commands about transactions.
+#[rustfmt::skip] // One command, one line.
+pub(crate) const SPECS: &[Spec] = &[
+    spec("multi", 1, NO_KEYS, "1.2.0", "Start a transaction", multi),
+    spec("exec", 1, NO_KEYS, "1.2.0", "Execute all commands in a transaction", exec),
+    spec("discard", 1, NO_KEYS, "2.0.0", "Discard a transaction", discard),
+    spec("watch", -2, ALL_KEYS, "2.2.0", "Have EXEC check that keys keep their values", watch),
+    spec("unwatch", 1, NO_KEYS, "2.2.0", "Forget about watched keys", unwatch),
+];
+
+/// Whether a command is let through between `MULTI` and `EXEC`.
+pub(crate) fn ends_transaction(name: &str) -> bool {
+    matches!(name, "multi" | "exec" | "discard" | "reset" | "quit" | "watch")
+}
+
+/// What a command that is not about keys comes to between `MULTI` and `EXEC`, if it may stand
+/// there: one whose reply is known already, or that concerns the transaction itself.
+pub(crate) fn beside_keys(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
+    match spec.name {
+        "ping" | "echo" => spec.run(cx, command),
+        // It counts from the next command on, and is taken back if the transaction is not done.
+        "select" if command.len() == 2 => {
+            cx.client.keyspace = find(cx.serving, command.arg(1))?;
+            Ok(Plan::Now(Answer::OK))
+        }
+        // `EXEC` ends all watching anyway.
+        "unwatch" if command.len() == 1 => Ok(Plan::Now(Answer::OK)),
+        "select" | "unwatch" => Err(CommandError::Arity(spec.name.into())),
+        _ => Err(CommandError::NotInMulti { command: spec.name.to_ascii_uppercase() }),
+    }
+}
+
+fn require(cx: &Cx<'_>, command: &str) -> Result<(), CommandError> {
+    Ok(cx.keyspace()?.require(Capability::Transactions, command, None)?)
+}
+
+/// Begins to queue. If it is refused, what a client has already sent behind it, up to `EXEC`, must
+/// not run on its own.
+fn multi(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
+    if cx.client.queue.is_some() {
+        return Err(CommandError::Text("ERR MULTI calls can not be nested"));
+    }
+    let able = require(cx, "MULTI");
+    cx.client.is_aborted |= able.is_err();
+    able?;
+    if cx.client.is_aborted {
+        return Err(CommandError::AfterMulti);
+    }
+    cx.client.queue = Some(Queue::new(cx.client.keyspace));
+    Ok(Plan::Now(Answer::OK))
+}
+
+fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
+    let queue = cx.client.end_queue();
+    if core::mem::take(&mut cx.client.is_aborted) {
+        cx.client.watched = Default::default();
+        return Err(CommandError::ExecAbort);
+    }
+    let Some((queue, chosen)) = queue else {
+        return Err(CommandError::Text("ERR EXEC without MULTI"));
+    };
+    let watched = core::mem::take(&mut cx.client.watched);
+    if watched.is_lost() {
+        return Err(CommandError::WatchLost);
+    }
+    let keyspace = match (queue.keyspace(), watched.keyspace()) {
+        (Some(items), Some(watched)) if items != watched => {
+            return Err(CommandError::Elsewhere { what: "the keys that are watched" });
+        }
+        (items, watched) => items.or(watched).unwrap_or(chosen),
+    };
+    let value_bytes_max = selected(cx.serving, keyspace)?.value_bytes_max;
+    let plan = queue.plan(watched, value_bytes_max, (keyspace, chosen))?;
+    if let Plan::Now(_) = &plan {
+        cx.client.keyspace = chosen;
+    }
+    Ok(plan)
+}
+
+fn discard(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
+    let was_queued = cx.client.end_queue().is_some();
+    if !core::mem::take(&mut cx.client.is_aborted) && !was_queued {
+        return Err(CommandError::Text("ERR DISCARD without MULTI"));
+    }
+    cx.client.watched = Default::default();
+    Ok(Plan::Now(Answer::OK))
+}
+
+/// Reads the keys; what they have is what `EXEC` checks.
+fn watch(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    if cx.client.queue.is_some() {
+        return Err(CommandError::Text("ERR WATCH inside MULTI is not allowed"));
+    }
+    if cx.client.is_aborted {
+        return Err(CommandError::AfterMulti);
+    }
+    require(cx, "WATCH")?;
+    let others = cx.client.watched.keyspace();
+    if others.is_some_and(|others| others != cx.client.keyspace) {
+        return Err(CommandError::Elsewhere { what: "the keys that are watched" });
+    }
+    (1..command.len()).try_for_each(|at| check_key(command, at))?;
+    let (count, limit) = (command.len() - 1 + cx.client.watched.len(), TRANSACTION_ITEMS_MAX);
+    if count > limit {
+        return Err(Refusal::TooMany { count, limit }.into());
+    }
+    Ok(Plan::Many(Many::new(Each::Watch, core::mem::take(command))))
+}
+
+fn unwatch(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
+    require(cx, "UNWATCH")?;
+    cx.client.watched = Default::default();
+    Ok(Plan::Now(Answer::OK))
+}
