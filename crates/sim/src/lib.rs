@@ -24,7 +24,6 @@
 //! | [`run`], [`summary`], [`marks`] | many seeds on all cores, and what they have done |
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
 //! | [`service`] | hosts with one core each: how throughput grows with hosts |
-//! | [`dotted`] | many nodes of a keyspace that keeps siblings, under load: what that costs |
 //! | [`overlay`] | many overlays and nothing else: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
@@ -33,7 +32,6 @@ pub mod clock;
 pub mod command;
 pub mod delay;
 pub mod disk;
-pub mod dotted;
 pub mod fault;
 mod forger;
 pub mod groups;

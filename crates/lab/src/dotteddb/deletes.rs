@@ -1,13 +1,13 @@
 //! Fig. 3: objects in storage while half of the updates are deletes.
 
 use super::super::page::{Page, Table, fixed};
+use super::simulated::run::Piece;
+use super::simulated::{Run, measure};
 use super::size::Size;
 use super::workers;
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_merkle::Merkle;
 use quorate_protocols::causal::Causal;
-use quorate_sim::dotted::run::Piece;
-use quorate_sim::dotted::{Run, measure};
 
 /// How many pieces the time line has.
 const PIECES: u64 = 20;

@@ -1,12 +1,13 @@
 //! Fig. 1: entries of objects' clocks, as they are written, while nodes are replaced.
 
 use super::super::page::{Page, Table, fixed};
+use super::simulated::run::Piece;
+use super::simulated::{Findings, Run, measure};
 use super::size::Size;
 use super::workers;
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_merkle::Merkle;
 use quorate_protocols::causal::Causal;
-use quorate_sim::dotted::{Findings, Run, measure};
 
 /// How many pieces the time line has.
 const PIECES: u64 = 12;
@@ -108,7 +109,7 @@ fn sums(found: &[Findings]) -> Table {
 fn notes(size: &Size, found: &[Findings]) -> Vec<String> {
     let (keys, rate, seconds, churn_ms) = size.churn;
     let most = |pair: &[Findings]| {
-        let means = pair[0].pieces.iter().map(quorate_sim::dotted::run::Piece::mean_entries);
+        let means = pair[0].pieces.iter().map(Piece::mean_entries);
         fixed(means.fold(0.0, f64::max), 2)
     };
     vec![

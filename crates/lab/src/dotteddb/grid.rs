@@ -1,10 +1,10 @@
 //! The twelve configurations of Table I: objects per leaf, state changed between exchanges, loss.
 
+use super::simulated::{Findings, Run, measure};
 use super::size::Size;
 use super::workers;
 use quorate_merkle::Merkle;
 use quorate_protocols::causal::Causal;
-use quorate_sim::dotted::{Findings, Run, measure};
 
 /// One configuration.
 #[derive(Clone, Debug, PartialEq)]

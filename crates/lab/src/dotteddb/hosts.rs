@@ -3,9 +3,9 @@
 use super::super::cluster::Cluster;
 use super::grid::Configuration;
 use super::probes::Probes;
+use super::simulated::run::Times;
 use super::updates::{Asker, Load, Seen, key, run, value};
 use quorate_server::cli::exit::Failure;
-use quorate_sim::dotted::run::Times;
 use serde_json::Value;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};

@@ -2,9 +2,9 @@
 
 use super::super::page::{Page, Table, fixed};
 use super::grid::{CONFIGURATIONS, note};
+use super::simulated::Findings;
 use super::size::Size;
 use quorate_chart::bars::{Bar, BarChart, BarSeries, render};
-use quorate_sim::dotted::Findings;
 
 /// The paper's average, 95th and 99th percentile in milliseconds, in the order of configurations.
 pub const PAPER: [[f64; 3]; 12] = [

@@ -1,12 +1,12 @@
 //! What the engine is meant to cost, counted in the simulator; the baseline beside it.
 
 use super::super::page::{Page, Table, fixed};
+use super::simulated::quiet::{self, Differing, Emptied, Quiet};
+use super::simulated::{Run, measure};
 use super::size::Size;
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_merkle::Merkle;
 use quorate_protocols::causal::Causal;
-use quorate_sim::dotted::quiet::{self, Differing, Emptied, Quiet};
-use quorate_sim::dotted::{Run, measure};
 
 /// The page of the marks.
 #[must_use]

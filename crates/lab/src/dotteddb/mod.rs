@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`size`] | how large and how long |
+//! | [`simulated`] | the nodes, machines and clients that are measured, and what they cost |
 //! | [`entries`] | Fig. 1: entries of objects' clocks under churn |
 //! | [`strip`] | Fig. 2: how long until contexts are stripped |
 //! | [`deletes`] | Fig. 3: objects in storage |
@@ -28,6 +29,7 @@ pub mod marks;
 pub mod probes;
 pub mod real;
 pub mod replication;
+pub mod simulated;
 pub mod size;
 pub mod strip;
 pub mod traffic;

@@ -1,10 +1,10 @@
 //! How long until another real host shows an update: keys that nothing else writes, each written
 //! once and then looked for at one other host.
 
+use super::simulated::run::Times;
 use super::updates::{Asker, key, micros, value};
 use quorate_kernel::rng::Rng;
 use quorate_server::cli::exit::Failure;
-use quorate_sim::dotted::run::Times;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};

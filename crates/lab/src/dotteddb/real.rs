@@ -6,10 +6,10 @@ use super::grid::{CONFIGURATIONS, Configuration};
 use super::hosts::{CLIENTS, Extent, Found, HOSTS, measure_all};
 use super::latency::PAPER;
 use super::replication::{cdf, millis};
+use super::simulated::run::Times;
 use super::updates::VALUE_BYTES;
 use quorate_chart::svg::{Axis, Chart, Scale, render};
 use quorate_server::cli::exit::Failure;
-use quorate_sim::dotted::run::Times;
 
 /// Measures, and makes the page.
 ///

@@ -2,10 +2,10 @@
 
 use super::super::page::{Page, Table, fixed};
 use super::grid::{CONFIGURATIONS, note};
+use super::simulated::Findings;
+use super::simulated::run::Times;
 use super::size::Size;
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
-use quorate_sim::dotted::Findings;
-use quorate_sim::dotted::run::Times;
 
 /// The charts of the paper: for each of DottedDB's configurations those of MerkleDB that differ
 /// from it in the leaves only.

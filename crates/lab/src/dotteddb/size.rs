@@ -1,7 +1,7 @@
 //! How large and how long, and the model in words.
 
-use quorate_sim::dotted::Run;
-use quorate_sim::dotted::run::costs;
+use super::simulated::Run;
+use super::simulated::run::costs;
 
 /// How large and how long runs are.
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 
 use super::super::page::{Page, Table, fixed};
 use super::replication::{cdf, millis};
+use super::simulated::{Findings, Run, measure};
 use super::size::Size;
 use super::workers;
 use quorate_chart::svg::{Axis, Chart, Scale, render};
 use quorate_protocols::causal::Causal;
-use quorate_sim::dotted::{Findings, Run, measure};
 
 /// Between two passes over contexts, in milliseconds.
 const STRIP_MS: [u64; 3] = [100, 1000, 10_000];

@@ -2,9 +2,9 @@
 
 use super::super::page::{Page, Table, fixed};
 use super::grid::{CONFIGURATIONS, Configuration, note};
+use super::simulated::Findings;
 use super::size::Size;
 use quorate_chart::bars::{Bar, BarChart, BarSeries, render};
-use quorate_sim::dotted::Findings;
 
 /// The page of figure 4.
 #[must_use]

@@ -1,10 +1,10 @@
 //! The world of the DottedDB evaluation: many nodes of one engine under a steady load, and what
 //! that costs.
 //!
-//! It drives the engines directly, as [`crate::overlay`] does, without nodes, gates and disks
+//! It drives the engines directly, as [`quorate_sim::overlay`] does, without nodes, gates and disks
 //! around them, so that half a million keys at 64 nodes run faster than in life. What is written is
-//! there at once; the cost of writing it is part of what a step costs its machine. Faults other
-//! than lost replication messages and replaced nodes belong to [`crate::causal`].
+//! there at once; the cost of writing it is part of what a step costs its machine. It proves
+//! nothing: engines are judged by the scenarios of [`quorate_sim`], under faults of every kind.
 //!
 //! | module | what it holds |
 //! |---|---|

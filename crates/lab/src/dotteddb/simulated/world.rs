@@ -5,7 +5,6 @@ use super::run::{Findings, Run, Traffic, costs};
 use super::subject::Subject;
 use super::table::{Stored, object_key};
 use super::watch::Watch;
-use crate::delay::{Delay, Distribution};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::effects::{Effect, Effects, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
@@ -17,6 +16,7 @@ use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Body;
 use quorate_protocols::causal::map::Map;
 use quorate_protocols::dots::object::Object;
+use quorate_sim::delay::{Delay, Distribution};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
