@@ -2,11 +2,14 @@
 //! it agrees with one that tries every order.
 
 mod common;
+#[path = "common/map.rs"]
+mod map;
 
 use common::{
     ABSENT, Row, STEPS_MAX, check_item, delete_item, get, get_item, history, put, put_item,
     transact, value,
 };
+use map::{Map, is_met, saw, told_by};
 use quorate_check::history::Completion::{self, Refused, Transacted, Unknown, Unmet, Written};
 use quorate_check::report::Verdict;
 use quorate_check::transactions::judge;
@@ -14,15 +17,9 @@ use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::transaction::ItemOutcome::{self, Checked, Deleted};
 use quorate_kernel::transaction::{Condition, Item};
-use std::collections::BTreeMap;
 
 fn judged(rows: &[Row]) -> Verdict {
     judge(&history(rows), STEPS_MAX)
-}
-
-/// What a get in a transaction was told; an empty text stands for nothing.
-fn saw(text: &str) -> ItemOutcome {
-    ItemOutcome::Value((!text.is_empty()).then(|| common::bytes(text)))
 }
 
 fn done(told: &[ItemOutcome]) -> Completion {
@@ -204,13 +201,6 @@ fn what_is_wrong_is_said_in_few_lines() {
     assert_eq!((why.operations.len(), &why.why[..]), (1, text));
 }
 
-type Map = BTreeMap<String, String>;
-
-fn is_met(holds: &Condition, found: Option<&String>) -> bool {
-    let found = found.map(|text| common::bytes(text));
-    holds.is_met(found.as_ref())
-}
-
 /// What a transaction does to a map and is told; `None` if what it is said to have been told is
 /// something else. Without an answer only checks can keep it from happening.
 fn apply(items: &[Item], told: &Completion, map: &Map) -> Option<Map> {
@@ -306,27 +296,8 @@ fn random_item(rng: &mut Rng, number: usize) -> Item {
 
 /// What the map answers; now and then a lie.
 fn answer(items: &[Item], map: &mut Map, rng: &mut Rng) -> Completion {
-    let (mut now, mut told) = (map.clone(), Vec::new());
-    for (at, item) in items.iter().enumerate() {
-        let key = String::from_utf8(item.key().to_vec()).expect("text");
-        let found = now.get(&key).cloned();
-        let is_lie = rng.below(12) == 0;
-        told.push(match item {
-            Item::Check { holds, .. } if is_met(holds, found.as_ref()) == is_lie => {
-                return Unmet { item: at };
-            }
-            Item::Check { .. } => Checked,
-            Item::Get { .. } if is_lie => saw(&format!("{}", rng.below(8))),
-            Item::Get { .. } => saw(&found.unwrap_or_default()),
-            Item::Put { value, .. } => {
-                now.insert(key, String::from_utf8(value.to_vec()).expect("text"));
-                WROTE
-            }
-            Item::Delete { .. } => Deleted { existed: now.remove(&key).is_some() != is_lie },
-        });
-    }
-    *map = now;
-    Transacted(told)
+    let invented = rng.below(8);
+    told_by(items, map, &mut || rng.below(12) == 0, invented)
 }
 
 #[test]

@@ -56,10 +56,9 @@ pub(super) struct Search {
     /// Per cell: how many remaining known steps need it, and how many remaining steps write it.
     readers: Vec<u32>,
     writers: Vec<u32>,
-    /// Per key: how many remaining known steps need that it has not some value.
-    strangers: Vec<u32>,
-    /// Per cell: whether an open step needs it, or by its key that it has another value.
-    is_for_open: Vec<bool>,
+    /// Per cell: how many remaining steps, open ones too, need it, and how many need another one.
+    seekers: Vec<u32>,
+    avoiders: Vec<u32>,
     choices: Vec<Choice>,
     frames: Vec<Frame>,
     trail: Vec<Done>,
@@ -78,6 +77,10 @@ impl Search {
             return Answer::Contradiction;
         }
         self.prepare(open::sift(steps), keys, cells);
+        // Keys begin with the first cells.
+        if (keys..cells).any(|cell| self.readers[cell] > 0 && self.writers[cell] == 0) {
+            return Answer::Contradiction;
+        }
         loop {
             if self.steps > steps_max {
                 return Answer::CutOff;
@@ -102,27 +105,17 @@ impl Search {
         self.map.extend((0u32..).take(keys));
         self.is_used.clear();
         self.is_used.resize(self.open.len().div_ceil(64), 0);
-        for counts in [&mut self.readers, &mut self.writers] {
+        let Search { readers, writers, seekers, avoiders, .. } = self;
+        for counts in [readers, writers, seekers, avoiders] {
             counts.clear();
             counts.resize(cells, 0);
         }
-        self.strangers.clear();
-        self.strangers.resize(keys, 0);
-        for step in self.known.iter().chain(&self.open) {
-            step.writes.iter().for_each(|cell| self.writers[*cell as usize] += 1);
-        }
-        for needed in self.known.iter().flat_map(|step| &step.needs) {
-            match needed.need {
-                Need::Is(cell) => self.readers[cell as usize] += 1,
-                Need::IsNot(_) => self.strangers[needed.key as usize] += 1,
-            }
-        }
-        self.is_for_open.clear();
-        self.is_for_open.resize(cells, false);
-        for needed in self.open.iter().flat_map(|step| &step.needs) {
-            let written = self.open.iter().flat_map(Step::written);
-            let met = written.filter(|(key, cell)| *key == needed.key && needed.need.is_met(*cell));
-            met.for_each(|(_, cell)| self.is_for_open[cell as usize] = true);
+        for at in 0..self.known.len() + self.open.len() {
+            let choice = match at.checked_sub(self.known.len()) {
+                None => Choice::Known(at as u32),
+                Some(at) => Choice::Open(at as u32),
+            };
+            self.count(choice, 1);
         }
         self.memo.clear();
         self.frames.clear();
@@ -203,13 +196,35 @@ impl Search {
         self.readers[cell as usize] as usize == own || self.writers[cell as usize] > 0
     }
 
-    /// Whether an open step leaves something that a remaining step may need.
+    /// Whether a remaining step may find something as it needs it only because an open step is
+    /// taken now: what the step leaves, or no longer what a key has.
     fn is_wanted(&self, step: &Step) -> bool {
         step.written().any(|(key, cell)| {
-            self.readers[cell as usize] > 0
-                || self.strangers[key as usize] > 0
-                || self.is_for_open[cell as usize]
+            let has = self.map[key as usize];
+            has != cell && (self.seekers[cell as usize] > 0 || self.avoiders[has as usize] > 0)
         })
+    }
+
+    /// Counts a step among those that remain, or by -1 no longer.
+    fn count(&mut self, choice: Choice, by: i32) {
+        let (step, is_known) = match choice {
+            Choice::Known(index) => (&self.known[index as usize], true),
+            Choice::Open(index) => (&self.open[index as usize], false),
+        };
+        let add =
+            |count: &mut u32| *count = count.checked_add_signed(by).expect("a step is taken once");
+        for needed in &step.needs {
+            match needed.need {
+                Need::Is(cell) => {
+                    add(&mut self.seekers[cell as usize]);
+                    if is_known {
+                        add(&mut self.readers[cell as usize]);
+                    }
+                }
+                Need::IsNot(cell) => add(&mut self.avoiders[cell as usize]),
+            }
+        }
+        step.writes.iter().for_each(|cell| add(&mut self.writers[*cell as usize]));
     }
 
     /// Whether this state was never met before. `last` holds back the rest of the list.
@@ -235,18 +250,10 @@ impl Search {
                 &self.open[index as usize]
             }
         };
-        if matches!(choice, Choice::Known(_)) {
-            for needed in &step.needs {
-                match needed.need {
-                    Need::Is(cell) => self.readers[cell as usize] -= 1,
-                    Need::IsNot(_) => self.strangers[needed.key as usize] -= 1,
-                }
-            }
-        }
         for (key, cell) in step.written() {
-            self.writers[cell as usize] -= 1;
             self.overwritten.push(core::mem::replace(&mut self.map[key as usize], cell));
         }
+        self.count(choice, -1);
     }
 
     /// Goes back to the last point with a choice left and makes it; false when there is none.
@@ -278,19 +285,11 @@ impl Search {
                     &self.open[index as usize]
                 }
             };
-            if matches!(choice, Choice::Known(_)) {
-                for needed in &step.needs {
-                    match needed.need {
-                        Need::Is(cell) => self.readers[cell as usize] += 1,
-                        Need::IsNot(_) => self.strangers[needed.key as usize] += 1,
-                    }
-                }
-            }
             let before = self.overwritten.drain(overwritten..);
-            for ((key, cell), before) in step.written().zip(before) {
-                self.writers[cell as usize] += 1;
-                self.map[key as usize] = before;
+            for (key, before) in step.keys.iter().zip(before) {
+                self.map[*key as usize] = before;
             }
+            self.count(choice, 1);
         }
     }
 }
