@@ -45,6 +45,11 @@ use history::History;
 use linearizable::Judge;
 use report::{Counts, Events, Report};
 
+/// How many steps the searches of each judge may take together unless told otherwise: some seconds
+/// at the most. A step looks at one operation. Keys whose writes have values of their own need
+/// none.
+pub const STEPS_MAX_DEFAULT: u64 = 100_000_000;
+
 /// All judges together; they keep their room from one history to the next.
 #[derive(Default)]
 pub struct Judges {
@@ -60,7 +65,7 @@ impl Judges {
     }
 
     /// Judges a history; the searches of each judge end after `steps_max` steps together, and what
-    /// is not known then stays unknown ([`linearizable::STEPS_MAX_DEFAULT`]).
+    /// is not known then stays unknown ([`STEPS_MAX_DEFAULT`]).
     pub fn judge(&mut self, history: &History, steps_max: u64) -> Report {
         let judge = &mut self.judge;
         judge.partition.fill(history);

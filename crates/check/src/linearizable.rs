@@ -17,11 +17,6 @@ use crate::search::{Answer, Search};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// How many steps the searches for all keys may take together unless told otherwise: some seconds
-/// at the most. A step looks at one operation. Keys whose writes have values of their own need
-/// none.
-pub const STEPS_MAX_DEFAULT: u64 = 100_000_000;
-
 /// The judge; it keeps its room from one history to the next.
 #[derive(Default)]
 pub struct Judge {

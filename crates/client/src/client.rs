@@ -1,7 +1,6 @@
 //! The client and its settings.
 
 use crate::admin::Admin;
-use crate::causal::Causal;
 use crate::error::ClientError;
 use crate::hosts::Hosts;
 use crate::keyspace::Keyspace;
@@ -57,12 +56,6 @@ impl Client {
     #[must_use]
     pub fn keyspace(&self, name: &str) -> Keyspace {
         Keyspace::new(self.clone(), name)
-    }
-
-    /// A causal keyspace. Whether it exists, and is one, is seen by the first call.
-    #[must_use]
-    pub fn causal(&self, name: &str) -> Causal {
-        Causal::new(self.clone(), name)
     }
 
     /// What operators ask and order: keyspaces are listed, shown, made, altered and dropped.

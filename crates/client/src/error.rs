@@ -34,10 +34,10 @@ pub enum ClientError {
     /// The key has several concurrent values: its keyspace is causal. Nothing was changed.
     #[error("the key has {} concurrent values", .0.values.len())]
     Siblings(v1::Siblings),
-    /// The keyspace is linearizable: it has no siblings, and a write between the reading and the
-    /// writing of an update would be lost unseen. Nothing was changed.
-    #[error("the keyspace is linearizable; siblings are of causal ones")]
-    Linearizable,
+    /// The keyspace keeps one value of a key: it has no siblings, and a write between the reading
+    /// and the writing of an update would be lost unseen. Nothing was changed.
+    #[error("the keyspace keeps one value of a key; ask for it by Client::keyspace")]
+    NoSiblings,
     /// What an item of a transaction checks does not hold. Nothing was changed.
     #[error("what item {item} of the transaction checks does not hold; nothing was changed")]
     Unmet {

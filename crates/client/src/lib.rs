@@ -47,10 +47,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `client` | [`Client`] and [`Settings`] |
-//! | `keyspace`, `causal` | [`Keyspace`] and [`Causal`]: the calls |
+//! | `keyspace`, `causal` | [`Keyspace`] and [`Causal`]: the calls; [`Merging`]: siblings that come to one value |
 //! | `transaction` | [`Transaction`]: several keys at one moment, or nothing |
 //! | `admin` | [`Admin`]: keyspaces come, change and go |
-//! | `merging` | [`Merging`]: siblings that come to one value |
 //! | `calls` | how a call is made until it is done, refused, or nobody can say |
 //! | `tries` | at which host, and for how long |
 //! | `hosts` | the hosts, and what is known of them |
@@ -68,7 +67,6 @@ mod error;
 mod hosts;
 mod keyspace;
 mod listing;
-mod merging;
 mod routes;
 mod transaction;
 mod tries;
@@ -76,12 +74,11 @@ mod verdict;
 mod watch;
 
 pub use admin::Admin;
-pub use causal::Causal;
+pub use causal::{Causal, Merging};
 pub use client::{Client, Settings};
 pub use error::ClientError;
 pub use keyspace::Keyspace;
 pub use listing::{Entry, Listing, Scan};
-pub use merging::Merging;
 pub use quorate_api::v1;
 pub use transaction::{Told, Transaction};
 pub use watch::Events;

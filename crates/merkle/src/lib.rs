@@ -50,6 +50,7 @@ pub mod exchange;
 pub mod keys;
 pub mod message;
 pub mod replica;
+pub mod rules;
 pub(crate) mod serve;
 #[cfg(test)]
 mod tests;

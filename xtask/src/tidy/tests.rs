@@ -296,6 +296,23 @@ fn an_engine_is_named_by_its_own_files_alone() {
 }
 
 #[test]
+fn the_line_that_makes_a_twin_known_may_name_it() {
+    let folder = "crates/client/src/lib.rs";
+    for known in ["mod causal;\n", "pub use causal::Causal;\n"] {
+        passes(named, &[(folder, known)]);
+        let finding = "crates/client/src/hosts.rs";
+        assert!(!named(&Tree::of(&[(finding, known)])).is_empty(), "{known}");
+    }
+    fires(named, &[(folder, "use causal::Causal;\n")], &format!("{folder}:1"), "2 words");
+    let list = "crates/sim/src/shipped.rs";
+    let there = ("crates/sim/scenarios/causal-calm.toml", "");
+    passes(named, &[(list, "[\"causal-calm\"]\n"), there]);
+    fires(named, &[(list, "[\"causal-loss\"]\n"), there], &format!("{list}:1"), "1 words");
+    fires(named, &[(list, "causal-calm\n"), there], &format!("{list}:1"), "1 words");
+    passes(named, &[("crates/doors/src/keys.rs", "fn f(_: CausalContext) {}\n")]);
+}
+
+#[test]
 fn a_word_of_the_glossary_has_one_row() {
     let head = "# A\n## Words\n\n| word | what it is |\n|---|---|\n| host | a process |\n";
     let after = "\n## Map\n| host | x |\n|---|---|\n| host | y |\n";

@@ -52,7 +52,7 @@ pub fn has_some(history: &History) -> bool {
 }
 
 /// Judges a history; the searches for all sets of keys end after `steps_max` steps together, and
-/// what is not known then stays unknown ([`crate::linearizable::STEPS_MAX_DEFAULT`]).
+/// what is not known then stays unknown ([`crate::STEPS_MAX_DEFAULT`]).
 #[must_use]
 pub fn judge(history: &History, steps_max: u64) -> Verdict {
     let (mut verdict, mut steps_left) = (Verdict::Holds, steps_max);

@@ -3,7 +3,7 @@
 use super::exit::{Code, Failure};
 use super::output::Output;
 use quorate_check::Judges;
-use quorate_check::linearizable::STEPS_MAX_DEFAULT;
+use quorate_check::STEPS_MAX_DEFAULT;
 use quorate_check::recorded::{self, Reader};
 use quorate_check::report::{Report, Verdict};
 use serde_json::{Map, Value, json};

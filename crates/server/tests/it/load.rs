@@ -3,9 +3,9 @@
 use crate::client::Client;
 use crate::cluster::until;
 use bytes::Bytes;
+use quorate_check::STEPS_MAX_DEFAULT;
 use quorate_check::history::{ClientId, Completion, Recorder};
 use quorate_check::judge_all;
-use quorate_check::linearizable::STEPS_MAX_DEFAULT;
 use quorate_check::report::Report;
 use quorate_doors::resp::client::Reply;
 use quorate_kernel::operation::Operation;

@@ -97,7 +97,7 @@ fn siblings_stay_until_somebody_has_seen_them() {
 
         let registers = client(&hosts).causal("default");
         let none = registers.update("k", joined).await.expect_err("it is linearizable");
-        assert_eq!(none, ClientError::Linearizable);
+        assert_eq!(none, ClientError::NoSiblings);
     });
 }
 

@@ -1,6 +1,6 @@
 //! Causal keyspaces for programs that know what siblings come to.
 
-use crate::causal::Causal;
+use super::Causal;
 use crate::error::ClientError;
 use bytes::Bytes;
 

@@ -1,4 +1,9 @@
-//! Causal keyspaces: all values of a key that nobody has replaced, and contexts.
+//! Causal keyspaces: all values of a key that nobody has replaced, and contexts. `merging` is for
+//! programs that know what siblings come to.
+
+mod merging;
+
+pub use merging::Merging;
 
 use crate::calls::{self, Manner};
 use crate::client::Client;
@@ -25,16 +30,20 @@ pub struct Causal {
     name: String,
 }
 
-impl Causal {
-    pub(crate) fn new(client: Client, name: &str) -> Causal {
-        Causal { client, name: name.to_owned() }
+impl Client {
+    /// A causal keyspace. Whether it exists, and is one, is seen by the first call.
+    #[must_use]
+    pub fn causal(&self, name: &str) -> Causal {
+        Causal { client: self.clone(), name: name.to_owned() }
     }
+}
 
+impl Causal {
     /// Reads all values of a key, none if it has none, and the context that covers them. Their
     /// order means nothing.
     ///
     /// # Errors
-    /// It could not be read; [`ClientError::Linearizable`] if the keyspace has registers.
+    /// It could not be read; [`ClientError::NoSiblings`] if the keyspace has registers.
     pub async fn get(&self, key: impl Into<Bytes>) -> Result<Siblings, ClientError> {
         self.get_from(key, 0).await
     }
@@ -155,7 +164,7 @@ impl Causal {
 fn siblings(reading: Option<Reading>) -> Result<Siblings, ClientError> {
     match reading.and_then(|reading| reading.state) {
         Some(State::Siblings(siblings)) => Ok(siblings),
-        Some(State::Value(_) | State::Absent(_)) => Err(ClientError::Linearizable),
+        Some(State::Value(_) | State::Absent(_)) => Err(ClientError::NoSiblings),
         None => Err(ClientError::Nonsense("a reading without a state")),
     }
 }
