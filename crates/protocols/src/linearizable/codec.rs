@@ -128,7 +128,9 @@ impl Message {
             Message::DropB { generation, first, .. } => {
                 generation.validate().and(is_data_key(first))
             }
-            Message::Lacks { awaits, .. } => well_formed(awaits.len() <= SOURCES_MAX, "list"),
+            Message::Lacks { awaits, epoch, .. } => {
+                well_formed(awaits.len() <= SOURCES_MAX, "list").and(is_epoch(*epoch))
+            }
             Message::ListA { epoch, .. } => is_epoch(*epoch),
             Message::PageA { .. }
             | Message::LocateA { .. }

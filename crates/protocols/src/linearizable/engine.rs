@@ -150,8 +150,8 @@ impl Process for Linearizable {
                 let said = (is_source, lost);
                 self.on_list_reply(from, (round, since, &stamp), said, (*bounds, page), cx);
             }
-            Message::Lacks { round, since, awaits } => {
-                self.on_source_lacks(from, (round, since), &awaits, cx);
+            Message::Lacks { round, since, awaits, epoch } => {
+                self.on_source_lacks(from, (round, since), (&awaits, epoch), cx);
             }
             Message::FetchA { round, since, page } => {
                 self.on_question(from, Question::Fetch { round, since, page }, cx);

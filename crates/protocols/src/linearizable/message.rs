@@ -187,8 +187,7 @@ pub enum Message {
         /// What the sender knows beside it.
         known: Known,
     },
-    /// What a node is in groups that the receiver takes part in; sent now and then, and when it
-    /// changes.
+    /// What a node is in groups of the receiver; sent now and then, and when it changes.
     Beats(
         /// One for each group.
         Vec<Beat>,
@@ -387,6 +386,8 @@ pub enum Message {
         since: ViewId,
         /// Whom it hears from until its data is complete.
         awaits: Vec<NodeId>,
+        /// The sender's epoch.
+        epoch: u64,
     },
     /// To a host that may still ask for a group that was split: how does it stand there? It
     /// answers with a beat, unless it may yet come to the group ([`super::views::parents`]).

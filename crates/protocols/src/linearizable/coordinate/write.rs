@@ -128,7 +128,11 @@ impl Linearizable {
         }
         let reading = Reading::new(Want::Value);
         self.enter(op, Phase::Read(reading), cx);
-        self.ask_all(op, cx);
+        match is_lost {
+            // A member may be in the lower epoch yet: it hears of the other with the next beats.
+            true => self.wake_after(op, self.volatile.rtt.retry(), cx),
+            false => self.ask_all(op, cx),
+        }
         true
     }
 

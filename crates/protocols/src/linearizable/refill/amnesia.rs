@@ -61,6 +61,7 @@
 use super::loss::complete;
 use super::told::{Reach, Source};
 use super::transfer::{Quorum, Transfer};
+use crate::linearizable::group::Group;
 use crate::linearizable::{Context, Linearizable};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
@@ -203,12 +204,11 @@ impl Transfer {
         self.reachable().map(stood).collect()
     }
 
-    /// From now on these count as sources, and all members are asked. All that are asked are to be
-    /// heard, unless nobody but members was ever a source.
-    pub fn hear_last_left(&mut self, lost: &[Incarnation], members: &[NodeId], me: NodeId) {
-        let lost_and_members = lost.iter().map(|who| who.node).chain(members.iter().copied());
-        for node in lost_and_members.filter(|node| *node != me) {
-            self.add_source(node);
+    /// From now on these count as sources. All that are asked are to be heard, unless nobody but
+    /// members was ever a source.
+    pub fn hear_last_left(&mut self, lost: &[Incarnation], me: NodeId) {
+        for who in lost.iter().filter(|who| who.node != me) {
+            self.add_source(who.node);
         }
         // One that has left the view is heard as [`super::gather`] says.
         let is_named = |source: &Source| {
@@ -266,12 +266,18 @@ impl Linearizable {
         &mut self,
         from: Incarnation,
         (round, since): (u64, ViewId),
-        awaits: &[NodeId],
+        (awaits, epoch): (&[NodeId], u64),
         cx: &mut Context<'_>,
     ) {
         let me = cx.me.node;
         let Some((view, _)) = self.transfer_of(since) else { return };
-        if let Some(group) = self.group_mut(view).filter(|group| group.lacks_data())
+        let is_blind = mutant!("loss_counted_below");
+        if !is_blind {
+            self.come_to_epoch(view, epoch, cx);
+        }
+        let is_of_epoch = |group: &Group| group.record.epoch == epoch || is_blind;
+        let may_hear = |group: &&mut Group| group.lacks_data() && is_of_epoch(group);
+        if let Some(group) = self.group_mut(view).filter(may_hear)
             && let Some(transfer) = group.transfer.as_mut().filter(|t| t.first_round <= round)
         {
             transfer.note_lacking(from, round, awaits, me);
@@ -322,7 +328,7 @@ impl Linearizable {
     ) {
         let Some(group) = self.group_mut(view) else { return };
         if let Some(transfer) = &mut group.transfer {
-            transfer.hear_last_left(&lost, group.view.members(), cx.me.node);
+            transfer.hear_last_left(&lost, cx.me.node);
         }
         group.record.lost = lost;
         group.record.epoch += u64::from(is_found);

@@ -5,23 +5,34 @@
 //! that imposes what it read then, would stand above all that is acknowledged since. So would a
 //! record that was asked for before and arrives after, and one that a host has copied ahead.
 //!
-//! Each node keeps the group's epoch with the group, durably, and every stamp says it.
-//! 1. Who finds out a loss begins the next epoch. In a group of one, who forgets does.
-//! 2. Its questions say so. Whoever is asked comes to that epoch, durably, before it answers. A
-//!    transfer under way there begins anew: what was asked before is not taken.
-//! 3. It goes on when all members of its view have listed what they hold since, each of them in
-//!    that view. Hosts that are gone for good are not waited for.
+//! Each node keeps the group's epoch with the group, durably; stamps, beats and answers say it.
+//! 1. Who finds out a loss has heard from all members of its view, in its own epoch, and begins the
+//!    next one. In a group of one, who forgets does.
+//! 2. Its questions say so. Whoever hears of a higher epoch comes to it, durably, before it
+//!    answers. A transfer under way there begins anew: what was asked and said before counts no
+//!    more.
+//! 3. It goes on with what is left when all members of its view have listed what they hold since,
+//!    each of them in that view. Hosts that are gone for good are not waited for. Or, as ever, when
+//!    as many are complete as any refill needs: then nothing was lost with it.
 //! 4. A write names the lowest epoch of the quorum that it rests on, and a comparison the epoch of
 //!    who sends its records. No member takes what is of a lower epoch than its own.
-//! 5. A newcomer comes to the highest epoch of those that invite it. What it copied in a lower one
-//!    is discarded, and it copies from nobody who is in another.
+//! 5. A newcomer comes to the highest epoch of those that invite it, and who jumps to a view to
+//!    that of those that stand there. What was copied in a lower one is discarded, and a learner
+//!    copies from nobody who is in another.
 //!
-//! Let a record be taken somewhere in a lower epoch than that in which somebody goes on. If a
-//! member of its view took it, that was before the member listed (2, 4): it is part of what is
-//! left, and whoever goes on has heard it (3), if it was not lost once more. Nobody else takes it:
-//! the next views begin with members that were in the epoch before they left this one (3), each
-//! newcomer is invited by a majority of those, and is in it too (5). So what is taken after
-//! somebody has gone on was read from a quorum of its epoch, in which all that is left was heard.
+//! Let a record be taken somewhere in a lower epoch than that in which somebody goes on with what
+//! is left. If a member of its view took it, that was before the member listed (2, 4): it is part
+//! of what is left, and whoever goes on has heard it (3), if it was not lost once more. Nobody else
+//! takes it: the next views begin with members that were in the epoch before they left this one
+//! (3), each newcomer is invited by a majority of those, and is in it too (5). So what is taken
+//! after somebody has gone on was read from a quorum of its epoch, in which all that is left was
+//! heard. A loss is counted above each epoch that a member was in when it was found out (1); two
+//! that find out the same one at a time may begin the same epoch, and hear each other before either
+//! goes on.
+//!
+//! Where nobody goes on so, because enough are complete again, a member may stay in a lower epoch
+//! for a while. It refuses nothing that it should take, and comes to the higher one with the next
+//! beats; until then writes that rest on it are refused by the others.
 //!
 //! A removed host is an exception to that as to everything: nobody hears what it holds, and it
 //! invites nobody whom the others do not invite.
@@ -47,10 +58,14 @@ impl Group {
 }
 
 impl Transfer {
-    /// Asks everybody for everything again. What was asked before is not taken any more.
+    /// Asks everybody for everything again. What was asked before is not taken any more, and what
+    /// somebody said of itself confirms nothing.
     pub fn begin_anew(&mut self, round: u64, range: &Range) {
         (self.round, self.first_round) = (round, round);
-        self.sources.iter_mut().for_each(|source| source.has_gathered = false);
+        self.ask_again();
+        for source in &mut self.sources {
+            (source.is_whole, source.has_gathered, source.lacks) = (false, false, None);
+        }
         self.begin_intervals(range);
     }
 }

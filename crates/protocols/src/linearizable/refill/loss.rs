@@ -108,7 +108,7 @@ mod tests {
             let lacked = [1, 2, 3].map(|node| Incarnation { node: NodeId(node), start });
             let were_complete = [4, 5, 7].map(|node| complete(NodeId(node)));
             let lost: Vec<_> = lacked.into_iter().chain(were_complete).collect();
-            transfer.hear_last_left(&lost, &[], NodeId(1));
+            transfer.hear_last_left(&lost, NodeId(1));
             assert!(!transfer.hears_all);
             let mut list = |from, is_whole, begin, next: Option<u64>| {
                 let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };

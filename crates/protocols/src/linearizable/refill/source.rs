@@ -32,7 +32,11 @@ impl Group {
             // Whom it concerned then may not be all that it concerns now.
             self.record.lost.clear();
         } else if self.record.lost.contains(&me) {
-            transfer.hear_last_left(&self.record.lost, self.view.members(), me.node);
+            transfer.hear_last_left(&self.record.lost, me.node);
+        }
+        // A loss is found out with all members, or it might be counted into an epoch that is there.
+        for node in self.view.members().iter().filter(|node| **node != me.node) {
+            transfer.add_source(*node);
         }
     }
 }
@@ -218,7 +222,8 @@ impl Linearizable {
             let asked = group.transfer.iter().flat_map(|transfer| &transfer.sources);
             let awaits = asked.map(|source| source.node).collect();
             // As above; and the start that it speaks of began with what is on disk.
-            cx.fx.send_after_state(asker, Message::Lacks { round, since, awaits });
+            let epoch = group.record.epoch;
+            cx.fx.send_after_state(asker, Message::Lacks { round, since, awaits, epoch });
         }
         handled
     }
@@ -238,8 +243,11 @@ impl Linearizable {
         }
         let Some((view, _)) = self.transfer_of(since) else { return };
         self.come_to_epoch(view, stamp.epoch, cx);
-        self.on_told_of_loss(view, lost, cx);
+        if self.group(view).is_some_and(|group| stamp.epoch == group.record.epoch) {
+            self.on_told_of_loss(view, lost, cx);
+        }
         let Some(group) = self.group_mut(view) else { return };
+        let epoch = group.record.epoch;
         let is_last_left =
             [cx.me, from].iter().all(|concerned| group.record.lost.contains(concerned));
         if stamp.view == ViewId::default() && group.view.index_of(from.node).is_none() {
@@ -249,7 +257,7 @@ impl Linearizable {
                 transfer.list((from.node, false), bounds, Bytes::new());
                 self.go_on(view, cx);
             }
-            return self.on_source_lacks(from, (round, since), &[], cx);
+            return self.on_source_lacks(from, (round, since), (&[], epoch), cx);
         }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
         if is_ahead(group, from.node, stamp) {

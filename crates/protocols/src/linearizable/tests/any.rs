@@ -236,8 +236,13 @@ fn of_transfers() -> impl Strategy<Value = Message> {
                 page
             }
         ),
-        (asked(), proptest::collection::vec(any::<u64>().prop_map(NodeId), 0..9))
-            .prop_map(|((round, since), awaits)| Message::Lacks { round, since, awaits }),
+        (asked(), proptest::collection::vec(any::<u64>().prop_map(NodeId), 0..9), any_epoch())
+            .prop_map(|((round, since), awaits, epoch)| Message::Lacks {
+                round,
+                since,
+                awaits,
+                epoch
+            }),
         (asked(), any_page()).prop_map(|((round, since), page)| Message::FetchA {
             round,
             since,

@@ -228,7 +228,7 @@ fn of_transfers() -> Vec<(Message, Pieces)> {
             ["070201030103000000000000010001800100", PAGE, ""],
         ),
         (list(false, None, lost), ["0702010301030000000000000000000201020202", PAGE, ""]),
-        (Message::Lacks { round: 2, since, awaits }, ["22020103020102", "", ""]),
+        (Message::Lacks { round: 2, since, awaits, epoch: 3 }, ["2202010302010203", "", ""]),
         (Message::FetchA { round: 2, since, page: page.clone() }, ["08020103", PAGE, ""]),
         (Message::FetchB { round: 2, since, page }, ["09020103", PAGE, ""]),
     ])

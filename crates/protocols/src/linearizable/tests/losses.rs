@@ -231,7 +231,8 @@ fn a_busy_newcomer_that_forgot_hears_the_members_of_its_own_view_too() {
     );
 }
 
-/// An answer to the first round that arrives late, or twice, confirms nothing.
+/// An answer to the first round that arrives late, or twice, confirms nothing: no loss is found
+/// out, and a put that is under way goes on.
 #[test]
 fn a_late_answer_confirms_nothing() {
     let mut lines = std::string::String::from(
@@ -262,13 +263,18 @@ fn a_late_answer_confirms_nothing() {
     }
     schedule(
         &(lines
-            + "release
+            + "put 5 j b
+               deliver ReadA
+               deliver ReadB
+               delay WriteA
+               release
                deliver Lacks
                deliver ListB
                show 1 ready
                # last 1: ready false
                tick 400ms
                deliver all
+               # told put j b: written
                show 1 ready
                # last 1: ready true
                given get 1 k

@@ -310,3 +310,67 @@ fn who_missed_one_change_goes_on_with_its_data() {
          # told get k: value a"
     ));
 }
+
+/// A member that was away was replaced, and chosen again. The others lost everything meanwhile. As
+/// it begins anew it is asked for a write of before the loss, before it has heard anybody.
+#[test]
+fn who_begins_anew_takes_nothing_of_before_a_loss() {
+    let mut views = String::new();
+    for version in 3..=69 {
+        let more = if version % 2 == 0 { "6" } else { "" };
+        for node in [1, 2, 4] {
+            views += &format!("view {node} {version} 1 2 4 3 {more}\n");
+        }
+    }
+    schedule(&format!(
+        "nodes 3 spare 3 memory first 100 brisk
+         given put 4 k x
+         # told put k x: written
+         put 5 k a within 60s
+         deliver ReadA
+         deliver ReadB
+         deliver WriteA
+         drop WriteB
+         given get 4 k
+         # told get k: value a
+         cut 5
+         cut 3
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         run 2s
+         crash 1
+         crash 2
+         crash 4
+         restart 1 forgot
+         restart 2 forgot
+         restart 4 forgot
+         run 3s
+         given put 4 k c
+         # told put k c: written
+         given get 4 k
+         # told get k: value c
+         crash 6
+         {views}
+         view 1 70 1 2 3
+         view 2 70 1 2 3
+         view 4 70 1 2 3
+         drop all
+         mend 3
+         ring all 1:1 2:2 3:3
+         run 1s
+         run 700ms
+         mend 5
+         tick 340ms
+         deliver Beats
+         deliver DecisionsA
+         tick 20ms
+         deliver LocateB
+         delay ListA 3->
+         run 1s
+         # told put k a: refused..
+         cut 1
+         get 4 k
+         run 1s
+         # told get k: value c"
+    ));
+}

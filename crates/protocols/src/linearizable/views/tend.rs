@@ -114,6 +114,9 @@ impl Linearizable {
             } else if view.version < installed && standing != Standing::Learned {
                 self.on_decisions_asked(from, view, cx);
             }
+            if !mutant!("beats_without_epoch") {
+                self.come_to_epoch(view, epoch, cx);
+            }
         }
         if !replies.is_empty() {
             cx.fx.send(from, Message::Beats(replies));
