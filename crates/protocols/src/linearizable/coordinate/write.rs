@@ -126,13 +126,18 @@ impl Linearizable {
         } else {
             probe!("linearizable/read_again_after_loss");
         }
-        let reading = Reading::new(Want::Value);
-        self.enter(op, Phase::Read(reading), cx);
-        match is_lost {
-            // A member may be in the lower epoch yet: it hears of the other with the next beats.
-            true => self.wake_after(op, self.volatile.rtt.retry(), cx),
-            false => self.ask_all(op, cx),
+        // It may impose another record then, and a late acknowledgement of this one names nothing
+        // but the operation and the view: so it goes on under a new number.
+        let operations = &mut self.volatile.operations;
+        let Some(operation) = operations.by_id.remove(&op) else { return false };
+        let op = if mutant!("imposes_under_one_number") { op } else { operations.number() };
+        operations.by_id.insert(op, operation);
+        self.wake_after(op, self.volatile.rtt.retry(), cx);
+        self.enter(op, Phase::Read(Reading::new(Want::Value)), cx);
+        if !is_lost {
+            self.ask_all(op, cx);
         }
+        // Else a member may be in the lower epoch yet: it hears of the other with the next beats.
         true
     }
 

@@ -122,3 +122,60 @@ fn the_parts_of_a_split_keep_the_fence() {
          # told get k: nothing",
     );
 }
+
+/// A get imposes what it read, is refused as a tombstone is removed, reads again and imposes
+/// something else: an acknowledgement of the first comes late, and counts for nothing.
+#[test]
+fn an_acknowledgement_of_what_was_imposed_first_counts_for_nothing_else() {
+    schedule(
+        "nodes 3 spare 4 first 100 brisk
+         given put 7 k x
+         # told put k x: written
+         given put 7 t z
+         # told put t z: written
+         given delete 7 t
+         # told delete t: deleted 1
+         put 5 k a within 60s
+         deliver ReadA
+         deliver ReadB
+         deliver WriteA 5->1
+         drop WriteA
+         drop WriteB
+         cut 5
+         ring all 1:1 2:2 3:3
+         run 700ms
+         tick 500ms
+         deliver TombstonesA
+         put 6 k b within 60s
+         deliver ReadA
+         deliver ReadB
+         get 7 k within 60s
+         deliver ReadA 7->1
+         deliver ReadA 7->2
+         drop ReadA 7->3
+         deliver ReadB
+         tick 3ms
+         deliver TombstonesB
+         deliver FloorA 1->2
+         deliver WriteA 7->2
+         deliver WriteA 7->3
+         deliver WriteB 2->7
+         deliver WriteA 6->2
+         drop WriteA 6->
+         drop WriteB 2->6
+         cut 6
+         deliver ReadA 7->1
+         deliver ReadA 7->2
+         drop ReadA 7->3
+         deliver ReadB ->7
+         tick 3ms
+         deliver WriteB 3->7
+         # told nothing
+         run 2s
+         # told get k: value b
+         cut 2
+         get 7 k
+         run 1s
+         # told get k: value b",
+    );
+}
