@@ -34,6 +34,11 @@
 //! for a while. It refuses nothing that it should take, and comes to the higher one with the next
 //! beats; until then writes that rest on it are refused by the others.
 //!
+//! Two cases are not covered yet. One that lacked data at a loss forgets once more before all have
+//! heard it: what it had listed to one of the others may come from there after the rest have gone
+//! on without it. And what a member has kept of a former membership (`former`) is told under the
+//! group's epoch, though it is of before the loss.
+//!
 //! A removed host is an exception to that as to everything: nobody hears what it holds, and it
 //! invites nobody whom the others do not invite.
 
