@@ -26,7 +26,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) -> Option<ViewId> {
         let group = self.group_mut(follows)?;
-        if is_split(group) || matches!(group.record.status, Status::Learner { .. }) {
+        if is_split(group) || group.is_learner() {
             // What follows a split is decided in its parts; a learner is no member yet.
             return Some(group.view.id);
         }

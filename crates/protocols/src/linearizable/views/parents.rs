@@ -99,8 +99,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let (id, standing) = (view.id, Standing::Split);
-        let is_copy = |group: &Group| matches!(group.record.status, Status::Learner { .. });
-        if self.group(id).is_some_and(is_copy) {
+        if self.group(id).is_some_and(Group::is_learner) {
             // Nobody will come to the group any more: what was copied ahead is of no use.
             self.let_go(id, cx);
         }

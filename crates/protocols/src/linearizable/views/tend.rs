@@ -103,7 +103,7 @@ impl Linearizable {
             let is_awaited = group.wished.is_some() || !group.is_member();
             has_news |= is_news && is_awaited;
             let (mine, installed) = (group.view.id, group.installed().id.version);
-            let is_learner = matches!(group.record.status, Status::Learner { .. });
+            let is_learner = group.is_learner();
             if asks || super::install::is_split(group) && standing != Standing::Split {
                 // An answer asks nothing, or two could answer each other for ever.
                 replies.push(Beat { asks: false, ..group.beat() });
@@ -145,7 +145,7 @@ impl Linearizable {
     fn tend_group(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         self.forget_debts(view, cx);
         let Some(group) = self.group(view) else { return false };
-        let is_learner = matches!(group.record.status, Status::Learner { .. });
+        let is_learner = group.is_learner();
         let is_owing = !group.record.owed.is_empty() && !is_learner;
         // Who has left invites too: the members that stay may be too few for the newcomer. But not
         // each time: who is invited in vain tells at once, and that leads here again.
