@@ -237,7 +237,7 @@ class Grpc(unittest.TestCase):
         self.assertEqual(file.package, "quorate.v1")
         file = database.FindFileContainingSymbol("quorate.v1.Admin")
         methods = {method.name for method in file.service[0].method}
-        orders = {"CreateKeyspace", "AlterKeyspace", "DropKeyspace", "ReplacePosition"}
+        orders = {"CreateKeyspace", "AlterKeyspace", "DropKeyspace", "ReplacePartition"}
         self.assertLessEqual({"ShowKeyspace", *orders}, methods)
 
 

@@ -187,16 +187,16 @@ class Package(unittest.TestCase):
         with self.assertRaises(Refused) as caught:
             keyspace.get("k")
         self.assertEqual(caught.exception.kind, Kind.NO_KEYSPACE)
-        admin.create(name, engine="causal", settings={"positions": "9", "replicas": "1"})
+        admin.create(name, engine="causal", settings={"partitions": "9", "replicas": "1"})
         self.addCleanup(admin.drop, name)
         again = admin.show(name)
         self.assertGreater(again.created, shown.created)
-        self.assertEqual([place.position for place in again.positions], list(range(9)))
-        # One position goes to a host that holds another one.
-        first = again.positions[0]
-        other = next(place.node for place in again.positions if place.node != first.node)
+        self.assertEqual([place.partition for place in again.partitions], list(range(9)))
+        # One partition goes to a host that holds another one.
+        first = again.partitions[0]
+        other = next(place.node for place in again.partitions if place.node != first.node)
         admin.replace(name, 0, f"{other:016x}")
-        wait_until(lambda: admin.show(name).positions[0].node == other)
+        wait_until(lambda: admin.show(name).partitions[0].node == other)
 
     def test_an_order_that_cannot_be_is_told_what_is_wrong(self):
         admin = self.client().admin

@@ -12,7 +12,7 @@ const LINE_BYTES_MAX: usize = 48;
 
 /// One reply, reduced to what a measurement needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum ReplyKind {
     /// `+OK`.
     Done,
     /// Another status line.
@@ -77,7 +77,7 @@ impl Scanner {
     ///
     /// # Errors
     /// The bytes are no reply; nothing after them can be understood.
-    pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<Reply>, Malformed> {
+    pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<ReplyKind>, Malformed> {
         while !input.is_empty() {
             let reply = match self.position {
                 Position::Start => self.start(input)?,
@@ -100,7 +100,7 @@ impl Scanner {
         if word.is_empty() { "UNREADABLE" } else { word }
     }
 
-    fn start(&mut self, input: &mut &[u8]) -> Result<Option<Reply>, Malformed> {
+    fn start(&mut self, input: &mut &[u8]) -> Result<Option<ReplyKind>, Malformed> {
         let kind = input[0];
         if !matches!(kind, b'+' | b'-' | b':' | b'$') {
             return Err(Malformed::Kind(kind));
@@ -112,7 +112,7 @@ impl Scanner {
         Ok(None)
     }
 
-    fn line(&mut self, kind: u8, input: &mut &[u8]) -> Result<Option<Reply>, Malformed> {
+    fn line(&mut self, kind: u8, input: &mut &[u8]) -> Result<Option<ReplyKind>, Malformed> {
         let end = input.iter().position(|&byte| byte == b'\n');
         let part = &input[..end.unwrap_or(input.len())];
         if let Some(&last) = part.last() {
@@ -134,12 +134,12 @@ impl Scanner {
         }
         let line = &self.line[..self.line_len];
         match kind {
-            b'+' => Ok(Some(if line == b"OK" { Reply::Done } else { Reply::Status })),
-            b'-' => Ok(Some(Reply::Error)),
-            b':' => number(line).map(|_| Some(Reply::Integer)),
+            b'+' => Ok(Some(if line == b"OK" { ReplyKind::Done } else { ReplyKind::Status })),
+            b'-' => Ok(Some(ReplyKind::Error)),
+            b':' => number(line).map(|_| Some(ReplyKind::Integer)),
             _ => {
                 if line == b"-1" {
-                    return Ok(Some(Reply::Nil));
+                    return Ok(Some(ReplyKind::Nil));
                 }
                 let length = number(line)?.filter(|&length| length <= BODY_BYTES_MAX);
                 let left = length.ok_or(Malformed::Number)? + 2;
@@ -149,7 +149,7 @@ impl Scanner {
         }
     }
 
-    fn body(&mut self, left: usize, input: &mut &[u8]) -> Result<Option<Reply>, Malformed> {
+    fn body(&mut self, left: usize, input: &mut &[u8]) -> Result<Option<ReplyKind>, Malformed> {
         let skipped = input.len().min(left.saturating_sub(2));
         *input = &input[skipped..];
         let mut left = left - skipped;
@@ -161,7 +161,7 @@ impl Scanner {
             left -= 1;
         }
         self.position = Position::Body { left };
-        Ok((left == 0).then_some(Reply::Value))
+        Ok((left == 0).then_some(ReplyKind::Value))
     }
 }
 
@@ -189,13 +189,13 @@ mod tests {
     use super::*;
 
     /// All replies of a stream that arrives in these pieces, errors with their word.
-    fn scan(pieces: &[&[u8]]) -> Result<Vec<(Reply, String)>, Malformed> {
+    fn scan(pieces: &[&[u8]]) -> Result<Vec<(ReplyKind, String)>, Malformed> {
         let mut scanner = Scanner::default();
         let mut replies = Vec::new();
         for piece in pieces {
             let mut input = *piece;
             while let Some(reply) = scanner.next(&mut input)? {
-                let is_error = reply == Reply::Error;
+                let is_error = reply == ReplyKind::Error;
                 let word = if is_error { scanner.error_word() } else { "" };
                 replies.push((reply, word.to_owned()));
             }
@@ -207,18 +207,18 @@ mod tests {
     const STREAM: &[u8] = b"+OK\r\n$5\r\nab\r\nc\r\n$-1\r\n-NOQUORUM nothing changed\r\n:17\r\n\
         $0\r\n\r\n+PONG\r\n-ERR\r\n:-3\r\n+OK\r\n";
 
-    fn expected() -> Vec<(Reply, String)> {
+    fn expected() -> Vec<(ReplyKind, String)> {
         [
-            (Reply::Done, ""),
-            (Reply::Value, ""),
-            (Reply::Nil, ""),
-            (Reply::Error, "NOQUORUM"),
-            (Reply::Integer, ""),
-            (Reply::Value, ""),
-            (Reply::Status, ""),
-            (Reply::Error, "ERR"),
-            (Reply::Integer, ""),
-            (Reply::Done, ""),
+            (ReplyKind::Done, ""),
+            (ReplyKind::Value, ""),
+            (ReplyKind::Nil, ""),
+            (ReplyKind::Error, "NOQUORUM"),
+            (ReplyKind::Integer, ""),
+            (ReplyKind::Value, ""),
+            (ReplyKind::Status, ""),
+            (ReplyKind::Error, "ERR"),
+            (ReplyKind::Integer, ""),
+            (ReplyKind::Done, ""),
         ]
         .map(|(reply, word)| (reply, word.to_owned()))
         .to_vec()
@@ -247,8 +247,8 @@ mod tests {
         long.extend(std::iter::repeat_n(b'x', 10_000));
         long.extend_from_slice(b"\r\n+OK\r\n");
         let replies = scan(&[&long]).unwrap();
-        assert_eq!(replies[0], (Reply::Error, "UNKNOWNOUTCOME".to_owned()));
-        assert_eq!(replies[1].0, Reply::Done);
+        assert_eq!(replies[0], (ReplyKind::Error, "UNKNOWNOUTCOME".to_owned()));
+        assert_eq!(replies[1].0, ReplyKind::Done);
         assert_eq!(scan(&[b"-\r\n"]).unwrap()[0].1, "UNREADABLE");
     }
 

@@ -31,7 +31,7 @@ pub struct OrderNumber(usize);
 
 /// What an operator asks. Each tag is used once; a setting of the keyspace carries it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum CatalogOrder {
     /// A new keyspace.
     Create {
         /// Its name.
@@ -70,7 +70,7 @@ pub enum Ending {
 
 #[derive(Clone, Debug)]
 struct Order {
-    ask: Ask,
+    ask: CatalogOrder,
     /// Whom it was asked of.
     host: Incarnation,
     ending: Ending,
@@ -104,7 +104,7 @@ impl History {
     }
 
     /// A host is asked something. The end is unknown until told.
-    pub fn order(&mut self, host: Incarnation, ask: Ask) -> OrderNumber {
+    pub fn order(&mut self, host: Incarnation, ask: CatalogOrder) -> OrderNumber {
         let (began, ended) = (self.tick(), usize::MAX);
         self.orders.push(Order { ask, host, ending: Ending::Unknown, began, ended });
         OrderNumber(self.orders.len() - 1)
@@ -266,16 +266,18 @@ fn judge_said(history: &History, fold: &Fold, points: &[Option<u64>]) -> Result<
     Ok(())
 }
 
-fn name(ask: &Ask) -> &str {
+fn name(ask: &CatalogOrder) -> &str {
     match ask {
-        Ask::Create { name, .. } | Ask::Alter { name, .. } | Ask::Drop { name } => name,
+        CatalogOrder::Create { name, .. }
+        | CatalogOrder::Alter { name, .. }
+        | CatalogOrder::Drop { name } => name,
     }
 }
 
 fn shown(order: &Order) -> String {
     match &order.ask {
-        Ask::Create { name, tag } => format!("create {name}={tag}"),
-        Ask::Alter { name, tag } => format!("alter {name}={tag}"),
-        Ask::Drop { name } => format!("drop {name}"),
+        CatalogOrder::Create { name, tag } => format!("create {name}={tag}"),
+        CatalogOrder::Alter { name, tag } => format!("alter {name}={tag}"),
+        CatalogOrder::Drop { name } => format!("drop {name}"),
     }
 }

@@ -4,9 +4,9 @@
 //! later are final. Every key with an acknowledged write needs an answered final get, and the final
 //! gets must fit the writes. Earlier gets are left out: what they saw is another judge's question.
 
+use crate::atomic::Judge;
 use crate::explain::{Explanation, act, found, milliseconds};
 use crate::history::{Completion, Entry, History};
-use crate::linearizable::Judge;
 use crate::register::value_of;
 use crate::report::Verdict;
 use alloc::boxed::Box;

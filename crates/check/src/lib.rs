@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`history`] | invocations and completions, unknown outcomes included, and their recorder |
-//! | [`linearizable`] | the judge of atomic registers |
+//! | [`atomic`] | the judge of atomic registers |
 //! | [`transactions`] | the judge of operations over several keys: strict serializability |
 //! | [`durability`] | the judge of what was acknowledged before the last restart |
 //! | [`scan`] | the judge of what a scan must and must not show |
@@ -20,13 +20,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod atomic;
 pub mod catalog;
 mod completion;
 pub mod durability;
 pub mod explain;
 pub mod history;
 mod items;
-pub mod linearizable;
 mod memo;
 mod presence;
 pub mod recorded;
@@ -41,8 +41,8 @@ mod timeline;
 pub mod transactions;
 mod zones;
 
+use atomic::Judge;
 use history::History;
-use linearizable::Judge;
 use report::{Counts, Events, Report};
 
 /// How many steps the searches of each judge may take together unless told otherwise: some seconds
@@ -71,7 +71,7 @@ impl Judges {
         judge.partition.fill(history);
         let counts = Counts::of(history, &judge.partition, &mut self.events);
         let is_of_map = transactions::has_some(history);
-        let linearizable = match is_of_map {
+        let order = match is_of_map {
             true => transactions::judge(history, steps_max),
             false => judge.judge_keys(history, steps_max),
         };
@@ -79,7 +79,7 @@ impl Judges {
         let healed = history.healed().filter(|_| !is_of_map);
         let durable = healed.map(|_| durability::judge_keys(judge, history, steps_max));
         let scans = scan::has_scans(history).then(|| scan::judge_keys(&judge.partition, history));
-        Report { counts, is_of_map, linearizable, durable, scans }
+        Report { counts, is_of_map, order, durable, scans }
     }
 }
 

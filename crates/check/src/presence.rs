@@ -11,7 +11,7 @@ use crate::history::History;
 use crate::register::{ABSENT, Action, Kind, Partition};
 use crate::report::Verdict;
 use crate::scan::{Chain, chains};
-use crate::search::{Answer, Search};
+use crate::search::{Finding, Search};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -86,9 +86,9 @@ impl Presence {
         *steps_left = steps_left.saturating_sub(search.steps());
         let name = partition.name(key, history);
         match answer {
-            Answer::Explained => Verdict::Holds,
-            Answer::CutOff => explain::cut_off(name, self.actions.len(), search.steps()),
-            Answer::Contradiction => {
+            Finding::Explained => Verdict::Holds,
+            Finding::CutOff => explain::cut_off(name, self.actions.len(), search.steps()),
+            Finding::Contradiction => {
                 let explained = explain::presence(history, name, search, &self.actions, VALUES);
                 Verdict::Violated(Box::new(explained))
             }

@@ -6,7 +6,7 @@
 
 use crate::history::NEVER;
 use crate::register::{ABSENT, Action, Kind};
-use crate::search::{Answer, Search};
+use crate::search::{Finding, Search};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -21,7 +21,7 @@ pub(crate) fn reduce(search: &mut Search, actions: &[Action], values: u32) -> Ve
     let mut contradicts = |actions: &[Action]| {
         let answer = search.run(actions, values, steps_left.min(SEARCH_STEPS_MAX));
         steps_left = steps_left.saturating_sub(search.steps());
-        answer == Answer::Contradiction
+        answer == Finding::Contradiction
     };
     let mut rest = shortest_prefix(actions, &mut contradicts);
     let mut size = rest.len().div_ceil(2);
@@ -161,13 +161,13 @@ mod tests {
             action(Read, 1, 18, 19),
         ];
         let mut search = Search::default();
-        assert_eq!(search.run(&actions, 5, u64::MAX), Answer::Contradiction);
+        assert_eq!(search.run(&actions, 5, u64::MAX), Finding::Contradiction);
         let rest = reduce(&mut search, &actions, 5);
         let entries: Vec<u32> = rest.iter().map(|action| action.entry).collect();
         // Written, overwritten by a put that had completed, then read.
         assert_eq!(entries, [2, 6, 12]);
         actions.retain(|action| action.entry != 12);
-        assert_eq!(search.run(&actions, 5, u64::MAX), Answer::Explained);
+        assert_eq!(search.run(&actions, 5, u64::MAX), Finding::Explained);
     }
 
     #[test]

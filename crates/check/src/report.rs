@@ -130,7 +130,7 @@ pub struct Report {
     /// whole map, [`crate::transactions`].
     pub is_of_map: bool,
     /// Whether every key was an atomic register, or all of them together an atomic map.
-    pub linearizable: Verdict,
+    pub order: Verdict,
     /// Whether everything acknowledged was there in the end; judged if the history says from when
     /// on all faults had ended, and is of keys one by one.
     pub durable: Option<Verdict>,
@@ -141,11 +141,11 @@ pub struct Report {
 impl Report {
     /// The verdicts with the names of their judges.
     pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, &Verdict)> {
-        let name = if self.is_of_map { "transactions" } else { "linearizable" };
-        let linearizable = Some((name, &self.linearizable));
+        let name = if self.is_of_map { "transactions" } else { "linearizability" };
+        let order = Some((name, &self.order));
         let durable = self.durable.as_ref().map(|verdict| ("durable", verdict));
         let scans = self.scans.as_ref().map(|verdict| ("scans", verdict));
-        [linearizable, durable, scans].into_iter().flatten()
+        [order, durable, scans].into_iter().flatten()
     }
 
     /// The worst of the verdicts: violated before unknown before holds.
@@ -157,7 +157,7 @@ impl Report {
             Verdict::Violated(_) => 2,
         };
         let all = self.verdicts().map(|(_, verdict)| verdict);
-        all.max_by_key(|verdict| badness(verdict)).unwrap_or(&self.linearizable)
+        all.max_by_key(|verdict| badness(verdict)).unwrap_or(&self.order)
     }
 }
 

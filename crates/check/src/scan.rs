@@ -1,8 +1,8 @@
 //! A key whose presence is certain throughout a whole scan appears in it at least once, and no key
 //! appears that was never written or was surely deleted before the scan began.
 //!
-//! A scan is a chain of pages of one client: the first from position 0, each other one from where
-//! the page before it said to continue, the last without such a position. A page that failed may be
+//! A scan is a chain of pages of one client: the first from token 0, each other one from where
+//! the page before it said to continue, the last without such a token. A page that failed may be
 //! asked for again. A client has one scan at a time. A chain that was given up says nothing about
 //! what is missing. Values are not judged: pages hold keys only. That each key of a page is shown
 //! as a get would show it is a question of linearizability ([`crate::linearizable`]).
@@ -38,7 +38,7 @@ pub(crate) struct Chain {
     /// From where its next page must be.
     next: Cursor,
     pub pages: Vec<u32>,
-    /// Whether it goes from the first position to the end.
+    /// Whether it goes from the first token to the end.
     pub is_whole: bool,
 }
 

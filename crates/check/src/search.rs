@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 
 /// What the search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum Finding {
     /// There is an order that explains every operation.
     Explained,
     /// There is none.
@@ -120,11 +120,11 @@ pub(crate) struct Search {
 impl Search {
     /// Judges the actions of one register, which are sorted by their beginnings and name values
     /// below `values`. `steps_max` bounds how often the search looks at an operation.
-    pub fn run(&mut self, actions: &[Action], values: u32, steps_max: u64) -> Answer {
+    pub fn run(&mut self, actions: &[Action], values: u32, steps_max: u64) -> Finding {
         self.steps = 0;
         let mut sources = core::mem::take(&mut self.sources);
         let answer = match sources.tell_apart(actions, values) {
-            None => Answer::Contradiction,
+            None => Finding::Contradiction,
             Some((actions, values)) => match self.zones.judge(actions, values) {
                 Some(answer) => answer,
                 None => self.explore(actions, values, steps_max),
@@ -140,15 +140,15 @@ impl Search {
     }
 
     /// The search itself, without the shortcuts that come before it.
-    pub fn explore(&mut self, actions: &[Action], values: u32, steps_max: u64) -> Answer {
+    pub fn explore(&mut self, actions: &[Action], values: u32, steps_max: u64) -> Finding {
         self.prepare(actions, values);
         loop {
             if self.steps > steps_max {
-                return Answer::CutOff;
+                return Finding::CutOff;
             }
             match self.advance() {
-                Advance::Finished => return Answer::Explained,
-                Advance::Stuck if !self.go_back() => return Answer::Contradiction,
+                Advance::Finished => return Finding::Explained,
+                Advance::Stuck if !self.go_back() => return Finding::Contradiction,
                 Advance::Stuck | Advance::Moved => {}
             }
         }

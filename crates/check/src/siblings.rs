@@ -67,7 +67,7 @@ struct Read {
     values: Vec<Bytes>,
     ended: usize,
     /// Whether it was asked of one replica when all was quiet.
-    at_rest: bool,
+    at_quiescence: bool,
 }
 
 /// What is left at one host when all is quiet.
@@ -123,14 +123,14 @@ impl History {
     /// A client was told the values of a key.
     pub fn read(&mut self, key: &Bytes, values: Vec<Bytes>) -> ReadNumber {
         let (key, ended) = (key.clone(), self.tick());
-        self.reads.push(Read { key, values, ended, at_rest: false });
+        self.reads.push(Read { key, values, ended, at_quiescence: false });
         ReadNumber(self.reads.len() - 1)
     }
 
     /// The same of one replica, when all is quiet and every replica has told every other all.
-    pub fn read_at_rest(&mut self, key: &Bytes, values: Vec<Bytes>) {
+    pub fn read_at_quiescence(&mut self, key: &Bytes, values: Vec<Bytes>) {
         let read = self.read(key, values);
-        self.reads[read.0].at_rest = true;
+        self.reads[read.0].at_quiescence = true;
     }
 
     /// What is left at a host when all is quiet.
@@ -238,7 +238,7 @@ impl<'a> Judge<'a> {
     /// The writes whose values each key has in the end.
     fn last(&self) -> Result<BTreeMap<&'a Bytes, BTreeSet<usize>>, String> {
         let mut last: BTreeMap<&Bytes, BTreeSet<usize>> = BTreeMap::new();
-        for read in self.history.reads.iter().filter(|read| read.at_rest) {
+        for read in self.history.reads.iter().filter(|read| read.at_quiescence) {
             let values = read.values.iter().filter_map(|value| self.of.get(&(&read.key, value)));
             let values: BTreeSet<usize> = values.copied().collect();
             let known = last.entry(&read.key).or_insert_with(|| values.clone());

@@ -11,7 +11,7 @@
 //! proves nothing.
 
 use crate::register::{ABSENT, Action, Kind};
-use crate::search::Answer;
+use crate::search::Finding;
 use alloc::vec::Vec;
 
 /// The operations of one value so far.
@@ -37,14 +37,14 @@ pub(crate) struct Zones {
 
 impl Zones {
     /// The answer, or `None` if it takes a search.
-    pub fn judge(&mut self, actions: &[Action], values: u32) -> Option<Answer> {
+    pub fn judge(&mut self, actions: &[Action], values: u32) -> Option<Finding> {
         let is_mapped = self.fill(actions, values);
         self.forward.sort_unstable();
         let has_overlap = self.forward.windows(2).any(|pair| pair[0].1 > pair[1].0);
         if has_overlap || self.backward.iter().any(|zone| self.is_within_forward(*zone)) {
-            return Some(Answer::Contradiction);
+            return Some(Finding::Contradiction);
         }
-        is_mapped.then_some(Answer::Explained)
+        is_mapped.then_some(Finding::Explained)
     }
 
     /// Builds the zones; says whether every read has only one possible write.
@@ -129,7 +129,7 @@ mod tests {
             action(Kind::Read, 1, 4, 5),
             action(Kind::Read, 2, 6, 7),
         ];
-        assert_eq!(Zones::default().judge(&actions, 3), Some(Answer::Contradiction));
+        assert_eq!(Zones::default().judge(&actions, 3), Some(Finding::Contradiction));
         actions[3].ended = 10;
         assert_eq!(Zones::default().judge(&actions, 3), None);
     }
@@ -161,7 +161,7 @@ mod tests {
             }
             assert_eq!(answer, plain, "{round}: {actions:#?}");
             match answer {
-                Answer::Explained => explained += 1,
+                Finding::Explained => explained += 1,
                 _ => contradicted += 1,
             }
         }

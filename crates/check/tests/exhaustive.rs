@@ -3,8 +3,8 @@
 mod common;
 
 use common::{ABSENT, DELETED, Row, STEPS_MAX, delete, get, history, put, value};
+use quorate_check::atomic::judge;
 use quorate_check::history::Completion;
-use quorate_check::linearizable::judge;
 use quorate_check::report::Verdict;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;

@@ -7,11 +7,11 @@ use common::{
 };
 use quorate_check::history::Completion::{Refused, Unknown, Written};
 use quorate_check::history::History;
-use quorate_check::{durability, linearizable, scan as scans};
+use quorate_check::{atomic, durability, scan as scans};
 
 #[track_caller]
 fn assert_told(rows: &[Row], expected: &str) {
-    assert_text(&linearizable::judge(&history(rows), STEPS_MAX).to_string(), expected);
+    assert_text(&atomic::judge(&history(rows), STEPS_MAX).to_string(), expected);
 }
 
 #[track_caller]

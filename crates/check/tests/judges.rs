@@ -7,7 +7,7 @@ use common::{
 };
 use quorate_check::history::Completion::{Refused, Transacted, Unknown, Written};
 use quorate_check::report::{Counts, Verdict};
-use quorate_check::{Judges, durability, judge_all, linearizable, scan as scans};
+use quorate_check::{Judges, atomic, durability, judge_all, scan as scans};
 use quorate_kernel::operation::Operation;
 use quorate_kernel::transaction::{Item, ItemOutcome};
 
@@ -55,7 +55,7 @@ fn what_a_get_saw_before_the_end_is_not_a_question_of_durability() {
     ];
     assert_eq!(durable(&rows), Verdict::Holds);
     let report = judge_all(&healed_history(&rows, Some(100)), STEPS_MAX);
-    assert!(report.linearizable.is_violated());
+    assert!(report.order.is_violated());
     assert!(report.verdict().is_violated());
 }
 
@@ -180,7 +180,7 @@ fn a_scan_that_shows_what_is_not_there_is_condemned() {
 }
 
 fn ordered(rows: &[Row]) -> Verdict {
-    linearizable::judge(&history(rows), STEPS_MAX)
+    atomic::judge(&history(rows), STEPS_MAX)
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_report_counts_and_judges_what_there_is() {
     assert_eq!(
         report.to_string(),
         "5 operations on 2 keys: 3 answered, 1 refused, 1 of unknown outcome; at most 3 at once on \
-         a key\nlinearizable: holds"
+         a key\nlinearizability: holds"
     );
     let mut rows = rows.to_vec();
     rows.push((6, scan(0), 20, 21, page(&["k"], None)));

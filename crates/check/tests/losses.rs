@@ -1,8 +1,8 @@
 //! A recording goes on after hosts have lost what they had acknowledged last.
 
 use bytes::Bytes;
+use quorate_check::atomic::judge;
 use quorate_check::history::{ClientId, Completion, Recorder};
-use quorate_check::linearizable::judge;
 use quorate_check::report::Verdict;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Time;

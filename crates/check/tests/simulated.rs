@@ -4,9 +4,9 @@ mod common;
 
 use bytes::Bytes;
 use common::{STEPS_MAX, Workload, simulate};
+use quorate_check::atomic::{Judge, judge};
 use quorate_check::history::{Completion, Entry, History, Recorder};
 use quorate_check::judge_all;
-use quorate_check::linearizable::{Judge, judge};
 use quorate_check::report::Verdict;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
@@ -236,6 +236,6 @@ fn ten_thousand_operations_of_twenty_clients_hold() {
         let history = simulate(workload, seed);
         assert_eq!(history.entries().len(), 10_000);
         let report = judge_all(&history, STEPS_MAX);
-        assert_eq!(report.linearizable, Verdict::Holds, "{report}");
+        assert_eq!(report.order, Verdict::Holds, "{report}");
     }
 }

@@ -43,7 +43,7 @@ impl Admin {
         Ok(told.keyspaces)
     }
 
-    /// How a keyspace is set, what of that may be altered, and who holds its positions.
+    /// How a keyspace is set, what of that may be altered, and who holds its partitions.
     ///
     /// # Errors
     /// There is none of this name, or no host answered.
@@ -96,19 +96,19 @@ impl Admin {
     }
 
     /// Has another host, given by its node id in 16 hexadecimal digits, its address or its number,
-    /// hold a position of a keyspace that has positions.
+    /// hold a partition of a keyspace that has partitions.
     ///
     /// # Errors
     /// Nothing was changed, except with [`ClientError::OutcomeUnknown`].
     pub async fn replace(
         &self,
         keyspace: &str,
-        position: u32,
+        partition: u32,
         host: &str,
     ) -> Result<(), ClientError> {
         let (keyspace, host) = (keyspace.to_owned(), host.to_owned());
-        let order = v1::ReplacePositionRequest { keyspace, position, host, timeout_ms: 0 };
-        let call = async |mut admin: Stub, order| admin.replace_position(order).await;
+        let order = v1::ReplacePartitionRequest { keyspace, partition, host, timeout_ms: 0 };
+        let call = async |mut admin: Stub, order| admin.replace_partition(order).await;
         self.order(order, call).await.map(drop)
     }
 

@@ -4,7 +4,7 @@ use crate::calls::{self, Manner};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::listing::{Listing, Scan};
-use crate::transaction::{Told, Transaction};
+use crate::transaction::{ItemOutcome, Transaction};
 use bytes::Bytes;
 use quorate_api::v1;
 use quorate_api::v1::Reading;
@@ -95,7 +95,10 @@ impl Keyspace {
     /// # Errors
     /// Nothing was changed, except with [`ClientError::OutcomeUnknown`]. Of a check that does not
     /// hold it is [`ClientError::Unmet`].
-    pub async fn transact(&self, transaction: Transaction) -> Result<Vec<Told>, ClientError> {
+    pub async fn transact(
+        &self,
+        transaction: Transaction,
+    ) -> Result<Vec<ItemOutcome>, ClientError> {
         transaction.run(&self.client, &self.name).await
     }
 

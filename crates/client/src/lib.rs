@@ -80,5 +80,5 @@ pub use error::ClientError;
 pub use keyspace::Keyspace;
 pub use listing::{Entry, Listing, Scan};
 pub use quorate_api::v1;
-pub use transaction::{Told, Transaction};
+pub use transaction::{ItemOutcome, Transaction};
 pub use watch::Events;

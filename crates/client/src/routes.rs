@@ -21,8 +21,8 @@ const FRESH: Duration = Duration::from_secs(30);
 const FRESH_IN_DOUBT: Duration = Duration::from_secs(1);
 /// How long a host may take to say what it knows.
 const WITHIN: Duration = Duration::from_secs(2);
-/// How many bytes of a key are its position where keys stand in their own order.
-const POSITION_BYTES: usize = 8;
+/// How many bytes of a key are its token where keys stand in their own order.
+const TOKEN_BYTES: usize = 8;
 
 /// What is known of who holds what, and since when.
 #[derive(Debug, Default)]
@@ -81,9 +81,9 @@ impl Routes {
     ) -> Option<usize> {
         let map = Arc::clone(&self.state().map);
         let ranges = map.0.get(keyspace)?;
-        let position = position(ranges.order, key);
-        let holders = ranges.holders(position)?;
-        let first = usize::try_from(position % holders.len() as u64).unwrap_or(0);
+        let token = token(ranges.order, key);
+        let holders = ranges.holders(token)?;
+        let first = usize::try_from(token % holders.len() as u64).unwrap_or(0);
         let in_turn = holders[first..].iter().chain(&holders[..first]);
         in_turn.copied().find(|host| is_good(*host))
     }
@@ -143,24 +143,24 @@ impl Map {
 }
 
 impl Ranges {
-    /// The hosts that hold a position.
-    fn holders(&self, position: u64) -> Option<&[usize]> {
+    /// The hosts that hold a token.
+    fn holders(&self, token: u64) -> Option<&[usize]> {
         // The part with the lowest end goes round the end of the space.
-        let at_or_behind = self.parts.range(position..).next();
+        let at_or_behind = self.parts.range(token..).next();
         let (high, (low, holders)) = at_or_behind.or_else(|| self.parts.first_key_value())?;
-        let from_low = position.wrapping_sub(*low).wrapping_sub(1);
+        let from_low = token.wrapping_sub(*low).wrapping_sub(1);
         let is_inside = low == high || from_low < high.wrapping_sub(*low);
         is_inside.then_some(&holders[..])
     }
 }
 
 /// Where a key stands on the ring.
-fn position(order: ScanOrder, key: &[u8]) -> u64 {
+fn token(order: ScanOrder, key: &[u8]) -> u64 {
     if order != ScanOrder::Key {
         return xxh3_64(key);
     }
-    let mut first = [0; POSITION_BYTES];
-    let known = key.len().min(POSITION_BYTES);
+    let mut first = [0; TOKEN_BYTES];
+    let known = key.len().min(TOKEN_BYTES);
     first[..known].copy_from_slice(&key[..known]);
     u64::from_be_bytes(first)
 }
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn what_nobody_told_of_has_no_route() {
         let routes = routes(&[told(0, vec![group("ordered", 1, (10, 20), 1, &[100])])]);
-        let at = |position: u64| routes.holder("ordered", &position.to_be_bytes(), |_| true);
+        let at = |token: u64| routes.holder("ordered", &token.to_be_bytes(), |_| true);
         assert_eq!([at(10), at(11), at(20), at(21)], [None, Some(0), Some(0), None]);
         assert_eq!(Routes::default().holder("ordered", b"a", |_| true), None);
     }

@@ -25,7 +25,7 @@ pub struct Transaction {
 
 /// What an item of a transaction that was done was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ItemOutcome {
     /// It was done, or holds.
     Done,
     /// What was read; `None` if the key has no value.
@@ -90,7 +90,11 @@ impl Transaction {
     }
 
     /// Has it done.
-    pub(crate) async fn run(self, client: &Client, name: &str) -> Result<Vec<Told>, ClientError> {
+    pub(crate) async fn run(
+        self,
+        client: &Client,
+        name: &str,
+    ) -> Result<Vec<ItemOutcome>, ClientError> {
         let items = self.items;
         let routed = items.first().and_then(|item| client.route(name, &item.key));
         let make = |options| v1::TransactRequest {
@@ -111,11 +115,11 @@ impl Transaction {
 }
 
 /// What an item was told.
-fn told(item: &Item, answer: ItemAnswer) -> Result<Told, ClientError> {
+fn told(item: &Item, answer: ItemAnswer) -> Result<ItemOutcome, ClientError> {
     Ok(match &item.action {
-        Some(Action::Get(_)) => Told::Value(value(answer.reading)?),
-        Some(Action::Delete(_)) => Told::Deleted(answer.existed),
-        Some(Action::Put(_) | Action::Check(_)) | None => Told::Done,
+        Some(Action::Get(_)) => ItemOutcome::Value(value(answer.reading)?),
+        Some(Action::Delete(_)) => ItemOutcome::Deleted(answer.existed),
+        Some(Action::Put(_) | Action::Check(_)) | None => ItemOutcome::Done,
     })
 }
 

@@ -100,6 +100,6 @@ fn what_the_answer_of_a_delete_does_not_say_stands_in_its_documentation() {
     let mut world = World::default();
     for name in ["del", "unlink"] {
         let told = world.ask(&format!("COMMAND DOCS {name}"));
-        assert!(told.contains("not linearizable beside other writes of the same key"), "{told}");
+        assert!(told.contains("not atomic beside other writes of the same key"), "{told}");
     }
 }

@@ -135,3 +135,19 @@ fn it_has_bounds() {
     assert!(world.ask("EXEC").starts_with("-ERR transaction of 34603041 bytes is over the limit"));
     assert_eq!((world.session.held_bytes(), &world.ask("GET a")[..]), (0, "$-1\r\n"));
 }
+
+#[test]
+fn a_wrong_number_of_arguments_aborts_whatever_the_command() {
+    let abort = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+    for line in ["WATCH", "MULTI x", "DISCARD x", "RESET x", "EXEC x"] {
+        let mut world = world();
+        world.receive(b"MULTI\r\nSET a 1\r\n");
+        world.take();
+        assert!(world.ask(line).starts_with("-ERR wrong number of arguments"), "{line}");
+        assert_eq!(world.ask("EXEC"), abort, "{line}");
+        assert_eq!(world.ask("GET a"), "$-1\r\n");
+        // Where no transaction is, nothing is aborted.
+        world.ask(line);
+        assert_eq!(world.ask("GET a"), "$-1\r\n");
+    }
+}

@@ -5,7 +5,7 @@ mod common;
 use bytes::Bytes;
 use common::{REGISTERS, TRANSACTIONS, World, keyspace};
 use quorate_doors::Session as _;
-use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
+use quorate_kernel::limits::{KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::transaction::{Condition, Item};
 
@@ -157,7 +157,9 @@ fn a_keyspace_that_is_selected_counts_when_exec_is_done() {
     assert!(world.ask("EXEC").starts_with("-EXECABORT"));
     let said = all(&mut world, &["WATCH a", "SELECT 0", "WATCH a"]);
     assert!(said.starts_with(&format!("{of_two}the keys that are watched")), "{said}");
-    assert!(all(&mut world, &["MULTI", "GET a", "EXEC"]).starts_with(of_two));
+    assert!(all(&mut world, &["MULTI", "GET a", "EXEC"]).starts_with("-EXECABORT"));
+    let said = all(&mut world, &["SELECT 1", "WATCH a", "SELECT 0", "MULTI", "GET a", "EXEC"]);
+    assert!(said.starts_with(&format!("{of_two}the keys that are watched")), "{said}");
     assert_eq!(all(&mut world, &["MULTI", "GET a", "EXEC"]), "*1\r\n$1\r\n0\r\n");
     // The engine of the keyspace that it is of must be able to.
     let said = all(&mut world, &["MULTI", "SELECT plain", "SET a 1", "EXEC"]);
@@ -174,4 +176,82 @@ fn the_commands_are_listed() {
         assert!(world.ask(&format!("COMMAND INFO {name}")).contains("@transaction"));
     }
     assert_eq!(world.ask("COMMAND GETKEYS WATCH a b"), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+}
+
+#[test]
+fn a_watch_that_is_refused_keeps_exec_from_being_done() {
+    let mut world = world();
+    let change = ["MULTI", "SET b 1", "EXEC"];
+    let lost = "-EXECABORT Transaction discarded because a key could not be watched\r\n";
+    let long = format!("WATCH {}", "k".repeat(KEY_BYTES_MAX + 1));
+    let many = format!("WATCH {}", "a ".repeat(TRANSACTION_ITEMS_MAX + 1));
+    for before in [&[&long[..]][..], &[&many], &["WATCH a", "SELECT 1", "WATCH a"]] {
+        assert!(all(&mut world, before).starts_with("-ERR "), "{:.40}", before[0]);
+        assert_eq!(all(&mut world, &change), lost, "{:.40}", before[0]);
+        // Once is enough; and it can be taken back.
+        assert_eq!(all(&mut world, &change), "*1\r\n+OK\r\n");
+        all(&mut world, before);
+        assert_eq!(all(&mut world, &["UNWATCH"]), "+OK\r\n");
+        assert_eq!(all(&mut world, &change), "*1\r\n+OK\r\n");
+    }
+    // One that names no key asks for nothing, and one behind MULTI comes too late.
+    assert!(world.ask("WATCH").starts_with("-ERR wrong number"));
+    assert_eq!(all(&mut world, &change), "*1\r\n+OK\r\n");
+    assert!(all(&mut world, &["MULTI", "SET b 2", "WATCH a"]).starts_with("-ERR WATCH inside"));
+    assert_eq!(world.ask("EXEC"), "*1\r\n+OK\r\n");
+}
+
+#[test]
+fn what_is_watched_is_within_the_bounds_of_a_transaction() {
+    let mut world = world();
+    let value = "v".repeat(1 << 20);
+    let half = TRANSACTION_BYTES_MAX / (1 << 20) / 2 + 1;
+    let keys: Vec<String> = (0..half * 2).map(|at| format!("k{at}")).collect();
+    for key in &keys {
+        let put = Operation::put(key.clone().into(), value.clone().into());
+        world.map.apply(quorate_kernel::ids::LaneId(1), put);
+    }
+    // Those of one command, and those of several together.
+    let watch = |keys: &[String]| format!("WATCH {}", keys.join(" "));
+    for lines in [&[watch(&keys)][..], &[watch(&keys[..half]), watch(&keys[half..])]] {
+        let said = lines.iter().fold(String::new(), |_, line| world.ask(line));
+        assert!(said.starts_with("-ERR watched data of "), "{said}");
+        assert_eq!(world.session.held_bytes(), 0, "nothing of it is kept");
+        let said = all(&mut world, &["MULTI", "SET b 1", "EXEC"]);
+        assert!(said.starts_with("-EXECABORT"), "{said}");
+    }
+    assert_eq!(world.ask(&watch(&keys[..half])), "+OK\r\n");
+    assert_eq!(all(&mut world, &["MULTI", "SET b 1", "EXEC"]), "*1\r\n+OK\r\n");
+}
+
+#[test]
+fn what_is_watched_can_always_be_forgotten() {
+    let mut world = world();
+    all(&mut world, &["SET a 1", "WATCH a", "SET a 2", "SELECT plain"]);
+    assert_eq!(world.ask("UNWATCH"), "+OK\r\n");
+    assert_eq!(all(&mut world, &["SELECT 0", "MULTI", "GET a", "EXEC"]), "*1\r\n$1\r\n2\r\n");
+    all(&mut world, &["SELECT 1", "WATCH a", "SET a 1"]);
+    let rest = [keyspace("default", 1, &TRANSACTIONS), None];
+    world.set_keyspaces(rest.to_vec());
+    assert_eq!(world.ask("UNWATCH"), "+OK\r\n");
+    assert_eq!(all(&mut world, &["SELECT 0", "MULTI", "GET a", "EXEC"]), "*1\r\n$1\r\n2\r\n");
+}
+
+#[test]
+fn what_was_read_of_a_watched_key_is_as_it_was_watched() {
+    // A client that reads what another one takes back decides by what is not there.
+    for read in ["GET a", "MGET b a", "STRLEN a", "EXISTS a", "WATCH a"] {
+        let mut world = world();
+        meanwhile(&mut world, "a", "1");
+        world.ask("WATCH a");
+        meanwhile(&mut world, "a", "22");
+        world.ask(read);
+        meanwhile(&mut world, "a", "1");
+        assert_eq!(all(&mut world, &["MULTI", "SET b 1", "EXEC"]), NIL, "{read}");
+        assert_eq!(all(&mut world, &["GET b"]), "$-1\r\n");
+        assert_eq!(all(&mut world, &["WATCH a", "GET a", "MULTI", "EXEC"]), "*0\r\n");
+        // Another keyspace has other keys.
+        let other = ["WATCH a", "SELECT 1", "GET a", "SELECT 0", "MULTI", "EXEC"];
+        assert_eq!(all(&mut world, &other), "*0\r\n");
+    }
 }

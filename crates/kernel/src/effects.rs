@@ -1,7 +1,7 @@
 //! What a protocol may ask for: one ordered, reused list per process.
 
 use crate::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
-use crate::keyspace::Keyspaces;
+use crate::keyspace::{Keyspaces, Settlement};
 use crate::observe::{Every, Observation};
 use crate::operation::Outcome;
 use crate::process::Process;
@@ -67,12 +67,15 @@ pub enum Note {
     Load(Arc<Weighed>),
     /// The catalog is this now: the node opens and drops lanes by it, and the host is told.
     Keyspaces(Arc<Keyspaces>),
-    /// This lane has all it needs, durably, for a position that the catalog gave to this node.
+    /// This lane has done, durably, what the catalog waits for at a partition that it gave to this
+    /// node.
     Settled {
-        /// Which position.
-        position: u32,
+        /// Which partition.
+        partition: u32,
         /// The decree that gave it.
         since: u64,
+        /// What it has done.
+        settlement: Settlement,
     },
     /// Which peers this lane observes from now on, for the overlay.
     Observe(Observation),
@@ -239,10 +242,10 @@ impl<P: Process + ?Sized> Effects<P> {
         self.list.push(Effect::Announce(Note::Keyspaces(keyspaces)));
     }
 
-    /// Tells the catalog that the node has all it needs for a position of this lane's keyspace,
-    /// after everything the lane wrote so far is durable.
-    pub fn announce_settled(&mut self, position: u32, since: u64) {
-        self.list.push(Effect::Announce(Note::Settled { position, since }));
+    /// Tells the catalog what the node has done at a partition of this lane's keyspace, after
+    /// everything the lane wrote so far is durable.
+    pub fn announce_settled(&mut self, partition: u32, since: u64, settlement: Settlement) {
+        self.list.push(Effect::Announce(Note::Settled { partition, since, settlement }));
     }
 
     /// Has peers observed, each at least so often, in place of those that this lane had observed

@@ -24,7 +24,7 @@ pub struct Engine {
     pub name: &'static str,
     /// How the data of its keyspaces is spread over the hosts.
     pub placement: Placement,
-    /// Its settings; `replicas`, `durability` and `value` are among them, and `positions` if it is
+    /// Its settings; `replicas`, `durability` and `value` are among them, and `partitions` if it is
     /// placed by them.
     pub settings: &'static [Setting],
     /// What clients can do with its keyspaces.
@@ -34,8 +34,8 @@ pub struct Engine {
     /// How many of the hosts that hold a part of the data it takes to read, write and change it;
     /// one at least.
     pub quorum: fn(usize) -> usize,
-    /// Where a key stands among the 2^64 positions, in a keyspace that is set like this.
-    pub position: fn(&Settings, &[u8]) -> u64,
+    /// Where a key stands among the 2^64 tokens, in a keyspace that is set like this.
+    pub token: fn(&Settings, &[u8]) -> u64,
     /// What operations of a keyspace that is set like this wait for: `atomic` or `eventual`.
     pub mode: fn(&Settings) -> &'static str,
     /// Makes what serves a keyspace on one node.
@@ -47,8 +47,8 @@ pub struct Engine {
 pub enum Placement {
     /// By groups that follow the tokens of the ring; each looks after its own members.
     Groups,
-    /// By fixed positions, which the catalog gives to hosts.
-    Positions,
+    /// By fixed partitions, which the catalog gives to hosts.
+    Partitions,
     /// Not at all: every host has all of it.
     Everywhere,
 }
@@ -206,10 +206,10 @@ impl Served {
         (self.engine.mode)(&self.keyspace.settings)
     }
 
-    /// Where a key stands among the 2^64 positions.
+    /// Where a key stands among the 2^64 tokens.
     #[must_use]
-    pub fn position(&self, key: &[u8]) -> u64 {
-        (self.engine.position)(&self.keyspace.settings, key)
+    pub fn token(&self, key: &[u8]) -> u64 {
+        (self.engine.token)(&self.keyspace.settings, key)
     }
 }
 
@@ -236,7 +236,7 @@ pub(crate) mod testing {
         can: &[],
         listing: Listing { is_complete: true, text: "" },
         quorum: |_| 1,
-        position: |_, _| 0,
+        token: |_, _| 0,
         mode: |_| "eventual",
         open: |_| Err(CatalogRefusal::NotLearnt),
     };

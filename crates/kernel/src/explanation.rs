@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 pub struct Explanation {
     /// The value's length; `None` if the key is absent.
     pub value_bytes: Option<usize>,
-    /// The key's position on the ring.
-    pub position: u64,
+    /// The key's token on the ring.
+    pub token: u64,
     /// Who coordinated.
     pub coordinator: Incarnation,
     /// The view that the operation ended in.

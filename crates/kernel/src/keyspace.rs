@@ -1,7 +1,7 @@
 //! Keyspaces as the catalog has them: the words that catalog, node, engines and doors share.
 
 use crate::ids::{LaneId, NodeId, Start};
-use crate::limits::{KEYSPACE_NAME_BYTES_MAX, POSITIONS_MAX, VALUE_BYTES_DEFAULT};
+use crate::limits::{KEYSPACE_NAME_BYTES_MAX, PARTITIONS_MAX, VALUE_BYTES_DEFAULT};
 use crate::part::{Holder, Holds, Part, PartName};
 use crate::storage::Durability;
 use crate::view::{Range, View};
@@ -32,8 +32,8 @@ pub struct Keyspace {
     pub changed: u64,
     /// Where it began.
     pub birth: Birth,
-    /// Who holds what, of an engine that is placed by positions; empty otherwise.
-    pub positions: Vec<Position>,
+    /// Who holds what, of an engine that is placed by partitions; empty otherwise.
+    pub partitions: Vec<Partition>,
     /// Who held what, and has not handed it over yet.
     pub former: Vec<Tenure>,
     /// The nodes that held something and are gone for good: nothing is expected of them any more,
@@ -51,32 +51,42 @@ pub enum Birth {
     Online(Vec<View>),
 }
 
-/// One of a keyspace's fixed positions. Its keys are held by it and the positions that follow, see
-/// [`Keyspace::holders`].
+/// One of a keyspace's fixed partitions. Its keys are held by it and the partitions that follow,
+/// see [`Keyspace::holders`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
+pub struct Partition {
     /// The node that has it.
     pub node: NodeId,
-    /// The number of the decree that gave it to the node. Position and number together name what
+    /// The number of the decree that gave it to the node. Partition and number together name what
     /// stores there, and never name anything else.
     pub since: u64,
-    /// Whether the node has fetched what it needs to stand for the position.
+    /// Whether the node has fetched what it needs to stand for the partition.
     pub is_settled: bool,
 }
 
-/// A position that a node had, until it was given to another one.
+/// A partition that a node had, until it was given to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tenure {
-    /// Which position.
-    pub position: u32,
+    /// Which partition.
+    pub partition: u32,
     /// The number of the decree that had given it to the node.
     pub since: u64,
     /// The node that had it.
     pub node: NodeId,
 }
 
+/// What a node has done of what the catalog waits for at a partition. The two are different words:
+/// who has copied everything may have taken writes since that nobody else has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Settlement {
+    /// It has fetched what it needs to stand for the partition, which it has.
+    Joined,
+    /// It keeps nothing that others need of the partition, which it has no more.
+    HandedOver,
+}
+
 impl Keyspace {
-    /// A keyspace of a cluster's birth, or of one decree, without positions.
+    /// A keyspace of a cluster's birth, or of one decree, without partitions.
     #[must_use]
     pub fn new(
         name: &str,
@@ -93,7 +103,7 @@ impl Keyspace {
             created,
             changed: created,
             birth: Birth::WithCluster,
-            positions: Vec::new(),
+            partitions: Vec::new(),
             former: Vec::new(),
             gone: BTreeSet::new(),
         }
@@ -123,31 +133,31 @@ impl Keyspace {
         self.setting("durability").parse().unwrap_or_default()
     }
 
-    /// The keys of each of its positions, and who holds them: the position itself and those that
+    /// The keys of each of its partitions, and who holds them: the partition itself and those that
     /// follow, as many as a key has replicas; of the last keys the last ones. Who had one of them,
     /// and has not handed over, holds its keys too.
     #[must_use]
     pub fn parts(&self, quorum: fn(usize) -> usize) -> Vec<Part> {
-        let (count, replicas) = (self.positions.len(), self.replicas());
-        assert!(count == 0 || count >= replicas, "each replica of a key is at its own position");
-        // Rounded up; the positions of the last part end with the space.
+        let (count, replicas) = (self.partitions.len(), self.replicas());
+        assert!(count == 0 || count >= replicas, "each replica of a key is at its own partition");
+        // Rounded up; the partitions of the last part end with the space.
         let first_of = |home: usize| ((home as u128) << 64).div_ceil(count as u128);
         let part = |home: usize| {
             let window = self.holders(home);
-            let has = window.clone().map(|position| {
-                let Position { node, is_settled, .. } = self.positions[position];
+            let has = window.clone().map(|partition| {
+                let Partition { node, is_settled, .. } = self.partitions[partition];
                 let holds = if is_settled { Holds::Recorded } else { Holds::Some };
-                Holder { node, holds, has_seat: position == home }
+                Holder { node, holds, has_seat: partition == home }
             });
-            let had = self.former.iter().filter(|one| window.contains(&(one.position as usize)));
+            let had = self.former.iter().filter(|one| window.contains(&(one.partition as usize)));
             let had = had.map(|one| Holder {
                 node: one.node,
                 holds: Holds::Some,
-                has_seat: one.position as usize == home,
+                has_seat: one.partition as usize == home,
             });
             let low = (first_of(home) as u64).wrapping_sub(1);
             Part {
-                name: PartName::Position(home as u32),
+                name: PartName::Partition(home as u32),
                 range: Range { low, high: (first_of(home + 1) - 1) as u64 },
                 holders: has.chain(had).collect(),
                 quorum: quorum(replicas),
@@ -158,20 +168,20 @@ impl Keyspace {
         (0..count).map(part).collect()
     }
 
-    /// The position of a hash: equal parts of the hash space, in order.
+    /// The partition of a hash: equal parts of the hash space, in order.
     #[must_use]
-    pub fn position_of(&self, hash: u64) -> Option<usize> {
-        let count = self.positions.len();
-        assert!(count <= POSITIONS_MAX, "positions are bounded");
+    pub fn partition_of(&self, hash: u64) -> Option<usize> {
+        let count = self.partitions.len();
+        assert!(count <= PARTITIONS_MAX, "partitions are bounded");
         // The product is below 2^64 times the count, so the quotient is below the count.
         (count > 0).then(|| ((u128::from(hash) * count as u128) >> 64) as usize)
     }
 
-    /// The positions that hold the keys of one: itself and those that follow. Where too few follow
+    /// The partitions that hold the keys of one: itself and those that follow. Where too few follow
     /// they are the last ones.
-    pub fn holders(&self, position: usize) -> core::ops::Range<usize> {
-        let (count, replicas) = (self.positions.len(), self.replicas().min(self.positions.len()));
-        let first = position.min(count - replicas);
+    pub fn holders(&self, partition: usize) -> core::ops::Range<usize> {
+        let (count, replicas) = (self.partitions.len(), self.replicas().min(self.partitions.len()));
+        let first = partition.min(count - replicas);
         first..first + replicas
     }
 }
@@ -219,12 +229,12 @@ pub enum KeyspaceOrder {
         /// Its name.
         name: String,
     },
-    /// Another node for a position.
+    /// Another node for a partition.
     Replace {
         /// The keyspace's name.
         name: String,
-        /// Which position.
-        position: u32,
+        /// Which partition.
+        partition: u32,
         /// The node that shall have it.
         to: NodeId,
     },
@@ -309,9 +319,9 @@ pub enum CatalogRefusal {
         /// How many are there.
         there: usize,
     },
-    /// The positions cannot be spread over the hosts.
+    /// The partitions cannot be spread over the hosts.
     #[error("{why}")]
-    Positions {
+    Partitions {
         /// Why.
         why: String,
     },
@@ -354,16 +364,16 @@ mod tests {
     }
 
     #[test]
-    fn positions_divide_the_hash_space_and_the_last_ones_hold_what_too_few_follow() {
-        let place = |node| Position { node: NodeId(node), since: 1, is_settled: true };
+    fn partitions_divide_the_hash_space_and_the_last_ones_hold_what_too_few_follow() {
+        let place = |node| Partition { node: NodeId(node), since: 1, is_settled: true };
         let settings = Settings::from([("replicas".to_string(), "3".to_string())]);
         let mut keyspace = Keyspace::new("k", LaneId(16), "fast", settings, 1);
-        keyspace.positions = (1..=5).map(place).collect();
-        assert_eq!(keyspace.position_of(0), Some(0));
-        assert_eq!(keyspace.position_of(u64::MAX), Some(4));
-        assert_eq!(keyspace.position_of(u64::MAX / 5 + 1), Some(1));
+        keyspace.partitions = (1..=5).map(place).collect();
+        assert_eq!(keyspace.partition_of(0), Some(0));
+        assert_eq!(keyspace.partition_of(u64::MAX), Some(4));
+        assert_eq!(keyspace.partition_of(u64::MAX / 5 + 1), Some(1));
         assert_eq!([0, 2, 3, 4].map(|at| keyspace.holders(at)), [0..3, 2..5, 2..5, 2..5]);
-        keyspace.positions.clear();
-        assert_eq!(keyspace.position_of(7), None);
+        keyspace.partitions.clear();
+        assert_eq!(keyspace.partition_of(7), None);
     }
 }

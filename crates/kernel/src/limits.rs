@@ -59,8 +59,8 @@ pub const SETTINGS_MAX: usize = 32;
 pub const SETTING_BYTES_MAX: usize = 128;
 /// The most groups that a keyspace made online begins with; more come by splits.
 pub const FIRST_GROUPS_MAX: usize = 256;
-/// The most positions of a keyspace that is placed by them.
-pub const POSITIONS_MAX: usize = 1024;
+/// The most partitions of a keyspace that is placed by them.
+pub const PARTITIONS_MAX: usize = 1024;
 /// How many decrees of the catalog a host keeps for those that are a little behind.
 pub const DECREES_KEPT: usize = 256;
 /// The most orders to the catalog that wait on one host.
@@ -69,7 +69,7 @@ pub const CATALOG_ORDERS_MAX: usize = 64;
 pub const UNROUTED_MAX: usize = 4096;
 /// The most hosts a cluster can be born with. More may join.
 pub const FOUNDING_HOSTS_MAX: usize = 64;
-/// The most positions on the ring that one host takes when it is born or joins.
+/// The most tokens that one host takes when it is born or joins.
 pub const HOST_TOKENS_MAX: usize = 64;
 /// The most operations one lane coordinates at once; more are refused as overload.
 pub const OPERATIONS_MAX: usize = 65_536;
@@ -114,12 +114,16 @@ pub const CLIENT_PENDING_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const CLIENT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The most hosts a node remembers, those that have left included; of more it learns nothing.
 pub const HOSTS_MAX: usize = 4096;
-/// The most positions one host has on the ring.
+/// The most tokens of one host.
 pub const TOKENS_PER_HOST_MAX: usize = 64;
 /// The most parts of the ring that one host tells the weight of.
 pub const PIECES_MAX: usize = 64;
 /// The longest address of a host in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
+/// The most doors that a host tells of.
+pub const DOORS_MAX: usize = 8;
+/// The longest name of a door in bytes.
+pub const DOOR_NAME_BYTES_MAX: usize = 32;
 /// The longest name of a failure zone in bytes.
 pub const ZONE_BYTES_MAX: usize = 64;
 /// The most random neighbours a node keeps in its Cyclon view.
@@ -168,7 +172,7 @@ const _: () = assert!(NEWS_BYTES_MAX + 8192 <= HEADER_BYTES_USUAL);
 const _: () = assert!(HOSTS_LISTED_MAX * 48 <= HEADER_BYTES_USUAL);
 const _: () = assert!(
     FIRST_GROUPS_MAX * (48 + GROUP_MEMBERS_MAX * 10)
-        + POSITIONS_MAX * 10
+        + PARTITIONS_MAX * 10
         + SETTINGS_MAX * SETTING_BYTES_MAX * 2
         + 1024
         <= HEADER_BYTES_USUAL,

@@ -4,7 +4,7 @@
 //! of what they mean to it.
 
 use crate::ids::{Incarnation, LaneId, NodeId};
-use crate::keyspace::{Keyspace, Keyspaces};
+use crate::keyspace::{Keyspace, Keyspaces, Settlement};
 use crate::observe::Observation;
 use crate::ring::{Ring, Weighed};
 use crate::time::Time;
@@ -44,19 +44,21 @@ pub enum News<'a> {
     /// each timer of whoever hears it, which one lane may. A host that was heard was there; whether
     /// it hears is not known.
     Heard(&'a [(Incarnation, Time)]),
-    /// The catalog has changed the keyspace of this lane: a setting, or who holds a position.
+    /// The catalog has changed the keyspace of this lane: a setting, or who holds a partition.
     Keyspace(&'a Arc<Keyspace>),
     /// Which keyspaces there are, durably: after their lanes were opened, changed and dropped.
     Keyspaces(&'a Arc<Keyspaces>),
-    /// A lane of this node has all it needs for a position that it was given by the decree of this
-    /// number.
+    /// A lane of this node has done what the catalog waits for at a partition that the node was
+    /// given by the decree of this number.
     Settled {
         /// The lane.
         lane: LaneId,
-        /// The position.
-        position: u32,
+        /// The partition.
+        partition: u32,
         /// The decree.
         since: u64,
+        /// What it has done.
+        settlement: Settlement,
     },
     /// A lane of this node says how much it has to do; nothing once it is closed.
     Load {

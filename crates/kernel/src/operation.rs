@@ -55,7 +55,7 @@ pub enum Operation {
         /// What is removed.
         replaces: Replaces,
     },
-    /// Lists keys in the order of their 64-bit positions. Answered with [`Outcome::Page`].
+    /// Lists keys in the order of their 64-bit tokens. Answered with [`Outcome::Page`].
     Scan {
         /// Where to start, inclusive.
         from: Cursor,
@@ -187,7 +187,7 @@ pub enum Control {
     },
     /// Of any lane: who holds its data, as its holders say? Answered with [`Outcome::Examined`].
     Examine {
-        /// From which position on.
+        /// From which token on.
         from: u64,
     },
     /// Of the overlay: a host shall hand over all it holds and take nothing new, or take part
@@ -205,7 +205,7 @@ pub enum Control {
         /// Although what nobody else holds is lost with it.
         force: bool,
     },
-    /// Of a keyspace on fixed positions: which host holds each of them, as its engine encodes it;
+    /// Of a keyspace on fixed partitions: which host holds each of them, as its engine encodes it;
     /// an older map than the known one changes nothing. Answered with [`Outcome::Noted`].
     Place {
         /// The map.
@@ -246,7 +246,7 @@ pub enum Outcome {
         /// As for a put.
         context: Bytes,
     },
-    /// A page of a scan: keys in the order of positions, and where to continue; `None` at the end.
+    /// A page of a scan: keys in the order of tokens, and where to continue; `None` at the end.
     Page {
         /// The keys.
         keys: Vec<Bytes>,

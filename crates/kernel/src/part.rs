@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 pub struct Part {
     /// What the part is called.
     pub name: PartName,
-    /// The positions of its keys.
+    /// The tokens of its keys.
     pub range: Range,
     /// Who holds it, or some of it. A host that holds it in two ways is listed twice.
     pub holders: Vec<Holder>,
@@ -35,8 +35,8 @@ pub struct Part {
 pub enum PartName {
     /// A group, in this view.
     Group(ViewId),
-    /// The keys of a fixed position.
-    Position(u32),
+    /// The keys of a fixed partition.
+    Partition(u32),
     /// Everything: it is not known yet which parts there are.
     Unknown,
 }
@@ -49,7 +49,7 @@ pub struct Holder {
     /// How much it holds.
     pub holds: Holds,
     /// Whether a host that is drained must give this up by itself: a member its membership, the
-    /// host of a position that position. Who holds the keys for another position has no seat here.
+    /// host of a partition that partition. Who holds the keys for another has no seat here.
     pub has_seat: bool,
 }
 
@@ -95,9 +95,9 @@ pub enum Left {
 /// The answer of a lane that was asked for its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examination {
-    /// The parts, in the order of their positions.
+    /// The parts, in the order of their tokens.
     pub parts: Vec<Part>,
-    /// From which position on to ask next; none at the end.
+    /// From which token on to ask next; none at the end.
     pub next: Option<u64>,
 }
 
@@ -237,7 +237,7 @@ mod tests {
             holder(2, Holds::Recorded),
             holder(3, Holds::Some),
         ]);
-        let name = PartName::Position(0);
+        let name = PartName::Partition(0);
         let part = Part { name, holders, quorum: 1, ..Part::unknown() };
         assert_eq!(without(&part, 1, &[]), Left::Enough);
         assert_eq!(without(&part, 1, &[2]), Left::Nothing, "the third fetches yet");

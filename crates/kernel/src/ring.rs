@@ -1,8 +1,8 @@
 //! What a node believes of the ring: the hosts it knows, their tokens, and who is suspected.
 //!
 //! It is a hint and may be wrong at any time; which nodes hold a key is decided by group views
-//! (CATS §5). A host has one or more **tokens**, positions on the ring; each is a virtual node. A
-//! position belongs to the first token at or after it, clockwise.
+//! (CATS §5). A host has one or more **tokens**, places on the ring; each is a virtual node. A
+//! key belongs to the first token at or after its own, clockwise.
 
 use crate::ids::{Incarnation, NodeId};
 use crate::rng::mix;
@@ -34,6 +34,15 @@ pub enum Closing {
     Over,
 }
 
+/// A door at which clients find a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Door {
+    /// Its name: `resp`, `http`.
+    pub name: String,
+    /// Where it is: a hint.
+    pub address: String,
+}
+
 /// One host on the ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingHost {
@@ -43,12 +52,14 @@ pub struct RingHost {
     pub address: String,
     /// Its failure zone; empty if none is configured.
     pub zone: String,
-    /// Its positions on the ring, ascending.
+    /// Its tokens on the ring, ascending.
     pub tokens: Vec<u64>,
     /// How it stands.
     pub standing: Standing,
     /// Whether the failure detector here, or that of a node that is believed, suspects it.
     pub is_suspected: bool,
+    /// Where its clients find it, as it last said.
+    pub doors: Vec<Door>,
 }
 
 /// How much a host, or one lane of it, has to do. Estimates: nothing that is right depends on them.
@@ -154,9 +165,9 @@ impl Ring {
         self.host(node).is_some_and(is_away)
     }
 
-    /// The hosts from a position on, clockwise, each once, at its first token.
-    pub fn walk(&self, position: u64) -> impl Iterator<Item = &RingHost> + '_ {
-        let first = self.tokens.partition_point(|(token, _)| *token < position);
+    /// The hosts from a token on, clockwise, each once, at its first token.
+    pub fn walk(&self, token: u64) -> impl Iterator<Item = &RingHost> + '_ {
+        let first = self.tokens.partition_point(|(other, _)| *other < token);
         let mut is_met = alloc::vec![false; self.hosts.len()];
         let (before, after) = self.tokens.split_at(first);
         let in_order = after.iter().chain(before);
@@ -166,7 +177,7 @@ impl Ring {
         })
     }
 
-    /// The first token strictly inside a range of positions that is of a host that is `Up`, if
+    /// The first token strictly inside a range of tokens that is of a host that is `Up`, if
     /// there is one.
     #[must_use]
     pub fn token_inside(&self, range: &Range) -> Option<u64> {
@@ -191,6 +202,7 @@ mod tests {
             tokens: tokens.to_vec(),
             standing: Standing::Up,
             is_suspected: false,
+            doors: Vec::new(),
         }
     }
 
@@ -199,7 +211,7 @@ mod tests {
         let ring = Ring::new(1, vec![host(2, &[20, 50]), host(1, &[10, 40]), host(3, &[30])]);
         let walk = |at| ring.walk(at).map(|host| host.who.node.0).collect::<Vec<_>>();
         assert_eq!(walk(11), [2, 3, 1]);
-        assert_eq!(walk(20), [2, 3, 1], "a token's own position is its host's");
+        assert_eq!(walk(20), [2, 3, 1], "a token itself is its host's");
         assert_eq!(walk(51), [1, 2, 3], "it wraps");
         assert_eq!(walk(21), [3, 1, 2]);
         assert!(Ring::default().walk(7).next().is_none());

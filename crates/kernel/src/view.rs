@@ -23,9 +23,9 @@ pub struct ViewId {
 /// `low == high` is the whole space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Range {
-    /// Positions up to and including this one belong to the predecessor.
+    /// Tokens up to and including this one belong to the predecessor.
     pub low: u64,
-    /// The last position of the range.
+    /// The last token of the range.
     pub high: u64,
 }
 
@@ -33,23 +33,23 @@ impl Range {
     /// The whole hash space.
     pub const ALL: Range = Range { low: u64::MAX, high: u64::MAX };
 
-    /// Whether the position lies in the range, which may wrap around the end of the space.
+    /// Whether the token lies in the range, which may wrap around the end of the space.
     #[must_use]
-    pub fn contains(&self, position: u64) -> bool {
+    pub fn contains(&self, token: u64) -> bool {
         if self.low < self.high {
-            self.low < position && position <= self.high
+            self.low < token && token <= self.high
         } else {
-            self.low == self.high || position > self.low || position <= self.high
+            self.low == self.high || token > self.low || token <= self.high
         }
     }
 
-    /// Where the range next to this one begins, going up from one of its positions; none at the
+    /// Where the range next to this one begins, going up from one of its tokens; none at the
     /// end of the space.
     #[must_use]
-    pub fn after(&self, position: u64) -> Option<u64> {
-        assert!(self.contains(position), "one of its positions");
+    pub fn after(&self, token: u64) -> Option<u64> {
+        assert!(self.contains(token), "one of its tokens");
         // A range that wraps holds the end of the space above `low`.
-        if position <= self.high { self.high.checked_add(1) } else { None }
+        if token <= self.high { self.high.checked_add(1) } else { None }
     }
 }
 
@@ -73,9 +73,9 @@ pub enum Change {
         /// Who leaves.
         out: NodeId,
     },
-    /// The range is cut after this position; the members stay.
+    /// The range is cut after this token; the members stay.
     Split {
-        /// The last position of the left part.
+        /// The last token of the left part.
         at: u64,
     },
 }
@@ -135,7 +135,7 @@ impl View {
         &self.members
     }
 
-    /// The position of a member in the sorted list.
+    /// The index of a member in the sorted list.
     #[must_use]
     pub fn index_of(&self, node: NodeId) -> Option<usize> {
         self.members.binary_search(&node).ok()
@@ -151,7 +151,7 @@ impl View {
     /// change does not fit it.
     ///
     /// Each part of a split is a group of its own, whose name follows from the parent's view. Its
-    /// version goes on from the parent's, so that of two views that cover a position the one with
+    /// version goes on from the parent's, so that of two views that cover a token the one with
     /// the higher version is the newer, whatever their groups.
     #[must_use]
     pub fn after(&self, change: &Change) -> Option<Vec<View>> {
@@ -261,8 +261,8 @@ mod tests {
         assert!(view.after(&Change::Split { at: 10 }).is_none(), "nothing would be left of it");
         let all = View::new(ViewId::default(), Range::ALL, [1].map(NodeId).into());
         let halves = all.after(&Change::Split { at: 7 }).expect("it fits");
-        for position in [0, 7, 8, u64::MAX] {
-            assert!(halves[0].range.contains(position) != halves[1].range.contains(position));
+        for token in [0, 7, 8, u64::MAX] {
+            assert!(halves[0].range.contains(token) != halves[1].range.contains(token));
         }
     }
 

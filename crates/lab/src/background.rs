@@ -1,7 +1,7 @@
 //! Load on a cluster while something happens to it, and the parts of its time line.
 
 use quorate_bench::{Config, Extent, Interval, Report, Spread};
-use quorate_server::cli::exit::Failure;
+use quorate_cli::exit::Failure;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

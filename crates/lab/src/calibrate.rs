@@ -7,9 +7,9 @@
 use super::cats::Size;
 use super::cluster::Cluster;
 use super::load::cpu_us;
+use super::service::{Costs, Kept, Load, serve};
 use quorate_bench::{Extent, Workload};
-use quorate_server::cli::exit::Failure;
-use quorate_sim::service::{Costs, Load, serve};
+use quorate_cli::exit::Failure;
 
 /// How many clients keep three real hosts busy.
 const CLIENTS: usize = 32;
@@ -66,6 +66,7 @@ pub fn calibrate(port_base: u16, size: &Size) -> Result<Calibration, Failure> {
 /// The simulator failed.
 pub fn frames(read_percent: u64) -> Result<f64, Failure> {
     let load = Load {
+        kept: Kept::default(),
         hosts: 3,
         clients_per_three: CLIENTS,
         read_percent,

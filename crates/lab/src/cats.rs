@@ -5,7 +5,7 @@
 
 use super::page::{self, Page};
 use super::{elastic, load, paired, price, scale, stamps};
-use quorate_server::cli::exit::Failure;
+use quorate_cli::exit::Failure;
 use std::fmt::Write as _;
 use std::io::{Write as _, stdout};
 use std::path::PathBuf;

@@ -1,14 +1,14 @@
 //! A real cluster for a measurement: `dev` of this executable as a child process.
 
 use quorate_bench::{Config, Distribution, Workload};
+use quorate_cli::dev::ctl::{self, Order};
+use quorate_cli::exit::Failure;
+use quorate_cli::provision::{self, Doors, Plan, keyspace};
+use quorate_cli::verbs::membership;
+use quorate_cli::verbs::server::ReadyLine;
+use quorate_gateway::web::http;
 use quorate_kernel::keyspace::NewKeyspace;
 use quorate_kernel::storage::Durability;
-use quorate_protocols::linearizable::rules::has_static_views;
-use quorate_server::cli::exit::Failure;
-use quorate_server::cli::server::ReadyLine;
-use quorate_server::cli::{http, membership};
-use quorate_server::dev::ctl::{self, Order};
-use quorate_server::provision::{self, Doors, Plan, keyspace};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
@@ -67,7 +67,6 @@ impl Cluster {
         let place = tempfile::tempdir()?;
         let data = place.path().join("data");
         let doors = (1..=hosts).map(|number| Doors::on_this_machine(port_base, number));
-        let is_static = keyspaces.iter().any(|keyspace| has_static_views(&keyspace.settings));
         let plan = Plan {
             hosts: doors.collect::<Result<_, _>>()?,
             zones: Vec::new(),
@@ -80,7 +79,6 @@ impl Cluster {
         let mut dev = Command::new(std::env::current_exe()?)
             .args(["dev", "--format", "json", "--data"])
             .arg(&data)
-            .args(["--set", &format!("dev.unsafe_static_views={is_static}")])
             .args(settings.iter().flat_map(|setting| ["--set", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

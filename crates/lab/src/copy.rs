@@ -3,14 +3,14 @@
 //! alone.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use quorate_cli::exit::Failure;
+use quorate_cli::provision::{self, Doors, Plan};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Lsn};
 use quorate_kernel::process::Table;
 use quorate_kernel::rng::mix;
 use quorate_kernel::storage::{Batch, Class, Durability, Log, Nothing, Reader, Write, store_key};
 use quorate_node::table::{LaneReader, LaneTable};
-use quorate_server::cli::exit::Failure;
-use quorate_server::provision::{self, Doors, Plan};
 use quorate_store::{Directory, Opened, Options};
 use std::cell::RefCell;
 use std::io::{BufReader, Read, Write as _};

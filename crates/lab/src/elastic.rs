@@ -6,8 +6,8 @@ use super::cluster::Cluster;
 use super::page::{Page, Table, fixed};
 use quorate_bench::{Interval, Pace, Report, Workload};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
-use quorate_server::cli::exit::Failure;
-use quorate_server::dev::ctl::Order;
+use quorate_cli::dev::ctl::Order;
+use quorate_cli::exit::Failure;
 use std::time::{Duration, Instant};
 
 /// How many hosts join, and leave again.

@@ -10,8 +10,10 @@
 //! | [`dotteddb`] | the evaluation of DottedDB, simulated, and a part of it on real hosts |
 //! | [`load`] | Fig. 3: latency against throughput as load grows |
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
+//! | [`service`] | hosts with one core each, as it simulates them |
 //! | [`elastic`] | Fig. 5: hosts join and leave under constant load |
 //! | [`paired`], [`price`] | Fig. 6 and 7: the price of atomicity, by paired runs |
+//! | [`quorums`] | the engine of their keyspaces: with consistent quorums or without |
 //! | [`stamps`] | what the stamps of consistent quorums cost, by counting |
 //! | [`moved`], [`killed`] | one host joins, is drained or is killed under load, step by step |
 //! | [`door`] | what proof and encryption between hosts cost |
@@ -35,13 +37,20 @@ pub mod moved;
 pub mod page;
 pub mod paired;
 pub mod price;
+pub mod quorums;
 pub mod scale;
+pub mod service;
 pub mod stamps;
 pub mod statistics;
 
 use clap::Parser;
-use quorate_server::cli::exit::{self, Failure};
+use quorate_cli::exit::{self, Failure};
+use quorate_kernel::engine::Engine;
+use quorate_protocols::{causal, linearizable};
 use std::process::ExitCode;
+
+/// What the hosts serve that are measured: the engines of the product, and the one of this program.
+pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE, &quorums::ENGINE];
 
 /// Repeats papers' measurements with this program's engines, and writes tables and pictures.
 #[derive(Debug, Parser)]

@@ -5,7 +5,7 @@ use super::cluster::Cluster;
 use super::page::{Page, Table, fixed};
 use quorate_bench::{Extent, Report, Workload};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
-use quorate_server::cli::exit::Failure;
+use quorate_cli::exit::Failure;
 
 /// The mixes of the paper, by the words of its figures.
 pub const MIXES: [(Workload, &str); 2] = [(Workload::B, "95/5"), (Workload::A, "50/50")];

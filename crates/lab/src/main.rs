@@ -9,8 +9,9 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The hosts that are measured are this program too: as `dev` and `server` it is `quorate`.
 fn main() -> ExitCode {
+    quorate_host::engines::declare(quorate_lab::ENGINES);
     match std::env::args().nth(1).as_deref() {
-        Some("dev" | "server") => quorate_server::cli::run(),
+        Some("dev" | "server") => quorate_cli::run(),
         _ => quorate_lab::run(),
     }
 }

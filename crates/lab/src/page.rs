@@ -1,7 +1,7 @@
 //! What a measurement leaves behind: tables as Markdown and CSV, pictures as SVG.
 
-use quorate_server::cli::exit::Failure;
-use quorate_server::cli::output::columns;
+use quorate_cli::exit::Failure;
+use quorate_cli::output::columns;
 use std::fmt::Write as _;
 use std::path::Path;
 

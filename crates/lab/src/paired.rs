@@ -4,12 +4,11 @@
 use super::cats::Size;
 use super::cluster::Cluster;
 use super::load::{MIXES, cpu_us};
+use super::quorums::{self, STAMPS};
 use super::statistics::{Estimate, trimmed_ratio};
 use quorate_bench::{BenchError, Config, Extent, Report};
-use quorate_kernel::keyspace::NewKeyspace;
-use quorate_protocols::linearizable::rules::STATIC_VIEWS;
-use quorate_server::cli::exit::Failure;
-use quorate_server::provision::keyspace;
+use quorate_cli::exit::Failure;
+use quorate_kernel::keyspace::{NewKeyspace, Settings};
 
 /// The sizes of values, in bytes.
 pub const VALUE_BYTES: [usize; 3] = [256, 1024, 4096];
@@ -86,13 +85,16 @@ pub struct Measured {
 /// # Errors
 /// The cluster did not start, or a run failed.
 pub fn measure(port_base: u16, size: &Size) -> Result<Measured, Failure> {
-    let named = |name: &str| NewKeyspace { name: name.to_owned(), ..keyspace::standard() };
+    let named = |name: &str| {
+        let (name, engine) = (name.to_owned(), quorums::ENGINE.name.to_owned());
+        NewKeyspace { name, engine, settings: Settings::new() }
+    };
     let mut keyspaces = KEYSPACES.map(named);
     let mut set = |index: usize, name: &str, value: &str| {
         keyspaces[index].settings.insert(name.to_owned(), value.to_owned());
     };
     set(1, "mode", "eventual");
-    set(2, STATIC_VIEWS, "true");
+    set(2, STAMPS, "no");
     let cluster = Cluster::with(port_base, 3, keyspaces.to_vec(), &[])?;
     let mut runs = Vec::new();
     for value_bytes in VALUE_BYTES {

@@ -3,9 +3,9 @@
 use super::calibrate::{Calibration, NETWORK_US, calibrate};
 use super::cats::Size;
 use super::page::{Page, Table, fixed};
+use super::service::{Kept, Load, Served, serve};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
-use quorate_server::cli::exit::Failure;
-use quorate_sim::service::{Load, Served, serve};
+use quorate_cli::exit::Failure;
 
 /// How many clients there are for each three servers: enough to keep their cores busy.
 const CLIENTS_PER_THREE: usize = 128;
@@ -77,6 +77,7 @@ fn simulate(
     size: &Size,
 ) -> Result<Served, Failure> {
     let load = Load {
+        kept: Kept::default(),
         hosts: servers,
         clients_per_three: CLIENTS_PER_THREE,
         read_percent,

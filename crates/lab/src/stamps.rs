@@ -5,15 +5,15 @@ use super::calibrate::frames;
 use super::page::{Table, fixed};
 use super::statistics::{Estimate, mean};
 use bytes::{Bytes, BytesMut};
+use quorate_cli::exit::Failure;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
 use quorate_kernel::view::ViewId;
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
 use quorate_protocols::linearizable::group::{Generation, Standing};
-use quorate_protocols::linearizable::message::Stamp;
+use quorate_protocols::linearizable::message::{Known, Stamp};
 use quorate_protocols::linearizable::record::Ts;
 use quorate_protocols::quorum::CrashVector;
-use quorate_server::cli::exit::Failure;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::hint::black_box;
@@ -27,19 +27,19 @@ const ROUNDS: usize = 15;
 const RECORD_BYTES: usize = 1024;
 
 /// A reply with whatever stands before its record.
-struct Reply<H> {
+struct StampedReply<H> {
     head: H,
     record: Bytes,
 }
 
-impl<H: Serialize + DeserializeOwned> Wire for Reply<H> {
+impl<H: Serialize + DeserializeOwned> Wire for StampedReply<H> {
     fn encode(&self, out: &mut Encoder<'_>) {
         out.head(&self.head);
         out.tail(0, &self.record);
     }
 
-    fn decode(input: &Decoder) -> Result<Reply<H>, WireError> {
-        Ok(Reply { head: input.head()?, record: input.tail(0) })
+    fn decode(input: &Decoder) -> Result<StampedReply<H>, WireError> {
+        Ok(StampedReply { head: input.head()?, record: input.tail(0) })
     }
 }
 
@@ -64,14 +64,13 @@ pub fn count() -> Result<Stamps, Failure> {
     let stamp = Stamp {
         view: ViewId { group: GroupId(0xfedc_ba98_7654_3210), version: 5 },
         standing: Standing::Ready,
-        generation: Generation { number: 2, floor: 100 },
-        epoch: 0,
+        known: Known { generation: Generation { number: 2, floor: 100 }, epoch: 0 },
         crashes: CrashVector::default(),
         hint: None,
     };
     let record = Bytes::from(vec![7; RECORD_BYTES]);
-    let stamped = Reply { head: (100_000_u64, stamp, ts, true), record: record.clone() };
-    let bare = Reply { head: (100_000_u64, ts, true), record };
+    let stamped = StampedReply { head: (100_000_u64, stamp, ts, true), record: record.clone() };
+    let bare = StampedReply { head: (100_000_u64, ts, true), record };
     let bytes = |body: Body| body.frame_bytes();
     let mut arena = BytesMut::new();
     let more = bytes(Body::encode(&stamped, &mut arena).expect("it fits"))
@@ -82,12 +81,12 @@ pub fn count() -> Result<Stamps, Failure> {
 }
 
 /// How long it takes to write a reply and read it back.
-fn nanos<H: Serialize + DeserializeOwned>(reply: &Reply<H>) -> f64 {
+fn nanos<H: Serialize + DeserializeOwned>(reply: &StampedReply<H>) -> f64 {
     let mut arena = BytesMut::with_capacity(1 << 20);
     let begun = Instant::now();
     for _ in 0..TURNS {
         let body = Body::encode(black_box(reply), &mut arena).expect("it fits");
-        let read = body.decode::<Reply<H>>();
+        let read = body.decode::<StampedReply<H>>();
         black_box(&read.is_ok());
     }
     begun.elapsed().as_nanos() as f64 / f64::from(TURNS)

@@ -16,7 +16,7 @@ use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
 use quorate_protocols::causal::keys::{BIRTH, MAP, state_bytes, state_value, stored_map};
 use quorate_protocols::causal::map::Map;
-use quorate_protocols::dots::dot::{Actor, Position};
+use quorate_protocols::dots::dot::{Actor, Partition};
 
 /// What a deadline guards against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,37 +70,37 @@ impl Merkle {
                 discard(actor, cx);
             } else {
                 let replica = Replica::load(actor, has_joined, shape, width, cx.table);
-                self.replicas.insert(actor.position, replica);
+                self.replicas.insert(actor.partition, replica);
             }
         }
         let is_first = self.map.as_ref().is_some_and(|map| map.version == 1);
-        self.take_positions(is_newborn && is_first, cx);
+        self.take_partitions(is_newborn && is_first, cx);
         let sync = Span(cx.rng.below(self.settings.sync_interval.0.max(1)));
         cx.fx.arm(Timer::Sync, cx.now + sync);
     }
 
-    /// Begins a replica at every position that this host holds and has none at, and lets go of the
+    /// Begins a replica at every partition that this host holds and has none at, and lets go of the
     /// others.
-    fn take_positions(&mut self, are_founders: bool, cx: &mut Context<'_>) {
+    fn take_partitions(&mut self, are_founders: bool, cx: &mut Context<'_>) {
         let Some(map) = self.map.clone() else { return };
         let (shape, width) = (self.settings.shape, self.settings.width);
         let is_held = |replica: &Replica| {
-            let place = map.place(replica.actor.position);
+            let place = map.place(replica.actor.partition);
             place.is_some_and(|it| (it.host, it.since) == (cx.me.node, replica.actor.since))
         };
         let lost: Vec<Actor> =
             self.replicas.values().filter(|one| !is_held(one)).map(|one| one.actor).collect();
         for actor in lost {
-            self.replicas.remove(&actor.position);
+            self.replicas.remove(&actor.partition);
             discard(actor, cx);
         }
-        for at in map.positions_of(cx.me.node) {
+        for at in map.partitions_of(cx.me.node) {
             if self.replicas.contains_key(&at) {
                 continue;
             }
             let since = map.place(at).expect("the map said so").since;
             self.birth = self.birth.checked_add(1).expect("fewer than 2^32 births");
-            let actor = Actor { position: at, since, birth: self.birth, node: cx.me.node };
+            let actor = Actor { partition: at, since, birth: self.birth, node: cx.me.node };
             let replica = Replica::load(actor, are_founders, shape, width, cx.table);
             assert!(replica.trees.values().all(|tree| tree.is_empty()), "a birth is used once");
             self.replicas.insert(at, replica);
@@ -116,7 +116,7 @@ impl Merkle {
     }
 
     /// Notes durably that a replica is equal to all its peers, once it is.
-    pub(super) fn note_joined(&mut self, at: Position, cx: &mut Context<'_>) {
+    pub(super) fn note_joined(&mut self, at: Partition, cx: &mut Context<'_>) {
         let Some(replica) = self.replicas.get_mut(&at) else { return };
         if replica.lacking.is_empty() && !replica.is_noted {
             replica.is_noted = true;
@@ -135,7 +135,7 @@ impl Merkle {
             replica.agreed.clear();
             replica.asked.clear();
         }
-        self.take_positions(false, cx);
+        self.take_partitions(false, cx);
     }
 
     fn on_placed(&mut self, ticket: Ticket, map: &[u8], cx: &mut Context<'_>) {
@@ -145,7 +145,7 @@ impl Merkle {
                 cx.fx.answer(ticket, Outcome::Noted);
             }
             _ => {
-                let why = "the map is not one of this keyspace's positions".into();
+                let why = "the map is not one of this keyspace's partitions".into();
                 refuse(ticket, Refusal::Membership { why }, cx);
             }
         }
@@ -175,8 +175,8 @@ impl Process for Merkle {
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
         match message {
             Message::ReadA { op, key } => self.on_read(from, op, &key, cx),
-            Message::ReadB { op, position, is_serving, object } => {
-                self.on_read_reply((op, position), is_serving, &object, cx);
+            Message::ReadB { op, partition, is_serving, object } => {
+                self.on_read_reply((op, partition), is_serving, &object, cx);
             }
             Message::WriteA { op, id, context, is_delete, key, value } => {
                 let value = (!is_delete).then_some(value);

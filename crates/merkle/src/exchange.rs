@@ -17,7 +17,7 @@ use quorate_protocols::causal::keys::hash_of;
 use quorate_protocols::causal::map::{Map, Shape};
 use quorate_protocols::causal::message::{PAGE_BYTES, Pair};
 use quorate_protocols::causal::page;
-use quorate_protocols::dots::dot::Position;
+use quorate_protocols::dots::dot::Partition;
 
 /// How many messages of keys, or of objects, answer one message at most. What is left over still
 /// differs the next time.
@@ -46,7 +46,7 @@ impl Merkle {
             let exchange = replica.asked.get(&peer).map_or(0, |(last, _)| *last) + 1;
             replica.asked.insert(peer, (exchange, roots));
             let pair = Pair { from: replica.actor, to: peer, map: map.version };
-            let host = map.place(peer).expect("peers are positions").host;
+            let host = map.place(peer).expect("peers are partitions").host;
             cx.fx.send(host, Message::Roots { pair, exchange, parts });
         }
     }
@@ -62,13 +62,13 @@ impl Merkle {
         let map = self.map.as_ref()?;
         tell_versions(map, from, pair, cx);
         let replica = self.replicas.get_mut(&pair.to)?;
-        let place = map.place(pair.from.position)?;
+        let place = map.place(pair.from.partition)?;
         let is_placed = (place.host, place.since) == (from.node, pair.from.since);
-        let is_peer = self.settings.shape.are_peers(pair.to, pair.from.position);
+        let is_peer = self.settings.shape.are_peers(pair.to, pair.from.partition);
         if !is_placed || !is_peer || pair.from.node != from.node {
             return None;
         }
-        let back = Pair { from: replica.actor, to: pair.from.position, map: map.version };
+        let back = Pair { from: replica.actor, to: pair.from.partition, map: map.version };
         Some((replica, back, self.settings.shape))
     }
 
@@ -81,13 +81,13 @@ impl Merkle {
         cx: &mut Context<'_>,
     ) {
         let Some((replica, back, shape)) = self.greet(from, pair, cx) else { return };
-        let shared = shape.shared(pair.to, pair.from.position);
+        let shared = shape.shared(pair.to, pair.from.partition);
         let mut differing = Vec::new();
         for part in parts.iter().filter(|part| shared.contains(&part.home)) {
             let Some(tree) = replica.tree(part.home) else { continue };
             let root = tree.root();
             if part.hashes[..] == [root] {
-                replica.agree(part.home, pair.from.position, root);
+                replica.agree(part.home, pair.from.partition, root);
             } else {
                 let hashes = tree.buckets().to_vec();
                 differing.push(Part { home: part.home, at: 0, hashes });
@@ -106,7 +106,7 @@ impl Merkle {
         cx: &mut Context<'_>,
     ) {
         let Some((replica, back, _)) = self.greet(from, pair, cx) else { return };
-        let peer = pair.from.position;
+        let peer = pair.from.partition;
         if replica.asked.get(&peer).is_none_or(|(last, _)| *last != exchange) {
             return;
         }
@@ -140,7 +140,7 @@ impl Merkle {
         cx: &mut Context<'_>,
     ) {
         let Some((replica, back, shape)) = self.greet(from, pair, cx) else { return };
-        let shared = shape.shared(pair.to, pair.from.position);
+        let shared = shape.shared(pair.to, pair.from.partition);
         let (mut lists, mut leaves, mut size) = (Vec::new(), Vec::new(), 0);
         for part in parts.iter().filter(|part| shared.contains(&part.home)) {
             let Some(tree) = replica.tree(part.home) else { continue };
@@ -175,7 +175,7 @@ impl Merkle {
         cx: &mut Context<'_>,
     ) {
         let Some((replica, back, shape)) = self.greet(from, pair, cx) else { return };
-        let shared = shape.shared(pair.to, pair.from.position);
+        let shared = shape.shared(pair.to, pair.from.partition);
         let mut keys = BTreeSet::new();
         for theirs in leaves.iter().filter(|leaf| shared.contains(&leaf.home)) {
             let Some(tree) = replica.tree(theirs.home) else { continue };
@@ -208,7 +208,7 @@ impl Merkle {
         cx: &mut Context<'_>,
     ) {
         let Some((replica, back, shape)) = self.greet(from, pair, cx) else { return };
-        let shared = shape.shared(pair.to, pair.from.position);
+        let shared = shape.shared(pair.to, pair.from.partition);
         let Ok(entries) = page::read(page) else { return };
         let (mut answers, mut repaired) = (Vec::new(), 0);
         for page::Entry { key, object, .. } in entries {
@@ -231,7 +231,7 @@ impl Merkle {
 
 impl Replica {
     /// The tree of a group was equal to a peer's.
-    fn agree(&mut self, home: u16, peer: Position, root: Hash) {
+    fn agree(&mut self, home: u16, peer: Partition, root: Hash) {
         self.agreed.insert((home, peer), root);
         self.lacking.remove(&(home, peer));
     }

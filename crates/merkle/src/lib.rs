@@ -4,7 +4,7 @@
 //! From the evaluation of R. Gonçalves, P. S. Almeida, C. Baquero, V. Fonte, "DottedDB:
 //! Anti-Entropy without Merkle Trees, Deletes without Tombstones" (SRDS 2017), §III-A and §V-B: the
 //! same store as [`quorate_protocols::causal`], with a dotted version vector for each key in place
-//! of the node clock, and hash trees in place of its comparison. Positions, map, client contexts
+//! of the node clock, and hash trees in place of its comparison. Partitions, map, client contexts
 //! and the form of objects and pages are those of that engine, so what differs in a measurement is
 //! what differs in the paper.
 //!
@@ -36,8 +36,8 @@
 //! - Each stored object is in the tree of its group under the hash of its bytes.
 //!
 //! # Known limits
-//! A write is acknowledged when its coordinator holds it (`w = 1`). A host that gives a position up
-//! hands nothing over. A tree is not stored; it is built again at a start.
+//! A write is acknowledged when its coordinator holds it (`w = 1`). A host that gives a partition
+//! up hands nothing over. A tree is not stored; it is built again at a start.
 
 #![no_std]
 
@@ -64,12 +64,12 @@ use quorate_kernel::process;
 use quorate_kernel::time::Span;
 use quorate_protocols::causal::map::{Map, Shape};
 use quorate_protocols::causal::token::Tokens;
-use quorate_protocols::dots::dot::Position;
+use quorate_protocols::dots::dot::Partition;
 
 /// What a keyspace of the baseline is set to.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many positions and replicas.
+    /// How many partitions and replicas.
     pub shape: Shape,
     /// The map the keyspace was born with; none on a host that joined later.
     pub first_map: Option<Map>,
@@ -111,7 +111,7 @@ pub struct Merkle {
     map: Option<Map>,
     /// The highest birth used.
     birth: u32,
-    replicas: BTreeMap<Position, replica::Replica>,
+    replicas: BTreeMap<Partition, replica::Replica>,
     operations: serve::Operations,
     /// Forwarded writes that were begun here.
     remembered: write::Remembered,

@@ -10,7 +10,7 @@ use quorate_protocols::causal::keys::is_data_key;
 use quorate_protocols::causal::map::Map;
 use quorate_protocols::causal::message::{Carried, Pair, TellContext};
 use quorate_protocols::causal::page;
-use quorate_protocols::dots::dot::Position;
+use quorate_protocols::dots::dot::Partition;
 use quorate_protocols::dots::object::{Object, is_counter};
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub enum Message {
         /// Echoed.
         op: u64,
         /// Which replica.
-        position: Position,
+        partition: Partition,
         /// Whether what it lacks says something.
         is_serving: bool,
         /// The object.

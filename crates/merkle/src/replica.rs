@@ -1,4 +1,4 @@
-//! One position's replica: its objects, and the trees over them.
+//! One partition's replica: its objects, and the trees over them.
 
 use super::Context;
 use super::keys::object_key;
@@ -11,7 +11,7 @@ use quorate_protocols::causal::keys::{Kind, each_of, hash_of};
 use quorate_protocols::causal::map::Shape;
 use quorate_protocols::causal::watch::Rounds;
 use quorate_protocols::dots::context::CausalContext;
-use quorate_protocols::dots::dot::{Actor, Dot, Position};
+use quorate_protocols::dots::dot::{Actor, Dot, Partition};
 use quorate_protocols::dots::object::{Object, Version};
 
 /// A replica.
@@ -24,12 +24,12 @@ pub struct Replica {
     /// Whom it exchanges with, and when.
     pub rounds: Rounds,
     /// The exchange that it began last with each peer: its number, and the roots it told.
-    pub asked: BTreeMap<Position, (u64, BTreeMap<u16, Hash>)>,
+    pub asked: BTreeMap<Partition, (u64, BTreeMap<u16, Hash>)>,
     /// The last root that it and a peer were found to have in common.
-    pub agreed: BTreeMap<(u16, Position), Hash>,
+    pub agreed: BTreeMap<(u16, Partition), Hash>,
     /// The groups in which it began empty, with the peers it must become equal to before its
     /// silence about a key says something.
-    pub lacking: BTreeSet<(u16, Position)>,
+    pub lacking: BTreeSet<(u16, Partition)>,
     /// Whether it is stored that it has joined.
     pub is_noted: bool,
     /// The objects written by this input, which the table does not show yet.
@@ -45,7 +45,7 @@ impl Replica {
         width: u32,
         table: &dyn Table,
     ) -> Replica {
-        let at = actor.position;
+        let at = actor.partition;
         let homes = shape.homes(at);
         let tree = |home: u16| (home, Tree::new(shape.hashes(&(home..=home)), width));
         let mut replica = Replica {
@@ -61,7 +61,7 @@ impl Replica {
         if !has_joined {
             let pairs = homes.flat_map(|home| shape.replicas_of(home).map(move |at| (home, at)));
             replica.lacking = pairs
-                .map(|(home, peer)| (home, Position(peer)))
+                .map(|(home, peer)| (home, Partition(peer)))
                 .filter(|(_, p)| *p != at)
                 .collect();
         }
@@ -162,12 +162,12 @@ impl Replica {
 
     /// How many pairs of a group and a peer in it are not known to be equal.
     pub fn unequal(&self, shape: Shape) -> usize {
-        let peers = |home: u16| shape.replicas_of(home).map(Position);
-        let is_equal = |home: u16, tree: &Tree, peer: Position| {
+        let peers = |home: u16| shape.replicas_of(home).map(Partition);
+        let is_equal = |home: u16, tree: &Tree, peer: Partition| {
             tree.is_fresh() && self.agreed.get(&(home, peer)) == Some(&tree.root())
         };
         let differing = self.trees.iter().map(|(home, tree)| {
-            let others = peers(*home).filter(|peer| *peer != self.actor.position);
+            let others = peers(*home).filter(|peer| *peer != self.actor.partition);
             others.filter(|peer| !is_equal(*home, tree, *peer)).count()
         });
         differing.sum()

@@ -18,16 +18,16 @@ const NEVER: Alter = Alter::Never("it is a baseline");
 /// The baseline in which replicas compare hash trees. It acknowledges what one replica holds.
 pub const MERKLE: Engine = Engine {
     name: "merkle",
-    placement: Placement::Positions,
+    placement: Placement::Partitions,
     can: &[Capability::Values, Capability::Siblings, Capability::Replies],
     listing: Listing { is_complete: false, text: "it lists nothing" },
     quorum: |_| 1,
-    position: |_, key| hash_of_key(key),
+    token: |_, key| hash_of_key(key),
     mode: |_| "eventual",
     open,
     settings: &[
         Setting { name: "replicas", takes: Takes::Whole(1, 7), default: "3", alter: NEVER },
-        Setting { name: "positions", takes: Takes::Whole(1, 64), default: "6", alter: NEVER },
+        Setting { name: "partitions", takes: Takes::Whole(1, 64), default: "6", alter: NEVER },
         Setting { name: "durability", takes: Takes::Durability, default: "sync", alter: NEVER },
         Setting { name: "value", takes: Takes::Whole(1, 65_536), default: "65536", alter: NEVER },
         Setting { name: "w", takes: Takes::Whole(1, 1), default: "1", alter: NEVER },
@@ -43,8 +43,10 @@ pub const MERKLE: Engine = Engine {
 fn open(opening: &Opening<'_>) -> Result<Box<dyn Lane>, CatalogRefusal> {
     let keyspace = opening.keyspace;
     MERKLE.check(&keyspace.settings)?;
-    let shape =
-        Shape::new(number(&keyspace.settings, "positions"), number(&keyspace.settings, "replicas"));
+    let shape = Shape::new(
+        number(&keyspace.settings, "partitions"),
+        number(&keyspace.settings, "replicas"),
+    );
     let tokens = Tokens::with_key(opening.signing_key, opening.cluster);
     let interval = u64::from(number(&keyspace.settings, "sync_interval_ms"));
     Ok(lane(Settings {

@@ -13,7 +13,7 @@ use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::write::Replaces;
 use quorate_protocols::causal::keys::{client_key, data_key, hash_of};
-use quorate_protocols::dots::dot::Position;
+use quorate_protocols::dots::dot::Partition;
 use quorate_protocols::dots::object::Object;
 
 /// How long an answer is waited for before a message is sent again.
@@ -23,7 +23,7 @@ const RETRY: Span = Span::millis(250);
 #[derive(Debug)]
 pub(super) enum Work {
     /// A get, until enough replicas have answered.
-    Read { needed: usize, replies: BTreeMap<Position, Object> },
+    Read { needed: usize, replies: BTreeMap<Partition, Object> },
     /// A write that a replica elsewhere coordinates.
     Forward { is_delete: bool },
 }
@@ -102,19 +102,19 @@ impl Merkle {
             .or_else(|| self.map.is_none().then_some(Refusal::NoRoute))
     }
 
-    /// The replicas of a key: their positions and hosts.
-    pub(super) fn replicas_of(&self, key: &[u8]) -> Vec<(Position, NodeId)> {
+    /// The replicas of a key: their partitions and hosts.
+    pub(super) fn replicas_of(&self, key: &[u8]) -> Vec<(Partition, NodeId)> {
         let shape = self.settings.shape;
         let Some(map) = &self.map else { return Vec::new() };
-        let positions = shape.replicas_of(shape.home(hash_of(key))).map(Position);
-        positions.filter_map(|at| map.place(at).map(|place| (at, place.host))).collect()
+        let partitions = shape.replicas_of(shape.home(hash_of(key))).map(Partition);
+        partitions.filter_map(|at| map.place(at).map(|place| (at, place.host))).collect()
     }
 
     /// This node's replica of a key, if it holds one.
-    pub(super) fn local(&self, key: &[u8]) -> Option<Position> {
+    pub(super) fn local(&self, key: &[u8]) -> Option<Partition> {
         let shape = self.settings.shape;
-        let positions = shape.replicas_of(shape.home(hash_of(key)));
-        positions.map(Position).find(|at| self.replicas.contains_key(at))
+        let partitions = shape.replicas_of(shape.home(hash_of(key)));
+        partitions.map(Partition).find(|at| self.replicas.contains_key(at))
     }
 
     fn begin_get(
@@ -163,17 +163,17 @@ impl Merkle {
         key: &Bytes,
         cx: &mut Context<'_>,
     ) {
-        let Some(position) = self.local(key) else { return };
-        let replica = &self.replicas[&position];
+        let Some(partition) = self.local(key) else { return };
+        let replica = &self.replicas[&partition];
         let (object, stored) = (replica.read(key, cx).to_bytes(), replica.stored_key(key));
         let is_serving = replica.lacking.is_empty();
-        cx.fx.send_after_key(from, Message::ReadB { op, position, is_serving, object }, stored);
+        cx.fx.send_after_key(from, Message::ReadB { op, partition, is_serving, object }, stored);
     }
 
     /// A replica has answered.
     pub(super) fn on_read_reply(
         &mut self,
-        (op, position): (u64, Position),
+        (op, partition): (u64, Partition),
         is_serving: bool,
         object: &Bytes,
         cx: &mut Context<'_>,
@@ -184,7 +184,7 @@ impl Merkle {
         if !is_serving {
             return;
         }
-        replies.insert(position, object);
+        replies.insert(partition, object);
         if replies.len() >= *needed {
             let waiting = self.operations.by_id.remove(&op).expect("it was just there");
             let Work::Read { replies, .. } = waiting.work else { return };
@@ -197,7 +197,7 @@ impl Merkle {
         &mut self,
         ticket: Ticket,
         key: &Bytes,
-        replies: &BTreeMap<Position, Object>,
+        replies: &BTreeMap<Partition, Object>,
         cx: &mut Context<'_>,
     ) {
         let mut merged = Object::default();

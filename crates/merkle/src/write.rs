@@ -15,7 +15,7 @@ use quorate_kernel::write::WriteId;
 use quorate_protocols::causal::keys::client_key;
 use quorate_protocols::causal::message::{TellContext, tell};
 use quorate_protocols::dots::context::CausalContext;
-use quorate_protocols::dots::dot::{Dot, Position};
+use quorate_protocols::dots::dot::{Dot, Partition};
 use quorate_protocols::dots::object::{Object, Version};
 
 /// Forwarded writes that were begun here, the oldest forgotten first: a copy that the network made
@@ -75,7 +75,7 @@ impl Merkle {
     /// Does a write here; returns what may be told to cover it, and where it is stored.
     fn coordinate(
         &mut self,
-        at: Position,
+        at: Partition,
         key: &Bytes,
         value: Option<Bytes>,
         context: &CausalContext,

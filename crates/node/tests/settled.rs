@@ -1,10 +1,11 @@
 //! What a lane tells the catalog, it tells when everything it wrote before is durable: the catalog
-//! passes it on, and whoever held a position before lets go of its data.
+//! passes it on, and whoever held a partition before lets go of its data.
 
 use bytes::Bytes;
 use quorate_kernel::effects::Note;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start, Ticket};
+use quorate_kernel::keyspace::Settlement;
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::lane::{Env, Lane, Raised};
 use quorate_kernel::news::{News, Topic};
@@ -36,7 +37,8 @@ impl Lane for Teller {
         if self.writes {
             let (key, value) = (Bytes::from_static(b"k"), Some(Bytes::from_static(b"v")));
             env.raised.push(Raised::Write { class: Class::Data, key, value });
-            env.raised.push(Raised::Note(Note::Settled { position: 3, since: 9 }));
+            let settlement = Settlement::HandedOver;
+            env.raised.push(Raised::Note(Note::Settled { partition: 3, since: 9, settlement }));
         }
     }
 
@@ -45,8 +47,8 @@ impl Lane for Teller {
     }
 
     fn on_news(&mut self, news: News<'_>, _env: &mut Env<'_>) {
-        let News::Settled { lane, position, since } = news else { panic!("{news:?}") };
-        assert_eq!((lane, position, since), (LANE, 3, 9));
+        let News::Settled { lane, partition, since, settlement } = news else { panic!("{news:?}") };
+        assert_eq!((lane, partition, since, settlement), (LANE, 3, 9, Settlement::HandedOver));
         self.told.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -87,7 +89,7 @@ impl Host for Disk {
 }
 
 #[test]
-fn a_position_is_settled_when_its_data_is_durable_and_not_before() {
+fn a_partition_is_settled_when_its_data_is_durable_and_not_before() {
     let told = Arc::new(AtomicU64::new(0));
     let lane = |lane, writes| LaneSpec {
         lane,

@@ -27,6 +27,13 @@ pub fn open(
     Ok(LaneSpec { lane, durability, recovery, process: (engine.open)(opening)? })
 }
 
+/// The key by which a cluster's engines sign what clients keep for them. The secret that it is made
+/// of cannot be told from it.
+#[must_use]
+pub fn signing_key(secret: &[u8]) -> [u8; 32] {
+    causal::token::Tokens::key_of(secret)
+}
+
 /// The lanes that a node has whatever keyspaces there are: the overlay and the catalog. Those of
 /// keyspaces are opened as the catalog says.
 #[must_use]
@@ -77,8 +84,8 @@ mod tests {
             for needed in ["replicas", "durability", "value"] {
                 assert!(engine.settings.iter().any(|it| it.name == needed), "{needed}");
             }
-            let has_positions = engine.settings.iter().any(|it| it.name == "positions");
-            assert_eq!(has_positions, engine.placement == Placement::Positions);
+            let has_partitions = engine.settings.iter().any(|it| it.name == "partitions");
+            assert_eq!(has_partitions, engine.placement == Placement::Partitions);
             assert!(engine.can(Capability::Values));
         }
     }

@@ -10,6 +10,7 @@
 //! | [`detector`] | the ping failure detector |
 //! | [`ring`] | pointers to neighbours on the ring, and one ring again after a partition |
 //! | [`overlay`] | the lane that composes these: who is there, and who is suspected |
+//! | [`order`] | where keys lie on the ring |
 //! | [`placement`] | which nodes should hold a range, and the next step there |
 //! | [`catalog`] | the lane that knows which keyspaces there are: a chain of decrees |
 //! | [`events`] | the lane that tells clients what happens to keyspaces and hosts |
@@ -32,12 +33,13 @@ pub mod dots;
 pub mod engines;
 pub mod events;
 pub mod gossip;
-pub(crate) mod lately;
 pub mod linearizable;
+pub mod order;
 pub mod overlay;
 pub(crate) mod pacing;
 pub mod placement;
 pub mod quorum;
+pub(crate) mod recent;
 pub mod reconfigure;
 pub mod ring;
 #[cfg(any(test, feature = "testing"))]

@@ -147,6 +147,7 @@ mod tests {
             tokens: tokens.to_vec(),
             standing: Standing::Up,
             is_suspected: false,
+            doors: Vec::new(),
         }
     }
 
@@ -258,8 +259,8 @@ mod tests {
     fn a_cluster_is_born_with_a_group_for_each_token() {
         let views = first_views(&Ring::new(1, ring(4)), 3);
         assert_eq!(views.len(), 4);
-        for position in [0, 10, 11, 25, 40, 41, u64::MAX] {
-            let count = views.iter().filter(|view| view.range.contains(position)).count();
+        for token in [0, 10, 11, 25, 40, 41, u64::MAX] {
+            let count = views.iter().filter(|view| view.range.contains(token)).count();
             assert_eq!(count, 1, "the ranges cover the ring without overlap");
         }
         let one = Ring::new(1, vec![host(1, &[7])]);

@@ -8,5 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    quorate_server::cli::run()
+    quorate_cli::run()
 }

@@ -152,7 +152,7 @@ fn alive(said: &[(HostIndex, Groups)], counts: impl Fn(&Row) -> bool) -> Vec<&Ro
     installed.into_values().filter(has_majority).map(|(row, _)| row).collect()
 }
 
-/// Two views of one position have a majority of their members at one moment, so that two disjoint
+/// Two views of one token have a majority of their members at one moment, so that two disjoint
 /// quorums could answer (I4, I8).
 #[must_use]
 pub fn rivals(said: &[(HostIndex, Groups)]) -> Option<String> {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_nobody_serves_is_found() {
+    fn a_token_that_nobody_serves_is_found() {
         let members = ["a", "b", "c"];
         let (one, other) = (row(1, (0, 9), &members), row(1, (9, 0), &members));
         let rest = Row { group: "h".to_owned(), ..other };

@@ -64,7 +64,8 @@ pub struct Host {
     pub life: u32,
     /// Whether the process runs.
     pub running: Running,
-    node: Option<Node>,
+    /// It is lent out for each turn, so it stays in one place.
+    node: Option<Box<Node>>,
     inbox: Vec<Input>,
     /// Whether a turn is on its way.
     pub is_turn_due: bool,
@@ -188,7 +189,7 @@ impl Host {
         if self.is_checked {
             node.check();
         }
-        self.node = Some(node);
+        self.node = Some(Box::new(node));
         self.arm(around);
         Ok(())
     }
@@ -224,6 +225,12 @@ impl Host {
         self.is_wiped = true;
         self.said.clear();
         self.memory = Memory::default();
+    }
+
+    /// The node that its first directory belonged to.
+    #[must_use]
+    pub fn first_node(&self) -> NodeId {
+        self.lost.first().copied().unwrap_or(self.node_id)
     }
 
     /// A number that no other process of the host has.
@@ -298,7 +305,8 @@ impl Host {
 
     /// Queues a wake for the node's next timer, unless an earlier one is queued.
     fn arm(&mut self, around: &mut Surroundings<'_>) {
-        let Some(deadline) = self.node.as_ref().and_then(Node::next_deadline) else { return };
+        let deadline = self.node.as_ref().and_then(|node| node.next_deadline());
+        let Some(deadline) = deadline else { return };
         let at = self.clock.world(deadline).max(around.now + 1);
         if at < self.wake_at {
             self.wake_at = at;
@@ -314,7 +322,7 @@ impl Host {
         }
         self.wake_at = u64::MAX;
         let local = self.clock.local(around.now);
-        let deadline = self.node.as_ref().and_then(Node::next_deadline);
+        let deadline = self.node.as_ref().and_then(|node| node.next_deadline());
         if deadline.is_some_and(|deadline| deadline <= local) {
             return true;
         }

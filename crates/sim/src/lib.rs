@@ -23,8 +23,8 @@
 //! | [`seed`] | runs one seed and judges it |
 //! | [`run`], [`summary`], [`marks`] | many seeds on all cores, and what they have done |
 //! | [`replay`], [`shrink`] | keeps and reduces a failing run |
-//! | [`service`] | hosts with one core each: how throughput grows with hosts |
-//! | [`overlay`] | many overlays and nothing else: what membership costs |
+//! | [`light`] | thousands of nodes of one protocol and nothing else |
+//! | [`overlay`] | many overlays in it: what membership costs |
 //! | [`args`], [`command`] | the command line |
 
 pub mod args;
@@ -38,6 +38,7 @@ pub mod groups;
 pub mod host;
 pub mod keyspace;
 pub mod lab;
+pub mod light;
 mod machines;
 pub mod marks;
 pub mod memory;
@@ -51,7 +52,6 @@ pub mod replay;
 pub mod run;
 pub mod scenario;
 pub mod seed;
-pub mod service;
 pub mod shipped;
 pub mod shrink;
 pub mod summary;

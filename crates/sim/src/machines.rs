@@ -11,7 +11,7 @@ use crate::queue::{Event, HostIndex, Queue};
 use crate::scenario::LivenessSection;
 use crate::seed::Violation;
 use crate::trace::Trace;
-use crate::workload::{Ask, Submission};
+use crate::workload::{Demand, Submission};
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
@@ -21,6 +21,7 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durable;
 use quorate_kernel::time::Span;
 use quorate_node::pump::Input;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// More events than any scenario needs: a run that reaches it does not come to rest.
@@ -43,7 +44,7 @@ pub(crate) struct Machines {
     pub hosts: Vec<Host>,
     pub net: Net,
     /// Where each node is believed to be; a wiped host is still asked for its old node.
-    pub directory: Vec<(NodeId, HostIndex)>,
+    pub directory: BTreeMap<NodeId, HostIndex>,
     /// What hosts answered and nobody was told yet.
     pub answers: Vec<(Ticket, Outcome)>,
     /// How long after its first input the turn of a host comes; at once if it is zero.
@@ -58,7 +59,7 @@ pub(crate) struct Machines {
 
 impl Machines {
     /// Machines that take their turns at once and leave no trace.
-    pub fn new(hosts: Vec<Host>, net: Net, directory: Vec<(NodeId, HostIndex)>) -> Machines {
+    pub fn new(hosts: Vec<Host>, net: Net, directory: BTreeMap<NodeId, HostIndex>) -> Machines {
         Machines {
             now: 0,
             queue: Queue::default(),
@@ -78,8 +79,7 @@ impl Machines {
         let scenario = &prepared.scenario;
         let stream = |label: u64| Rng::new(seed).fork(label);
         let mut nodes = stream(NODES);
-        let directory: Vec<(NodeId, HostIndex)> =
-            (0..scenario.hosts).map(|host| (NodeId(nodes.next()), host)).collect();
+        let nodes: Vec<NodeId> = (0..scenario.hosts).map(|_| NodeId(nodes.next())).collect();
         let (delay, rng) = (prepared.net.clone(), stream(NET).fork(0));
         let net = Net::new(&scenario.net, scenario.hosts, delay, &prepared.distance, rng);
         let (mut disks, mut clocks) = (stream(DISKS), stream(CLOCKS));
@@ -91,16 +91,17 @@ impl Machines {
         }
         let usual = power_of_two(scenario.disk.slower_max, &mut disks);
         let within = |rng: &mut Rng, most: u64| rng.between(0, 2 * most) as i64 - most as i64;
-        let host = |(node, index): &(NodeId, HostIndex)| {
+        let host = |(index, node): (HostIndex, &NodeId)| {
             let (write, sync) = (prepared.write.clone(), prepared.sync.clone());
-            let rng = disks.fork(*index as u64);
-            let disk = Disk::new(*index, write, sync, usual, interval, rng);
+            let rng = disks.fork(index as u64);
+            let disk = Disk::new(index, write, sync, usual, interval, rng);
             let drift = within(&mut clocks, scenario.clock.drift_ppm);
             let offset = within(&mut clocks, scenario.clock.skew_ms);
             let clock = Clock::new(0, drift, offset);
-            Host::new(*index, *node, disk, clock, disks.fork(1 << 32 | *index as u64))
+            Host::new(index, *node, disk, clock, disks.fork(1 << 32 | index as u64))
         };
-        let hosts = directory.iter().map(host).collect();
+        let hosts = nodes.iter().enumerate().map(host).collect();
+        let directory = nodes.into_iter().zip(0..).collect();
         Machines { turn_delay, trace, ..Machines::new(hosts, net, directory) }
     }
 
@@ -209,10 +210,10 @@ impl Machines {
         let Submission { host, ticket, ask } = submission;
         let deadline = self.hosts[host].clock.local(self.now) + within;
         self.hosts[host].receive(match ask {
-            Ask::Operation(operation) => {
+            Demand::Operation(operation) => {
                 Input::Request { lane, ticket, request: Request { operation, deadline } }
             }
-            Ask::Order(order) => {
+            Demand::Order(order) => {
                 Input::Control { lane, ticket, control: Control::Keyspace(order), deadline }
             }
         });
@@ -304,8 +305,7 @@ impl Machines {
             let source = bytes.get(9..17).and_then(|eight| eight.try_into().ok());
             let source = NodeId(source.map_or(0, u64::from_le_bytes));
             let start = four(17).map_or(0, u32::from_le_bytes);
-            let from = self.directory.iter().find(|(node, _)| *node == source);
-            let from = from.map_or(0, |(_, index)| index + 1);
+            let from = self.directory.get(&source).map_or(0, |index| index + 1);
             let (to, length) = (host + 1, bytes.len());
             self.line(format_args!("n{to} < n{from} #{start} {length}B {sum:08x}"));
         }

@@ -8,6 +8,7 @@ use crate::queue::{Event, HostIndex, Queue, Said};
 use crate::scenario::NetSection;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::wire::Frame;
+use std::collections::BTreeMap;
 
 /// What a network did to frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,21 +23,26 @@ pub struct Counts {
     pub doubled: u64,
 }
 
-/// The network of one run.
+/// A link: who sends on it, and to whom.
+type Link = (HostIndex, HostIndex);
+
+/// The network of one run. It keeps something only of the links of which there is something to say.
 #[derive(Debug)]
 pub struct Net {
-    hosts: usize,
     delay: Delay,
     /// How many times as long frames take.
     slowness: u64,
-    /// What each link adds, in nanoseconds; empty without a matrix.
-    distance: Vec<u64>,
-    /// When the last frame of each link arrives; empty if links need not keep their order.
-    latest: Vec<u64>,
-    /// How many faults cut each link.
-    cuts: Vec<u8>,
-    /// What the next frame of each link is delayed by.
-    held: Vec<u64>,
+    /// What links add, in nanoseconds, row by sender; the rows and columns of the matrix come again
+    /// where there are more hosts. Empty without a matrix.
+    distance: Vec<Vec<u64>>,
+    /// When the last frame of each link arrives; none if links need not keep their order.
+    latest: Option<BTreeMap<Link, u64>>,
+    /// How many faults cut links.
+    cuts: BTreeMap<Link, u8>,
+    /// Who is cut off for good.
+    apart: Vec<bool>,
+    /// What the next frames of links are delayed by.
+    held: BTreeMap<Link, u64>,
     /// When the last frame that was delayed arrives.
     late_until: u64,
     loss_ppm: u32,
@@ -58,20 +64,14 @@ impl Net {
         distance: &[Vec<u64>],
         mut rng: Rng,
     ) -> Net {
-        let links = hosts * hosts;
-        let far = |link: usize| {
-            let row = &distance[link / hosts % distance.len()];
-            row[link % hosts % row.len()]
-        };
-        let distance = if distance.is_empty() { Vec::new() } else { (0..links).map(far).collect() };
         Net {
-            hosts,
             delay,
             slowness: power_of_two(section.slower_max, &mut rng),
-            distance,
-            latest: if section.ordered { vec![0; links] } else { Vec::new() },
-            cuts: vec![0; links],
-            held: vec![0; links],
+            distance: distance.to_vec(),
+            latest: section.ordered.then(BTreeMap::new),
+            cuts: BTreeMap::new(),
+            apart: vec![false; hosts],
+            held: BTreeMap::new(),
             late_until: 0,
             loss_ppm: section.loss_ppm,
             duplicate_ppm: section.duplicate_ppm,
@@ -96,8 +96,9 @@ impl Net {
         queue: &mut Queue,
     ) {
         self.counts.sent += 1;
-        let link = from * self.hosts + to;
-        if self.cuts[link] > 0 {
+        let link = (from, to);
+        let is_apart = self.apart[from] || self.apart[to];
+        if is_apart || self.cuts.contains_key(&link) {
             self.counts.cut += 1;
             return;
         }
@@ -115,14 +116,16 @@ impl Net {
         queue.push(at, Event::Frame { host: to, bytes, said });
     }
 
-    fn arrival(&mut self, link: usize, now: u64) -> u64 {
+    fn arrival(&mut self, link: Link, now: u64) -> u64 {
         let travel = self.delay.sample(&mut self.rng) * self.slowness;
-        let held = std::mem::take(&mut self.held[link]);
+        let held = self.held.remove(&link).unwrap_or_default();
         let mut at = now + travel + held;
-        if let Some(distance) = self.distance.get(link) {
-            at += distance;
+        if !self.distance.is_empty() {
+            let row = &self.distance[link.0 % self.distance.len()];
+            at += row[link.1 % row.len()];
         }
-        if let Some(latest) = self.latest.get_mut(link) {
+        if let Some(latest) = &mut self.latest {
+            let latest = latest.entry(link).or_default();
             at = at.max(*latest);
             *latest = at;
         }
@@ -140,18 +143,21 @@ impl Net {
 
     /// Cuts a link, once more if it is cut already.
     pub fn cut(&mut self, from: HostIndex, to: HostIndex) {
-        self.cuts[from * self.hosts + to] += 1;
+        *self.cuts.entry((from, to)).or_default() += 1;
     }
 
     /// Takes back one cut of a link.
     pub fn mend(&mut self, from: HostIndex, to: HostIndex) {
-        let cuts = &mut self.cuts[from * self.hosts + to];
-        *cuts = cuts.checked_sub(1).expect("only a cut link is mended");
+        let cuts = self.cuts.get_mut(&(from, to)).expect("only a cut link is mended");
+        *cuts -= 1;
+        if *cuts == 0 {
+            self.cuts.remove(&(from, to));
+        }
     }
 
     /// Delays the next frame of a link by this many nanoseconds more.
     pub fn hold_next(&mut self, from: HostIndex, to: HostIndex, extra: u64) {
-        self.held[from * self.hosts + to] += extra;
+        *self.held.entry((from, to)).or_default() += extra;
     }
 
     /// Loses this many more of a million frames, or fewer.
@@ -167,11 +173,9 @@ impl Net {
     /// Ends every loss, duplication and cut, and cuts the hosts outside `core` off for good.
     pub fn heal(&mut self, core: &[bool]) {
         (self.loss_ppm, self.duplicate_ppm) = (0, 0);
-        self.held.fill(0);
-        for (link, cuts) in self.cuts.iter_mut().enumerate() {
-            let (from, to) = (link / self.hosts, link % self.hosts);
-            *cuts = u8::from(!(core[from] && core[to]));
-        }
+        self.held.clear();
+        self.cuts.clear();
+        self.apart = core.iter().map(|is_in| !is_in).collect();
     }
 }
 

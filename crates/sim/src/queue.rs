@@ -99,18 +99,24 @@ const SLOT_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 64 - SLOT_BITS;
 
 /// The queue. The heap holds only numbers; events rest in a slab.
-#[derive(Debug, Default)]
-pub struct Queue {
+#[derive(Debug)]
+pub struct Queue<E = Event> {
     /// time (64 bits), insertion (40), slot (24).
     heap: BinaryHeap<Reverse<u128>>,
-    slab: Vec<Option<Event>>,
+    slab: Vec<Option<E>>,
     free: Vec<u32>,
     sequence: u64,
 }
 
-impl Queue {
+impl<E> Default for Queue<E> {
+    fn default() -> Queue<E> {
+        Queue { heap: BinaryHeap::new(), slab: Vec::new(), free: Vec::new(), sequence: 0 }
+    }
+}
+
+impl<E> Queue<E> {
     /// Adds an event.
-    pub fn push(&mut self, time: u64, event: Event) {
+    pub fn push(&mut self, time: u64, event: E) {
         let slot = if let Some(slot) = self.free.pop() {
             self.slab[slot as usize] = Some(event);
             slot
@@ -126,7 +132,7 @@ impl Queue {
     }
 
     /// Takes the next event and its time.
-    pub fn pop(&mut self) -> Option<(u64, Event)> {
+    pub fn pop(&mut self) -> Option<(u64, E)> {
         let Reverse(entry) = self.heap.pop()?;
         let slot = entry as u32 & ((1 << SLOT_BITS) - 1);
         let event = self.slab[slot as usize].take().expect("every entry of the heap has an event");
@@ -134,23 +140,36 @@ impl Queue {
         Some(((entry >> 64) as u64, event))
     }
 
+    /// Takes the next event and its time, if it happens by then.
+    pub fn pop_by(&mut self, end: u64) -> Option<(u64, E)> {
+        let Reverse(entry) = self.heap.peek()?;
+        if (entry >> 64) as u64 <= end { self.pop() } else { None }
+    }
+
     /// Everything that will happen, in no order.
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
+    pub fn events(&self) -> impl Iterator<Item = &E> {
         self.slab.iter().flatten()
     }
 
-    /// Takes out every frame that is under way.
-    pub fn lose_frames(&mut self) {
+    /// Takes out what is meant.
+    pub fn lose(&mut self, is_meant: impl Fn(&E) -> bool) {
         let (slab, free) = (&mut self.slab, &mut self.free);
         self.heap.retain(|Reverse(entry)| {
             let slot = *entry as u32 & ((1 << SLOT_BITS) - 1);
-            let is_frame = matches!(slab[slot as usize], Some(Event::Frame { .. }));
-            if is_frame {
+            let is_lost = slab[slot as usize].as_ref().is_some_and(&is_meant);
+            if is_lost {
                 slab[slot as usize] = None;
                 free.push(slot);
             }
-            !is_frame
+            !is_lost
         });
+    }
+}
+
+impl Queue {
+    /// Takes out every frame that is under way.
+    pub fn lose_frames(&mut self) {
+        self.lose(|event| matches!(event, Event::Frame { .. }));
     }
 }
 
@@ -166,19 +185,19 @@ mod tests {
         let mut model = Vec::new();
         for number in 0..2000 {
             let time = rng.below(50);
-            queue.push(time, Event::FaultBegins(number));
+            queue.push(time, number);
             model.push((time, number));
             if rng.below(4) == 0 {
                 model.sort_unstable();
-                let Some((time, Event::FaultBegins(number))) = queue.pop() else {
-                    panic!("one event of this kind waits")
-                };
-                assert_eq!(model.remove(0), (time, number));
+                if let Some(before) = model[0].0.checked_sub(1) {
+                    assert_eq!(queue.pop_by(before), None, "none is due before");
+                }
+                assert_eq!(queue.pop_by(model[0].0), Some(model.remove(0)));
             }
         }
         model.sort_unstable();
-        while let Some((time, Event::FaultBegins(number))) = queue.pop() {
-            assert_eq!(model.remove(0), (time, number));
+        while let Some(entry) = queue.pop() {
+            assert_eq!(model.remove(0), entry);
         }
         assert!(model.is_empty());
     }

@@ -19,7 +19,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "swarm60", "shrinking", "withering",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
-    "causal-single", "causal-five", "causal-power", "causal-memory-moves",
+    "causal-single", "causal-two", "causal-five", "causal-power", "causal-memory-moves",
     "causal-retries", "causal-pages",
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",
     "both-calm", "both-faults", "both-churn", "both-moves", "both-joins",

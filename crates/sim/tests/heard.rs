@@ -41,6 +41,7 @@ fn ring_host(who: Incarnation) -> RingHost {
         standing: Standing::Up,
         tokens: vec![who.node.0],
         is_suspected: false,
+        doors: Vec::new(),
     }
 }
 
@@ -48,6 +49,7 @@ fn node(me: Incarnation) -> Node {
     let settings = overlay::Settings {
         address: String::from("host-1:7000"),
         zone: String::new(),
+        doors: Vec::new(),
         tokens: vec![me.node.0],
         hosts: vec![ring_host(me), ring_host(PEER)],
         replicas_max: 3,

@@ -19,7 +19,7 @@ use quorate_sim::prepared::Prepared;
 use quorate_sim::scenario::Scenario;
 use quorate_sim::shipped;
 use quorate_sim::trace::Trace;
-use quorate_sim::world::{Asked, End, Ledger, World};
+use quorate_sim::world::{End, Ledger, LedgerEntry, World};
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -31,7 +31,7 @@ const SIBLINGS: usize = 1;
 type Wraps = [Option<Wrap>; 2];
 
 /// A scenario of both engines whose seeds differ in nothing but chance, with these clients.
-fn scenario(hosts: usize, positions: u16, operations: u32, think_us: u64) -> Scenario {
+fn scenario(hosts: usize, partitions: u16, operations: u32, think_us: u64) -> Scenario {
     let mut scenario = shipped::find("both-calm").expect("it ships");
     (scenario.hosts, scenario.turn_us_max) = (hosts, 0);
     (scenario.net.slower_max, scenario.disk.slower_max) = (1, 1);
@@ -42,7 +42,7 @@ fn scenario(hosts: usize, positions: u16, operations: u32, think_us: u64) -> Sce
         workload.think = Distribution::Exponential { mean_us: think_us };
     }
     let settings = &mut scenario.keyspaces[SIBLINGS].settings;
-    settings.insert("positions".to_owned(), Word::Number(u64::from(positions)));
+    settings.insert("partitions".to_owned(), Word::Number(u64::from(partitions)));
     settings.insert("w".to_owned(), Word::Number(1));
     scenario
 }
@@ -190,7 +190,7 @@ fn a_minority_refuses_registers_at_once_and_goes_on_with_siblings() {
         assert_eq!(ran.violation, None, "seed {seed}: both judges, and both at rest in the end");
         let during = |ledger: &Ledger, is_alone: bool| {
             // By then the cut is known on both sides.
-            let is_meant = |asked: &&Asked| {
+            let is_meant = |asked: &&LedgerEntry| {
                 (4 * SECOND..6 * SECOND).contains(&asked.at) && (asked.host == 0) == is_alone
             };
             ledger.asked.iter().filter(is_meant).cloned().collect::<Vec<_>>()

@@ -34,8 +34,9 @@ use std::path::{Path, PathBuf};
 /// keyspace and no places on a ring. Format 2 had no catalog: a build of then would serve keyspaces
 /// that were dropped since. Format 3 kept the contexts of causal keyspaces within their objects.
 /// Format 4 remembered nothing of what others had seen of it, nor it of others. Format 5 had a form
-/// of its own for keyspaces.
-pub const FORMAT_VERSION: u32 = 7;
+/// of its own for keyspaces. Format 7 had decrees of its catalog that said either of two things.
+/// Format 8 called partitions and tokens by one name, also in the settings of keyspaces.
+pub const FORMAT_VERSION: u32 = 9;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";

@@ -130,8 +130,8 @@ impl FjallLog {
         self.0.note(seen);
     }
 
-    /// How long the mark may still lag what is synced, before [`FjallLog::tend`] must be called;
-    /// nothing when it does not lag.
+    /// How long the mark may still lag what is synced, before [`FjallLog::maintain`] must be
+    /// called; nothing when it does not lag.
     pub fn mark_due(&mut self) -> Option<Duration> {
         self.0.mark_due()
     }
@@ -140,8 +140,8 @@ impl FjallLog {
     ///
     /// # Errors
     /// [`Fatal`] when the mark cannot be written, or an earlier step failed.
-    pub fn tend(&mut self) -> Result<(), Fatal> {
-        self.0.tend()
+    pub fn maintain(&mut self) -> Result<(), Fatal> {
+        self.0.maintain()
     }
 
     /// Looks after the space that deleted keys take; to be called every few seconds. It is given

@@ -54,7 +54,7 @@ pub struct HostRecord {
     pub address: String,
     /// Its failure zone; empty if none is configured.
     pub zone: String,
-    /// Its positions on the ring, ascending.
+    /// Its tokens on the ring, ascending.
     pub tokens: Vec<u64>,
 }
 

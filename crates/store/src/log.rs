@@ -124,10 +124,10 @@ impl<E: Engine> DiskLog<E> {
         }
         self.engine.persist()?;
         self.synced = self.written;
-        self.try_tend()
+        self.try_maintain()
     }
 
-    fn try_tend(&mut self) -> Result<(), Fatal> {
+    fn try_maintain(&mut self) -> Result<(), Fatal> {
         if self.mark_due().is_some_and(|due| due.is_zero()) {
             self.marked_at = Some((self.clock)());
             self.advance_mark()?;
@@ -146,8 +146,8 @@ impl<E: Engine> DiskLog<E> {
     }
 
     /// Brings the mark up to date if it has lagged long enough, though nothing follows.
-    pub(crate) fn tend(&mut self) -> Result<(), Fatal> {
-        self.step(Self::try_tend)
+    pub(crate) fn maintain(&mut self) -> Result<(), Fatal> {
+        self.step(Self::try_maintain)
     }
 
     fn is_mark_behind(&self) -> bool {
@@ -306,11 +306,11 @@ mod tests {
         assert_eq!((marked(&bench), bench.log.synced), (1, Lsn(3)));
         assert_eq!(bench.log.mark_due(), Some(Duration::from_millis(800)));
         at(1099);
-        bench.log.tend().expect("tended");
+        bench.log.maintain().expect("maintained");
         assert_eq!(marked(&bench), 1, "it is not rewritten more than once a second");
         at(1100);
         assert_eq!(bench.log.mark_due(), Some(Duration::ZERO));
-        bench.log.tend().expect("tended");
+        bench.log.maintain().expect("maintained");
         assert_eq!((marked(&bench), bench.log.mark_due()), (3, None));
     }
 
@@ -323,15 +323,15 @@ mod tests {
         let seen = |synced| vec![Sighting { node, start, run: 9, synced: Lsn(synced) }];
         let read = |bench: &Bench| Mark::open(&bench.mark).expect("opened").seen().to_vec();
         bench.log.note(seen(40));
-        bench.log.tend().expect("tended");
+        bench.log.maintain().expect("maintained");
         assert_eq!(read(&bench), seen(40));
         bench.log.note(seen(40));
         assert_eq!(bench.log.mark_due(), None);
         bench.log.note(seen(41));
-        bench.log.tend().expect("tended");
+        bench.log.maintain().expect("maintained");
         assert_eq!(read(&bench), seen(40), "not more than once a second");
         now.store(Span::secs(1).0, Ordering::Relaxed);
-        bench.log.tend().expect("tended");
+        bench.log.maintain().expect("maintained");
         assert_eq!((read(&bench), bench.log.mark_due()), (seen(41), None));
         bench.log.note(seen(42));
         bench.log.close().expect("closed");

@@ -1,4 +1,4 @@
-//! Records of an identity as texts: ids, positions and secrets in hexadecimal, since not every
+//! Records of an identity as texts: ids, tokens and secrets in hexadecimal, since not every
 //! reader of TOML or JSON takes whole numbers of 64 bits.
 
 use crate::identity::HostRecord;
@@ -50,7 +50,7 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A position on the ring in hexadecimal.
+/// A token on the ring in hexadecimal.
 fn of_word(word: u64) -> String {
     format!("{word:016x}")
 }

@@ -35,7 +35,7 @@ pub struct Counter {
 
 /// Keys with what was added to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told(pub Vec<(Vec<u8>, Tally)>);
+pub struct Tallies(pub Vec<(Vec<u8>, Tally)>);
 
 /// The one timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,17 +51,17 @@ impl process::Timer for Tell {
     }
 }
 
-impl Wire for Told {
+impl Wire for Tallies {
     fn encode(&self, out: &mut Encoder<'_>) {
         out.tail(0, &bytes_of(&self.0));
     }
 
-    fn decode(input: &Decoder) -> Result<Told, WireError> {
+    fn decode(input: &Decoder) -> Result<Tallies, WireError> {
         let wrong = WireError::Malformed { what: "tallies" };
         let told: Vec<(Vec<u8>, Tally)> =
             postcard::from_bytes(&input.tail(0)).map_err(|_| wrong.clone())?;
         let is_sound = told.iter().all(|(_, tally)| tally.is_sound());
-        if is_sound { Ok(Told(told)) } else { Err(wrong) }
+        if is_sound { Ok(Tallies(told)) } else { Err(wrong) }
     }
 }
 
@@ -101,7 +101,7 @@ impl Counter {
         tally.check();
         cx.fx.put(key.clone(), bytes_of(&tally));
         let others: Arc<[NodeId]> = self.others.clone().into();
-        cx.fx.send_after_key(&others, Told(vec![(key.to_vec(), tally)]), key.clone());
+        cx.fx.send_after_key(&others, Tallies(vec![(key.to_vec(), tally)]), key.clone());
         cx.fx.answer_after_key(ticket, outcome, key);
     }
 
@@ -116,7 +116,7 @@ impl Counter {
 }
 
 impl Process for Counter {
-    type Message = Told;
+    type Message = Tallies;
     type Timer = Tell;
     const HEARS: &'static [Topic] = &[Topic::Ring];
 
@@ -124,7 +124,7 @@ impl Process for Counter {
         cx.fx.arm(Tell, cx.now + TELL);
     }
 
-    fn on_message(&mut self, _: Incarnation, Told(told): Told, cx: &mut Context<'_>) {
+    fn on_message(&mut self, _: Incarnation, Tallies(told): Tallies, cx: &mut Context<'_>) {
         for (key, theirs) in told {
             let key = Bytes::from(key);
             let mut tally = Counter::tally(&key, cx);
@@ -171,7 +171,7 @@ impl Process for Counter {
         self.next = next.unwrap_or_default();
         if !page.is_empty() && !self.others.is_empty() {
             let other = self.others[cx.rng.below(self.others.len() as u64) as usize];
-            cx.fx.send(other, Told(page));
+            cx.fx.send(other, Tallies(page));
         }
     }
 

@@ -22,9 +22,9 @@
 //!   added: so telling merges by the higher of both, in any order and as often as it likes.
 //!
 //! ```text
-//! put, delete   host ── Told(key, tally) ─▶ all others     when it is durable
-//! transaction   host ── Told(changed) ────▶ all others     when all of it is durable
-//! each 0.5 s    host ── Told(page) ───────▶ a random one
+//! put, delete   host ── Tallies(key, tally) ─▶ all others     when it is durable
+//! transaction   host ── Tallies(changed) ────▶ all others     when all of it is durable
+//! each 0.5 s    host ── Tallies(page) ───────▶ a random one
 //! ```
 
 mod engine;
@@ -43,7 +43,7 @@ pub const ENGINE: Engine = Engine {
     can: &[Capability::Values, Capability::Transactions],
     listing: Listing { is_complete: false, text: "there are no listings" },
     quorum: |_| 1,
-    position: |_, _| 0,
+    token: |_, _| 0,
     mode: |_| "eventual",
     open: |_| Ok(Box::new(Hosted::new(Counter::default()))),
     settings: &[

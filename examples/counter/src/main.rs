@@ -9,6 +9,6 @@ use std::process::ExitCode;
 const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE, &ENGINE];
 
 fn main() -> ExitCode {
-    quorate_server::engines::declare(ENGINES);
-    quorate_server::cli::run()
+    quorate_host::engines::declare(ENGINES);
+    quorate_cli::run()
 }

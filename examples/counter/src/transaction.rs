@@ -4,7 +4,7 @@
 //! side, and writes only when every item can be done. What one turn writes is one batch on disk,
 //! and the other hosts are told in one message, which each of them takes in in one turn.
 
-use crate::engine::{Context, Counter, Told, bytes_of, number_of, shown};
+use crate::engine::{Context, Counter, Tallies, bytes_of, number_of, shown};
 use crate::tally::Tally;
 use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Ticket};
@@ -73,7 +73,7 @@ impl Counter {
         }
         if !told.is_empty() {
             let others: Arc<[NodeId]> = self.others.clone().into();
-            cx.fx.send(&others, Told(told));
+            cx.fx.send(&others, Tallies(told));
         }
         cx.fx.answer_after_keys(ticket, Outcome::Transacted(sheet.told), keys);
     }

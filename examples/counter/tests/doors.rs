@@ -1,7 +1,7 @@
 //! The engine in a real cluster, asked through RESP and HTTP.
 
 use quorate_client::v1::Kind;
-use quorate_client::{Client, ClientError, Settings, Told, Transaction};
+use quorate_client::{Client, ClientError, ItemOutcome, Settings, Transaction};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -257,14 +257,22 @@ fn several_keys_are_one_operation_through_the_native_api() {
         let (hits, default) = (client.keyspace("hits"), client.keyspace("default"));
         let first = Transaction::new().check_exists("a", false).put("a", "5").put("b", "7");
         let first = first.get("a").get("none").check("a", "5").delete("b").delete("none");
-        let value = |text: &'static str| Told::Value(Some(text.into()));
-        let told = [Told::Done, Told::Done, Told::Done, value("5"), Told::Value(None), Told::Done];
-        let told = told.into_iter().chain([Told::Deleted(true), Told::Deleted(false)]);
+        let value = |text: &'static str| ItemOutcome::Value(Some(text.into()));
+        let told = [
+            ItemOutcome::Done,
+            ItemOutcome::Done,
+            ItemOutcome::Done,
+            value("5"),
+            ItemOutcome::Value(None),
+            ItemOutcome::Done,
+        ];
+        let told =
+            told.into_iter().chain([ItemOutcome::Deleted(true), ItemOutcome::Deleted(false)]);
         assert_eq!(hits.transact(first).await, Ok(told.collect()));
         let unmet = Transaction::new().put("a", "1").get("b").check("a", "5");
         assert_eq!(hits.transact(unmet).await, Err(ClientError::Unmet { item: 2 }));
         let second = Transaction::new().check("a", "5").put("a", "1").get("a");
-        let told = vec![Told::Done, Told::Done, value("6")];
+        let told = vec![ItemOutcome::Done, ItemOutcome::Done, value("6")];
         assert_eq!(hits.transact(second.clone()).await, Ok(told));
         // Longer than any value of its keyspaces, and within the bounds of transactions.
         let long = |bytes: usize| Transaction::new().check("a", vec![b'x'; bytes]).get("a");

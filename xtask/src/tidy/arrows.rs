@@ -1,13 +1,14 @@
 //! Crate arrows point down only.
 //!
-//! kernel ← {protocols, doors, check, store, node} ← {sim, bench} ← server ← lab. The
-//! tests of a crate obey too: a test that needs a higher crate belongs to that crate.
+//! kernel ← {protocols, doors, check, store, node} ← {sim, bench, host} ← gateway ← cli ←
+//! {server, lab}. The tests of a crate obey too: a test that needs a higher crate belongs to that
+//! crate.
 
 use super::Finding;
 use super::tree::Tree;
 
 /// Each crate below `crates/` with the crates of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("api", &[]),
     ("client", &["api"]),
     ("kernel", &[]),
@@ -20,21 +21,10 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("chart", &[]),
     ("bench", &["kernel", "doors", "chart"]),
     ("sim", &["kernel", "protocols", "doors", "check", "store", "node", "merkle"]),
-    (
-        "server",
-        &[
-            "kernel",
-            "protocols",
-            "doors",
-            "check",
-            "store",
-            "node",
-            "sim",
-            "bench",
-            "api",
-            "client",
-        ],
-    ),
+    ("host", &["kernel", "protocols", "doors", "store", "node"]),
+    ("gateway", &["kernel", "doors", "store", "api", "host"]),
+    ("cli", &["kernel", "protocols", "doors", "check", "store", "sim", "bench", "host", "gateway"]),
+    ("server", &["kernel", "protocols", "doors", "check", "store", "api", "client", "host", "cli"]),
     (
         "lab",
         &[
@@ -47,7 +37,9 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "sim",
             "bench",
             "chart",
-            "server",
+            "host",
+            "gateway",
+            "cli",
         ],
     ),
 ];

@@ -76,6 +76,7 @@ fn is_product(path: &str) -> bool {
         && !path.starts_with("crates/lab/")
         && !path.starts_with("crates/merkle/")
         && !path.ends_with("/tests.rs")
+        && !path.contains("/testing/")
         && !path.contains("/tests/")
 }
 

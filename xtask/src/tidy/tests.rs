@@ -177,7 +177,7 @@ fn unfinished_code_is_found() {
 #[test]
 fn unsafe_has_its_places() {
     let text = "// unsafe is a word here\nfn a() { unsafe { b() } }";
-    passes(words::check, &[("crates/server/src/host/poll.rs", text)]);
+    passes(words::check, &[("crates/host/src/io.rs", text)]);
     passes(words::check, &[("crates/kernel/src/invariant.rs", text)]);
     fires(words::check, &[("crates/sim/src/a.rs", text)], "crates/sim/src/a.rs:2", "host");
 }

@@ -12,7 +12,7 @@ once, `errors` says how they fail, `_tries` how a call is made again, `_verdict`
 means, `_hosts` what is known of the hosts. `v1` is generated from the schema.
 """
 
-from quorate.admin import Admin, KeyspaceDetails, KeyspaceInfo, Position, Setting
+from quorate.admin import Admin, KeyspaceDetails, KeyspaceInfo, Partition, Setting
 from quorate.client import Client
 from quorate.errors import (
     Kind,
@@ -38,7 +38,7 @@ __all__ = [
     "KeyspaceInfo",
     "Kind",
     "OutcomeUnknown",
-    "Position",
+    "Partition",
     "Put",
     "QuorateError",
     "Reading",

@@ -45,15 +45,15 @@ class Setting:
 
 
 @dataclasses.dataclass(frozen=True)
-class Position:
-    """One of a keyspace's fixed positions."""
+class Partition:
+    """One of a keyspace's fixed partitions."""
 
-    position: int
+    partition: int
     #: The node id of the host that holds it.
     node: int
     #: The number of the decree that gave it to that host.
     since: int
-    #: Whether that host has fetched what it needs to stand for the position.
+    #: Whether that host has fetched what it needs to stand for the partition.
     is_settled: bool
 
 
@@ -71,8 +71,8 @@ class KeyspaceDetails:
     created: int
     #: The number of the decree that changed it last.
     changed: int
-    #: Who holds what, of an engine that has positions ("causal").
-    positions: tuple[Position, ...]
+    #: Who holds what, of an engine that has partitions ("causal").
+    partitions: tuple[Partition, ...]
 
 
 class Admin:
@@ -98,7 +98,7 @@ class Admin:
         return tuple(_info(keyspace) for keyspace in answer.keyspaces)
 
     def show(self, name: str, *, timeout: float | None = None) -> KeyspaceDetails:
-        """How a keyspace is set, what of that may be altered, and who holds its positions."""
+        """How a keyspace is set, what of that may be altered, and who holds its partitions."""
         request = admin_pb2.ShowKeyspaceRequest(name=name)
         call: _tries.Call = lambda host, within: host.admin.ShowKeyspace(request, timeout=within)
         return _details(_tries.read(self._hosts, self._within(timeout), call).keyspace)
@@ -137,12 +137,14 @@ class Admin:
         _tries.order(self._hosts, self._within(timeout), call)
 
     def replace(
-        self, keyspace: str, position: int, host: str, *, timeout: float | None = None
+        self, keyspace: str, partition: int, host: str, *, timeout: float | None = None
     ) -> None:
         """Has another host, given by its node id in 16 hexadecimal digits, its address or its
-        number, hold a position of a keyspace that has positions."""
-        request = admin_pb2.ReplacePositionRequest(keyspace=keyspace, position=position, host=host)
-        call: _tries.Call = lambda at, within: at.admin.ReplacePosition(request, timeout=within)
+        number, hold a partition of a keyspace that has partitions."""
+        request = admin_pb2.ReplacePartitionRequest(
+            keyspace=keyspace, partition=partition, host=host
+        )
+        call: _tries.Call = lambda at, within: at.admin.ReplacePartition(request, timeout=within)
         _tries.order(self._hosts, self._within(timeout), call)
 
     def _within(self, timeout: float | None) -> float:
@@ -167,8 +169,8 @@ def _details(keyspace: admin_pb2.KeyspaceDetails) -> KeyspaceDetails:
         one.name: Setting(one.value, one.default_value, one.is_alterable, one.altering)
         for one in keyspace.settings
     }
-    positions = tuple(
-        Position(one.position, one.node, one.since, one.is_settled) for one in keyspace.positions
+    partitions = tuple(
+        Partition(one.partition, one.node, one.since, one.is_settled) for one in keyspace.partitions
     )
     return KeyspaceDetails(
         name=keyspace.name,
@@ -177,5 +179,5 @@ def _details(keyspace: admin_pb2.KeyspaceDetails) -> KeyspaceDetails:
         settings=settings,
         created=keyspace.created,
         changed=keyspace.changed,
-        positions=positions,
+        partitions=partitions,
     )

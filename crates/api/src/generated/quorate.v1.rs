@@ -1299,7 +1299,7 @@ pub struct RingResponse {
     pub groups: ::prost::alloc::vec::Vec<Group>,
 }
 /// A host on the ring.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RingHost {
     /// The node id.
     #[prost(fixed64, tag = "1")]
@@ -1313,7 +1313,7 @@ pub struct RingHost {
     /// The failure zone; empty if none was given.
     #[prost(string, tag = "4")]
     pub zone: ::prost::alloc::string::String,
-    /// Its positions.
+    /// Its tokens.
     #[prost(fixed64, repeated, tag = "5")]
     pub tokens: ::prost::alloc::vec::Vec<u64>,
     /// What it does on the ring, in the words of `quorate ring`.
@@ -1322,6 +1322,19 @@ pub struct RingHost {
     /// Whether the host that answers, or one that it heard, suspects that it has failed.
     #[prost(bool, tag = "7")]
     pub is_suspected: bool,
+    /// Where clients find it, as it last said.
+    #[prost(message, repeated, tag = "8")]
+    pub doors: ::prost::alloc::vec::Vec<Door>,
+}
+/// A door of a host.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Door {
+    /// Its name: "resp", "http", "grpc".
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Where it is.
+    #[prost(string, tag = "2")]
+    pub address: ::prost::alloc::string::String,
 }
 /// A group of nodes that holds a part of the ring.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1332,10 +1345,10 @@ pub struct Group {
     /// The group's id.
     #[prost(fixed64, tag = "2")]
     pub group: u64,
-    /// The part of the ring begins behind this position, clockwise.
+    /// The part of the ring begins behind this token, clockwise.
     #[prost(fixed64, tag = "3")]
     pub low: u64,
-    /// The part of the ring ends at this position, inclusive.
+    /// The part of the ring ends at this token, inclusive.
     #[prost(fixed64, tag = "4")]
     pub high: u64,
     /// The version of its view.
@@ -1396,9 +1409,9 @@ pub struct KeyspaceDetails {
     /// The number of the decree that changed it last.
     #[prost(uint64, tag = "6")]
     pub changed: u64,
-    /// Who holds what, of an engine that has positions; empty otherwise.
+    /// Who holds what, of an engine that has partitions; empty otherwise.
     #[prost(message, repeated, tag = "7")]
-    pub positions: ::prost::alloc::vec::Vec<Position>,
+    pub partitions: ::prost::alloc::vec::Vec<Partition>,
 }
 /// A setting of a keyspace.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1419,19 +1432,19 @@ pub struct Setting {
     #[prost(string, tag = "5")]
     pub altering: ::prost::alloc::string::String,
 }
-/// One of a keyspace's fixed positions.
+/// One of a keyspace's fixed partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Position {
+pub struct Partition {
     /// Its number, from 0.
     #[prost(uint32, tag = "1")]
-    pub position: u32,
+    pub partition: u32,
     /// The node id of the host that holds it.
     #[prost(fixed64, tag = "2")]
     pub node: u64,
     /// The number of the decree that gave it to that host.
     #[prost(uint64, tag = "3")]
     pub since: u64,
-    /// Whether that host has fetched what it needs to stand for the position.
+    /// Whether that host has fetched what it needs to stand for the partition.
     #[prost(bool, tag = "4")]
     pub is_settled: bool,
 }
@@ -1504,15 +1517,15 @@ pub struct DropKeyspaceResponse {
     #[prost(message, optional, tag = "1")]
     pub coordinator: ::core::option::Option<Coordinator>,
 }
-/// Has another host hold a position. KIND_CONFLICT if that host cannot, or the keyspace has none.
+/// Has another host hold a partition. KIND_CONFLICT if that host cannot, or the keyspace has none.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ReplacePositionRequest {
+pub struct ReplacePartitionRequest {
     /// The keyspace's name.
     #[prost(string, tag = "1")]
     pub keyspace: ::prost::alloc::string::String,
-    /// The position's number.
+    /// The partition's number.
     #[prost(uint32, tag = "2")]
-    pub position: u32,
+    pub partition: u32,
     /// The host that shall hold it: its node id in 16 hexadecimal digits, its address or its number.
     #[prost(string, tag = "3")]
     pub host: ::prost::alloc::string::String,
@@ -1520,9 +1533,9 @@ pub struct ReplacePositionRequest {
     #[prost(uint32, tag = "4")]
     pub timeout_ms: u32,
 }
-/// The position is given to the host, which fetches what it needs; ShowKeyspace tells when it has.
+/// The partition is given to the host, which fetches what it needs; ShowKeyspace tells when it has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ReplacePositionResponse {
+pub struct ReplacePartitionResponse {
     /// Who had it replaced.
     #[prost(message, optional, tag = "1")]
     pub coordinator: ::core::option::Option<Coordinator>,
@@ -1601,7 +1614,7 @@ pub mod admin_client {
     use tonic::codegen::http::Uri;
     /// Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
     ///
-    /// An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    /// An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePartition) is answered when the cluster
     /// has decided it and the host that answers knows it; others learn of it a moment later. It has no
     /// request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
     /// before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
@@ -1737,7 +1750,7 @@ pub mod admin_client {
             req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Admin", "Ring"));
             self.inner.unary(req, path, codec).await
         }
-        /// How a keyspace is set, what of that may be altered, and who holds its positions.
+        /// How a keyspace is set, what of that may be altered, and who holds its partitions.
         pub async fn show_keyspace(
             &mut self,
             request: impl tonic::IntoRequest<super::ShowKeyspaceRequest>,
@@ -1837,12 +1850,12 @@ pub mod admin_client {
                 .insert(GrpcMethod::new("quorate.v1.Admin", "DropKeyspace"));
             self.inner.unary(req, path, codec).await
         }
-        /// Has another host hold a position of a keyspace whose engine has positions ("causal").
-        pub async fn replace_position(
+        /// Has another host hold a partition of a keyspace whose engine has partitions ("causal").
+        pub async fn replace_partition(
             &mut self,
-            request: impl tonic::IntoRequest<super::ReplacePositionRequest>,
+            request: impl tonic::IntoRequest<super::ReplacePartitionRequest>,
         ) -> std::result::Result<
-            tonic::Response<super::ReplacePositionResponse>,
+            tonic::Response<super::ReplacePartitionResponse>,
             tonic::Status,
         > {
             self.inner
@@ -1855,11 +1868,11 @@ pub mod admin_client {
                 })?;
             let codec = tonic_prost::ProstCodec::default();
             let path = http::uri::PathAndQuery::from_static(
-                "/quorate.v1.Admin/ReplacePosition",
+                "/quorate.v1.Admin/ReplacePartition",
             );
             let mut req = request.into_request();
             req.extensions_mut()
-                .insert(GrpcMethod::new("quorate.v1.Admin", "ReplacePosition"));
+                .insert(GrpcMethod::new("quorate.v1.Admin", "ReplacePartition"));
             self.inner.unary(req, path, codec).await
         }
         /// Follows what happens to keyspaces and hosts: first what there is, then each change that the host
@@ -1919,7 +1932,7 @@ pub mod admin_server {
             &self,
             request: tonic::Request<super::RingRequest>,
         ) -> std::result::Result<tonic::Response<super::RingResponse>, tonic::Status>;
-        /// How a keyspace is set, what of that may be altered, and who holds its positions.
+        /// How a keyspace is set, what of that may be altered, and who holds its partitions.
         async fn show_keyspace(
             &self,
             request: tonic::Request<super::ShowKeyspaceRequest>,
@@ -1951,12 +1964,12 @@ pub mod admin_server {
             tonic::Response<super::DropKeyspaceResponse>,
             tonic::Status,
         >;
-        /// Has another host hold a position of a keyspace whose engine has positions ("causal").
-        async fn replace_position(
+        /// Has another host hold a partition of a keyspace whose engine has partitions ("causal").
+        async fn replace_partition(
             &self,
-            request: tonic::Request<super::ReplacePositionRequest>,
+            request: tonic::Request<super::ReplacePartitionRequest>,
         ) -> std::result::Result<
-            tonic::Response<super::ReplacePositionResponse>,
+            tonic::Response<super::ReplacePartitionResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the Watch method.
@@ -1975,7 +1988,7 @@ pub mod admin_server {
     }
     /// Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
     ///
-    /// An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    /// An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePartition) is answered when the cluster
     /// has decided it and the host that answers knows it; others learn of it a moment later. It has no
     /// request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
     /// before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
@@ -2364,25 +2377,25 @@ pub mod admin_server {
                     };
                     Box::pin(fut)
                 }
-                "/quorate.v1.Admin/ReplacePosition" => {
+                "/quorate.v1.Admin/ReplacePartition" => {
                     #[allow(non_camel_case_types)]
-                    struct ReplacePositionSvc<T: Admin>(pub Arc<T>);
+                    struct ReplacePartitionSvc<T: Admin>(pub Arc<T>);
                     impl<
                         T: Admin,
-                    > tonic::server::UnaryService<super::ReplacePositionRequest>
-                    for ReplacePositionSvc<T> {
-                        type Response = super::ReplacePositionResponse;
+                    > tonic::server::UnaryService<super::ReplacePartitionRequest>
+                    for ReplacePartitionSvc<T> {
+                        type Response = super::ReplacePartitionResponse;
                         type Future = BoxFuture<
                             tonic::Response<Self::Response>,
                             tonic::Status,
                         >;
                         fn call(
                             &mut self,
-                            request: tonic::Request<super::ReplacePositionRequest>,
+                            request: tonic::Request<super::ReplacePartitionRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
                             let fut = async move {
-                                <T as Admin>::replace_position(&inner, request).await
+                                <T as Admin>::replace_partition(&inner, request).await
                             };
                             Box::pin(fut)
                         }
@@ -2393,7 +2406,7 @@ pub mod admin_server {
                     let max_encoding_message_size = self.max_encoding_message_size;
                     let inner = self.inner.clone();
                     let fut = async move {
-                        let method = ReplacePositionSvc(inner);
+                        let method = ReplacePartitionSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

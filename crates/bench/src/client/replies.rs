@@ -8,7 +8,7 @@ use super::Client;
 use super::connection::{Connection, Pending, Phase};
 use crate::error::BenchError;
 use crate::record::{Class, Recorder};
-use crate::scanner::{Malformed, Reply};
+use crate::scanner::{Malformed, ReplyKind};
 use crate::workload::{Kind, Source};
 
 /// How an operation is counted; none for the setup of a connection.
@@ -88,10 +88,10 @@ impl<S: Source> Client<S> {
 
 fn set_up_ended(
     connection: &mut Connection,
-    reply: Reply,
+    reply: ReplyKind,
     keyspace: Option<&str>,
 ) -> Result<(), BenchError> {
-    if reply != Reply::Done {
+    if reply != ReplyKind::Done {
         let word = connection.scanner.error_word();
         let keyspace = keyspace.unwrap_or_default();
         let text = format!("keyspace {keyspace} cannot be selected: {word}");
@@ -106,15 +106,15 @@ fn set_up_ended(
 fn settle(
     connection: &mut Connection,
     pending: Pending,
-    reply: Reply,
+    reply: ReplyKind,
     now: Time,
     recorder: &mut Recorder,
 ) -> bool {
     let Some(class) = class(pending.operation.kind) else { return false };
     match (class, reply) {
-        (Class::Read, Reply::Value) | (Class::Write, Reply::Done) => {}
-        (Class::Read, Reply::Nil) => recorder.nil(),
-        (_, Reply::Error) => {
+        (Class::Read, ReplyKind::Value) | (Class::Write, ReplyKind::Done) => {}
+        (Class::Read, ReplyKind::Nil) => recorder.nil(),
+        (_, ReplyKind::Error) => {
             recorder.error(connection.scanner.error_word());
             return false;
         }

@@ -1,6 +1,6 @@
 //! The chain of decrees as hosts show it, and what it comes to.
 
-use super::{Ask, Order};
+use super::{CatalogOrder, Order};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -121,11 +121,11 @@ impl Chain {
 }
 
 /// What a decree was asked for as.
-fn ask(decree: &Decree, name: String) -> Ask {
+fn ask(decree: &Decree, name: String) -> CatalogOrder {
     match decree {
-        Decree::Created { tag, .. } => Ask::Create { name, tag: *tag },
-        Decree::Altered { tag, .. } => Ask::Alter { name, tag: *tag },
-        Decree::Dropped { .. } | Decree::Other(_) => Ask::Drop { name },
+        Decree::Created { tag, .. } => CatalogOrder::Create { name, tag: *tag },
+        Decree::Altered { tag, .. } => CatalogOrder::Alter { name, tag: *tag },
+        Decree::Dropped { .. } | Decree::Other(_) => CatalogOrder::Drop { name },
     }
 }
 
@@ -136,7 +136,7 @@ pub(super) struct Fold {
     /// The newest decree.
     pub last: u64,
     /// The decrees that operators ask for, as what they were asked for, and at whom.
-    pub asked: BTreeMap<u64, (Incarnation, Ask)>,
+    pub asked: BTreeMap<u64, (Incarnation, CatalogOrder)>,
     /// What there is after each, from the first state on, in the order of lanes.
     states: Vec<Known>,
 }
@@ -160,7 +160,7 @@ impl Fold {
 
     /// The decrees that may be an order's, in order.
     pub fn candidates(&self, order: &Order) -> impl Iterator<Item = u64> {
-        let is_its = move |(_, (by, ask)): &(&u64, &(Incarnation, Ask))| {
+        let is_its = move |(_, (by, ask)): &(&u64, &(Incarnation, CatalogOrder))| {
             *by == order.host && *ask == order.ask
         };
         self.asked.iter().filter(is_its).map(|(number, _)| *number)

@@ -10,16 +10,16 @@ fn host(node: u64) -> Incarnation {
     Incarnation { node: NodeId(node), start: Start(1) }
 }
 
-fn create(name: &str, tag: u64) -> Ask {
-    Ask::Create { name: name.to_string(), tag }
+fn create(name: &str, tag: u64) -> CatalogOrder {
+    CatalogOrder::Create { name: name.to_string(), tag }
 }
 
-fn alter(name: &str, tag: u64) -> Ask {
-    Ask::Alter { name: name.to_string(), tag }
+fn alter(name: &str, tag: u64) -> CatalogOrder {
+    CatalogOrder::Alter { name: name.to_string(), tag }
 }
 
-fn drop_it(name: &str) -> Ask {
-    Ask::Drop { name: name.to_string() }
+fn drop_it(name: &str) -> CatalogOrder {
+    CatalogOrder::Drop { name: name.to_string() }
 }
 
 fn created(name: &str, tag: u64) -> Decree {
@@ -37,7 +37,7 @@ impl Story {
         self
     }
 
-    fn ask(&mut self, ask: Ask, ending: Ending) -> &mut Story {
+    fn ask(&mut self, ask: CatalogOrder, ending: Ending) -> &mut Story {
         let number = self.0.order(host(1), ask);
         self.0.end(number, ending);
         self

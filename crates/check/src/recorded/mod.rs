@@ -30,7 +30,7 @@
 //!   has any is read, and its verdict is unknown.
 //! - `heal`: all faults have ended, every host serves; the gets after it are final, and the
 //!   durability judge looks at them. The last one counts.
-//! - A cursor is a position, or `[position, key]` for the first key from this one on there.
+//! - A cursor is a token, or `[token, key]` for the first key from this one on there.
 //! - A key or value is a string, meaning its UTF-8 bytes, or `{"hex":"00ff"}` for any bytes.
 //!
 //! Empty lines are skipped. Unknown fields are errors, so that a misspelt one is noticed.

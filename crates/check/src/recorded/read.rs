@@ -305,16 +305,16 @@ fn number_of(value: &Value) -> Result<u64, &'static str> {
 }
 
 fn cursor_of(value: &Value) -> Result<Cursor, &'static str> {
-    const EXPECTED: &str = "expected a position, or a list of a position and a key";
+    const EXPECTED: &str = "expected a token, or a list of a token and a key";
     match value {
         Value::Array(parts) => match &parts[..] {
-            [position, key] => {
-                let position = number_of(position).map_err(|_| EXPECTED)?;
-                Ok(Cursor { position, key: bytes_of(key).map_err(|_| EXPECTED)? })
+            [token, key] => {
+                let token = number_of(token).map_err(|_| EXPECTED)?;
+                Ok(Cursor { token, key: bytes_of(key).map_err(|_| EXPECTED)? })
             }
             _ => Err(EXPECTED),
         },
-        position => number_of(position).map(Cursor::at),
+        token => number_of(token).map(Cursor::at),
     }
 }
 

@@ -21,7 +21,7 @@ fn bytes() -> impl Strategy<Value = Bytes> {
 }
 
 fn cursor() -> impl Strategy<Value = Cursor> {
-    (any::<u64>(), bytes()).prop_map(|(position, key)| Cursor { position, key })
+    (any::<u64>(), bytes()).prop_map(|(token, key)| Cursor { token, key })
 }
 
 fn item() -> impl Strategy<Value = (Item, ItemOutcome)> {

@@ -96,11 +96,11 @@ fn write_completion(completion: &Completion, out: &mut impl Write) -> fmt::Resul
     }
 }
 
-/// A cursor as JSON: its position, with its key if it has one.
+/// A cursor as JSON: its token, with its key if it has one.
 fn place(cursor: &Cursor) -> String {
-    match cursor.is_position() {
-        true => cursor.position.to_string(),
-        false => format!("[{},{}]", cursor.position, json(&cursor.key)),
+    match cursor.is_token() {
+        true => cursor.token.to_string(),
+        false => format!("[{},{}]", cursor.token, json(&cursor.key)),
     }
 }
 

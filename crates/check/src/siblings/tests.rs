@@ -32,7 +32,7 @@ impl Story {
     }
 
     fn rest(&mut self, values: &[&str]) -> &mut Story {
-        self.0.read_at_rest(&bytes("k"), list(values));
+        self.0.read_at_quiescence(&bytes("k"), list(values));
         self
     }
 

@@ -35,7 +35,7 @@ mod step;
 use crate::explain::{Explanation, shown};
 use crate::history::{Entry, History};
 use crate::report::Verdict;
-use crate::search::Answer;
+use crate::search::Finding;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -61,9 +61,9 @@ pub fn judge(history: &History, steps_max: u64) -> Verdict {
         let answer = search.run(&part.steps, part.keys.len(), part.cells.len(), steps_left);
         steps_left = steps_left.saturating_sub(search.steps());
         match answer {
-            Answer::Explained => {}
-            Answer::CutOff => verdict = Verdict::Unknown { why: cut_off(&part, search.steps()) },
-            Answer::Contradiction => {
+            Finding::Explained => {}
+            Finding::CutOff => verdict = Verdict::Unknown { why: cut_off(&part, search.steps()) },
+            Finding::Contradiction => {
                 let explanation = explain(history, &part, &mut search);
                 return Verdict::Violated(Box::new(explanation));
             }

@@ -6,7 +6,7 @@
 
 use super::search::Search;
 use super::step::{Need, Step};
-use crate::search::Answer;
+use crate::search::Finding;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -24,7 +24,7 @@ pub(super) fn reduce(search: &mut Search, steps: &[Step], keys: usize, cells: us
     let mut contradicts = |steps: &[Step]| {
         let answer = search.run(steps, keys, cells, steps_left.min(SEARCH_STEPS_MAX));
         steps_left = steps_left.saturating_sub(search.steps());
-        answer == Answer::Contradiction
+        answer == Finding::Contradiction
     };
     let mut rest = shortest_prefix(steps, &mut contradicts);
     // What keys did not have says little, and holds many steps back that gave them something else.

@@ -12,7 +12,7 @@
 use super::open;
 use super::step::{Cell, Need, Step};
 use crate::memo::Memo;
-use crate::search::Answer;
+use crate::search::Finding;
 use crate::timeline::{END, Event, Timeline};
 use alloc::vec::Vec;
 
@@ -71,23 +71,23 @@ pub(super) struct Search {
 impl Search {
     /// Searches an order of these steps, which are sorted by their beginnings; each of so many keys
     /// begins with the cell of its own number. `steps_max` bounds how often a step is looked at.
-    pub fn run(&mut self, steps: &[Step], keys: usize, cells: usize, steps_max: u64) -> Answer {
+    pub fn run(&mut self, steps: &[Step], keys: usize, cells: usize, steps_max: u64) -> Finding {
         self.steps = 0;
         if steps.iter().any(|step| step.is_impossible) {
-            return Answer::Contradiction;
+            return Finding::Contradiction;
         }
         self.prepare(open::sift(steps), keys, cells);
         // Keys begin with the first cells.
         if (keys..cells).any(|cell| self.readers[cell] > 0 && self.writers[cell] == 0) {
-            return Answer::Contradiction;
+            return Finding::Contradiction;
         }
         loop {
             if self.steps > steps_max {
-                return Answer::CutOff;
+                return Finding::CutOff;
             }
             match self.advance() {
-                Advance::Finished => return Answer::Explained,
-                Advance::Stuck if !self.go_back() => return Answer::Contradiction,
+                Advance::Finished => return Finding::Explained,
+                Advance::Stuck if !self.go_back() => return Finding::Contradiction,
                 Advance::Stuck | Advance::Moved => {}
             }
         }

@@ -1,4 +1,5 @@
 //! A map that does transactions, and tells what each item is told.
+#![allow(dead_code)] // Each test file uses its own part of it.
 
 use bytes::Bytes;
 use quorate_check::history::Completion::{self, Transacted, Unmet};

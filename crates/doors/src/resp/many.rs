@@ -2,15 +2,15 @@
 
 use super::error;
 use super::frame::Command;
-use super::reply::Answer;
-use super::watched::Found;
+use super::reply::CommandReply;
+use super::watched::{self, Found};
 use super::work::over_limit;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt::Write;
-use quorate_kernel::limits::REPLY_BYTES_MAX;
+use quorate_kernel::limits::{REPLY_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::values::Values;
 
@@ -67,6 +67,11 @@ impl Many {
         matches!(self.each, Each::Get | Each::Watch)
     }
 
+    /// The most bytes of values that it keeps.
+    fn held_max(&self) -> usize {
+        if self.is_watch() { TRANSACTION_BYTES_MAX } else { REPLY_BYTES_MAX }
+    }
+
     /// Whether it is `WATCH`.
     pub(crate) fn is_watch(&self) -> bool {
         self.each == Each::Watch
@@ -74,7 +79,7 @@ impl Many {
 
     /// What was read of each key, once every operation has ended; nothing if one was refused.
     pub(crate) fn found(&mut self) -> Option<Vec<Found>> {
-        let is_whole = self.refused.is_empty() && self.held <= REPLY_BYTES_MAX;
+        let is_whole = self.refused.is_empty() && self.held <= self.held_max();
         let values = core::mem::take(&mut self.values).into_iter().enumerate();
         // Copies: what is watched must not keep the whole input alive.
         let key = |at: usize| Bytes::copy_from_slice(self.args.arg(1 + at));
@@ -127,8 +132,8 @@ impl Many {
             }
             (Each::Get | Each::Watch, Outcome::Values { values, .. }) => {
                 self.held += values.bytes();
-                // A reply over the limit is an error anyway, so its values are not kept.
-                if self.held <= REPLY_BYTES_MAX {
+                // What is over the limit is an error anyway, so its values are not kept.
+                if self.held <= self.held_max() {
                     self.values[index] = values.into_one().unwrap_or_default();
                 } else {
                     self.values.clear();
@@ -145,23 +150,25 @@ impl Many {
     }
 
     /// The reply, once every operation has ended.
-    pub(crate) fn finish(&mut self) -> Answer {
+    pub(crate) fn finish(&mut self) -> CommandReply {
         if let Some((_, first)) = self.refused.first() {
-            return Answer::Error(match self.each {
+            return CommandReply::Error(match self.each {
                 Each::Get | Each::Exists | Each::Watch => error::refusal(first),
                 Each::Put => self.told("written"),
                 Each::Delete => self.told("deleted"),
             });
         }
         match self.each {
-            Each::Watch if self.held > REPLY_BYTES_MAX => {
-                Answer::Error(over_limit("WATCH", "keys"))
+            Each::Watch if self.held > self.held_max() => {
+                CommandReply::Error(error::refusal(&watched::too_large(self.held)))
             }
-            Each::Watch => Answer::OK,
-            Each::Get if self.held > REPLY_BYTES_MAX => Answer::Error(over_limit("MGET", "keys")),
-            Each::Get => Answer::Values(core::mem::take(&mut self.values)),
-            Each::Put => Answer::OK,
-            Each::Delete | Each::Exists => Answer::Integer(self.counted),
+            Each::Watch => CommandReply::OK,
+            Each::Get if self.held > REPLY_BYTES_MAX => {
+                CommandReply::Error(over_limit("MGET", "keys"))
+            }
+            Each::Get => CommandReply::Values(core::mem::take(&mut self.values)),
+            Each::Put => CommandReply::OK,
+            Each::Delete | Each::Exists => CommandReply::Integer(self.counted),
         }
     }
 

@@ -60,15 +60,16 @@
 //! - `DBSIZE` is approximate: it reads one page of a thousand keys from the start of the hash
 //!   space. If that was all, the count is exact; else it is the page's density times the whole
 //!   space, within about 3 % in two of three cases.
-//! - The cursor of `SCAN` is a position in the 64-bit hash space. A key present throughout appears
+//! - The cursor of `SCAN` is a token in the 64-bit hash space. A key present throughout appears
 //!   at least once. `COUNT` is cut at the limit of a page.
-//! - `RANDOMKEY` takes the first key at or after a random position, so a key behind a wide gap is
+//! - `RANDOMKEY` takes the first key at or after a random token, so a key behind a wide gap is
 //!   likelier.
 //! - `TTL` and its kin know no expiry: -1 for a key that exists, -2 for one that does not.
 //! - `MEMORY USAGE` is the length of key and value.
 //! - `WATCH` keeps values, which `EXEC` compares: a key that was changed and has its old value
-//!   again is not noticed. The keys of a transaction are of one keyspace, whatever it selects. Of
-//!   commands without keys only `PING`, `ECHO`, `SELECT` and `UNWATCH` may be part of it.
+//!   again is not noticed, unless the connection has read the other one. The keys of a transaction
+//!   are of one keyspace, whatever it selects. Of commands without keys only `PING`, `ECHO`,
+//!   `SELECT` and `UNWATCH` may be part of it.
 //! - `SLOWLOG` is empty, and `LASTSAVE` the time of the start: an acknowledged write is as durable
 //!   as its keyspace promises.
 //!

@@ -71,6 +71,8 @@ pub(crate) struct Ended {
     pub(crate) index: u32,
     /// Whether it was a read.
     pub(crate) is_read: bool,
+    /// The first of its keys, as [`hash`] has it.
+    pub(crate) key: Option<u64>,
 }
 
 /// The operations that have not ended.
@@ -198,7 +200,9 @@ impl Flights {
             return None;
         }
         slot.is_used = false;
-        let ended = Ended { command: slot.command, index: slot.index, is_read: slot.is_read };
+        let (command, index, is_read) = (slot.command, slot.index, slot.is_read);
+        let key = slot.links.first().map(|link| link.hash);
+        let ended = Ended { command, index, is_read, key };
         let mut links = core::mem::take(&mut slot.links);
         for Link { hash, next } in links.drain(..) {
             if next == NONE {
@@ -222,7 +226,7 @@ impl Flights {
 }
 
 /// A hash of a key in a lane, eight bytes at a time.
-fn hash(lane: LaneId, key: &[u8]) -> u64 {
+pub(crate) fn hash(lane: LaneId, key: &[u8]) -> u64 {
     let mut sum = mix(u64::from(lane.0) << 32 ^ key.len() as u64);
     let (words, rest) = key.as_chunks::<8>();
     for word in words {

@@ -215,7 +215,7 @@ impl<'a> Encoder<'a> {
 
 /// The reply of a command, kept until all earlier ones of the connection were written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum CommandReply {
     /// A short text.
     Simple(&'static str),
     /// A whole number.
@@ -231,7 +231,7 @@ pub(crate) enum Answer {
     /// A context and the values that it covers.
     Siblings(Bytes, Vec<Bytes>),
     /// The replies of the commands of a transaction.
-    List(Vec<Answer>),
+    List(Vec<CommandReply>),
     /// No list.
     NoList,
     /// An error.
@@ -240,42 +240,50 @@ pub(crate) enum Answer {
     Encoded(Bytes),
 }
 
-impl Answer {
+impl CommandReply {
     /// The answer `+OK`.
-    pub(crate) const OK: Answer = Answer::Simple("OK");
+    pub(crate) const OK: CommandReply = CommandReply::Simple("OK");
 
     /// An answer built with an encoder of its own.
-    pub(crate) fn encoded(protocol: Protocol, build: impl FnOnce(&mut Encoder<'_>)) -> Answer {
+    pub(crate) fn encoded(
+        protocol: Protocol,
+        build: impl FnOnce(&mut Encoder<'_>),
+    ) -> CommandReply {
         let mut rope = Rope::default();
         build(&mut Encoder::new(&mut rope, protocol));
-        Answer::Encoded(rope.to_bytes())
+        CommandReply::Encoded(rope.to_bytes())
     }
 
     /// How many bytes the answer keeps alive while it waits.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Answer::Simple(_) | Answer::Integer(_) | Answer::Bulk(None) | Answer::NoList => 0,
-            Answer::Bulk(Some(bytes)) | Answer::Encoded(bytes) => bytes.len(),
-            Answer::Values(values) => values.iter().flatten().map(Bytes::len).sum(),
-            Answer::Keys(keys) | Answer::Page(_, keys) => keys.iter().map(Bytes::len).sum(),
-            Answer::Siblings(context, values) => {
+            CommandReply::Simple(_)
+            | CommandReply::Integer(_)
+            | CommandReply::Bulk(None)
+            | CommandReply::NoList => 0,
+            CommandReply::Bulk(Some(bytes)) | CommandReply::Encoded(bytes) => bytes.len(),
+            CommandReply::Values(values) => values.iter().flatten().map(Bytes::len).sum(),
+            CommandReply::Keys(keys) | CommandReply::Page(_, keys) => {
+                keys.iter().map(Bytes::len).sum()
+            }
+            CommandReply::Siblings(context, values) => {
                 context.len() + values.iter().map(Bytes::len).sum::<usize>()
             }
-            Answer::List(answers) => answers.iter().map(Answer::size).sum(),
-            Answer::Error(text) => text.len(),
+            CommandReply::List(answers) => answers.iter().map(CommandReply::size).sum(),
+            CommandReply::Error(text) => text.len(),
         }
     }
 
     /// Writes the answer.
     pub(crate) fn write(self, out: &mut Encoder<'_>) {
         match self {
-            Answer::Simple("OK") => out.out.push_slice(b"+OK\r\n"),
-            Answer::Simple(text) => out.simple(text),
-            Answer::Integer(value) => out.integer(value),
-            Answer::Bulk(None) => out.null(),
-            Answer::NoList => out.null_array(),
-            Answer::Bulk(Some(bytes)) => out.shared(bytes),
-            Answer::Values(values) => {
+            CommandReply::Simple("OK") => out.out.push_slice(b"+OK\r\n"),
+            CommandReply::Simple(text) => out.simple(text),
+            CommandReply::Integer(value) => out.integer(value),
+            CommandReply::Bulk(None) => out.null(),
+            CommandReply::NoList => out.null_array(),
+            CommandReply::Bulk(Some(bytes)) => out.shared(bytes),
+            CommandReply::Values(values) => {
                 out.array(values.len());
                 for value in values {
                     match value {
@@ -284,25 +292,25 @@ impl Answer {
                     }
                 }
             }
-            Answer::Keys(keys) => keys_array(out, keys),
-            Answer::Siblings(context, values) => {
+            CommandReply::Keys(keys) => keys_array(out, keys),
+            CommandReply::Siblings(context, values) => {
                 out.array(2);
                 out.shared(context);
                 keys_array(out, values);
             }
-            Answer::Page(next, keys) => {
+            CommandReply::Page(next, keys) => {
                 let mut cursor = String::new();
                 write!(cursor, "{next}").expect("writing to a string cannot fail");
                 out.array(2);
                 out.bulk(cursor.as_bytes());
                 keys_array(out, keys);
             }
-            Answer::List(answers) => {
+            CommandReply::List(answers) => {
                 out.array(answers.len());
                 answers.into_iter().for_each(|answer| answer.write(out));
             }
-            Answer::Error(text) => out.error(&text),
-            Answer::Encoded(bytes) => out.out.push(bytes),
+            CommandReply::Error(text) => out.error(&text),
+            CommandReply::Encoded(bytes) => out.out.push(bytes),
         }
     }
 }
@@ -359,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_page_carries_the_whole_cursor() {
-        let page = || Answer::Page(u64::MAX, alloc::vec![Bytes::from_static(b"k")]);
+        let page = || CommandReply::Page(u64::MAX, alloc::vec![Bytes::from_static(b"k")]);
         let text = "*2\r\n$20\r\n18446744073709551615\r\n*1\r\n$1\r\nk\r\n";
         assert_eq!(both(|e| page().write(e))[0], text);
         assert_eq!(page().size(), 1);

@@ -9,10 +9,12 @@ mod follow;
 mod seam;
 
 use super::commands::{self, Cx, Plan};
+use super::error;
 use super::frame::Command;
+use super::many::Many;
 use super::order::Flights;
 use super::parse::Parser;
-use super::reply::{Answer, Encoder, Protocol};
+use super::reply::{CommandReply, Encoder, Protocol};
 use super::shared::{Shared, argument_bytes_max, selected};
 use super::single::Single;
 use super::state::{Client, Replies};
@@ -27,6 +29,7 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
 };
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::probe;
 use quorate_kernel::rng::Rng;
@@ -70,6 +73,8 @@ pub struct Session {
     /// How many bytes of input were left when no whole command was among them.
     leftover: usize,
     is_draining: bool,
+    /// What the client is told when all that was begun is answered.
+    farewell: Option<String>,
     /// A watch is in hand.
     follows: bool,
     commands: u64,
@@ -96,6 +101,7 @@ impl Session {
             output: Rope::default(),
             leftover: 0,
             is_draining: false,
+            farewell: None,
             follows: false,
             commands: 0,
         }
@@ -119,10 +125,21 @@ impl Session {
         self.client.describe()
     }
 
-    /// Answers what is arriving with an error and reads nothing more.
+    /// Answers what is arriving with an error and reads nothing more. A command that takes turns is
+    /// the last of the queue, so the error must not stand behind it before it has ended.
     fn end_with(&mut self, error: String) {
-        self.queue_answer(Answer::Error(error), 0, false);
         self.is_draining = true;
+        self.farewell.get_or_insert(error);
+        self.part();
+    }
+
+    /// Tells the client why it must go, once all that was begun is answered.
+    fn part(&mut self) {
+        if (self.pending.is_empty() || mutant!("refused_stands_in_line"))
+            && let Some(error) = self.farewell.take()
+        {
+            self.queue_answer(CommandReply::Error(error), 0, false);
+        }
     }
 
     fn on_command(&mut self, mut command: Command, clock: Clock, out: &mut dyn Requests) {
@@ -148,7 +165,7 @@ impl Session {
         let lane = match lane {
             Ok(lane) => lane,
             Err(error) => {
-                let answer = Answer::Error(error.to_string());
+                let answer = CommandReply::Error(error.to_string());
                 return self.queue_answer(answer, bytes, is_silent);
             }
         };
@@ -178,7 +195,7 @@ impl Session {
     }
 
     /// Queues a reply that is known, or writes it if nothing is before it.
-    fn queue_answer(&mut self, answer: Answer, bytes: usize, is_silent: bool) {
+    fn queue_answer(&mut self, answer: CommandReply, bytes: usize, is_silent: bool) {
         if self.pending.is_empty() {
             if !is_silent {
                 answer.write(&mut Encoder::new(&mut self.output, self.client.protocol));
@@ -198,7 +215,7 @@ impl Session {
     /// Writes the replies that are known, up to the first that is not.
     fn flush(&mut self) {
         while let Some(Pending { work: Work::Done(answer), .. }) = self.pending.front_mut() {
-            let answer = core::mem::replace(answer, Answer::OK);
+            let answer = core::mem::replace(answer, CommandReply::OK);
             self.held -= answer.size();
             let Some(command) = self.pending.pop_front() else { break };
             self.front = self.front.wrapping_add(1);
@@ -207,6 +224,7 @@ impl Session {
                 answer.write(&mut Encoder::new(&mut self.output, command.protocol));
             }
         }
+        self.part();
     }
 
     /// Starts what may start now.
@@ -277,8 +295,15 @@ impl Session {
 
 /// Takes the outcome of an operation of a command; turns the command into its reply if it was the
 /// last. Some change what the connection remembers.
-fn on_outcome(client: &mut Client, work: &mut Work, index: u32, outcome: Outcome, is_last: bool) {
-    let answer = match work {
+fn on_outcome(
+    client: &mut Client,
+    command: &mut Pending,
+    index: u32,
+    outcome: Outcome,
+    is_last: bool,
+) {
+    let lane = command.lane;
+    let answer = match &mut command.work {
         Work::Transaction(transaction) => {
             let chosen = transaction.chosen().filter(|_| matches!(outcome, Outcome::Transacted(_)));
             client.keyspace = chosen.unwrap_or(client.keyspace);
@@ -288,17 +313,27 @@ fn on_outcome(client: &mut Client, work: &mut Work, index: u32, outcome: Outcome
         Work::Pages(pages) => pages.on_outcome(outcome),
         Work::Many(many) => {
             many.on_outcome(index, outcome);
-            (is_last && !many.has_more()).then(|| {
-                let answer = many.finish();
-                if many.is_watch() {
-                    client.watched.add(client.keyspace, many.found());
-                }
-                answer
+            (is_last && !many.has_more()).then(|| match many.is_watch() {
+                true => watch(client, lane, many),
+                false => many.finish(),
             })
         }
         Work::Done(_) => None,
     };
     if let Some(answer) = answer {
-        *work = Work::Done(answer);
+        command.work = Work::Done(answer);
+    }
+}
+
+/// Keys were read to be watched, or could not be.
+fn watch(client: &mut Client, lane: LaneId, many: &mut Many) -> CommandReply {
+    let answer = many.finish();
+    let Some(found) = many.found() else {
+        client.watched.lose();
+        return answer;
+    };
+    match client.watched.add(client.keyspace, lane, found) {
+        Ok(()) => answer,
+        Err(refusal) => CommandReply::Error(error::refusal(&refusal)),
     }
 }

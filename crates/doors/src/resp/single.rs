@@ -1,7 +1,7 @@
 //! Commands of one operation: what its outcome is turned into.
 
 use super::error;
-use super::reply::Answer;
+use super::reply::CommandReply;
 use alloc::string::String;
 use bytes::Bytes;
 use quorate_kernel::operation::Outcome;
@@ -40,51 +40,51 @@ pub(crate) enum Single {
 
 impl Single {
     /// The reply to the outcome of the operation.
-    pub(crate) fn answer(self, outcome: Outcome) -> Answer {
+    pub(crate) fn answer(self, outcome: Outcome) -> CommandReply {
         match outcome {
             Outcome::Values { values, context } if self == Single::Siblings => {
-                Answer::Siblings(context, values.into_vec())
+                CommandReply::Siblings(context, values.into_vec())
             }
             Outcome::Values { values, .. } => match values.into_one() {
                 Ok(value) => self.of_value(value),
                 Err(_) => mismatch(),
             },
-            Outcome::Written { .. } if self == Single::Put => Answer::OK,
+            Outcome::Written { .. } if self == Single::Put => CommandReply::OK,
             Outcome::Deleted { existed, .. } if self == Single::Delete => {
-                Answer::Integer(i64::from(existed))
+                CommandReply::Integer(i64::from(existed))
             }
             Outcome::Written { context } | Outcome::Deleted { context, .. }
                 if self == Single::Context =>
             {
-                Answer::Bulk(Some(context))
+                CommandReply::Bulk(Some(context))
             }
-            Outcome::Refused(refusal) => Answer::Error(error::refusal(&refusal)),
+            Outcome::Refused(refusal) => CommandReply::Error(error::refusal(&refusal)),
             _ => mismatch(),
         }
     }
 
-    fn of_value(self, value: Option<Bytes>) -> Answer {
+    fn of_value(self, value: Option<Bytes>) -> CommandReply {
         let length = value.as_ref().map(|bytes| bytes.len() as i64);
         match self {
-            Single::Get => Answer::Bulk(value),
-            Single::Exists => Answer::Integer(i64::from(value.is_some())),
-            Single::Length => Answer::Integer(length.unwrap_or(0)),
+            Single::Get => CommandReply::Bulk(value),
+            Single::Exists => CommandReply::Integer(i64::from(value.is_some())),
+            Single::Length => CommandReply::Integer(length.unwrap_or(0)),
             Single::Range { start, end } => {
-                Answer::Bulk(Some(range(value.unwrap_or_default(), start, end)))
+                CommandReply::Bulk(Some(range(value.unwrap_or_default(), start, end)))
             }
-            Single::Type => Answer::Simple(if value.is_some() { "string" } else { "none" }),
-            Single::Expiry => Answer::Integer(if value.is_some() { -1 } else { -2 }),
+            Single::Type => CommandReply::Simple(if value.is_some() { "string" } else { "none" }),
+            Single::Expiry => CommandReply::Integer(if value.is_some() { -1 } else { -2 }),
             Single::Usage { key_bytes } => match length {
-                Some(length) => Answer::Integer(length + key_bytes as i64),
-                None => Answer::Bulk(None),
+                Some(length) => CommandReply::Integer(length + key_bytes as i64),
+                None => CommandReply::Bulk(None),
             },
             Single::Put | Single::Delete | Single::Siblings | Single::Context => mismatch(),
         }
     }
 }
 
-fn mismatch() -> Answer {
-    Answer::Error(String::from(MISMATCH))
+fn mismatch() -> CommandReply {
+    CommandReply::Error(String::from(MISMATCH))
 }
 
 fn range(value: Bytes, start: i64, end: i64) -> Bytes {

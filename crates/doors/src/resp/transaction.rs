@@ -3,7 +3,7 @@
 use super::commands::Plan;
 use super::error::{self, CommandError};
 use super::many::Many;
-use super::reply::Answer;
+use super::reply::CommandReply;
 use super::single::{MISMATCH, Single};
 use super::watched::Watched;
 use alloc::boxed::Box;
@@ -17,7 +17,7 @@ use quorate_kernel::transaction::{Item, check_bounds};
 #[derive(Debug)]
 enum Part {
     /// Nothing: the reply is known.
-    Known(Answer),
+    Known(CommandReply),
     /// Of one item.
     Single(Single),
     /// Of one item for each of its keys.
@@ -156,14 +156,14 @@ impl Transaction {
 
     /// The reply to the outcome: that of each command, or no list if a key that is watched has
     /// another value.
-    pub(crate) fn answer(&mut self, outcome: Outcome) -> Answer {
+    pub(crate) fn answer(&mut self, outcome: Outcome) -> CommandReply {
         let told = match outcome {
             Outcome::Transacted(told) if told.len() == self.count => told,
             Outcome::Refused(Refusal::Unmet { item }) if item < self.checks => {
-                return Answer::NoList;
+                return CommandReply::NoList;
             }
-            Outcome::Refused(refusal) => return Answer::Error(error::refusal(&refusal)),
-            _ => return Answer::Error(String::from(MISMATCH)),
+            Outcome::Refused(refusal) => return CommandReply::Error(error::refusal(&refusal)),
+            _ => return CommandReply::Error(String::from(MISMATCH)),
         };
         let mut told = told.into_iter().skip(self.checks).map(Outcome::from);
         let mut next = || told.next().expect("each item is told something");
@@ -177,6 +177,6 @@ impl Transaction {
                 many.finish()
             }
         };
-        Answer::List(self.parts.drain(..).map(answer).collect())
+        CommandReply::List(self.parts.drain(..).map(answer).collect())
     }
 }

@@ -3,7 +3,7 @@
 use super::error;
 use super::glob;
 use super::many::Many;
-use super::reply::Answer;
+use super::reply::CommandReply;
 use super::single::{MISMATCH, Single};
 use super::transaction::Transaction;
 use alloc::boxed::Box;
@@ -29,12 +29,12 @@ pub(super) fn over_limit(command: &str, instead: &str) -> String {
 pub(crate) enum List {
     /// All keys that match.
     Keys { pattern: Bytes, found: Vec<Bytes>, held: usize },
-    /// One page of keys, but all keys of its last position: a client's cursor is a number, which
+    /// One page of keys, but all keys of its last token: a client's cursor is a number, which
     /// names no key. `is_empty` if a type was asked for that no key has.
     Scan { begin: u64, pattern: Option<Bytes>, is_empty: bool, found: Vec<Bytes>, held: usize },
     /// How many keys there are: counted up to a page of them, about beyond.
     Size { counted: usize },
-    /// One key, the first at or after a random position. A bigger gap before a key makes it
+    /// One key, the first at or after a random token. A bigger gap before a key makes it
     /// likelier.
     Random { wrapped: bool },
 }
@@ -66,7 +66,7 @@ impl Pages {
         Pages { list: List::Size { counted: 0 }, from: Cursor::default(), limit: PAGE_KEYS }
     }
 
-    /// `RANDOMKEY` from a random position.
+    /// `RANDOMKEY` from a random token.
     pub(crate) fn random(from: u64) -> Pages {
         let list = List::Random { wrapped: from == 0 };
         Pages { list, from: Cursor::at(from), limit: 1 }
@@ -85,8 +85,8 @@ impl Pages {
         }
     }
 
-    /// The same of `SCAN`: all keys of the position where it began come in one reply.
-    fn on_scanned(&mut self, keys: Vec<Bytes>, next: Option<Cursor>) -> Option<Answer> {
+    /// The same of `SCAN`: all keys of the token where it began come in one reply.
+    fn on_scanned(&mut self, keys: Vec<Bytes>, next: Option<Cursor>) -> Option<CommandReply> {
         let List::Scan { begin, pattern, is_empty, found, held } = &mut self.list else {
             return None;
         };
@@ -98,32 +98,34 @@ impl Pages {
             found.push(key);
         }
         if *held > REPLY_BYTES_MAX {
-            return Some(Answer::Error(pile(*begin)));
+            return Some(CommandReply::Error(pile(*begin)));
         }
         match next {
-            // Within the position where it began no number says where to go on.
-            Some(next) if !next.is_position() && next.position == *begin => {
+            // Within the token where it began no number says where to go on.
+            Some(next) if !next.is_token() && next.token == *begin => {
                 self.from = next;
                 None
             }
             next => {
-                if let Some(next) = next.as_ref().filter(|next| !next.is_position()) {
-                    // All of that position come with the next page.
+                if let Some(next) = next.as_ref().filter(|next| !next.is_token()) {
+                    // All of that token come with the next page.
                     found.retain(|key| !shares_head(key, &next.key));
                 }
-                let next = next.map_or(0, |next| next.position);
-                Some(Answer::Page(next, core::mem::take(found)))
+                let next = next.map_or(0, |next| next.token);
+                Some(CommandReply::Page(next, core::mem::take(found)))
             }
         }
     }
 
     /// A page has arrived; the reply, or `None` if another page is needed.
-    pub(crate) fn on_outcome(&mut self, outcome: Outcome) -> Option<Answer> {
+    pub(crate) fn on_outcome(&mut self, outcome: Outcome) -> Option<CommandReply> {
         let (keys, next) = match outcome {
             // A cursor that does not rise would never end.
             Outcome::Page { keys, next } => (keys, next.filter(|next| *next > self.from)),
-            Outcome::Refused(refusal) => return Some(Answer::Error(error::refusal(&refusal))),
-            _ => return Some(Answer::Error(String::from(MISMATCH))),
+            Outcome::Refused(refusal) => {
+                return Some(CommandReply::Error(error::refusal(&refusal)));
+            }
+            _ => return Some(CommandReply::Error(String::from(MISMATCH))),
         };
         match &mut self.list {
             List::Keys { pattern, found, held } => {
@@ -134,13 +136,13 @@ impl Pages {
                     }
                 }
                 if *held > REPLY_BYTES_MAX {
-                    return Some(Answer::Error(over_limit("KEYS", "keys with SCAN")));
+                    return Some(CommandReply::Error(over_limit("KEYS", "keys with SCAN")));
                 }
                 if let Some(next) = next {
                     self.from = next;
                     return None;
                 }
-                Some(Answer::Keys(core::mem::take(found)))
+                Some(CommandReply::Keys(core::mem::take(found)))
             }
             List::Scan { .. } => self.on_scanned(keys, next),
             List::Size { counted } => {
@@ -151,16 +153,18 @@ impl Pages {
                         self.from = next;
                         None
                     }
-                    next => Some(Answer::Integer(size(*counted, next.map(|next| next.position)))),
+                    next => {
+                        Some(CommandReply::Integer(size(*counted, next.map(|next| next.token))))
+                    }
                 }
             }
             List::Random { wrapped } => match (keys.into_iter().next(), next) {
-                (Some(key), _) => Some(Answer::Bulk(Some(key))),
+                (Some(key), _) => Some(CommandReply::Bulk(Some(key))),
                 (None, Some(next)) => {
                     self.from = next;
                     None
                 }
-                (None, None) if *wrapped => Some(Answer::Bulk(None)),
+                (None, None) if *wrapped => Some(CommandReply::Bulk(None)),
                 (None, None) => {
                     *wrapped = true;
                     self.from = Cursor::default();
@@ -171,7 +175,7 @@ impl Pages {
     }
 }
 
-/// Whether two keys of a keyspace in key order share a position.
+/// Whether two keys of a keyspace in key order share a token.
 fn shares_head(key: &[u8], other: &[u8]) -> bool {
     let head = |key: &[u8]| {
         let mut head = [0; 8];
@@ -182,10 +186,10 @@ fn shares_head(key: &[u8], other: &[u8]) -> bool {
     head(key) == head(other)
 }
 
-fn pile(position: u64) -> String {
+fn pile(token: u64) -> String {
     let mut text = over_limit("SCAN", "keys");
-    let _ = write!(text, ": all that share the first 8 bytes of cursor {position} come together");
-    if let Some(behind) = position.checked_add(1) {
+    let _ = write!(text, ": all that share the first 8 bytes of cursor {token} come together");
+    if let Some(behind) = token.checked_add(1) {
         let _ = write!(text, "; go on behind them with {behind}; gRPC and HTTP list them");
     }
     text
@@ -204,7 +208,7 @@ fn size(keys: usize, next: Option<u64>) -> i64 {
 #[derive(Debug)]
 pub(crate) enum Work {
     /// The reply is known.
-    Done(Answer),
+    Done(CommandReply),
     /// One operation is under way.
     Single(Single),
     /// Operations on many keys are under way.

@@ -43,17 +43,17 @@ impl Requests for Started {
     }
 }
 
-/// Keys in the order of their hash positions.
+/// Keys in the order of their hash tokens.
 #[derive(Default)]
 pub struct Map(BTreeMap<(LaneId, u64, Bytes), Bytes>);
 
-fn position(key: &[u8]) -> u64 {
+fn token(key: &[u8]) -> u64 {
     key.iter().fold(7, |sum, byte| mix(sum ^ u64::from(*byte)))
 }
 
 impl Map {
     pub fn apply(&mut self, lane: LaneId, operation: Operation) -> Outcome {
-        let at = |key: Bytes| (lane, position(&key), key);
+        let at = |key: Bytes| (lane, token(&key), key);
         match operation {
             Operation::Get { key, .. } => Outcome::value(self.0.get(&at(key)).cloned()),
             Operation::Put { key, value, .. } => {
@@ -64,10 +64,10 @@ impl Map {
             Operation::Scan { from, limit } => {
                 let mut keys = Vec::new();
                 let mut next = None;
-                for (found, position, key) in self.0.keys() {
-                    if *found == lane && (*position, key) >= (from.position, &from.key) {
+                for (found, token, key) in self.0.keys() {
+                    if *found == lane && (*token, key) >= (from.token, &from.key) {
                         if keys.len() == limit as usize {
-                            next = Some(Cursor::at(*position));
+                            next = Some(Cursor::at(*token));
                             break;
                         }
                         keys.push(key.clone());
@@ -119,7 +119,7 @@ pub const REGISTERS: Engine = Engine {
     can: &[Capability::Values, Capability::Listing],
     listing: Listing { is_complete: true, text: "" },
     quorum: |_| 1,
-    position: |_, _| 0,
+    token: |_, _| 0,
     mode: |_| "atomic",
     // A door opens nothing.
     open: |_| Err(CatalogRefusal::NotLearnt),

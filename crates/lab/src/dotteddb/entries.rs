@@ -97,8 +97,8 @@ fn sums(found: &[Findings]) -> Table {
                 replicas.to_string(),
                 name(*is_dotted).to_owned(),
                 fixed(found.entries_at_end, 3),
-                fixed(found.entries_at_rest, 3),
-                fixed(found.versions_at_rest, 3),
+                fixed(found.entries_at_quiescence, 3),
+                fixed(found.versions_at_quiescence, 3),
                 found.refused.to_string(),
             ]);
         }

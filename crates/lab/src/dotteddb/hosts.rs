@@ -5,7 +5,7 @@ use super::grid::Configuration;
 use super::probes::Probes;
 use super::simulated::run::Times;
 use super::updates::{Asker, Load, Seen, key, run, value};
-use quorate_server::cli::exit::Failure;
+use quorate_cli::exit::Failure;
 use serde_json::Value;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};

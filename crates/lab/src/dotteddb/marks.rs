@@ -140,7 +140,7 @@ fn lossy(size: &Size) -> Table {
         millis(1.0),
         "< 1000".to_owned(),
         fixed(found.entries_at_end, 3),
-        fixed(found.entries_at_rest, 3),
+        fixed(found.entries_at_quiescence, 3),
     ]);
     table
 }

@@ -39,7 +39,7 @@ pub mod workers;
 use super::cats::machine;
 use super::page::{self, Page};
 use hosts::Extent;
-use quorate_server::cli::exit::Failure;
+use quorate_cli::exit::Failure;
 use size::Size;
 use std::fmt::Write as _;
 use std::io::{Write as _, stdout};

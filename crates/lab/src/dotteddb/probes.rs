@@ -3,8 +3,8 @@
 
 use super::simulated::run::Times;
 use super::updates::{Asker, key, micros, value};
+use quorate_cli::exit::Failure;
 use quorate_kernel::rng::Rng;
-use quorate_server::cli::exit::Failure;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use super::replication::{cdf, millis};
 use super::simulated::run::Times;
 use super::updates::VALUE_BYTES;
 use quorate_chart::svg::{Axis, Chart, Scale, render};
-use quorate_server::cli::exit::Failure;
+use quorate_cli::exit::Failure;
 
 /// Measures, and makes the page.
 ///
@@ -78,7 +78,7 @@ fn notes(extent: &Extent) -> Vec<String> {
         ),
         "Not as in the paper: it has 64 nodes on five machines, 3 replicas and 500,000 keys, and \
          most updates are forwarded to a replica; here hosts and clients share one machine, no \
-         update is forwarded, and an exchange of two hosts is about all the positions that they \
+         update is forwarded, and an exchange of two hosts is about all the partitions that they \
          hold, so that it has bytes even at rest. So milliseconds cannot be compared, only the \
          configurations with each other. MerkleDB is no engine of hosts, so it is missing here; it \
          is in the simulated pages alone."

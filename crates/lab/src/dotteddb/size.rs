@@ -69,7 +69,7 @@ impl Size {
 pub fn model() -> String {
     let run = Run::usual(1, 1, 1);
     format!(
-        "{} nodes with one position each, in turn on {} machines. A machine does one thing at a \
+        "{} nodes with one partition each, in turn on {} machines. A machine does one thing at a \
          time, first come, first served: a message, a request or a timer takes {} µs, {} µs for \
          each record read, {} µs for writing anything and {} µs for each record written, and {} ns \
          for each byte sent; what it asks for leaves when that time is over. A message is {} µs on \
@@ -102,7 +102,7 @@ pub fn departures() -> String {
      - The baseline keeps 128-bit hashes, sends objects of keys that differ once in each \
      direction, and has no failures of exchanges. It is as good as its mechanism allows; what is \
      left between the two is the mechanism.\n\
-     - Positions stand on a line, not on a ring: the first have fewer keys than the others, the \
+     - Partitions stand on a line, not on a ring: the first have fewer keys than the others, the \
      last more.\n\
      - The paper does not say how large values are, nor the load of Fig. 2; its figures 4 and 5 \
      are drawings without numbers. What it says of them in words stands beside ours.\n\

@@ -90,7 +90,7 @@ fn metadata(grid: &[Findings]) -> Table {
             configuration.name.to_owned(),
             kilo(found.metadata.0),
             kilo(found.metadata.1 as f64),
-            kilo(found.metadata_at_rest),
+            kilo(found.metadata_at_quiescence),
             paper.to_owned(),
         ]);
     }

@@ -1,12 +1,12 @@
 //! Updates of real hosts: a get, then a put with its context, in an open loop.
 
 use bytes::Bytes;
+use quorate_cli::client::{Client, Target, unexpected};
+use quorate_cli::config::values::Length;
+use quorate_cli::exit::Failure;
+use quorate_cli::output::{Format, Output};
 use quorate_doors::resp::client::Reply;
 use quorate_kernel::rng::Rng;
-use quorate_server::cli::client::{Client, Target, unexpected};
-use quorate_server::cli::exit::Failure;
-use quorate_server::cli::output::{Format, Output};
-use quorate_server::config::values::Length;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 

@@ -63,7 +63,7 @@ fn put(world: &mut MerkleWorld, node: u64, key: &str, value: &str, context: Byte
 
 #[test]
 fn anti_entropy_alone_brings_every_update_to_every_replica() {
-    let mut world = world(5, &["lazy", "positions=16", "replicas=3", "width=3"]);
+    let mut world = world(5, &["lazy", "partitions=16", "replicas=3", "width=3"]);
     for number in 0..60 {
         put(&mut world, 1 + number % 5, &format!("k{number}"), "v", Bytes::new());
         // The same at another node, of which this one knows nothing.
@@ -121,8 +121,8 @@ fn a_replica_that_forgot_is_filled_and_uses_no_dot_twice() {
 }
 
 #[test]
-fn a_replaced_hosts_positions_are_filled_by_exchanges() {
-    let options = ["positions=6".to_string(), "replicas=3".to_string()].to_vec();
+fn a_replaced_hosts_partitions_are_filled_by_exchanges() {
+    let options = ["partitions=6".to_string(), "replicas=3".to_string()].to_vec();
     let mut world: MerkleWorld =
         World::new(&Setup { members: 3, spares: 1, options, ..Setup::default() });
     for number in 0..30 {

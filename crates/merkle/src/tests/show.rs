@@ -27,7 +27,7 @@ fn number(options: &[&str], name: &str) -> Option<u16> {
 fn shape(first_view: &View, options: &[&str]) -> Shape {
     let members = first_view.members().len() as u16;
     let replicas = number(options, "replicas=").unwrap_or(members.min(3));
-    Shape::new(number(options, "positions=").unwrap_or(members), replicas)
+    Shape::new(number(options, "partitions=").unwrap_or(members), replicas)
 }
 
 fn first_map(first_view: &View, options: &[&str]) -> Map {
@@ -125,7 +125,7 @@ impl Scripted for Merkle {
                 let records: Records = state_value(value);
                 let shown = records.iter().map(|(actor, has_joined)| {
                     let joined = if *has_joined { "" } else { " joining" };
-                    format!("{}@{}.{}{joined}", actor.position.0, actor.node.0, actor.birth)
+                    format!("{}@{}.{}{joined}", actor.partition.0, actor.node.0, actor.birth)
                 });
                 format!("replicas {}", shown.collect::<Vec<_>>().join(", "))
             }
@@ -138,7 +138,7 @@ impl Scripted for Merkle {
 }
 
 fn pair_word(pair: Pair) -> String {
-    format!("{} to {}", pair.from.position.0, pair.to.0)
+    format!("{} to {}", pair.from.partition.0, pair.to.0)
 }
 
 /// For each part its group, its place and how many hashes it has.

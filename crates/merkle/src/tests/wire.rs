@@ -9,20 +9,20 @@ use quorate_protocols::causal::keys::data_key;
 use quorate_protocols::causal::map::{Map, Shape};
 use quorate_protocols::causal::message::{Carried, Pair};
 use quorate_protocols::causal::page;
-use quorate_protocols::dots::dot::{Actor, Dot, Position};
+use quorate_protocols::dots::dot::{Actor, Dot, Partition};
 use quorate_protocols::dots::object::{Object, Version};
 use std::vec::Vec;
 
 fn messages() -> Vec<Message> {
     let actor = Actor { node: NodeId(7), since: 1, birth: 1, ..Actor::default() };
-    let pair = Pair { from: actor, to: Position(2), map: 3 };
+    let pair = Pair { from: actor, to: Partition(2), map: 3 };
     let (key, object) = (data_key(b"k"), Object::default().to_bytes());
     let parts = Vec::from([Part { home: 1, at: 2, hashes: Vec::from([[3; 16], [4; 16]]) }]);
     let leaf = Leaf { home: 1, at: 5, keys: Vec::from([(key.clone(), [6; 16])]) };
     let map = Map::first(Shape::new(3, 3), &[NodeId(1), NodeId(2), NodeId(3)]);
     Vec::from([
         Message::ReadA { op: 1, key: key.clone() },
-        Message::ReadB { op: 1, position: Position(1), is_serving: true, object: object.clone() },
+        Message::ReadB { op: 1, partition: Partition(1), is_serving: true, object: object.clone() },
         Message::WriteA {
             op: 2,
             id: None,
@@ -61,7 +61,7 @@ fn what_messages_carry_is_counted() {
     let (bytes, mut page) = (object.to_bytes(), BytesMut::new());
     page::push(&mut page, &key, &bytes, &[]);
     page::push(&mut page, &key, &[], &[]);
-    let pair = Pair { from: Actor::default(), to: Position(1), map: 1 };
+    let pair = Pair { from: Actor::default(), to: Partition(1), map: 1 };
     let repair = Message::Repair { pair, wants: true, page: page.freeze() };
     let expected = Carried { data: 2 * key.len() + 4, clocks: bytes.len() - 4 };
     assert_eq!(repair.carried(), Some(expected));

@@ -71,9 +71,9 @@ impl Node {
                 self.on_keyspaces(&keyspaces, host);
                 self.tell(News::Keyspaces(&keyspaces), None, host);
             }
-            Held::Note(from, Note::Settled { position, since }) => {
+            Held::Note(from, Note::Settled { partition, since, settlement }) => {
                 let lane = self.slots[usize::from(from)].id;
-                let news = News::Settled { lane, position, since };
+                let news = News::Settled { lane, partition, since, settlement };
                 self.tell(news, Some(usize::from(from)), host);
             }
             Held::Note(from, Note::Ring(ring)) => {

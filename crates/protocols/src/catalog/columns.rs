@@ -1,15 +1,16 @@
-//! Columns: why a keyspace of positions can always shrink to as few hosts as it has replicas.
+//! Columns: why a keyspace of partitions can always shrink to as few hosts as it has replicas.
 //!
-//! Where the number of positions is a multiple of the replicas, every `replicas`-th position makes
-//! a **column**. Positions near each other are of distinct columns, so a node that has positions of
-//! one column alone can have all of them. In each column one such node is the **keeper**; all
-//! others are **guests**, and may be anywhere. While only guests leave their columns, a guest can
-//! give each of its positions to the keeper of its column at once, for the keeper has none near it;
-//! and where a keeper leaves, a guest gives up what it has elsewhere and takes its place.
+//! Where the number of partitions is a multiple of the replicas, every `replicas`-th partition
+//! makes a **column**. Partitions near each other are of distinct columns, so a node that has
+//! partitions of one column alone can have all of them. In each column one such node is the
+//! **keeper**; all others are **guests**, and may be anywhere. While only guests leave their
+//! columns, a guest can give each of its partitions to the keeper of its column at once, for the
+//! keeper has none near it; and where a keeper leaves, a guest gives up what it has elsewhere and
+//! takes its place.
 //!
-//! Without that a map can be a dead end. Call a position odd if its node is not the one `replicas`
-//! positions before. With one host more than replicas, a single replacement moves one odd place by
-//! `replicas` positions over places that are not odd, or removes two of one column that meet; so
+//! Without that a map can be a dead end. Call a partition odd if its node is not the one `replicas`
+//! partitions before. With one host more than replicas, a single replacement moves one odd place by
+//! `replicas` partitions over places that are not odd, or removes two of one column that meet; so
 //! their columns, read round the end with equal neighbours cancelled, are the same for ever. Four
 //! hosts in turn read 0, 1, 2, 0, 1, 2, ..., and three hosts read nothing.
 
@@ -19,13 +20,13 @@ use quorate_kernel::ids::NodeId;
 
 /// Which node keeps which column.
 pub(super) struct Columns {
-    /// Empty if the positions make no columns, or there are too few nodes.
+    /// Empty if the partitions make no columns, or there are too few nodes.
     keepers: Vec<NodeId>,
 }
 
 impl Columns {
-    /// The columns of these places, kept by some of these nodes: by those with the fewest positions
-    /// elsewhere, and of those by the ones with the most in the column.
+    /// The columns of these places, kept by some of these nodes: by those with the fewest
+    /// partitions elsewhere, and of those by the ones with the most in the column.
     pub fn of(places: &[NodeId], replicas: usize, nodes: &[NodeId]) -> Columns {
         if !places.len().is_multiple_of(replicas) || nodes.len() < replicas {
             return Columns { keepers: Vec::new() };
@@ -33,9 +34,9 @@ impl Columns {
         let mut counts: Vec<(NodeId, Vec<usize>)> =
             nodes.iter().map(|node| (*node, alloc::vec![0; replicas])).collect();
         counts.sort_unstable();
-        for (position, node) in places.iter().enumerate() {
+        for (partition, node) in places.iter().enumerate() {
             if let Ok(at) = counts.binary_search_by_key(node, |(node, _)| *node) {
-                counts[at].1[position % replicas] += 1;
+                counts[at].1[partition % replicas] += 1;
             }
         }
         let mut keepers: Vec<Option<NodeId>> = alloc::vec![None; replicas];
@@ -55,9 +56,9 @@ impl Columns {
         Columns { keepers: keepers.into_iter().flatten().collect() }
     }
 
-    /// The keeper of a position's column.
-    pub fn keeper(&self, position: usize) -> Option<NodeId> {
-        self.keepers.get(position.checked_rem(self.keepers.len())?).copied()
+    /// The keeper of a partition's column.
+    pub fn keeper(&self, partition: usize) -> Option<NodeId> {
+        self.keepers.get(partition.checked_rem(self.keepers.len())?).copied()
     }
 
     /// Whether a node keeps a column.
@@ -65,9 +66,9 @@ impl Columns {
         self.keepers.contains(&node)
     }
 
-    /// Whether a node has a position there without ado: a keeper only in its own column.
-    pub fn admits(&self, position: usize, node: NodeId) -> bool {
-        !self.is_keeper(node) || self.keeper(position) == Some(node)
+    /// Whether a node has a partition there without ado: a keeper only in its own column.
+    pub fn admits(&self, partition: usize, node: NodeId) -> bool {
+        !self.is_keeper(node) || self.keeper(partition) == Some(node)
     }
 }
 
@@ -85,7 +86,7 @@ mod tests {
         let columns = Columns::of(&places, 3, &nodes(&[1, 2, 3, 4, 5, 6]));
         assert_eq!((0..3).filter_map(|p| columns.keeper(p)).collect::<Vec<_>>(), nodes(&[3, 1, 2]));
         assert!(columns.admits(3, NodeId(3)) && !columns.admits(4, NodeId(3)));
-        assert!((0..12).all(|position| columns.admits(position, NodeId(4))), "a guest");
+        assert!((0..12).all(|partition| columns.admits(partition, NodeId(4))), "a guest");
         let without = Columns::of(&places, 3, &nodes(&[1, 2, 4]));
         assert_eq!(without.keeper(6), Some(NodeId(4)), "it has one in the column, one elsewhere");
     }

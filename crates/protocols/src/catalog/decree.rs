@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId};
 use quorate_kernel::keyspace::{Birth, Settings, is_name};
-use quorate_kernel::limits::{FIRST_GROUPS_MAX, POSITIONS_MAX, SETTING_BYTES_MAX, SETTINGS_MAX};
+use quorate_kernel::limits::{FIRST_GROUPS_MAX, PARTITIONS_MAX, SETTING_BYTES_MAX, SETTINGS_MAX};
 use quorate_kernel::view::{Change, View};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub enum Decree {
         settings: Settings,
         /// Where its groups begin.
         birth: Birth,
-        /// The node of each position, of an engine that is placed by positions.
+        /// The node of each partition, of an engine that is placed by partitions.
         places: Vec<NodeId>,
     },
     /// A keyspace is set otherwise.
@@ -39,37 +39,46 @@ pub enum Decree {
         /// Its lane.
         lane: LaneId,
     },
-    /// Another node has a position from now on, or the same one has it anew, without its past.
+    /// Another node has a partition from now on, or the same one has it anew, without its past.
     Replace {
         /// The keyspace's lane.
         lane: LaneId,
-        /// Which position.
-        position: u32,
+        /// Which partition.
+        partition: u32,
         /// The decree that gave it to the node that has it: of two that want to replace it, the
         /// second finds it replaced.
         since: u64,
         /// The node that shall have it.
         to: NodeId,
     },
-    /// A node has fetched all that it needs to stand for a position; or it has handed over all that
-    /// it had of one that another node has now.
+    /// A node that has a partition has fetched all that it needs to stand for it. It says nothing
+    /// of one that has it no more: what was written there since, nobody else may have.
     Settle {
         /// The keyspace's lane.
         lane: LaneId,
-        /// Which position.
-        position: u32,
+        /// Which partition.
+        partition: u32,
         /// The decree that gave it to the node.
         since: u64,
     },
     /// The system group has other members.
     Members(Change),
-    /// A node that has positions, or had some and has not handed them over, is gone for good: what
+    /// A node that has partitions, or had some and has not handed them over, is gone for good: what
     /// it alone has is lost, and nothing is taken from it.
     Gone {
         /// The keyspace's lane.
         lane: LaneId,
         /// The node.
         node: NodeId,
+    },
+    /// A node has handed over all that it had of a partition which another node has now.
+    HandOver {
+        /// The keyspace's lane.
+        lane: LaneId,
+        /// Which partition.
+        partition: u32,
+        /// The decree that had given it to the node.
+        since: u64,
     },
 }
 
@@ -105,7 +114,7 @@ impl Entry {
                     && engine.len() <= SETTING_BYTES_MAX
                     && are_bounded(settings)
                     && is_birth(birth)
-                    && places.len() <= POSITIONS_MAX
+                    && places.len() <= PARTITIONS_MAX
             }
             Decree::Alter { settings, .. } => are_bounded(settings),
             Decree::Members(Change::Split { .. }) => false,
@@ -113,6 +122,7 @@ impl Entry {
             | Decree::Replace { .. }
             | Decree::Settle { .. }
             | Decree::Gone { .. }
+            | Decree::HandOver { .. }
             | Decree::Members(_) => true,
         }
     }

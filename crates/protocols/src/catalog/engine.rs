@@ -72,8 +72,8 @@ impl Process for CatalogLane {
     fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
         match news {
             News::Ring(ring) => self.on_ring(ring),
-            News::Settled { lane, position, since } => {
-                self.on_settled(lane, position, since, cx);
+            News::Settled { lane, partition, since, settlement } => {
+                self.on_settled(lane, (partition, since), settlement, cx);
             }
             _ => unreachable!("a lane is told what it hears"),
         }

@@ -1,7 +1,7 @@
 //! The catalog itself: what all decrees so far come to.
 
 use super::decree::{Decree, Entry, are_bounded, is_birth};
-use super::positions;
+use super::partitions;
 use crate::reconfigure::{Ground, Value};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -10,8 +10,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, LaneId, NodeId};
 use quorate_kernel::invariant;
-use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Position, Tenure, is_name};
-use quorate_kernel::limits::{KEYSPACES_MAX, POSITIONS_MAX};
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Partition, Tenure, is_name};
+use quorate_kernel::limits::{KEYSPACES_MAX, PARTITIONS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::view::{Change, Range, View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -79,8 +79,9 @@ impl Catalog {
     }
 
     /// Whether a decree can follow. What it says is part of the protocol, like the layout of a
-    /// message: members of different builds must judge alike, so no rule is ever changed here, and
-    /// what only an engine knows is looked at by whoever proposes.
+    /// message: members of different builds must judge alike, so a rule changes only with the
+    /// version of frames and the format of directories, and what only an engine knows is looked at
+    /// by whoever proposes.
     ///
     /// # Errors
     /// Why not.
@@ -97,11 +98,11 @@ impl Catalog {
                     let what = String::from("keyspaces");
                     return Err(CatalogRefusal::Full { what, limit: KEYSPACES_MAX });
                 }
-                if !are_bounded(settings) || !is_birth(birth) || places.len() > POSITIONS_MAX {
+                if !are_bounded(settings) || !is_birth(birth) || places.len() > PARTITIONS_MAX {
                     return Err(refused("a bound of the catalog is passed"));
                 }
                 let replicas = settings.get("replicas").and_then(|text| text.parse().ok());
-                positions::check(places, replicas.unwrap_or(1))
+                partitions::check(places, replicas.unwrap_or(1))
             }
             Decree::Alter { lane, settings } => {
                 let keyspace = self.of(*lane)?;
@@ -112,34 +113,28 @@ impl Catalog {
                 Ok(())
             }
             Decree::Drop { lane } => self.of(*lane).map(drop),
-            Decree::Replace { lane, position, since, to } => {
+            Decree::Replace { lane, partition, since, to } => {
                 let keyspace = self.of(*lane)?;
-                let now = place(keyspace, *position)?;
+                let now = place(keyspace, *partition)?;
                 if now.since != *since {
-                    let why = format!("position {position} was replaced meanwhile");
-                    return Err(CatalogRefusal::Positions { why });
+                    let why = format!("partition {partition} was replaced meanwhile");
+                    return Err(CatalogRefusal::Partitions { why });
                 }
-                positions::check_replacement(keyspace, *position as usize, *to)
+                partitions::check_replacement(keyspace, *partition as usize, *to)
             }
-            Decree::Settle { lane, position, since } => {
-                let keyspace = self.of(*lane)?;
-                let now = place(keyspace, *position)?;
-                if keyspace.former.iter().any(|one| is_tenure(one, *position, *since)) {
-                    return Ok(());
-                }
-                if now.since != *since || now.is_settled {
-                    let why = format!("position {position} is settled, or was replaced");
-                    return Err(CatalogRefusal::Positions { why });
-                }
-                Ok(())
+            Decree::Settle { lane, partition, since } => {
+                judge_settle(self.of(*lane)?, *partition, *since)
+            }
+            Decree::HandOver { lane, partition, since } => {
+                judge_hand_over(self.of(*lane)?, *partition, *since)
             }
             Decree::Gone { lane, node } => {
                 let keyspace = self.of(*lane)?;
                 let had = keyspace.former.iter().any(|one| one.node == *node);
-                let has = keyspace.positions.iter().any(|place| place.node == *node);
+                let has = keyspace.partitions.iter().any(|place| place.node == *node);
                 if keyspace.gone.contains(node) || !(had || has) {
                     let why = format!("node {node} is gone already, or has nothing");
-                    return Err(CatalogRefusal::Positions { why });
+                    return Err(CatalogRefusal::Partitions { why });
                 }
                 Ok(())
             }
@@ -162,10 +157,10 @@ impl Catalog {
             Decree::Create { name, engine, settings, birth, places } => {
                 let lane = self.free_lane();
                 let place =
-                    |node: &NodeId| Position { node: *node, since: number, is_settled: true };
+                    |node: &NodeId| Partition { node: *node, since: number, is_settled: true };
                 let keyspace = Keyspace {
                     birth: birth.clone(),
-                    positions: places.iter().map(place).collect(),
+                    partitions: places.iter().map(place).collect(),
                     ..Keyspace::new(name, lane, engine, settings.clone(), number)
                 };
                 next.next_lane += 1;
@@ -177,19 +172,24 @@ impl Catalog {
             Decree::Drop { lane } => {
                 next.keyspaces.remove(lane);
             }
-            Decree::Replace { lane, position, to, .. } => next.change(*lane, |keyspace| {
-                let place = &mut keyspace.positions[*position as usize];
+            Decree::Replace { lane, partition, to, .. } => next.change(*lane, |keyspace| {
+                let place = &mut keyspace.partitions[*partition as usize];
                 let (since, node) = (place.since, place.node);
-                *place = Position { node: *to, since: number, is_settled: false };
+                *place = Partition { node: *to, since: number, is_settled: false };
                 // Of who is gone for good nothing is expected.
                 if !keyspace.gone.contains(&node) {
-                    keyspace.former.push(Tenure { position: *position, since, node });
+                    keyspace.former.push(Tenure { partition: *partition, since, node });
                 }
             }),
-            Decree::Settle { lane, position, since } => next.change(*lane, |keyspace| {
-                let place = &mut keyspace.positions[*position as usize];
+            Decree::Settle { lane, partition, since } => next.change(*lane, |keyspace| {
+                let place = &mut keyspace.partitions[*partition as usize];
                 place.is_settled |= place.since == *since;
-                keyspace.former.retain(|one| !is_tenure(one, *position, *since));
+                if mutant!("catalog_joined_left") {
+                    keyspace.former.retain(|one| !is_tenure(one, *partition, *since));
+                }
+            }),
+            Decree::HandOver { lane, partition, since } => next.change(*lane, |keyspace| {
+                keyspace.former.retain(|one| !is_tenure(one, *partition, *since));
             }),
             Decree::Gone { lane, node } => next.change(*lane, |keyspace| {
                 keyspace.former.retain(|one| one.node != *node);
@@ -213,8 +213,8 @@ impl Catalog {
                 && is_name(&keyspace.name)
                 && are_bounded(&keyspace.settings)
                 && is_birth(&keyspace.birth)
-                && keyspace.positions.len() <= POSITIONS_MAX
-                && keyspace.former.iter().all(|one| (one.position as usize) < POSITIONS_MAX)
+                && keyspace.partitions.len() <= PARTITIONS_MAX
+                && keyspace.former.iter().all(|one| (one.partition as usize) < PARTITIONS_MAX)
         };
         let is_group = self.view.id.group == GroupId(u64::from(LaneId::CATALOG.0));
         is_group
@@ -245,18 +245,43 @@ impl Catalog {
     }
 }
 
-fn is_tenure(one: &Tenure, position: u32, since: u64) -> bool {
-    (one.position, one.since) == (position, since)
+fn is_tenure(one: &Tenure, partition: u32, since: u64) -> bool {
+    (one.partition, one.since) == (partition, since)
 }
 
-fn place(keyspace: &Keyspace, position: u32) -> Result<&Position, CatalogRefusal> {
-    keyspace.positions.get(position as usize).ok_or_else(|| {
-        let (name, count) = (&keyspace.name, keyspace.positions.len());
-        let why = format!("keyspace `{name}` has {count} positions, and not number {position}");
-        CatalogRefusal::Positions { why }
+/// Whether a tenure has ended, and what it had is not handed over.
+fn has_former(keyspace: &Keyspace, partition: u32, since: u64) -> bool {
+    keyspace.former.iter().any(|one| is_tenure(one, partition, since))
+}
+
+/// What was said of a tenure that has ended says nothing of who has the partition now, nor that
+/// anything was handed over.
+fn judge_settle(keyspace: &Keyspace, partition: u32, since: u64) -> Result<(), CatalogRefusal> {
+    let now = place(keyspace, partition)?;
+    let is_former = has_former(keyspace, partition, since) && mutant!("catalog_joined_left");
+    if !is_former && (now.since != since || now.is_settled) {
+        let why = format!("partition {partition} is settled, or was replaced");
+        return Err(CatalogRefusal::Partitions { why });
+    }
+    Ok(())
+}
+
+fn judge_hand_over(keyspace: &Keyspace, partition: u32, since: u64) -> Result<(), CatalogRefusal> {
+    if !has_former(keyspace, partition, since) {
+        let why = format!("nobody has to hand over partition {partition} since {since}");
+        return Err(CatalogRefusal::Partitions { why });
+    }
+    Ok(())
+}
+
+fn place(keyspace: &Keyspace, partition: u32) -> Result<&Partition, CatalogRefusal> {
+    keyspace.partitions.get(partition as usize).ok_or_else(|| {
+        let (name, count) = (&keyspace.name, keyspace.partitions.len());
+        let why = format!("keyspace `{name}` has {count} partitions, and not number {partition}");
+        CatalogRefusal::Partitions { why }
     })
 }
 
 fn refused(why: &str) -> CatalogRefusal {
-    CatalogRefusal::Positions { why: why.into() }
+    CatalogRefusal::Partitions { why: why.into() }
 }

@@ -10,6 +10,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::DECREES_KEPT;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -24,11 +25,13 @@ impl CatalogLane {
         purpose: Purpose,
         cx: &mut Context<'_>,
     ) {
+        invariant!(self.state.knows_ground(), "what is accepted follows a link that is known");
+        let mine = self.state.version();
         if let Purpose::Reply(question) = purpose {
             self.on_newcomer(from.node, question);
             self.on_reply(from.node, version, question, cx);
         }
-        let mine = self.state.version();
+        invariant!(self.state.version() == mine, "to hear a length brings no link");
         if version < mine {
             return self.tell(from, version, cx);
         }
@@ -78,8 +81,14 @@ impl CatalogLane {
             probe!("catalog/gap");
             return self.say_length(from, cx);
         }
+        let before = self.state.version();
         let origins = self.append(follows, entries, cx);
+        let is_longer = self.state.version() > before;
+        invariant!(is_longer != origins.is_empty(), "what is taken over makes the chain longer");
+        invariant!(self.state.is_newest_kept(), "the newest link made the catalog");
         if !origins.is_empty() {
+            let accepted = self.state.stored.acceptor.accepted();
+            invariant!(accepted.is_none(), "what was accepted of an older link is void");
             self.announce(cx);
             self.on_new(Some(&origins), cx);
         }

@@ -7,9 +7,9 @@
 //! # Promise
 //! There is one chain: of two hosts that know a decree of some number, both know the same. So of
 //! two creations of one name exactly one is decided, the other gets an error that says so; a lane
-//! is given once and never again; two sides of a partition cannot both replace a position. While a
-//! majority of the system group can be reached, whatever can be done is done. A host that is cut
-//! off goes on with the chain as far as it has it.
+//! is given once and never again; two sides of a network partition cannot both replace one of a
+//! keyspace. While a majority of the system group can be reached, whatever can be done is done. A
+//! host that is cut off goes on with the chain as far as it has it.
 //!
 //! # Roles
 //! **Proposer**: the host that an operator asks, or the member of the system group that sees what
@@ -40,7 +40,7 @@
 //!
 //! # Departures
 //! Phase 3 of the consensus is not awaited: links spread like news, and a member that has accepted
-//! what nobody completes does so itself ([`tend`]), also while an order waits for what members
+//! what nobody completes does so itself ([`maintain`]), also while an order waits for what members
 //! know.
 //!
 //! # Known limits
@@ -56,15 +56,15 @@ mod fold;
 mod keys;
 mod learn;
 mod levelling;
+mod maintain;
 mod message;
 pub mod moves;
 mod newcomer;
 pub mod orders;
-pub mod positions;
+pub mod partitions;
 mod propose;
 mod recover;
 mod state;
-mod tend;
 #[cfg(test)]
 mod tests;
 mod timer;

@@ -1,7 +1,7 @@
-//! Positions of hosts that leave go to others, one by one.
+//! Partitions of hosts that leave go to others, one by one.
 
 use super::columns::Columns;
-use super::positions::{check_replacement, is_free, near, takers};
+use super::partitions::{check_replacement, is_free, near, takers};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
@@ -9,7 +9,7 @@ use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::mutant;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 
-/// The next position that should have another node, because its own has left or leaves, and the
+/// The next partition that should have another node, because its own has left or leaves, and the
 /// node that should have it.
 ///
 /// First the [columns](super::columns) of those that stay are put in order: who is to keep one
@@ -19,9 +19,9 @@ use quorate_kernel::ring::{Ring, RingHost, Standing};
 pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usize, NodeId)> {
     let standing = |node: NodeId| ring.host(node).map(|host| host.standing);
     let is_going = |node: NodeId| standing(node).is_some_and(|standing| standing != Standing::Up);
-    let places: Vec<NodeId> = keyspace.positions.iter().map(|place| place.node).collect();
+    let places: Vec<NodeId> = keyspace.partitions.iter().map(|place| place.node).collect();
     let going: Vec<usize> =
-        (0..places.len()).filter(|position| is_going(places[*position])).collect();
+        (0..places.len()).filter(|partition| is_going(places[*partition])).collect();
     if going.is_empty() {
         return None;
     }
@@ -33,13 +33,13 @@ pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usiz
     }
     let columns = Columns::of(&places, keyspace.replicas(), &up);
     let moves = Moves { keyspace, ring, places, going, columns, counts };
-    let has_left = |position: &usize| standing(moves.places[*position]) == Some(Standing::Left);
+    let has_left = |partition: &usize| standing(moves.places[*partition]) == Some(Standing::Left);
     let is_urgent = moves.going.iter().any(has_left);
     match if is_urgent { Tidy::Done } else { moves.tidy() } {
-        Tidy::Move(position, to) => Some((position, to)),
+        Tidy::Move(partition, to) => Some((partition, to)),
         Tidy::Wait => None,
         Tidy::Done => moves.direct().or_else(|| match moves.tidy() {
-            Tidy::Move(position, to) => Some((position, to)),
+            Tidy::Move(partition, to) => Some((partition, to)),
             Tidy::Wait => None,
             Tidy::Done => moves.any().or_else(|| moves.make_room()),
         }),
@@ -58,31 +58,31 @@ struct Moves<'a> {
     keyspace: &'a Keyspace,
     ring: &'a Ring,
     places: Vec<NodeId>,
-    /// The positions whose nodes leave.
+    /// The partitions whose nodes leave.
     going: Vec<usize>,
     columns: Columns,
-    /// How many positions each has that may be given some.
+    /// How many partitions each has that may be given some.
     counts: BTreeMap<NodeId, usize>,
 }
 
 impl Moves<'_> {
-    /// The next position that a keeper has outside its column and that can go to its own keeper.
+    /// The next partition that a keeper has outside its column and that can go to its own keeper.
     fn tidy(&self) -> Tidy {
-        let (places, replicas) = (&self.keyspace.positions, self.keyspace.replicas());
+        let (places, replicas) = (&self.keyspace.partitions, self.keyspace.replicas());
         let mut waits = false;
-        for (position, place) in places.iter().enumerate() {
-            let Some(keeper) = self.columns.keeper(position) else { break };
+        for (partition, place) in places.iter().enumerate() {
+            let Some(keeper) = self.columns.keeper(partition) else { break };
             let is_astray = self.columns.is_keeper(place.node) && place.node != keeper;
             let can_be = [place.node, keeper].iter().all(|node| self.counts.contains_key(node))
-                && is_free(&self.places, replicas, position, keeper);
+                && is_free(&self.places, replicas, partition, keeper);
             if !is_astray || !can_be {
                 continue;
             }
-            if place.is_settled && check_replacement(self.keyspace, position, keeper).is_ok() {
-                return Tidy::Move(position, keeper);
+            if place.is_settled && check_replacement(self.keyspace, partition, keeper).is_ok() {
+                return Tidy::Move(partition, keeper);
             }
             // What is away now may be away for long.
-            let mut around = near(places.len(), replicas, position).chain([position]);
+            let mut around = near(places.len(), replicas, partition).chain([partition]);
             waits |= around.all(|other| {
                 places[other].is_settled || !self.ring.is_suspected(places[other].node)
             });
@@ -90,37 +90,38 @@ impl Moves<'_> {
         if waits { Tidy::Wait } else { Tidy::Done }
     }
 
-    /// The node with the fewest positions, of those that may have this one.
-    fn taker(&self, position: usize, may: impl Fn(NodeId) -> bool) -> Option<(usize, NodeId)> {
+    /// The node with the fewest partitions, of those that may have this one.
+    fn taker(&self, partition: usize, may: impl Fn(NodeId) -> bool) -> Option<(usize, NodeId)> {
         let may_have =
-            |node: NodeId| may(node) && check_replacement(self.keyspace, position, node).is_ok();
+            |node: NodeId| may(node) && check_replacement(self.keyspace, partition, node).is_ok();
         let free = self.counts.iter().filter(|(node, _)| may_have(**node));
         let (node, _) = free.min_by_key(|(node, count)| (**count, **node))?;
-        Some((position, *node))
+        Some((partition, *node))
     }
 
-    /// A position that another node can take where it belongs.
+    /// A partition that another node can take where it belongs.
     fn direct(&self) -> Option<(usize, NodeId)> {
-        let taker =
-            |position: &usize| self.taker(*position, |node| self.columns.admits(*position, node));
+        let taker = |partition: &usize| {
+            self.taker(*partition, |node| self.columns.admits(*partition, node))
+        };
         self.going.iter().find_map(taker)
     }
 
-    /// A position that any other node can take.
+    /// A partition that any other node can take.
     fn any(&self) -> Option<(usize, NodeId)> {
-        self.going.iter().find_map(|position| self.taker(*position, |_| true))
+        self.going.iter().find_map(|partition| self.taker(*partition, |_| true))
     }
 
-    /// Where every other node has keys of the position already, one of them first gives another
-    /// position away. With one host fewer than twice the replicas there is always a way; with fewer
-    /// there may be none, and a position waits for a host that joins.
+    /// Where every other node has keys of the partition already, one of them first gives another
+    /// partition away. With one host fewer than twice the replicas there is always a way; with
+    /// fewer there may be none, and a partition waits for a host that joins.
     fn make_room(&self) -> Option<(usize, NodeId)> {
-        if !self.keyspace.positions.iter().all(|place| place.is_settled) {
+        if !self.keyspace.partitions.iter().all(|place| place.is_settled) {
             return None;
         }
-        self.going.iter().find_map(|position| {
+        self.going.iter().find_map(|partition| {
             let (count, replicas) = (self.places.len(), self.keyspace.replicas());
-            let near: Vec<usize> = near(count, replicas, *position).collect();
+            let near: Vec<usize> = near(count, replicas, *partition).collect();
             let is_once = |other: &&usize| {
                 let node = self.places[**other];
                 let count = near.iter().filter(|one| self.places[**one] == node).count();
@@ -134,20 +135,20 @@ impl Moves<'_> {
     }
 }
 
-/// The next positions that should have other nodes, none of which stands in another's way.
+/// The next partitions that should have other nodes, none of which stands in another's way.
 pub(super) fn replacements(keyspace: &Keyspace, ring: &Ring, most: usize) -> Vec<(usize, NodeId)> {
     let (mut after, mut all) = (keyspace.clone(), Vec::new());
     while all.len() < most
-        && let Some((position, to)) = next_replacement(&after, ring)
+        && let Some((partition, to)) = next_replacement(&after, ring)
     {
-        let place = &mut after.positions[position];
+        let place = &mut after.partitions[partition];
         (place.node, place.is_settled) = (to, false);
-        all.push((position, to));
+        all.push((partition, to));
     }
     all
 }
 
-/// A position of a node that nobody could take if the node left now, were all others moved and
+/// A partition of a node that nobody could take if the node left now, were all others moved and
 /// settled one after the other.
 #[must_use]
 pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
@@ -156,23 +157,24 @@ pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
         host.standing = Standing::Leaving;
     }
     let (ring, mut after) = (Ring::new(ring.version, hosts), keyspace.clone());
-    after.positions.iter_mut().for_each(|place| place.is_settled = true);
-    // Where others must make room first it may take more moves than positions.
-    for _ in 0..4 * after.positions.len() {
-        let Some((position, to)) = next_replacement(&after, &ring) else { break };
-        after.positions[position].node = to;
+    after.partitions.iter_mut().for_each(|place| place.is_settled = true);
+    // Where others must make room first it may take more moves than partitions.
+    for _ in 0..4 * after.partitions.len() {
+        let Some((partition, to)) = next_replacement(&after, &ring) else { break };
+        after.partitions[partition].node = to;
     }
-    after.positions.iter().position(|place| place.node == node)
+    after.partitions.iter().position(|place| place.node == node)
 }
 
-/// The next node that has left for good, and still has positions or has not handed over all it had.
-/// That comes before its positions are given away: whoever fetches a position near one of them must
-/// know that nothing is to be had there, or it would never settle, and they never be given away.
+/// The next node that has left for good, and still has partitions or has not handed over all it
+/// had. That comes before its partitions are given away: whoever fetches a partition near one of
+/// them must know that nothing is to be had there, or it would never settle, and they never be
+/// given away.
 pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
     let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
-    let holders = keyspace.positions.iter().map(|place| place.node);
+    let holders = keyspace.partitions.iter().map(|place| place.node);
     let may_be = |node: &NodeId| {
-        let has = || keyspace.positions.iter().any(|place| place.node == *node);
+        let has = || keyspace.partitions.iter().any(|place| place.node == *node);
         has_left(*node) && !keyspace.gone.contains(node) && !(mutant!("catalog_gone_late") && has())
     };
     let mut all = keyspace.former.iter().map(|one| one.node).chain(holders);

@@ -2,7 +2,7 @@
 
 use super::decree::Decree;
 use super::fold::Catalog;
-use super::positions;
+use super::partitions;
 use crate::placement;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -45,30 +45,30 @@ pub(super) fn decree(
             Decree::Alter { lane: keyspace.lane, settings }
         }
         KeyspaceOrder::Drop { name } => Decree::Drop { lane: catalog.named(name)?.lane },
-        KeyspaceOrder::Replace { name, position, to } => {
+        KeyspaceOrder::Replace { name, partition, to } => {
             let keyspace = catalog.named(name)?;
-            if !positions::takers(ring).any(|host| host.who.node == *to) {
+            if !partitions::takers(ring).any(|host| host.who.node == *to) {
                 let why = alloc::format!("node {to} does not take part, or does not answer");
-                return Err(CatalogRefusal::Positions { why });
+                return Err(CatalogRefusal::Partitions { why });
             }
-            let since = keyspace.positions.get(*position as usize).map_or(0, |place| place.since);
-            Decree::Replace { lane: keyspace.lane, position: *position, since, to: *to }
+            let since = keyspace.partitions.get(*partition as usize).map_or(0, |place| place.since);
+            Decree::Replace { lane: keyspace.lane, partition: *partition, since, to: *to }
         }
     };
     catalog.judge(&decree)?;
     Ok(Some(decree))
 }
 
-/// All settings of a new keyspace; the usual number of positions fits its replicas.
+/// All settings of a new keyspace; the usual number of partitions fits its replicas.
 ///
 /// # Errors
 /// A setting is not the engine's, or does not take its value.
 pub fn complete(engine: &Engine, asked: &Settings) -> Result<Settings, CatalogRefusal> {
     let mut settings = engine.complete(asked)?;
-    if engine.placement == Placement::Positions && !asked.contains_key("positions") {
-        let (usual, replicas) = (number(&settings, "positions"), number(&settings, "replicas"));
-        let count = positions::usual_count(usual, replicas);
-        settings.insert("positions".to_string(), count.to_string());
+    if engine.placement == Placement::Partitions && !asked.contains_key("partitions") {
+        let (usual, replicas) = (number(&settings, "partitions"), number(&settings, "replicas"));
+        let count = partitions::usual_count(usual, replicas);
+        settings.insert("partitions".to_string(), count.to_string());
     }
     Ok(settings)
 }
@@ -86,9 +86,9 @@ fn create(
     let settings = complete(engine, asked)?;
     let replicas = number(&settings, "replicas");
     let (birth, places) = match engine.placement {
-        Placement::Positions => {
-            let count = number(&settings, "positions");
-            (Birth::WithCluster, positions::spread(ring, count, replicas)?)
+        Placement::Partitions => {
+            let count = number(&settings, "partitions");
+            (Birth::WithCluster, partitions::spread(ring, count, replicas)?)
         }
         Placement::Groups => {
             let views = placement::online_views(ring, replicas, FIRST_GROUPS_MAX);

@@ -13,6 +13,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{CatalogRefusal, KeyspaceOrder};
 use quorate_kernel::limits::CATALOG_ORDERS_MAX;
 use quorate_kernel::mutant;
@@ -113,7 +114,7 @@ impl CatalogLane {
             Some((proposer, _)) => self.begin(wish, Doing::Propose(Box::new(proposer)), cx),
             None => {
                 let why = "it does not fit the catalog".into();
-                self.refuse(&wish, CatalogRefusal::Positions { why }, cx);
+                self.refuse(&wish, CatalogRefusal::Partitions { why }, cx);
             }
         }
     }
@@ -164,6 +165,7 @@ impl CatalogLane {
         cx: &mut Context<'_>,
     ) {
         use reconfigure::Message as M;
+        let before = self.state.promised();
         match message {
             M::P1A { .. } | M::P2A { .. } => self.on_question(from, message, cx),
             M::P1B(reply) => self.step(from, cx, |proposer| proposer.on_promise(from, &reply)),
@@ -172,6 +174,8 @@ impl CatalogLane {
             // The chain is spread like news; nobody waits until a majority has taken over a link.
             M::P3B { .. } => {}
         }
+        invariant!(self.state.promised() >= before, "neither the chain nor a promise goes back");
+        invariant!(self.state.is_proposal_current(), "it proposes what follows the newest link");
     }
 
     /// A proposer asks this node as a member.
@@ -196,6 +200,7 @@ impl CatalogLane {
             return;
         }
         let acceptor = &mut self.state.stored.acceptor;
+        let before = acceptor.promised();
         let (reply, is_changed) = match message {
             reconfigure::Message::P1A { ballot, .. } => {
                 let (reply, is_changed) = acceptor.on_prepare(catalog, asked, ballot);
@@ -207,6 +212,8 @@ impl CatalogLane {
             }
             _ => return,
         };
+        invariant!(acceptor.promised() >= before, "a promise never falls");
+        invariant!(asked == mine || !is_changed, "only what follows the newest link is open");
         if is_changed && !mutant!("catalog_acceptor_forgets") {
             cx.fx.put_state(keys::ACCEPTOR, keys::value(acceptor));
         }

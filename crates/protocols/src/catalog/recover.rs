@@ -4,7 +4,7 @@ use super::decree::{Decree, Entry, Origin};
 use super::fold::Catalog;
 use super::state::State;
 use super::timer::Timer;
-use super::{CatalogLane, Context, PERIOD, keys, positions, system_size};
+use super::{CatalogLane, Context, PERIOD, keys, partitions, system_size};
 use crate::placement;
 use crate::reconfigure::Ground;
 use alloc::sync::Arc;
@@ -70,7 +70,7 @@ impl CatalogLane {
         let birth = Birth::WithCluster;
         let placed = engine::find(self.settings.engines, &engine).map(|engine| engine.placement);
         let places = match placed {
-            Ok(Placement::Positions) => positions::founding(ring, &settings)
+            Ok(Placement::Partitions) => partitions::founding(ring, &settings)
                 .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}")),
             // The engine itself looks after its groups; one of a later build is opened by nobody.
             Ok(Placement::Groups | Placement::Everywhere) | Err(_) => Vec::new(),

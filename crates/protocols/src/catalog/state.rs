@@ -3,7 +3,7 @@
 use super::decree::{Decree, Entry, Origin};
 use super::keys::Stored;
 use super::newcomer::Newcomer;
-use crate::reconfigure::{Ground, Proposer, Rounds};
+use crate::reconfigure::{Ballot, Ground, Proposer, Rounds};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -105,22 +105,46 @@ impl State {
         self.stored.catalog.as_ref().map_or(0, |catalog| catalog.version())
     }
 
+    /// How many links are known, and what is promised of the next one. It never goes back.
+    pub fn promised(&self) -> (u64, Ballot) {
+        (self.version(), self.stored.acceptor.promised())
+    }
+
+    /// Whether the newest link that is kept made the catalog.
+    pub fn is_newest_kept(&self) -> bool {
+        let version = self.version();
+        self.stored.entries.back().is_none_or(|(number, _)| *number == version)
+    }
+
+    /// Whether what is proposed follows the newest link.
+    pub fn is_proposal_current(&self) -> bool {
+        let running = self.running.as_ref().map(|running| &running.doing);
+        match running {
+            Some(Doing::Propose(proposer)) => proposer.ground().version() == self.version(),
+            Some(Doing::Confirm { .. }) | None => true,
+        }
+    }
+
+    /// Whether what this node has accepted follows a link that it knows.
+    pub fn knows_ground(&self) -> bool {
+        self.stored.catalog.is_some() || self.stored.acceptor.accepted().is_none()
+    }
+
     /// Asserts what must hold between two inputs.
     pub fn check(&self) {
-        let (stored, version) = (&self.stored, self.version());
+        let stored = &self.stored;
         stored.acceptor.check();
         invariant!(stored.entries.len() <= DECREES_KEPT, "old links are dropped");
         let mut follows = stored.entries.iter().zip(stored.entries.iter().skip(1));
         invariant!(follows.all(|((a, _), (b, _))| a + 1 == *b), "the links kept have no gap");
-        let newest = stored.entries.back().map_or(version, |(number, _)| *number);
-        invariant!(newest == version, "the newest link made the catalog");
+        invariant!(self.is_newest_kept(), "the newest link made the catalog");
         invariant!(self.waiting.len() <= CATALOG_ORDERS_MAX, "orders are bounded");
         if let Some(catalog) = &stored.catalog {
             let mut lanes = catalog.keyspaces().map(|keyspace| keyspace.lane);
             invariant!(lanes.all(|lane| stored.opened.contains_key(&lane)), "all are opened");
         }
+        invariant!(self.is_proposal_current(), "it proposes what follows");
         if let Some(Running { doing: Doing::Propose(proposer), .. }) = &self.running {
-            invariant!(proposer.ground().version() == version, "it proposes what follows");
             invariant!(proposer.view().id == proposer.ground().view().id, "one ground");
         }
     }

@@ -4,17 +4,19 @@ use super::get::refuse;
 use super::keys::client_key;
 use super::message::{Ending, Message, tell_fitting};
 use super::operations::{Asker, Manner, Origin, Work};
+use super::replica::Replica;
 use super::seen::Seen;
-use super::singles::Single;
 use super::twins::Known;
+use super::version_cache::Single;
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::dot::{Actor, Dot, Partition};
 use crate::dots::object::{Object, Version};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::limits::SIBLING_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
@@ -70,7 +72,7 @@ impl Causal {
     /// Does a write here, where a replica of the key is, and sees to it that enough others have it.
     pub(super) fn coordinate(
         &mut self,
-        at: Position,
+        at: Partition,
         origin: Origin,
         update: Update,
         deadline: Time,
@@ -91,7 +93,7 @@ impl Causal {
     /// The same, once the object was fetched; versions that the update replaces may be left out.
     pub(super) fn coordinate_on(
         &mut self,
-        at: Position,
+        at: Partition,
         mut object: Object,
         origin: Origin,
         update: Update,
@@ -256,12 +258,14 @@ impl Causal {
         (key, object): (&Bytes, &Bytes),
         cx: &mut Context<'_>,
     ) {
-        if let Some(at) = self.local(key)
-            && let Some(replica) = self.durable.replicas.get(&at)
-        {
+        let at = self.local(key);
+        if let Some(replica) = at.and_then(|at| self.durable.replicas.get(&at)) {
+            invariant!(!replica.record.is_leaving, "who leaves takes nothing over");
             replica.persist(cx);
         }
         self.on_replicate(from, (op, Some(actor)), dots, (key, object), cx);
+        let replica = at.and_then(|at| self.durable.replicas.get(&at));
+        invariant!(replica.is_none_or(Replica::is_flushed), "a step ends with a flush");
     }
 
     /// Another replica tells of a key.
@@ -280,6 +284,7 @@ impl Causal {
         let (Some(at), Some(map)) = (self.local(key), &self.durable.map) else { return };
         let Ok(object) = Object::from_bytes(object) else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it is local");
+        invariant!(replica.is_flushed(), "a step begins where another has ended");
         let is_over = match actor {
             Some(actor) => replica.is_finished(map, actor),
             // What a get has seen.
@@ -288,9 +293,13 @@ impl Causal {
         if is_over {
             probe!("causal/late_replicate");
             self.volatile.counters.late += 1;
-            // One that hands over has forgotten that it was done.
-            if let Some(actor) = actor.filter(|actor| replica.has_left(*actor)) {
-                cx.fx.send(from, Message::LeftB { actor });
+            // One that hands over has forgotten that it was done; or this came late, and it waits
+            // for this host to copy the rest.
+            let (left, version) = (actor.filter(|actor| replica.has_left(*actor)), map.version);
+            let is_copied =
+                |actor: &Actor| !self.has_to_copy(*actor) || mutant!("left_before_copied");
+            if let Some(actor) = left.filter(is_copied) {
+                cx.fx.send(from, Message::LeftB { actor, map: version });
             }
             return;
         }
@@ -306,13 +315,15 @@ impl Causal {
             }
         }
         if op != 0 {
+            let is_seen = |dot: &Dot| actor.is_none() || replica.clock.contains(*dot);
+            invariant!(dots.iter().all(is_seen), "what is acknowledged was seen");
             let stored = replica.stored_key(key);
-            cx.fx.send_after_key(from, Message::Replicated { op, position: at }, stored);
+            cx.fx.send_after_key(from, Message::Replicated { op, partition: at }, stored);
         }
     }
 
     /// A replica holds what it was sent.
-    pub(super) fn on_replicated(&mut self, op: u64, at: Position, cx: &mut Context<'_>) {
+    pub(super) fn on_replicated(&mut self, op: u64, at: Partition, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else {
             return self.on_handed_over(op, cx);
         };

@@ -44,8 +44,8 @@ impl Process for Causal {
         self.note_answer(from, &message, cx.now);
         match message {
             Message::ReadA { op, key } => self.on_read(from, op, &key, cx),
-            Message::ReadB { op, position, is_serving, object } => {
-                self.on_read_reply(from, (op, position), is_serving, &object, cx);
+            Message::ReadB { op, partition, is_serving, object } => {
+                self.on_read_reply(from, (op, partition), is_serving, &object, cx);
             }
             Message::WriteA { op, id, context, is_delete, within_ms, key, value } => {
                 let value = (!is_delete).then_some(value);
@@ -81,9 +81,9 @@ impl Process for Causal {
             Message::HandOver { op, from: actor, dots, key, object } => {
                 self.on_hand_over(from, (op, actor), &dots, (&key, &object), cx);
             }
-            Message::Replicated { op, position } => self.on_replicated(op, position, cx),
-            Message::SyncA { pair, clock, window } => {
-                self.on_sync(from, pair, (&clock.clock(), window), cx);
+            Message::Replicated { op, partition } => self.on_replicated(op, partition, cx),
+            Message::SyncA { pair, clock, window, all } => {
+                self.on_sync(from, pair, (&clock.clock(), window, all), cx);
             }
             Message::SyncB { pair, to, clock, is_joined, covers, wants, page } => {
                 let said = (is_joined, covers, wants);
@@ -97,7 +97,9 @@ impl Process for Causal {
             Message::MapA { version } => self.on_map_asked(from, version, cx),
             Message::MapB { map } => self.take_map(map, cx),
             Message::LeftA { actor } => self.on_left(from, actor, cx),
-            Message::LeftB { actor } => self.on_left_noted(from.node, actor, cx),
+            Message::LeftB { actor, map } => {
+                self.on_left_noted(from.node, (actor, map), cx);
+            }
             Message::ListA { op, from: hash, limit } => self.on_list(from, op, (hash, limit), cx),
             Message::ListB { op, next, keys } => self.on_listed(op, next, &keys, cx),
         }

@@ -1,11 +1,14 @@
-//! Former holders: where a position has no peers its new holder copies from the one before.
+//! Former holders: the new holder of a partition copies from the one before.
 //!
-//! With one replica of each key nobody else has what a position holds. So whoever gets it scans the
-//! replica that leaves, as it would scan a peer, and joins when that was read to the end; the one
-//! that leaves keeps everything until then. It takes in nothing more, and both hold the same keys:
-//! of whatever the one has seen, the other has the objects, so its whole clock is taken over.
+//! With one replica of each key nobody else has what a partition holds. With more, a peer may have
+//! lost its data since it last told that it has it, and be copying too; and what it had seen is in
+//! no dot-key map any more. So whoever gets a partition scans the replica that leaves it, as it
+//! would scan a peer, and joins when that was read to the end; the one that leaves keeps everything
+//! until then. It takes in nothing more, and both hold the same keys: of whatever the one has seen,
+//! the other has the objects, so its whole clock is taken over. (DottedDB has no leaving nodes; a
+//! host that is gone for good is not waited for.)
 //!
-//! Who held a position and has not handed it over is in the catalog's record. Who does not
+//! Who held a partition and has not handed it over is in the catalog's record. Who does not
 //! know the record of its own decree waits for it. If there were several, the first comes first.
 
 use super::join::ask;
@@ -15,10 +18,11 @@ use super::replica::Replica;
 use super::scan::list;
 use super::{Causal, Context};
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::dot::{Actor, Position};
+use crate::dots::dot::{Actor, Partition};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Tenure};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -30,7 +34,7 @@ pub(super) enum Former {
     Unknown,
     /// Nobody, or nobody any more.
     Nobody,
-    /// The node that has had the position since that version of the map.
+    /// The node that has had the partition since that version of the map.
     Holder(u64, NodeId),
 }
 
@@ -43,11 +47,11 @@ pub struct Owing {
 }
 
 impl Owing {
-    /// Whether a holder near a position may still hand over of which its clock has never heard. It
+    /// Whether a holder near a partition may still hand over of which its clock has never heard. It
     /// may have been cut off for as long as it held its own.
-    pub fn is_unheard_of(&self, clock: &Clock, shape: Shape, at: Position) -> bool {
+    pub fn is_unheard_of(&self, clock: &Clock, shape: Shape, at: Partition) -> bool {
         let is_unheard_of = |one: &Tenure| {
-            let Ok(held) = u16::try_from(one.position).map(Position) else { return false };
+            let Ok(held) = u16::try_from(one.partition).map(Partition) else { return false };
             let is_near = held == at || shape.are_peers(held, at);
             let is_it = |actor: Actor| (actor.since, actor.node) == (one.since, one.node);
             // What is closed was closed with it, if it is later.
@@ -87,11 +91,12 @@ impl Causal {
         self.note_former(keyspace.changed, &keyspace.former);
     }
 
-    /// Whom a replica that has a position since a version copies from next, if it has copied from
+    /// Whom a replica that has a partition since a version copies from next, if it has copied from
     /// all that had it until another.
-    pub(super) fn next_former(&self, at: Position, since: u64, copied: u64) -> Former {
+    pub(super) fn next_former(&self, at: Partition, since: u64, copied: u64) -> Former {
         let has_peers = self.settings.shape.peers(at).next().is_some();
-        if has_peers || since == self.settings.born {
+        let is_left_out = has_peers && mutant!("former_copied_alone_only");
+        if is_left_out || since == self.settings.born {
             return Former::Nobody;
         }
         let Some((_, tenures)) =
@@ -100,7 +105,7 @@ impl Causal {
             return Former::Unknown;
         };
         let is_due = |one: &&Tenure| {
-            one.position == u32::from(at.0) && copied < one.since && one.since < since
+            one.partition == u32::from(at.0) && copied < one.since && one.since < since
         };
         let next = tenures.iter().filter(is_due).min_by_key(|one| one.since);
         next.map_or(Former::Nobody, |one| Former::Holder(one.since, one.node))
@@ -108,13 +113,13 @@ impl Causal {
 
     /// The same of a replica that is here.
     pub(super) fn former_of(&self, replica: &Replica) -> Former {
-        let at = replica.position();
+        let at = replica.partition();
         let copied = replica.record.finished.get(&at).map_or(0, |actor| actor.since);
         self.next_former(at, replica.actor().since, copied)
     }
 
-    /// Goes on with the scan of the former holder of a position without peers.
-    pub(super) fn scan_former(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
+    /// Goes on with the scan of the former holder of a partition.
+    pub(super) fn scan_former(&mut self, at: Partition, map: &Map, cx: &mut Context<'_>) {
         let shape = self.settings.shape;
         let former = self.former_of(&self.durable.replicas[&at]);
         let replica = self.durable.replicas.get_mut(&at).expect("the caller found it");
@@ -125,14 +130,14 @@ impl Causal {
     }
 
     /// Whether this is the former holder that a replica here waits for.
-    pub(super) fn hear_former(&self, from: Incarnation, pair: Pair) -> Option<Position> {
+    pub(super) fn hear_former(&self, from: Incarnation, pair: Pair) -> Option<Partition> {
         let replica = self.durable.replicas.get(&pair.to)?;
         let awaited = Former::Holder(pair.from.since, pair.from.node);
         let is_it = pair.from.node == from.node && self.former_of(replica) == awaited;
         (is_it && !replica.record.is_joined).then_some(pair.to)
     }
 
-    /// The new holder of a position asks the replica here that leaves it for the keys from one on.
+    /// The new holder of a partition asks the replica here that leaves it for the keys from one on.
     pub(super) fn on_scan_of_former(
         &mut self,
         from: Incarnation,
@@ -144,12 +149,16 @@ impl Causal {
         let (shape, limits, at) = (self.settings.shape, self.settings.limits, pair.to);
         let Some(map) = &self.durable.map else { return };
         let its = |replica: &&Replica| {
-            replica.position() == at && replica.actor().since < pair.from.since
+            replica.partition() == at && replica.actor().since < pair.from.since
         };
         let leaving = self.durable.leaving.iter().map(|one| &one.replica).filter(its);
         let first = leaving.min_by_key(|replica| replica.actor().since);
         let Some(replica) = first.filter(|_| pair.from.node == from.node) else { return };
         probe!("causal/former_scanned");
+        invariant!(replica.record.is_leaving, "only who leaves is a former holder");
+        let held = self.durable.replicas.get(&at).map(|held| held.actor().birth);
+        let is_later = held.is_none_or(|birth| birth > replica.actor().birth);
+        invariant!(is_later, "a replica is in one place");
         let (page, end) = list(replica, &shape.hashes(&shape.homes(at)), limits, key, cx);
         let message = Message::ScanB {
             pair: Pair { from: replica.actor(), to: at, map: map.version },
@@ -163,19 +172,23 @@ impl Causal {
     }
 
     /// Whether a former holder must keep what it has, because its successor is here and has not
-    /// copied it, or does not know yet that it is the successor.
+    /// copied it, or may not know yet that it is the successor. Who holds no partition near it says
+    /// nothing: it is one that will, or does no more.
     pub(super) fn has_to_copy(&self, former: Actor) -> bool {
-        let shape = self.settings.shape;
-        if shape.peers(former.position).next().is_some() || mutant!("former_lets_go") {
+        let (shape, replicas) = (self.settings.shape, &self.durable.replicas);
+        if mutant!("former_lets_go") {
             return false;
         }
         let has_copied = |replica: &Replica| {
-            let copied = replica.record.finished.get(&former.position);
+            let copied = replica.record.finished.get(&former.partition);
             replica.actor().since > former.since
                 && (replica.record.is_joined
                     || copied.is_some_and(|copied| copied.since >= former.since))
         };
-        !self.durable.replicas.get(&former.position).is_some_and(has_copied)
+        match replicas.get(&former.partition) {
+            Some(successor) => !has_copied(successor),
+            None => !replicas.keys().any(|at| shape.are_peers(*at, former.partition)),
+        }
     }
 }
 

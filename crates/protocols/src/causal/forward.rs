@@ -16,6 +16,7 @@ use crate::dots::context::CausalContext;
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
@@ -120,11 +121,14 @@ impl Causal {
     pub(super) fn on_reachable(&mut self, from: Incarnation, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Work::Forward { target, refused, .. } = &mut operation.work else { return };
+        let is_meant = |target: &Incarnation| !refused.contains(&target.node);
+        invariant!(target.as_ref().is_none_or(is_meant), "who cannot do it is not asked again");
         if target.is_none() && !refused.contains(&from.node) {
             probe!("causal/forward_after_asking");
             *target = Some(from);
             self.forward_on(op, cx);
         }
+        invariant!(self.volatile.operations.has_timer(), "who waits is woken");
     }
 
     /// Who answers a question that is open can be reached, in that start. Anything else may have
@@ -162,8 +166,10 @@ impl Causal {
         within_ms: u32,
         cx: &mut Context<'_>,
     ) {
-        // Of a repeated one the first ending holds, whoever has the position by now: who hears "not
-        // here" of a write that was done has it done once more elsewhere.
+        let in_hand = self.volatile.operations.len();
+        invariant!(in_hand <= OPERATIONS_MAX, "what is in hand is bounded");
+        // Of a repeated one the first ending holds, whoever has the partition by now: who hears
+        // "not here" of a write that was done has it done once more elsewhere.
         let ending = match self.volatile.remembered.begin((from, op)) {
             Some(Some(ending)) => {
                 probe!("causal/forwarded_twice");
@@ -186,6 +192,8 @@ impl Causal {
             self.tell_map(from, cx);
         }
         self.volatile.remembered.conclude((from, op), ending.clone());
+        let has_ended = self.volatile.remembered.has_ended((from, op));
+        invariant!(has_ended, "what is told of a write is remembered");
         cx.fx.send(from, Message::WriteB { op, ending });
     }
 
@@ -203,6 +211,7 @@ impl Causal {
         if *target != Some(from) {
             return;
         }
+        invariant!(!refused.contains(&from.node), "who cannot do it is not asked again");
         let asker = *asker;
         let outcome = match ending {
             Ending::Stored(told) => {
@@ -229,6 +238,7 @@ impl Causal {
             }
         };
         self.volatile.operations.remove(op);
+        invariant!(self.volatile.operations.has_timer(), "who still waits is woken");
         // The coordinator told it when it was durable there.
         cx.fx.answer_early(asker.ticket, outcome);
     }

@@ -7,12 +7,13 @@ use super::operations::{Aim, Asker, Manner, Origin, Work};
 use super::replica::{CONTRADICTS, Replica};
 use super::seen::Seen;
 use super::{Causal, Context, ENGINE, Plain};
-use crate::dots::dot::Position;
+use crate::dots::dot::Partition;
 use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
 use quorate_kernel::probe;
@@ -26,8 +27,8 @@ impl Causal {
         let Request { operation, deadline } = request;
         let r = usize::from(self.settings.r);
         if let Operation::Scan { from, limit } = operation {
-            // No two keys share a position here, as far as one can tell.
-            return self.begin_list(ticket, (from.position, limit), deadline, cx);
+            // No two keys share a partition here, as far as one can tell.
+            return self.begin_list(ticket, (from.token, limit), deadline, cx);
         }
         if let Some(refusal) = self.refusal(&operation) {
             return refuse(ticket, refusal, cx);
@@ -81,20 +82,20 @@ impl Causal {
             .or_else(|| self.durable.map.is_none().then_some(Refusal::NoRoute))
     }
 
-    /// The replicas of a key: their positions and hosts.
-    pub(super) fn replicas_of(&self, key: &[u8]) -> Vec<(Position, NodeId)> {
+    /// The replicas of a key: their partitions and hosts.
+    pub(super) fn replicas_of(&self, key: &[u8]) -> Vec<(Partition, NodeId)> {
         let shape = self.settings.shape;
         let Some(map) = &self.durable.map else { return Vec::new() };
-        let positions = shape.replicas_of(shape.home(hash_of(key))).map(Position);
-        positions.filter_map(|at| map.place(at).map(|place| (at, place.host))).collect()
+        let partitions = shape.replicas_of(shape.home(hash_of(key))).map(Partition);
+        partitions.filter_map(|at| map.place(at).map(|place| (at, place.host))).collect()
     }
 
     /// This node's replica of a key, if it holds one.
-    pub(super) fn local(&self, key: &[u8]) -> Option<Position> {
+    pub(super) fn local(&self, key: &[u8]) -> Option<Partition> {
         let shape = self.settings.shape;
-        let positions = shape.replicas_of(shape.home(hash_of(key)));
-        let mut held = self.durable.replicas.range(Position(*positions.start())..);
-        held.next().map(|(at, _)| *at).filter(|at| positions.contains(&at.0))
+        let partitions = shape.replicas_of(shape.home(hash_of(key)));
+        let mut held = self.durable.replicas.range(Partition(*partitions.start())..);
+        held.next().map(|(at, _)| *at).filter(|at| partitions.contains(&at.0))
     }
 
     fn begin_get(
@@ -130,7 +131,7 @@ impl Causal {
     /// Replaces what the replica here has of a key. Which versions that is need not be read.
     fn replace(
         &mut self,
-        at: Position,
+        at: Partition,
         (ticket, aim): (Ticket, Aim),
         key: Bytes,
         deadline: Time,
@@ -164,7 +165,7 @@ impl Causal {
         let Some(operation) = self.volatile.operations.get_mut(id) else { return };
         let Work::Read { replies, .. } = &operation.work else { return };
         let key = operation.key.clone();
-        let silent: Vec<Position> = replies.keys().copied().collect();
+        let silent: Vec<Partition> = replies.keys().copied().collect();
         for (at, host) in self.replicas_of(&key) {
             if !silent.contains(&at) && Some(host) != but {
                 cx.fx.send_early(host, Message::ReadA { op: id, key: key.clone() });
@@ -180,12 +181,14 @@ impl Causal {
         key: &Bytes,
         cx: &mut Context<'_>,
     ) {
-        let Some(position) = self.local(key) else { return self.tell_map(from, cx) };
-        let is_serving = self.is_serving(position, cx.now);
-        let replica = &self.durable.replicas[&position];
+        let Some(partition) = self.local(key) else { return self.tell_map(from, cx) };
+        let is_serving = self.is_serving(partition, cx.now);
+        let replica = &self.durable.replicas[&partition];
+        invariant!(!replica.record.is_leaving, "who leaves is not shown");
+        invariant!(replica.is_flushed(), "what is shown was written");
         let object = replica.fetch_named(self.settings.shape, key, cx).to_bytes();
         let stored = replica.stored_key(key);
-        let reply = Message::ReadB { op, position, is_serving, object };
+        let reply = Message::ReadB { op, partition, is_serving, object };
         cx.fx.send_after_key(from, reply, stored);
     }
 
@@ -193,19 +196,22 @@ impl Causal {
     pub(super) fn on_read_reply(
         &mut self,
         from: Incarnation,
-        (op, position): (u64, Position),
+        (op, partition): (u64, Partition),
         is_serving: bool,
         object: &Bytes,
         cx: &mut Context<'_>,
     ) {
         self.on_reachable(from, op, cx);
-        let place = self.durable.map.as_ref().and_then(|map| map.place(position));
+        let place = self.durable.map.as_ref().and_then(|map| map.place(partition));
         if place.is_none_or(|place| place.host != from.node) {
-            // Another host has the position by now. What this one had others may take for lost.
+            // Another host has the partition by now. What this one had others may take for lost.
             return;
         }
+        let replicas = usize::from(self.settings.shape.replicas);
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Work::Read { needed, replies, .. } = &mut operation.work else { return };
+        invariant!(*needed <= replicas, "no more must answer than there are");
+        invariant!(replies.len() < *needed, "who has heard enough has answered");
         if !is_serving {
             // What it lacks would count as absent (T15).
             probe!("causal/not_serving");
@@ -215,7 +221,7 @@ impl Causal {
         if !replies.values().all(|known| known.agrees(&object)) {
             return cx.fx.refuse(CONTRADICTS);
         }
-        replies.insert(position, object);
+        replies.insert(partition, object);
         if replies.len() < *needed {
             return;
         }
@@ -229,7 +235,7 @@ impl Causal {
         &mut self,
         (ticket, aim): (Ticket, Aim),
         key: Bytes,
-        replies: BTreeMap<Position, Object>,
+        replies: BTreeMap<Partition, Object>,
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
@@ -267,7 +273,7 @@ impl Causal {
         &mut self,
         key: &Bytes,
         merged: &Object,
-        replies: &BTreeMap<Position, Object>,
+        replies: &BTreeMap<Partition, Object>,
         cx: &mut Context<'_>,
     ) {
         let object = merged.to_bytes();
@@ -333,8 +339,8 @@ impl Causal {
 
     /// Whether a replica's silence about a key says something: it has copied from every peer that
     /// it can reach.
-    pub(super) fn is_serving(&self, position: Position, _now: Time) -> bool {
-        self.durable.replicas.get(&position).is_some_and(Replica::is_serving)
+    pub(super) fn is_serving(&self, partition: Partition, _now: Time) -> bool {
+        self.durable.replicas.get(&partition).is_some_and(Replica::is_serving)
     }
 }
 

@@ -15,6 +15,7 @@
 
 use super::former::{self, Former};
 use super::keys::{Kind, each_of, hash_of};
+use super::leave::Leaving;
 use super::map::{Map, Shape};
 use super::message::{Message, Pair};
 use super::page;
@@ -23,19 +24,20 @@ use super::watch::{PATIENCE, SILENT_MAX, Scan};
 use super::{Causal, Context};
 use crate::dots::clock::Clock;
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Position};
+use crate::dots::dot::{Actor, Partition};
 use crate::dots::object::Object;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 
 impl Replica {
-    /// Whether this replica has all that a position's actor had before it knew of this one.
-    pub fn has_copied(&self, map: &Map, peer: Position) -> bool {
+    /// Whether this replica has all that a partition's actor had before it knew of this one.
+    pub fn has_copied(&self, map: &Map, peer: Partition) -> bool {
         if self.record.is_joined {
             return true;
         }
@@ -43,12 +45,25 @@ impl Replica {
         finished.is_some() && finished == self.head(map, peer)
     }
 
-    /// Whether there is nothing more to copy from a position: all is copied, or its host is gone
+    /// Whether there is nothing more to copy from a partition: all is copied, or its host is gone
     /// for good. Who waited for a host that never answers would never join, and a catalog that
-    /// waits for the newcomer could not give the host's positions to anybody.
-    fn is_done_with(&self, map: &Map, peer: Position) -> bool {
+    /// waits for the newcomer could not give the host's partitions to anybody.
+    fn is_done_with(&self, map: &Map, peer: Partition) -> bool {
         let is_gone = map.place(peer).is_some_and(|place| map.is_gone(place.host));
         is_gone || self.has_copied(map, peer)
+    }
+
+    /// Whether it has again all that it has to hold. To have joined is not enough: a peer that was
+    /// copied from may have had nothing itself, and be copying from one that leaves. So each peer
+    /// must have told all it has when it had joined, too.
+    pub fn is_refilled(&self, map: &Map, shape: Shape) -> bool {
+        let Some(told) = &self.refilled_by else { return true };
+        let is_gone =
+            |peer: Partition| map.place(peer).is_some_and(|place| map.is_gone(place.host));
+        let is_blind = mutant!("joined_is_refilled");
+        let mut peers = shape.peers(self.partition());
+        let have_told = peers.all(|peer| told.contains(&peer) || is_gone(peer) || is_blind);
+        self.record.is_joined && have_told
     }
 
     /// Whether its silence about a key says something: it has copied from every peer that answers.
@@ -89,7 +104,7 @@ impl Replica {
 
 impl Causal {
     /// Begins scans, or asks again what was not answered.
-    pub(super) fn scan_on(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
+    pub(super) fn scan_on(&mut self, at: Partition, map: &Map, cx: &mut Context<'_>) {
         let shape = self.settings.shape;
         let Some(replica) = self.durable.replicas.get_mut(&at) else { return };
         if replica.record.is_joined {
@@ -100,17 +115,15 @@ impl Causal {
                 replica.rounds.scans.remove(&peer);
                 continue;
             }
-            let host = map.place(peer).expect("peers are positions").host;
+            let host = map.place(peer).expect("peers are partitions").host;
             ask(replica, (peer, host), shape, map, cx);
         }
-        if shape.peers(at).next().is_none() {
-            self.scan_former(at, map, cx);
-        }
+        self.scan_former(at, map, cx);
         self.conclude_join(at, map, cx);
     }
 
     /// Notes that a replica has joined, if everybody was copied from.
-    fn conclude_join(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
+    fn conclude_join(&mut self, at: Partition, map: &Map, cx: &mut Context<'_>) {
         let (replica, mut peers) = (&self.durable.replicas[&at], self.settings.shape.peers(at));
         let is_done = peers.all(|peer| replica.is_done_with(map, peer))
             && self.former_of(replica) == Former::Nobody;
@@ -128,11 +141,17 @@ impl Causal {
 
     /// Notes that this host has all that it has to hold, once that is so. A replica whose peer does
     /// not answer has not: what that peer has may be nowhere else.
+    ///
+    /// One that leaves and has forgotten is not done before the others need it no more: the copy
+    /// that it had to keep for the new holder may be elsewhere only once.
     pub(super) fn note_refilled(&mut self) {
-        let mut replicas = self.durable.replicas.values();
-        let has_all =
-            self.durable.map.is_some() && replicas.all(|replica| replica.record.is_joined);
-        self.volatile.has_refilled |= has_all;
+        let Some(map) = self.durable.map.as_ref().filter(|_| !self.volatile.has_refilled) else {
+            return;
+        };
+        let is_refilled = |replica: &Replica| replica.is_refilled(map, self.settings.shape);
+        let has_forgotten = |one: &Leaving| one.has_forgotten && !mutant!("leaves_empty_and_ready");
+        self.volatile.has_refilled = self.durable.replicas.values().all(is_refilled)
+            && !self.durable.leaving.iter().any(has_forgotten);
     }
 
     /// A page of a scan has come.
@@ -144,7 +163,7 @@ impl Causal {
         (clock, page, next): (&Clock, Bytes, Bytes),
         cx: &mut Context<'_>,
     ) {
-        let at = match pair.to == pair.from.position {
+        let at = match pair.to == pair.from.partition {
             true => self.hear_former(from, pair),
             false => self.greet(from, pair, cx),
         };
@@ -152,19 +171,25 @@ impl Causal {
         let shape = self.settings.shape;
         let Some(map) = self.durable.map.clone() else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
+        invariant!(!replica.record.is_leaving, "who leaves copies nothing");
         let peer = pair.from;
-        let scan = replica.rounds.scans.get_mut(&peer.position);
+        let scan = replica.rounds.scans.get_mut(&peer.partition);
         let Some(scan) = scan.filter(|scan| scan.step == step && replica.record.actor == to) else {
             return replica.flush(cx);
         };
-        if scan.actor.is_some_and(|scanned| scanned != peer) {
-            // Another actor holds the position now: all anew.
+        invariant!(scan.step > 0, "a scan that is under way has asked");
+        // A peer that forgot has another name. One that leaves has not, and has nothing any more:
+        // with the rest of its pages and the clock of the first, what it had would be replaced.
+        let is_former = pair.to == pair.from.partition && !mutant!("former_forgets_unseen");
+        let has_restarted = is_former && scan.start.is_some_and(|start| start != from.start);
+        if has_restarted || scan.actor.is_some_and(|scanned| scanned != peer) {
+            // Another actor holds the partition now: all anew.
             probe!("causal/scan_anew");
-            replica.rounds.scans.remove(&peer.position);
+            replica.rounds.scans.remove(&peer.partition);
             return replica.flush(cx);
         }
         let Ok(entries) = page::read(page) else { return replica.flush(cx) };
-        scan.actor = Some(peer);
+        (scan.actor, scan.start) = (Some(peer), Some(from.start));
         scan.silent = 0;
         if scan.clock.as_ref().is_some_and(|begun| begun.base(peer) < clock.base(peer)) {
             probe!("causal/issued_during_scan");
@@ -175,42 +200,35 @@ impl Causal {
         let begun = scan.clock.get_or_insert_with(|| clock.clone()).clone();
         let begin = core::mem::replace(&mut scan.from, next.clone());
         replica.know(shape, clock);
-        let mut unlisted: BTreeSet<Bytes> = BTreeSet::new();
-        let last = *shape.hashes(&shape.shared(at, peer.position)).end();
-        unlisted.extend(replica.keys_between(&begin, &next, last, cx));
-        for page::Entry { key, object, dots } in entries {
-            unlisted.remove(&key);
-            copy(replica, shape, &key, (object, clock), &dots, cx);
-        }
-        for key in unlisted {
-            probe!("causal/absent_at_peer");
-            copy(replica, shape, &key, (Object::default(), clock), &[], cx);
-        }
+        let last = *shape.hashes(&shape.shared(at, peer.partition)).end();
+        let unlisted = replica.keys_between(&begin, &next, last, cx);
+        copy_page(replica, shape, (entries, unlisted, clock), cx);
         if next.is_empty() {
             finish(replica, shape, peer, &begun, cx);
             self.conclude_join(at, &map, cx);
-        } else if let Some(scan) = replica.rounds.scans.get_mut(&peer.position) {
+        } else if let Some(scan) = replica.rounds.scans.get_mut(&peer.partition) {
             scan.step += 1;
             scan.asked_at = cx.now;
-            let pair = Pair { from: replica.record.actor, to: peer.position, map: map.version };
+            let pair = Pair { from: replica.record.actor, to: peer.partition, map: map.version };
             cx.fx.send(from, Message::ScanA { pair, step: scan.step, key: next });
         }
         self.durable.replicas.get_mut(&at).expect("it was greeted").flush(cx);
     }
 }
 
-/// Asks a host for the keys that a replica and a position of the host both hold, from where its
+/// Asks a host for the keys that a replica and a partition of the host both hold, from where its
 /// answers have come to; again if it has not answered.
 pub(super) fn ask(
     replica: &mut Replica,
-    (peer, host): (Position, NodeId),
+    (peer, host): (Partition, NodeId),
     shape: Shape,
     map: &Map,
     cx: &mut Context<'_>,
 ) {
-    let first = first_key(shape, replica.position(), peer);
+    let first = first_key(shape, replica.partition(), peer);
     let scan = replica.rounds.scans.entry(peer).or_insert(Scan {
         actor: None,
+        start: None,
         step: 0,
         from: first,
         clock: None,
@@ -230,10 +248,29 @@ pub(super) fn ask(
     }
 }
 
-/// The first key that two positions both hold.
-pub(super) fn first_key(shape: Shape, one: Position, other: Position) -> Bytes {
+/// The first key that two partitions both hold.
+pub(super) fn first_key(shape: Shape, one: Partition, other: Partition) -> Bytes {
     let hashes = shape.hashes(&shape.shared(one, other));
     Bytes::copy_from_slice(&hashes.start().to_be_bytes())
+}
+
+/// Takes in what a scanned peer knows of an interval: of the keys that it lists, and of those here
+/// that it does not.
+fn copy_page(
+    replica: &mut Replica,
+    shape: Shape,
+    (entries, here, clock): (Vec<page::Entry>, Vec<Bytes>, &Clock),
+    cx: &mut Context<'_>,
+) {
+    let mut unlisted: BTreeSet<Bytes> = here.into_iter().collect();
+    for page::Entry { key, object, dots } in entries {
+        unlisted.remove(&key);
+        copy(replica, shape, &key, (object, clock), &dots, cx);
+    }
+    for key in unlisted {
+        probe!("causal/absent_at_peer");
+        copy(replica, shape, &key, (Object::default(), clock), &[], cx);
+    }
 }
 
 /// Takes in what a scanned peer knows of a key.
@@ -246,8 +283,8 @@ fn copy(
     cx: &mut Context<'_>,
 ) {
     let replicas = shape.replicas_of(shape.home(hash_of(key)));
-    if replicas.contains(&replica.position().0) {
-        object.fill(clock, |actor| replicas.contains(&actor.position.0));
+    if replicas.contains(&replica.partition().0) {
+        object.fill(clock, |actor| replicas.contains(&actor.partition.0));
         replica.update(shape, key, object, dots, cx);
     }
 }
@@ -255,23 +292,23 @@ fn copy(
 /// A peer was scanned to the end: all that it had issued when the scan began is seen, and what it
 /// had seen then is kept.
 fn finish(replica: &mut Replica, shape: Shape, peer: Actor, begun: &Clock, cx: &mut Context<'_>) {
-    replica.rounds.scans.remove(&peer.position);
+    replica.rounds.scans.remove(&peer.partition);
     if let Some(entry) = begun.get(peer).cloned() {
         replica.touch(peer).merge(&entry);
     }
-    replica.record.finished.insert(peer.position, peer);
-    if peer.position == replica.position() {
+    replica.record.finished.insert(peer.partition, peer);
+    if peer.partition == replica.partition() {
         former::take_over(replica, begun);
         return replica.persist(cx);
     }
     // What others have issued is of no keys of this replica.
-    let at = replica.position();
-    let is_near = |actor: &Actor| actor.position == at || shape.are_peers(at, actor.position);
+    let at = replica.partition();
+    let is_near = |actor: &Actor| actor.partition == at || shape.are_peers(at, actor.partition);
     let seen = begun.iter().map(|(actor, entry)| (actor, entry.filled()));
     let seen = seen.filter(|(actor, _)| is_near(actor));
-    // What an earlier actor of the position had seen was copied, too, and may be nowhere else now.
-    let known = replica.record.witnesses.remove(&peer.position).unwrap_or_default();
+    // What an earlier actor of the partition had seen was copied, too, and may be nowhere else now.
+    let known = replica.record.witnesses.remove(&peer.partition).unwrap_or_default();
     let witness: CausalContext = known.into_iter().chain(seen).collect();
-    replica.record.witnesses.insert(peer.position, witness.iter().collect());
+    replica.record.witnesses.insert(peer.partition, witness.iter().collect());
     replica.persist(cx);
 }

@@ -7,7 +7,7 @@
 //! | state | `replica`, part (4) | postcard of [`Record`](super::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
 //! | state | `garbage`, part (4) | empty | a replica is given up | when nothing of it is left |
 //! | data | part (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
-//! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica, or when a later actor of its position is closed |
+//! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica, or when a later actor of its partition is closed |
 //! | data | part (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context; then the write's name if it has one | an update seen for the first time | when every replica of the key has seen it |
 //! | data | part (4), `n`, hash (8), key | postcard of the object's context | a context that no entry `d` has | when the context is empty |
 //!
@@ -182,7 +182,7 @@ pub fn stored_map(table: &dyn Table) -> Option<Map> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dots::dot::Position;
+    use crate::dots::dot::Partition;
     use quorate_kernel::ids::NodeId;
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         assert!(is_data_key(&[0, 0, 0, 0, 0, 0, 0, 9, b'k']).is_err());
         assert_eq!((client_key(&key), hash_of(&key)), (&b"k"[..], xxh3_64(b"k")));
         assert!(stored(1, Kind::Object, &key) < stored(2, Kind::Clock, &[]));
-        let actor = Actor { position: Position(300), since: 9, birth: 2, node: NodeId(1 << 60) };
+        let actor = Actor { partition: Partition(300), since: 9, birth: 2, node: NodeId(1 << 60) };
         let mut bytes = actor_key(actor);
         bytes.push(7);
         assert_eq!(actor_of(&bytes), (actor, &[7][..]));

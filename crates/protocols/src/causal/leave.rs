@@ -1,11 +1,12 @@
-//! Leaving: a replica whose position was given to another host.
+//! Leaving: a replica whose partition was given to another host.
 //!
 //! It may have served for long without hearing of that, and may be the only one that has what it
-//! acknowledged then. What others may lack is exactly what its dot-key map names. It sends each
-//! such key to one replica that holds it now, until that is acknowledged; then it tells the hosts
-//! of its peers that it says nothing more. Only after that may they close it ([`super::retire`]).
-//! If
-//! the map says that its host is gone for good there is nothing to hand over: nobody takes it.
+//! acknowledged then. What others may lack is exactly what its dot-key map names, as long as they
+//! lose nothing. It sends each such key to one replica that holds it now, until that is
+//! acknowledged; then it tells the hosts of its peers that it says nothing more. Only after that
+//! may they close it ([`super::retire`]). It tells the new holder of its partition too, which
+//! copies everything first ([`super::former`]). If the map says that its host is gone for good
+//! there is nothing to hand over: nobody takes it.
 
 use super::keys::{garbage_key, replica_key};
 use super::map::{Map, Shape};
@@ -14,11 +15,12 @@ use super::page;
 use super::replica::Replica;
 use super::watch::PATIENCE;
 use super::{Causal, Context};
-use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::dot::{Actor, Dot, Partition};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 
@@ -41,15 +43,17 @@ struct Handed {
 pub(super) struct Leaving {
     pub replica: Replica,
     handed: BTreeMap<u64, Handed>,
-    /// The hosts that know that it says nothing more.
-    noted: BTreeSet<NodeId>,
+    /// The hosts that know that it says nothing more, and the newest map by which each said so.
+    noted: BTreeMap<NodeId, u64>,
     told_at: Option<Time>,
+    /// Whether it lost what it had to keep until the new holder has copied it.
+    pub has_forgotten: bool,
 }
 
 impl Leaving {
     pub fn new(replica: Replica) -> Leaving {
-        let (handed, noted) = (BTreeMap::new(), BTreeSet::new());
-        Leaving { replica, handed, noted, told_at: None }
+        let (handed, noted) = (BTreeMap::new(), BTreeMap::new());
+        Leaving { replica, handed, noted, told_at: None, has_forgotten: false }
     }
 
     /// What was handed over before a loss of power is not handed over again.
@@ -65,16 +69,21 @@ impl Leaving {
         self.handed.clear();
     }
 
-    /// The hosts that must know when it says nothing more.
-    fn listeners(&self, map: &Map, shape: Shape) -> BTreeSet<NodeId> {
-        let at = self.replica.position();
-        let near = shape.peers(at).chain([at]);
-        near.filter_map(|at| map.place(at)).map(|place| place.host).collect()
+    /// The hosts that must know when it says nothing more, and do not. Who holds its partition now
+    /// must have known that when it said so.
+    fn unaware(&self, map: &Map, shape: Shape) -> Vec<NodeId> {
+        let at = self.replica.partition();
+        let peers = shape.peers(at).filter_map(|peer| Some((map.place(peer)?.host, 0)));
+        let holder = map.place(at).map(|place| (place.host, place.since));
+        let is_unaware = |(host, since): &(NodeId, u64)| {
+            self.noted.get(host).is_none_or(|version| version < since)
+        };
+        peers.chain(holder).filter(is_unaware).map(|(host, _)| host).collect()
     }
 }
 
 impl Causal {
-    /// A replica's position has another host.
+    /// A replica's partition has another host.
     pub(super) fn leave(&mut self, mut replica: Replica, cx: &mut Context<'_>) {
         replica.record.is_leaving = true;
         replica.persist(cx);
@@ -91,10 +100,8 @@ impl Causal {
             } else if one.told_at.is_none_or(|at| cx.now >= at + PATIENCE) {
                 one.told_at = Some(cx.now);
                 let actor = one.replica.actor();
-                for host in one.listeners(&map, self.settings.shape) {
-                    if !one.noted.contains(&host) {
-                        cx.fx.send(host, Message::LeftA { actor });
-                    }
+                for host in one.unaware(&map, self.settings.shape) {
+                    cx.fx.send(host, Message::LeftA { actor });
                 }
             }
         }
@@ -151,11 +158,10 @@ impl Causal {
             // It says so again until this is answered.
             return;
         }
-        // Who does not hold a position here yet hears it from those that it copies from: they have
-        // noted it, or are asked on.
         let shape = self.settings.shape;
-        let is_near = |at: Position| at == actor.position || shape.are_peers(at, actor.position);
+        let is_near = |at: Partition| at == actor.partition || shape.are_peers(at, actor.partition);
         for (at, replica) in &mut self.durable.replicas {
+            invariant!(!replica.record.is_leaving, "a replica is in one place");
             let is_closed = replica.clock.get(actor).is_some_and(|entry| entry.closed);
             if is_near(*at) && !is_closed {
                 replica.touch(actor).left = true;
@@ -164,15 +170,25 @@ impl Causal {
                 replica.persist(cx);
             }
         }
-        cx.fx.send(from, Message::LeftB { actor });
+        let mut near = self.durable.replicas.iter().filter(|(at, _)| is_near(**at));
+        let is_noted = near.all(|(_, replica)| replica.has_left(actor) && replica.is_flushed());
+        invariant!(is_noted, "what is confirmed is written");
+        let map = self.durable.map.as_ref().map_or(0, |map| map.version);
+        cx.fx.send(from, Message::LeftB { actor, map });
     }
 
     /// A host has noted it. So everything was handed over, also if a loss of power took that back:
     /// nothing is added to what leaves.
-    pub(super) fn on_left_noted(&mut self, host: NodeId, actor: Actor, cx: &mut Context<'_>) {
+    pub(super) fn on_left_noted(
+        &mut self,
+        host: NodeId,
+        (actor, map): (Actor, u64),
+        cx: &mut Context<'_>,
+    ) {
         for one in &mut self.durable.leaving {
             if one.replica.actor() == actor {
-                one.noted.insert(host);
+                let noted = one.noted.entry(host).or_default();
+                *noted = map.max(*noted);
                 one.forget_what_was_handed_over(cx);
             }
         }
@@ -186,7 +202,7 @@ impl Causal {
         let shape = self.settings.shape;
         let is_over = |one: &Leaving| {
             let has_handed_over = one.replica.dot_keys.is_empty() && one.told_at.is_some();
-            has_handed_over && one.listeners(&map, shape).is_subset(&one.noted)
+            has_handed_over && one.unaware(&map, shape).is_empty()
         };
         let leaving = core::mem::take(&mut self.durable.leaving);
         let (over, left): (Vec<_>, Vec<_>) = leaving.into_iter().partition(is_over);
@@ -195,6 +211,7 @@ impl Causal {
             probe!("causal/left");
             self.discard(one.replica.part, cx);
         }
+        self.note_refilled();
     }
 
     /// A replica is given up; its data is swept away bit by bit.
@@ -211,6 +228,7 @@ impl Causal {
                 probe!("causal/gone_and_back");
                 self.discard(one.replica.part, cx);
             }
+            self.note_refilled();
         }
     }
 }

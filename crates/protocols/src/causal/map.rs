@@ -1,109 +1,109 @@
-//! Which positions hold which keys, for ever, and which host holds each position, for now.
+//! Which partitions hold which keys, for ever, and which host holds each partition, for now.
 //!
-//! A keyspace has a fixed number of **positions**. The space of hashes is cut into as many equal
-//! parts, the **homes**, and a home's replicas are the `replicas` positions from its own on; the
-//! last homes share the last positions, so nothing wraps around and any hosts in turn, three or
-//! more for three replicas, give every key distinct ones. Which keys a position holds never
+//! A keyspace has a fixed number of **partitions**. The space of hashes is cut into as many equal
+//! parts, the **homes**, and a home's replicas are the `replicas` partitions from its own on; the
+//! last homes share the last partitions, so nothing wraps around and any hosts in turn, three or
+//! more for three replicas, give every key distinct ones. Which keys a partition holds never
 //! changes: a clock that was used for other keys would make new ones look deleted (T3). What
-//! changes is the **map** from positions to hosts. A catalog decides its versions; the engine only
+//! changes is the **map** from partitions to hosts. A catalog decides its versions; the engine only
 //! takes them.
 
-use crate::dots::dot::Position;
+use crate::dots::dot::Partition;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::Keyspace;
-use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX};
+use quorate_kernel::limits::{GROUP_MEMBERS_MAX, PARTITIONS_MAX};
 use serde::{Deserialize, Serialize};
 
-/// How many positions a keyspace has unless it says otherwise.
-pub const POSITIONS_DEFAULT: u16 = 64;
+/// How many partitions a keyspace has unless it says otherwise.
+pub const PARTITIONS_DEFAULT: u16 = 64;
 
 /// What never changes of a keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How many positions.
-    pub positions: u16,
+    /// How many partitions.
+    pub partitions: u16,
     /// How many of them hold each key.
     pub replicas: u16,
 }
 
 impl Shape {
-    /// A shape; 1 to 7 replicas, and at least as many positions.
+    /// A shape; 1 to 7 replicas, and at least as many partitions.
     #[must_use]
-    pub fn new(positions: u16, replicas: u16) -> Shape {
-        assert!(usize::from(positions) <= POSITIONS_MAX, "at most 1024 positions");
+    pub fn new(partitions: u16, replicas: u16) -> Shape {
+        assert!(usize::from(partitions) <= PARTITIONS_MAX, "at most 1024 partitions");
         assert!((1..=GROUP_MEMBERS_MAX as u16).contains(&replicas), "1 to 7 replicas");
-        assert!(replicas <= positions, "each replica of a key is at a position of its own");
-        Shape { positions, replicas }
+        assert!(replicas <= partitions, "each replica of a key is at a partition of its own");
+        Shape { partitions, replicas }
     }
 
     /// The home of a hash.
     #[must_use]
     pub fn home(&self, hash: u64) -> u16 {
-        ((u128::from(hash) * u128::from(self.positions)) >> 64) as u16
+        ((u128::from(hash) * u128::from(self.partitions)) >> 64) as u16
     }
 
     /// The hashes of these homes.
     #[must_use]
     pub fn hashes(&self, homes: &RangeInclusive<u16>) -> RangeInclusive<u64> {
-        let first_of = |home: u16| (u128::from(home) << 64).div_ceil(u128::from(self.positions));
+        let first_of = |home: u16| (u128::from(home) << 64).div_ceil(u128::from(self.partitions));
         let end = first_of(homes.end() + 1) - 1;
         first_of(*homes.start()) as u64..=end as u64
     }
 
-    /// The positions that hold a home's keys.
+    /// The partitions that hold a home's keys.
     #[must_use]
     pub fn replicas_of(&self, home: u16) -> RangeInclusive<u16> {
-        let first = home.min(self.positions - self.replicas);
+        let first = home.min(self.partitions - self.replicas);
         first..=first + self.replicas - 1
     }
 
-    /// Whether a position holds a home's keys.
+    /// Whether a partition holds a home's keys.
     #[must_use]
-    pub fn holds(&self, position: Position, home: u16) -> bool {
-        self.replicas_of(home).contains(&position.0)
+    pub fn holds(&self, partition: Partition, home: u16) -> bool {
+        self.replicas_of(home).contains(&partition.0)
     }
 
-    /// The homes whose keys a position holds; empty where a peer names one that there is not.
+    /// The homes whose keys a partition holds; empty where a peer names one that there is not.
     #[must_use]
-    pub fn homes(&self, position: Position) -> RangeInclusive<u16> {
-        let first = match position.0 < self.positions {
-            true => (position.0 + 1).saturating_sub(self.replicas),
-            false => self.positions,
+    pub fn homes(&self, partition: Partition) -> RangeInclusive<u16> {
+        let first = match partition.0 < self.partitions {
+            true => (partition.0 + 1).saturating_sub(self.replicas),
+            false => self.partitions,
         };
-        let last = if position.0 >= self.positions - self.replicas {
-            self.positions - 1
+        let last = if partition.0 >= self.partitions - self.replicas {
+            self.partitions - 1
         } else {
-            position.0
+            partition.0
         };
         first..=last
     }
 
-    /// The homes whose keys two positions both hold; empty if they are no peers.
+    /// The homes whose keys two partitions both hold; empty if they are no peers.
     #[must_use]
-    pub fn shared(&self, one: Position, other: Position) -> RangeInclusive<u16> {
+    pub fn shared(&self, one: Partition, other: Partition) -> RangeInclusive<u16> {
         let (one, other) = (self.homes(one), self.homes(other));
         *one.start().max(other.start())..=*one.end().min(other.end())
     }
 
-    /// Whether two positions hold keys in common; a position is no peer of itself.
+    /// Whether two partitions hold keys in common; a partition is no peer of itself.
     #[must_use]
-    pub fn are_peers(&self, one: Position, other: Position) -> bool {
+    pub fn are_peers(&self, one: Partition, other: Partition) -> bool {
         one != other && !self.shared(one, other).is_empty()
     }
 
-    /// The positions that hold keys in common with this one.
-    pub fn peers(&self, position: Position) -> impl Iterator<Item = Position> + use<> {
+    /// The partitions that hold keys in common with this one.
+    pub fn peers(&self, partition: Partition) -> impl Iterator<Item = Partition> + use<> {
         let shape = *self;
-        let low = position.0.saturating_sub(shape.replicas - 1);
-        let high = (position.0 + shape.replicas - 1).min(shape.positions - 1);
-        (low..=high).map(Position).filter(move |peer| shape.are_peers(position, *peer))
+        let low = partition.0.saturating_sub(shape.replicas - 1);
+        let high = (partition.0 + shape.replicas - 1).min(shape.partitions - 1);
+        (low..=high).map(Partition).filter(move |peer| shape.are_peers(partition, *peer))
     }
 }
 
-/// Who holds a position.
+/// Who holds a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The host.
@@ -128,21 +128,21 @@ impl Map {
     #[must_use]
     pub fn first(shape: Shape, hosts: &[NodeId]) -> Map {
         assert!(hosts.len() >= usize::from(shape.replicas), "each replica is on a host of its own");
-        let place = |position: usize| Place { host: hosts[position % hosts.len()], since: 1 };
-        let places = (0..usize::from(shape.positions)).map(place).collect();
+        let place = |partition: usize| Place { host: hosts[partition % hosts.len()], since: 1 };
+        let places = (0..usize::from(shape.partitions)).map(place).collect();
         Map { version: 1, places, gone: BTreeSet::new() }
     }
 
     /// The map of a keyspace as the catalog has it.
     #[must_use]
     pub fn of(keyspace: &Keyspace) -> Map {
-        let place = |place: &quorate_kernel::keyspace::Position| Place {
+        let place = |place: &quorate_kernel::keyspace::Partition| Place {
             host: place.node,
             since: place.since,
         };
         Map {
             version: keyspace.changed,
-            places: keyspace.positions.iter().map(place).collect(),
+            places: keyspace.partitions.iter().map(place).collect(),
             gone: keyspace.gone.clone(),
         }
     }
@@ -153,16 +153,18 @@ impl Map {
         (&self.places, &self.gone) == (&other.places, &other.gone)
     }
 
-    /// Who holds a position.
+    /// Who holds a partition.
     #[must_use]
-    pub fn place(&self, position: Position) -> Option<Place> {
-        self.places.get(usize::from(position.0)).copied()
+    pub fn place(&self, partition: Partition) -> Option<Place> {
+        self.places.get(usize::from(partition.0)).copied()
     }
 
-    /// The positions of a host.
-    pub fn positions_of(&self, host: NodeId) -> impl Iterator<Item = Position> + '_ {
+    /// The partitions of a host.
+    pub fn partitions_of(&self, host: NodeId) -> impl Iterator<Item = Partition> + '_ {
         let places = (0..).zip(&self.places);
-        places.filter(move |(_, place)| place.host == host).map(|(position, _)| Position(position))
+        places
+            .filter(move |(_, place)| place.host == host)
+            .map(|(partition, _)| Partition(partition))
     }
 
     /// Every host that holds something.
@@ -192,7 +194,7 @@ impl Map {
         next
     }
 
-    /// The next map, with a host that is gone for good and whose positions nobody has taken yet.
+    /// The next map, with a host that is gone for good and whose partitions nobody has taken yet.
     #[must_use]
     pub fn without(&self, host: NodeId) -> Map {
         let mut next = self.clone();
@@ -201,12 +203,12 @@ impl Map {
         next
     }
 
-    /// The next map, with one position at another host.
+    /// The next map, with one partition at another host.
     #[must_use]
-    pub fn moved(&self, position: Position, into: NodeId) -> Map {
+    pub fn moved(&self, partition: Partition, into: NodeId) -> Map {
         let mut next = self.clone();
         next.version += 1;
-        next.places[usize::from(position.0)] = Place { host: into, since: next.version };
+        next.places[usize::from(partition.0)] = Place { host: into, since: next.version };
         next
     }
 
@@ -217,13 +219,13 @@ impl Map {
             let places = self.places[..].iter().enumerate();
             let meant = shape.replicas_of(home);
             places
-                .filter(|(position, _)| meant.contains(&(*position as u16)))
+                .filter(|(partition, _)| meant.contains(&(*partition as u16)))
                 .map(|(_, place)| place.host)
                 .collect()
         };
         self.version > 0
-            && self.places.len() == usize::from(shape.positions)
+            && self.places.len() == usize::from(shape.partitions)
             && self.places.iter().all(|place| (1..=self.version).contains(&place.since))
-            && (0..shape.positions).all(|home| hosts_of(home).len() == usize::from(shape.replicas))
+            && (0..shape.partitions).all(|home| hosts_of(home).len() == usize::from(shape.replicas))
     }
 }

@@ -6,7 +6,7 @@ pub use super::page::Carried;
 pub use super::window::Window;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::limits::{HEADER_BYTES_USUAL, PAGE_BYTES_MAX};
@@ -56,8 +56,8 @@ pub enum Ending {
 pub struct Pair {
     /// The sender.
     pub from: Actor,
-    /// The receiver's position.
-    pub to: Position,
+    /// The receiver's partition.
+    pub to: Partition,
     /// The version of the sender's map.
     pub map: u64,
 }
@@ -79,7 +79,7 @@ pub enum Message {
         /// Echoed.
         op: u64,
         /// Which replica.
-        position: Position,
+        partition: Partition,
         /// Whether the sender has joined, so that what it lacks says something.
         is_serving: bool,
         /// The object.
@@ -133,7 +133,7 @@ pub enum Message {
         /// Echoed.
         op: u64,
         /// Which replica.
-        position: Position,
+        partition: Partition,
     },
     /// Anti-entropy, the question: this is what I have seen (DottedDB Alg. 3, `sync_clock`).
     SyncA {
@@ -144,6 +144,8 @@ pub enum Message {
         clock: TellClock,
         /// Of which updates it tells everything, and is asked.
         window: Window,
+        /// Whether it asks also for what replication on write is most likely still bringing.
+        all: bool,
     },
     /// Anti-entropy, the answer (`sync_repair`): what the receiver has not seen of the keys that
     /// both hold, and the clock of the same moment.
@@ -166,7 +168,7 @@ pub enum Message {
         page: Bytes,
     },
     /// A replica that joins, to each of its peers: list what we both hold, from this key on.
-    /// Without peers to the former holder of its position, which is then the one that it names.
+    /// Without peers to the former holder of its partition, which is then the one that it names.
     ScanA {
         /// Who asks whom.
         pair: Pair,
@@ -204,16 +206,19 @@ pub enum Message {
         /// The map.
         map: Map,
     },
-    /// A host that gave a position up, to the hosts of its peers: it has handed over all it had,
+    /// A host that gave a partition up, to the hosts of its peers: it has handed over all it had,
     /// and says nothing more as this actor.
     LeftA {
         /// Which actor.
         actor: Actor,
     },
-    /// It is noted, durably; by the new holder of a position without peers: all is copied.
+    /// It is noted, durably; by the new holder of the partition: all is copied.
     LeftB {
         /// Echoed.
         actor: Actor,
+        /// The version of the map that this was said by: an older one may not have known the new
+        /// holder.
+        map: u64,
     },
     /// Coordinator of a scan to the replicas of a part of the hash space: which keys have values?
     ListA {
@@ -316,7 +321,7 @@ pub(super) const NAMES_BYTES_MAX: usize = 4096;
 /// How many bytes a context may have in the head of a message, beside the other fields.
 pub(crate) const TOLD_BYTES_MAX: usize = HEADER_BYTES_USUAL - NAMES_BYTES_MAX - 256;
 
-/// How many bytes one entry of a context has at most: position, since, birth, node, counter.
+/// How many bytes one entry of a context has at most: partition, since, birth, node, counter.
 const ENTRY_BYTES_MAX: usize = 3 + 10 + 5 + 10 + 10;
 
 /// A context as it is told.

@@ -12,12 +12,12 @@
 //! When all know of a delete nothing is left of the key. A timed-out write may have taken effect.
 //!
 //! # Roles
-//! A keyspace has a fixed number of **positions**; a **map** says which host holds each, and each
-//! key is at `replicas` of them for ever ([`map`]). A **replica** is a position's data on a host,
+//! A keyspace has a fixed number of **partitions**; a **map** says which host holds each, and each
+//! key is at `replicas` of them for ever ([`map`]). A **replica** is a partition's data on a host,
 //! with a clock of its own ([`replica`]); its **actor** names it, and never again once some of
 //! its data was lost. **Coordinator** of a get: any node; of a put: a replica, because only what
 //! has the data may issue the dot (T12). **Joining**: a replica that copies from all
-//! its peers. **Leaving**: one whose position another host has now; it hands over what nobody else
+//! its peers. **Leaving**: one whose partition another host has now; it hands over what nobody else
 //! may have.
 //!
 //! ```text
@@ -59,26 +59,27 @@
 //! # Departures from the paper
 //! - A put discards what the client's context covers first, and adds its dot afterwards; printed
 //!   it is the other way round, which loses siblings (T1).
-//! - Filling takes in every actor that is, or ever was, at a replica position of the key (T2).
-//! - Positions are fixed and no ring: a replica's keys never change (T3).
+//! - Filling takes in every actor that is, or ever was, at a replica partition of the key (T2).
+//! - Partitions are fixed and no ring: a replica's keys never change (T3).
 //! - A delete stores no version; dots travel beside objects (T6).
 //! - Rows of the watermark are what peers tell of themselves, and an entry of the dot-key map waits
 //!   for the replicas of its key only ([`crate::dots::watermark`], T7).
 //! - Exchanges go both ways, in shuffled rounds, and concern former actors too (T5). They leave out
-//!   what replication on write is still bringing ([`young`]).
+//!   what replication on write is still bringing ([`in_flight`]).
 //! - An actor that is gone for good is closed when all its peers have told all, and then speaks for
-//!   all earlier ones of its position, which leave clocks and contexts ([`retire`]).
+//!   all earlier ones of its partition, which leave clocks and contexts ([`retire`]).
 //! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8). Where
 //!   it has no peers it scans the former holder ([`former`]).
 //! - After a loss of power a replica goes on with what is on disk, as a new actor ([`recover`]).
 //!
 //! # Known limits
-//! A catalog must wait until a newcomer has joined before it gives away another position with the
+//! A catalog must wait until a newcomer has joined before it gives away another partition with the
 //! same keys. The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
 //! write that a client repeats without a name makes a sibling (T13); with one it is the same write
 //! ([`twins`], [`names`]).
 
+pub(crate) mod backoff;
 pub(crate) mod codec;
 pub(crate) mod coordinate;
 pub mod engine;
@@ -86,6 +87,7 @@ pub(crate) mod former;
 pub(crate) mod forward;
 pub(crate) mod get;
 pub(crate) mod heard;
+pub(crate) mod in_flight;
 pub(crate) mod join;
 pub mod keys;
 pub(crate) mod leave;
@@ -99,12 +101,10 @@ pub(crate) mod plain;
 pub(crate) mod recover;
 pub(crate) mod repair;
 pub mod replica;
-pub(crate) mod rest;
 pub(crate) mod retire;
 pub mod rules;
 pub(crate) mod scan;
 pub(crate) mod seen;
-pub(crate) mod singles;
 pub(crate) mod state;
 pub(crate) mod strip;
 pub(crate) mod sync;
@@ -114,9 +114,9 @@ pub mod timer;
 pub mod token;
 pub(crate) mod twins;
 pub mod unstripped;
+pub(crate) mod version_cache;
 pub mod watch;
 mod window;
-pub(crate) mod young;
 
 use alloc::boxed::Box;
 use map::{Map, Shape};
@@ -131,11 +131,11 @@ use token::Tokens;
 /// What a keyspace of this engine is set to.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many positions and replicas; never changes.
+    /// How many partitions and replicas; never changes.
     pub shape: Shape,
     /// The oldest map that this host knows of; none if it has heard of none.
     pub first_map: Option<Map>,
-    /// The version of the map that the keyspace was born with: who holds a position since then has
+    /// The version of the map that the keyspace was born with: who holds a partition since then has
     /// nothing to copy.
     pub born: u64,
     /// How many replicas answer a get that does not say.
@@ -177,7 +177,7 @@ pub struct Limits {
     pub names: usize,
     /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with
     /// 1 they never rest, as in the paper.
-    pub rest_intervals: u64,
+    pub backoff_intervals: u64,
 }
 
 impl Default for Limits {
@@ -187,7 +187,7 @@ impl Default for Limits {
             scan_keys: LIST_KEYS_MAX,
             clock_ranges: CLOCK_RANGES_MAX,
             names: WRITE_NAMES_MAX,
-            rest_intervals: rest::INTERVALS_MAX,
+            backoff_intervals: backoff::INTERVALS_MAX,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Newer maps: positions that this host holds from now on, and those that it held.
+//! Newer maps: partitions that this host holds from now on, and those that it held.
 //!
 //! The engine decides nothing here. A catalog gives out the versions, and nodes pass the newest on;
 //! one that is cut off serves from the map it has.
@@ -9,12 +9,14 @@ use super::keys::{BIRTH, MAP, state_bytes};
 use super::map::Map;
 use super::message::Message;
 use super::replica::{Record, Replica};
+use super::state::Durable;
 use super::{Causal, Context};
-use crate::dots::dot::{Actor, Position};
+use crate::dots::dot::{Actor, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
-use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::invariant;
+use quorate_kernel::keyspace::{Keyspace, Settlement};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Span;
@@ -34,7 +36,7 @@ impl Causal {
                 cx.fx.answer(ticket, Outcome::Noted);
             }
             _ => {
-                let why = "the map is not one of this keyspace's positions".into();
+                let why = "the map is not one of this keyspace's partitions".into();
                 refuse(ticket, Refusal::Membership { why }, cx);
             }
         }
@@ -47,7 +49,14 @@ impl Causal {
             self.volatile.is_settled = true;
             return;
         }
-        if let Some(map) = self.durable.map.as_ref().filter(|map| map.version > version) {
+        let Durable { map, replicas, .. } = &self.durable;
+        invariant!(map.is_some() || replicas.is_empty(), "who has a replica has a map");
+        if let Some(map) = map.as_ref().filter(|map| map.version > version) {
+            let is_given = |replica: &Replica| {
+                let place = map.place(replica.partition());
+                place.is_some_and(|it| (it.host, it.since) == (cx.me.node, replica.actor().since))
+            };
+            invariant!(replicas.values().all(is_given), "a host holds what the map gives it");
             cx.fx.send(from, Message::MapB { map: map.clone() });
         }
     }
@@ -93,7 +102,7 @@ impl Causal {
             });
         self.durable.replicas = held;
         for (_, replica) in lost {
-            probe!("causal/position_lost");
+            probe!("causal/partition_lost");
             self.leave(replica, cx);
         }
         self.leave_nothing(&map, cx);
@@ -101,23 +110,27 @@ impl Causal {
             replica.begin_anew(&map);
         }
         self.durable.map = Some(map);
-        self.take_positions(false, cx);
+        self.take_partitions(false, cx);
         self.note_refilled();
     }
 
-    /// Takes note of what the catalog waits for: positions that this host is to settle at, and
+    /// Takes note of what the catalog waits for: partitions that this host is to join at, and
     /// former ones that it is to hand over.
     pub(super) fn owe(&mut self, keyspace: &Keyspace, cx: &mut Context<'_>) {
-        let (me, places) = (cx.me.node, (0u16..).zip(&keyspace.positions));
+        let (me, places) = (cx.me.node, (0u16..).zip(&keyspace.partitions));
         let unsettled = places.filter(|(_, place)| place.node == me && !place.is_settled);
-        let unsettled = unsettled.map(|(at, place)| (Position(at), place.since));
+        let unsettled =
+            unsettled.map(|(at, place)| (Partition(at), place.since, Settlement::Joined));
         let former = keyspace.former.iter().filter(|one| one.node == me);
-        let former = former
-            .filter_map(|one| u16::try_from(one.position).ok().map(|at| (Position(at), one.since)));
-        let owed: Vec<(Position, u64)> = unsettled.chain(former).collect();
+        let former = former.filter_map(|one| {
+            let at = u16::try_from(one.partition).ok()?;
+            Some((Partition(at), one.since, Settlement::HandedOver))
+        });
+        // That it has joined may have been told just now, of a partition that is a former one
+        // since: that it has handed over need not wait for that.
         let told = core::mem::take(&mut self.volatile.owed);
-        let since = |one| (one, told.get(&one).copied().flatten());
-        self.volatile.owed = owed.into_iter().map(since).collect();
+        let told_at = |one| (one, told.get(&one).copied().flatten());
+        self.volatile.owed = unsettled.chain(former).map(told_at).collect();
         self.tell_catalog(cx);
     }
 
@@ -128,34 +141,39 @@ impl Causal {
             return;
         }
         let Causal { durable, volatile, .. } = self;
-        for ((at, since), told_at) in &mut volatile.owed {
+        for ((at, since, settlement), told_at) in &mut volatile.owed {
             let is_it =
-                |replica: &Replica| (replica.position(), replica.actor().since) == (*at, *since);
-            let is_done = match durable.replicas.get(at).filter(|replica| is_it(replica)) {
-                Some(replica) => replica.record.is_joined,
-                None => !durable.leaving.iter().any(|one| is_it(&one.replica)),
+                |replica: &&Replica| (replica.partition(), replica.actor().since) == (*at, *since);
+            let held = durable.replicas.get(at).filter(is_it);
+            let is_done = match settlement {
+                // A replica that is gone, or leaves, may have gone by a newer map than the record.
+                Settlement::Joined => held.is_some_and(|replica| replica.record.is_joined),
+                Settlement::HandedOver => {
+                    let mut leaving = durable.leaving.iter().map(|one| &one.replica);
+                    held.is_none() && !leaving.any(|replica| is_it(&replica))
+                }
             };
             if is_done && told_at.is_none_or(|told_at| cx.now >= told_at + TOLD_AGAIN) {
                 *told_at = Some(cx.now);
-                cx.fx.announce_settled(u32::from(at.0), *since);
+                cx.fx.announce_settled(u32::from(at.0), *since, *settlement);
             }
         }
     }
 
-    /// Begins a replica at every position that this host holds and has none at. Who never had any
+    /// Begins a replica at every partition that this host holds and has none at. Who never had any
     /// and holds it since the keyspace was born has nothing to copy, however late it hears of it:
     /// until it speaks its peers keep the dot-key entries of all that it lacks.
-    pub(super) fn take_positions(&mut self, is_newborn: bool, cx: &mut Context<'_>) {
+    pub(super) fn take_partitions(&mut self, is_newborn: bool, cx: &mut Context<'_>) {
         let Some(map) = self.durable.map.clone() else { return };
         let shape = self.settings.shape;
-        let mine: Vec<Position> = map.positions_of(cx.me.node).collect();
+        let mine: Vec<Partition> = map.partitions_of(cx.me.node).collect();
         for at in mine {
             if self.durable.replicas.contains_key(&at) {
                 continue;
             }
             let since = map.place(at).expect("the map said so").since;
             self.durable.birth = self.durable.birth.checked_add(1).expect("fewer than 2^32 births");
-            let actor = Actor { position: at, since, birth: self.durable.birth, node: cx.me.node };
+            let actor = Actor { partition: at, since, birth: self.durable.birth, node: cx.me.node };
             // Without peers there is only a former holder to copy from, if anybody.
             let is_alone = shape.peers(at).next().is_none();
             let has_nobody = is_alone && self.next_former(at, since, 0) == Former::Nobody;

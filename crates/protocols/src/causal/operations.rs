@@ -4,7 +4,7 @@ use super::Context;
 use super::message::Message;
 use super::seen::Seen;
 use super::timer::Timer;
-use crate::dots::dot::Position;
+use crate::dots::dot::Partition;
 use crate::dots::object::Object;
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
@@ -67,7 +67,7 @@ pub(super) enum Work {
         /// How many must answer.
         needed: usize,
         /// Who has.
-        replies: BTreeMap<Position, Object>,
+        replies: BTreeMap<Partition, Object>,
     },
     /// A put or delete that was stored here, until enough replicas hold it.
     Write {
@@ -76,7 +76,7 @@ pub(super) enum Work {
         /// How many must hold it.
         needed: usize,
         /// Who does.
-        held: BTreeSet<Position>,
+        held: BTreeSet<Partition>,
         /// What the client is told to cover it.
         told: Seen,
         /// What the other replicas are sent.
@@ -184,7 +184,13 @@ impl Operations {
         }
     }
 
+    /// Whether a timer is armed if anything waits.
+    pub fn has_timer(&self) -> bool {
+        self.armed.is_some() || self.by_id.is_empty()
+    }
+
     pub fn check(&self) {
+        assert!(self.has_timer(), "who waits is woken");
         assert_eq!(self.alarms.len(), self.by_id.len(), "each operation has one alarm");
     }
 }

@@ -13,12 +13,13 @@ use super::keys::{Kind, client_key, each_of, hash_of};
 use super::message::{Message, PAGE_BYTES};
 use super::operations::Work;
 use super::{Causal, Context, Plain};
-use crate::dots::dot::Position;
+use crate::dots::dot::Partition;
 use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::operation::{Cursor, Outcome, Refusal};
 use quorate_kernel::probe;
@@ -96,10 +97,10 @@ impl Causal {
         (from, limit): (u64, u32),
         cx: &mut Context<'_>,
     ) {
-        if self.local(&from.to_be_bytes()).is_none() {
-            return self.tell_map(peer, cx);
-        }
+        let Some(at) = self.local(&from.to_be_bytes()) else { return self.tell_map(peer, cx) };
+        invariant!(self.durable.replicas[&at].is_flushed(), "what is listed was written");
         if let Some(Listed { keys, next, .. }) = self.list(from, limit, cx) {
+            invariant!(next.is_none_or(|next| next > from), "a list comes further than it began");
             cx.fx.send(peer, Message::ListB { op, next, keys: pack(&keys) });
         }
     }
@@ -145,7 +146,7 @@ impl Causal {
     /// The same at one replica.
     fn list_at(
         &self,
-        at: Position,
+        at: Partition,
         from: u64,
         limit: usize,
         listed: &mut Listed,

@@ -50,6 +50,7 @@ impl Causal {
         for (part, record) in records {
             let record: Record = state_value(&record);
             let left = left_of(part, &record, recovery, shape, cx);
+            let has_forgotten = left == Left::Nothing;
             let replica = match left {
                 Left::Nothing if record.is_leaving => {
                     // It has nothing more to hand over, and says so.
@@ -71,11 +72,15 @@ impl Causal {
                 Left::Earlier | Left::All => load(part, record, left, &self.settings, cx),
             };
             match replica.record.is_leaving {
-                true => self.durable.leaving.push(Leaving::new(replica)),
-                false => drop(self.durable.replicas.insert(replica.position(), replica)),
+                true => {
+                    let mut leaving = Leaving::new(replica);
+                    leaving.has_forgotten = has_forgotten;
+                    self.durable.leaving.push(leaving);
+                }
+                false => drop(self.durable.replicas.insert(replica.partition(), replica)),
             }
         }
-        self.take_positions(is_newborn, cx);
+        self.take_partitions(is_newborn, cx);
         self.know_former(&former, cx);
         self.note_refilled();
         // It comes back to this node when the new births are durable.
@@ -97,7 +102,7 @@ impl Causal {
     /// The actors that were lost here must be closed in the end.
     fn know_former(&mut self, former: &[Actor], cx: &mut Context<'_>) {
         for actor in former {
-            if let Some(replica) = self.durable.replicas.get_mut(&actor.position) {
+            if let Some(replica) = self.durable.replicas.get_mut(&actor.partition) {
                 replica.touch(*actor);
                 replica.flush(cx);
             }

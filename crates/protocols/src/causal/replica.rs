@@ -1,4 +1,4 @@
-//! One position's replica: its clock, its part of the store, and how both change together.
+//! One partition's replica: its clock, its part of the store, and how both change together.
 //!
 //! This is what the paper calls a node (DottedDB §IV-D). All five structures change in one batch
 //! per input (T4): an object is written with the entry of the dot-key map that speaks of it, and
@@ -7,16 +7,16 @@
 
 use super::{Context, Settings};
 
+use super::in_flight::InFlight;
 use super::keys::{Kind, actor_key, hash_of, replica_key, state_bytes, stored};
 use super::map::Shape;
 use super::names::Names;
-use super::singles::{Single, Singles};
 use super::unstripped::Unstripped;
+use super::version_cache::{Single, VersionCache};
 use super::watch::Rounds;
-use super::young::Young;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use crate::dots::dot_keys::DotKeys;
 use crate::dots::object::Object;
 use crate::dots::watermark::Watermark;
@@ -47,10 +47,10 @@ pub struct Record {
     /// Whether it has everything its peers had when it began.
     pub is_joined: bool,
     /// The peers that it has copied from while it joins.
-    pub finished: BTreeMap<Position, Actor>,
+    pub finished: BTreeMap<Partition, Actor>,
     /// What those had seen then, of the keys that both hold ([`super::join`]).
-    pub witnesses: BTreeMap<Position, Vec<(Actor, Counter)>>,
-    /// Whether the map has given its position to another host.
+    pub witnesses: BTreeMap<Partition, Vec<(Actor, Counter)>>,
+    /// Whether the map has given its partition to another host.
     pub is_leaving: bool,
 }
 
@@ -69,20 +69,23 @@ pub struct Replica {
     /// The contexts of stored objects that have one, by key.
     pub unstripped: BTreeMap<Bytes, Unstripped>,
     /// The dots that replication on write is most likely still bringing to the peers.
-    pub young: Young,
+    pub in_flight: InFlight,
     /// What its peers have seen, as they told since it started.
     pub watermark: Watermark,
     /// Whom it exchanges with, and when.
     pub rounds: Rounds,
-    /// For each actor that is gone for good: the positions that have told all they knew of it
+    /// For each actor that is gone for good: the partitions that have told all they knew of it
     /// ([`super::retire`]).
-    pub pulled: BTreeMap<Actor, BTreeSet<Position>>,
-    /// The names of the writes that it has seen lately.
+    pub pulled: BTreeMap<Actor, BTreeSet<Partition>>,
+    /// Of one that began with less than it has to hold: the partitions that have told all they had
+    /// since it did, and had joined themselves.
+    pub refilled_by: Option<BTreeSet<Partition>>,
+    /// The names of the writes that it has seen recently.
     pub names: Names,
     /// The objects written by this input, which the table does not show yet.
     fresh: BTreeMap<Bytes, Option<Bytes>>,
-    /// What an update of lately used keys replaces.
-    singles: Singles,
+    /// What an update of recently used keys replaces.
+    version_cache: VersionCache,
     /// The actors whose entries were changed by this input.
     dirty: BTreeSet<Actor>,
     /// The actors of whose entries more is known than is stored: the rest is in the dot-key map.
@@ -95,19 +98,20 @@ impl Replica {
         assert!(part <= record.actor.birth, "it goes on with data of an earlier one");
         let Settings { shape, limits, .. } = settings;
         let of_share =
-            |most: usize| most * usize::from(shape.replicas) / usize::from(shape.positions);
+            |most: usize| most * usize::from(shape.replicas) / usize::from(shape.partitions);
         let mut replica = Replica {
             part,
             clock: Clock::default(),
             dot_keys: DotKeys::default(),
             unstripped: BTreeMap::new(),
-            young: Young::default(),
+            in_flight: InFlight::default(),
             watermark: Watermark::default(),
             rounds: Rounds::default(),
             pulled: BTreeMap::new(),
+            refilled_by: (!record.is_joined).then(BTreeSet::new),
             names: Names::new(of_share(limits.names)),
             fresh: BTreeMap::new(),
-            singles: Singles::new(of_share(INDEX_KEYS_MAX)),
+            version_cache: VersionCache::new(of_share(INDEX_KEYS_MAX)),
             dirty: BTreeSet::new(),
             unsaved: BTreeSet::new(),
             record,
@@ -122,8 +126,8 @@ impl Replica {
     }
 
     /// Where it is.
-    pub fn position(&self) -> Position {
-        self.record.actor.position
+    pub fn partition(&self) -> Partition {
+        self.record.actor.partition
     }
 
     /// Where a key's object is stored.
@@ -207,7 +211,7 @@ impl Replica {
     fn filled(&self, shape: Shape, key: &Bytes, context: CausalContext) -> Object {
         let mut object = Object { context, ..Object::default() };
         let replicas = shape.replicas_of(shape.home(hash_of(key)));
-        let is_meant = |actor: Actor| replicas.contains(&actor.position.0);
+        let is_meant = |actor: Actor| replicas.contains(&actor.partition.0);
         object.fill(&self.clock, is_meant);
         for (_, witness) in self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0))
         {
@@ -248,7 +252,7 @@ impl Replica {
                 continue;
             }
             if shape.replicas > 1 {
-                self.young.note(dot.actor, seen.map_or(0, Entry::highest), cx.now);
+                self.in_flight.note(dot.actor, seen.map_or(0, Entry::highest), cx.now);
                 self.see(dot, key, name);
                 new.push(dot);
             } else if dot.actor == self.actor() {
@@ -265,7 +269,7 @@ impl Replica {
             }
         }
         object.context.strip(&self.clock);
-        self.singles.set(key, &object);
+        self.version_cache.set(key, &object);
         let is_plain = !object.versions.is_empty();
         let context = core::mem::take(&mut object.context);
         let is_kept = !object.is_empty() || !context.is_empty();
@@ -310,7 +314,7 @@ impl Replica {
 
     /// The only version of a key, if it is known without reading.
     pub fn single(&self, key: &Bytes, cx: &Context<'_>) -> Option<Single> {
-        let single = self.singles.get(key)?;
+        let single = self.version_cache.get(key)?;
         debug_assert!(
             self.read(key, cx).versions.keys().eq(single.as_ref()),
             "what is known is what is stored"
@@ -338,7 +342,7 @@ impl Replica {
         stored(self.part, Kind::DotKey, &rest)
     }
 
-    /// Closes an actor. It and all earlier ones of its position are of no use any more but for
+    /// Closes an actor. It and all earlier ones of its partition are of no use any more but for
     /// that, so what is kept of them goes.
     pub(super) fn close_actor(&mut self, actor: Actor) {
         probe!("causal/closed");
@@ -348,10 +352,15 @@ impl Replica {
             self.dirty.insert(dropped);
             self.unsaved.remove(&dropped);
             self.pulled.remove(&dropped);
-            self.young.forget(dropped);
+            self.in_flight.forget(dropped);
         }
         self.pulled.remove(&actor);
-        self.young.forget(actor);
+        self.in_flight.forget(actor);
+    }
+
+    /// Whether nothing of what this input has changed is still to be written.
+    pub fn is_flushed(&self) -> bool {
+        self.dirty.is_empty() && self.fresh.is_empty()
     }
 
     /// What must hold between two inputs.
@@ -360,6 +369,6 @@ impl Replica {
         assert!(own.above().is_empty(), "the own entry has no gaps (D1)");
         assert!(own.base() <= self.record.reserved, "issued counters were reserved");
         assert!(!own.closed, "who speaks is not closed");
-        assert!(self.dirty.is_empty() && self.fresh.is_empty(), "a step ends with a flush");
+        assert!(self.is_flushed(), "a step ends with a flush");
     }
 }

@@ -5,16 +5,16 @@
 //! certain that it says nothing more, and every peer has told all it knows of it, this replica has
 //! seen every update of it that still exists, of the keys that it holds: the actor is **closed**
 //! here. From then on all of it counts as seen, also what was replaced before it arrived, which a
-//! context alone may name. That holds for every earlier actor of its position, too: they are closed
-//! in order, and nobody unheard of can be among them. So the newest closed entry speaks for all of
-//! them, and they have none.
+//! context alone may name. That holds for every earlier actor of its partition, too: they are
+//! closed in order, and nobody unheard of can be among them. So the newest closed entry speaks for
+//! all of them, and they have none.
 //!
 //! An actor is **finished** when its host is gone for good by the map, when its host has handed
 //! everything over and said so, or when its host has begun a later replica in its place (the data
 //! was lost). A peer counts only if it told all, by an unbroken [chain](super::window) that began
 //! when it, too, held the actor for finished, by a map that is not older than the one here, and
 //! when it had joined: one that has not may be about to learn more from another. When anybody takes
-//! a position anew, all must tell again: the former holder may have told a third one what it no
+//! a partition anew, all must tell again: the former holder may have told a third one what it no
 //! longer can tell this one. And nothing is closed while a former holder still hands over, be it
 //! one that only the catalog's record names: it may be the only one that has an update of an actor
 //! which is gone. A replica that has not joined closes nothing (T20), and nobody takes over that
@@ -25,7 +25,7 @@ use super::former::Owing;
 use super::map::{Map, Shape};
 use super::replica::Replica;
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::dot::{Actor, Dot, Partition};
 use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -42,11 +42,12 @@ impl Replica {
         self.clock.get(actor).is_some_and(|entry| entry.left || entry.closed)
     }
 
-    /// The positions that must tell all they know of an actor before it can be closed: those that
+    /// The partitions that must tell all they know of an actor before it can be closed: those that
     /// may hold a key which this replica and the actor both held.
-    fn tellers(&self, shape: Shape, actor: Actor) -> Vec<Position> {
-        let is_near = |at: &Position| *at == actor.position || shape.are_peers(*at, actor.position);
-        shape.peers(self.position()).filter(is_near).collect()
+    fn tellers(&self, shape: Shape, actor: Actor) -> Vec<Partition> {
+        let is_near =
+            |at: &Partition| *at == actor.partition || shape.are_peers(*at, actor.partition);
+        shape.peers(self.partition()).filter(is_near).collect()
     }
 
     /// A peer has told everything it knows, with this clock and knowing this version of the map. It
@@ -55,7 +56,7 @@ impl Replica {
     pub fn note_pulled(
         &mut self,
         (map, shape): (&Map, Shape),
-        peer: Position,
+        peer: Partition,
         (peer_map, clock): (u64, &Clock),
         owing: &Owing,
     ) {
@@ -70,22 +71,22 @@ impl Replica {
         self.close(map, shape, owing);
     }
 
-    /// How many entries the clock has beyond two of a position: one of who holds it, and one that
+    /// How many entries the clock has beyond two of a partition: one of who holds it, and one that
     /// speaks for all who held it before.
     pub fn spare_entries(&self) -> usize {
         let actors = self.clock.iter().map(|(actor, _)| actor);
         let (mut count, mut before, mut last) = (0, 0, None);
         for actor in actors {
-            before = if last == Some(actor.position) { before + 1 } else { 0 };
-            last = Some(actor.position);
+            before = if last == Some(actor.partition) { before + 1 } else { 0 };
+            last = Some(actor.partition);
             count += usize::from(before >= 2);
         }
         count
     }
 
-    /// Whether an actor holds its position no more, or has said its last.
+    /// Whether an actor holds its partition no more, or has said its last.
     fn is_former(&self, map: &Map, actor: Actor) -> bool {
-        let place = map.place(actor.position);
+        let place = map.place(actor.partition);
         let is_placed =
             place.is_some_and(|place| (place.since, place.host) == (actor.since, actor.node));
         actor != self.actor() && (!is_placed || is_over(&self.clock, actor))
@@ -108,13 +109,13 @@ impl Replica {
     /// finished, or one may be that nobody here has heard of: it may hand over updates of others,
     /// too, that nobody else has.
     fn closable(&self, map: &Map, shape: Shape, owing: &Owing) -> Vec<Actor> {
-        if self.awaits_former(map) || owing.is_unheard_of(&self.clock, shape, self.position()) {
+        if self.awaits_former(map) || owing.is_unheard_of(&self.clock, shape, self.partition()) {
             return Vec::new();
         }
         let open = self.clock.iter().filter(|(_, entry)| !entry.closed);
         let former = open.map(|(actor, _)| actor).filter(|actor| self.is_former(map, *actor));
-        // Who holds a position by a newer map than this one is not a former holder.
-        let is_past = |at: &Actor| map.place(at.position).is_some_and(|now| at.since <= now.since);
+        // Who holds a partition by a newer map than this one is not a former holder.
+        let is_past = |at: &Actor| map.place(at.partition).is_some_and(|now| at.since <= now.since);
         former.filter(is_past).collect()
     }
 
@@ -136,7 +137,7 @@ impl Replica {
         of_finished.iter().all(had)
     }
 
-    /// Closes every actor of which all has been told. Of one position the earlier ones go first:
+    /// Closes every actor of which all has been told. Of one partition the earlier ones go first:
     /// what is closed speaks for all of them.
     pub fn close(&mut self, map: &Map, shape: Shape, owing: &Owing) {
         if !self.record.is_joined {
@@ -144,7 +145,7 @@ impl Replica {
         }
         for actor in self.closable(map, shape, owing) {
             let pulled = self.pulled.get(&actor);
-            let has_told = |at: &Position| pulled.is_some_and(|pulled| pulled.contains(at));
+            let has_told = |at: &Partition| pulled.is_some_and(|pulled| pulled.contains(at));
             let tellers = self.tellers(shape, actor);
             let have_told = match mutant!("closed_early") {
                 true => tellers.iter().any(has_told),
@@ -158,11 +159,11 @@ impl Replica {
 }
 
 /// Whether a clock knows that an actor says nothing more: its host said so, or began a later
-/// replica at the same position, or it is closed there.
+/// replica at the same partition, or it is closed there.
 fn is_over(clock: &Clock, actor: Actor) -> bool {
     let is_later = |later: Actor| {
         (later.since, later.node) == (actor.since, actor.node) && later.birth > actor.birth
     };
     clock.get(actor).is_some_and(|entry| entry.left || entry.closed)
-        || clock.at(actor.position).any(|(later, _)| is_later(later))
+        || clock.at(actor.partition).any(|(later, _)| is_later(later))
 }

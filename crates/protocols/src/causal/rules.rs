@@ -1,13 +1,13 @@
 //! The engine as a value: what its keyspaces let be set, and how one is opened.
 
 use super::keys::hash_of_key;
-use super::map::{Map, POSITIONS_DEFAULT, Shape};
+use super::map::{Map, PARTITIONS_DEFAULT, Shape};
 use super::token::Tokens;
 use super::{Causal, Limits, Plain, Settings};
 use alloc::string::String;
 use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Pace as Numbers, Placement};
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, Settings as Words};
-use quorate_kernel::limits::{GROUP_MEMBERS_MAX, POSITIONS_MAX, SIBLING_BYTES_MAX};
+use quorate_kernel::limits::{GROUP_MEMBERS_MAX, PARTITIONS_MAX, SIBLING_BYTES_MAX};
 use quorate_kernel::rules::{Alter, Setting, Takes};
 use quorate_kernel::time::Span;
 
@@ -18,7 +18,7 @@ const INTERVAL_MS_MAX: u64 = 60_000;
 /// The engine.
 pub const ENGINE: Engine = Engine {
     name: "causal",
-    placement: Placement::Positions,
+    placement: Placement::Partitions,
     can: &[Capability::Values, Capability::Siblings, Capability::Replies, Capability::Listing],
     listing: Listing {
         // What one replica has not heard of yet is not listed, however long ago it was written.
@@ -30,7 +30,7 @@ pub const ENGINE: Engine = Engine {
     },
     // One replica has what the others fetch from it.
     quorum: |_| 1,
-    position: |_, key| hash_of_key(key),
+    token: |_, key| hash_of_key(key),
     mode: |_| "eventual",
     open: |opening| Ok(super::lane(Settings::of(opening)?)),
     settings: &[
@@ -41,8 +41,8 @@ pub const ENGINE: Engine = Engine {
             alter: Alter::Never("replicas' clocks speak of the keys they always held; copy"),
         },
         Setting {
-            name: "positions",
-            takes: Takes::Whole(1, POSITIONS_MAX as u64),
+            name: "partitions",
+            takes: Takes::Whole(1, PARTITIONS_MAX as u64),
             default: "64",
             alter: Alter::Never("replicas' clocks speak of the keys they always held; copy"),
         },
@@ -111,7 +111,7 @@ pub const ENGINE: Engine = Engine {
     ],
 };
 
-const _: () = assert!(POSITIONS_DEFAULT == 64, "the default above");
+const _: () = assert!(PARTITIONS_DEFAULT == 64, "the default above");
 
 fn number(words: &Words, name: &str) -> Option<u64> {
     words.get(name)?.parse().ok()
@@ -130,13 +130,13 @@ fn is_on(words: &Words, name: &str) -> bool {
     words.get(name).is_some_and(|word| word == "on")
 }
 
-/// How many positions and replicas words mean; none if they mean none.
+/// How many partitions and replicas words mean; none if they mean none.
 #[must_use]
 pub fn shape(words: &Words) -> Option<Shape> {
-    let (positions, replicas) = (number(words, "positions")?, number(words, "replicas")?);
+    let (partitions, replicas) = (number(words, "partitions")?, number(words, "replicas")?);
     let are_sound = (1..=GROUP_MEMBERS_MAX as u64).contains(&replicas)
-        && (replicas..=POSITIONS_MAX as u64).contains(&positions);
-    are_sound.then(|| Shape::new(positions as u16, replicas as u16))
+        && (replicas..=PARTITIONS_MAX as u64).contains(&partitions);
+    are_sound.then(|| Shape::new(partitions as u16, replicas as u16))
 }
 
 impl Settings {
@@ -147,8 +147,8 @@ impl Settings {
     pub fn of(opening: &Opening<'_>) -> Result<Settings, CatalogRefusal> {
         let keyspace = opening.keyspace;
         ENGINE.check(&keyspace.settings)?;
-        let refused = |why: &str| CatalogRefusal::Positions { why: String::from(why) };
-        let none = "the keyspace has no positions for its replicas";
+        let refused = |why: &str| CatalogRefusal::Partitions { why: String::from(why) };
+        let none = "the keyspace has no partitions for its replicas";
         let shape = shape(&keyspace.settings).ok_or_else(|| refused(none))?;
         let map = Map::of(keyspace);
         let tokens = Tokens::with_key(opening.signing_key, opening.cluster);
@@ -199,7 +199,7 @@ impl Limits {
             scan_keys: size("scan_keys", usual.scan_keys),
             clock_ranges: size("clock_ranges", usual.clock_ranges),
             names: size("names", usual.names),
-            rest_intervals: usual.rest_intervals,
+            backoff_intervals: usual.backoff_intervals,
         }
     }
 }
@@ -217,7 +217,7 @@ mod tests {
     use alloc::string::ToString;
     use quorate_kernel::engine::Pace;
     use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
-    use quorate_kernel::keyspace::Position;
+    use quorate_kernel::keyspace::Partition;
 
     fn words(pairs: &[(&str, &str)]) -> Words {
         pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
@@ -225,10 +225,10 @@ mod tests {
 
     fn keyspace(pairs: &[(&str, &str)]) -> Keyspace {
         let settings = ENGINE.complete(&words(pairs)).expect("they are allowed");
-        let count = number(&settings, "positions").expect("a number");
-        let place = |at: u64| Position { node: NodeId(1 + at % 3), since: 9, is_settled: true };
+        let count = number(&settings, "partitions").expect("a number");
+        let place = |at: u64| Partition { node: NodeId(1 + at % 3), since: 9, is_settled: true };
         let keyspace = Keyspace::new("k", LaneId(17), "causal", settings, 9);
-        Keyspace { changed: 12, positions: (0..count).map(place).collect(), ..keyspace }
+        Keyspace { changed: 12, partitions: (0..count).map(place).collect(), ..keyspace }
     }
 
     fn settings_of(keyspace: &Keyspace) -> Result<Settings, CatalogRefusal> {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_the_usual_settings() {
-        let keyspace = keyspace(&[("positions", "66")]);
+        let keyspace = keyspace(&[("partitions", "66")]);
         let settings = settings_of(&keyspace).expect("they can be read");
         let usual = Settings::usual(Shape::new(66, 3), None, Tokens::new(b"secret", ClusterId(1)));
         assert_eq!((settings.r, settings.w), (usual.r, usual.w));
@@ -268,7 +268,7 @@ mod tests {
         assert!(ENGINE.alter(&all, &words(&[("replication", "off")])).is_err());
         let both = words(&[("replication", "off"), ("w", "1")]);
         assert_eq!(ENGINE.alter(&all, &both), Ok(both.clone()));
-        for fixed in ["replicas", "positions"] {
+        for fixed in ["replicas", "partitions"] {
             assert!(ENGINE.alter(&all, &words(&[(fixed, "2")])).is_err(), "{fixed}");
         }
     }
@@ -283,11 +283,11 @@ mod tests {
     }
 
     #[test]
-    fn a_keyspace_with_fewer_positions_than_replicas_is_not_opened() {
+    fn a_keyspace_with_fewer_partitions_than_replicas_is_not_opened() {
         let mut few = keyspace(&[]);
-        few.settings.insert("positions".to_string(), "2".to_string());
+        few.settings.insert("partitions".to_string(), "2".to_string());
         let refused = settings_of(&few).map(|_| ()).expect_err("three replicas need three");
-        assert!(matches!(refused, CatalogRefusal::Positions { .. }), "{refused}");
+        assert!(matches!(refused, CatalogRefusal::Partitions { .. }), "{refused}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use core::ops::RangeInclusive;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::probe;
 
 impl Causal {
@@ -26,19 +27,21 @@ impl Causal {
         key: &Bytes,
         cx: &mut Context<'_>,
     ) {
-        if pair.to == pair.from.position {
+        if pair.to == pair.from.partition {
             return self.on_scan_of_former(from, (pair, step), key, cx);
         }
         let Some(at) = self.greet(from, pair, cx) else { return };
         let (shape, limits) = (self.settings.shape, self.settings.limits);
         let Some(map) = &self.durable.map else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
+        invariant!(!replica.record.is_leaving, "a replica is in one place");
+        invariant!(replica.clock.own(pair.from).is_some(), "who copies is known, and waited for");
         // From here on this replica waits for the newcomer before it drops a dot.
         replica.flush(cx);
-        let hashes = shape.hashes(&shape.shared(at, pair.from.position));
+        let hashes = shape.hashes(&shape.shared(at, pair.from.partition));
         let (page, end) = list(replica, &hashes, limits, key, cx);
         let message = Message::ScanB {
-            pair: Pair { from: replica.actor(), to: pair.from.position, map: map.version },
+            pair: Pair { from: replica.actor(), to: pair.from.partition, map: map.version },
             to: pair.from,
             step,
             clock: TellClock::of(&replica.clock),

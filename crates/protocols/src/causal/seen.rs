@@ -78,7 +78,7 @@ impl From<CausalContext> for Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dots::dot::{Actor, Position};
+    use crate::dots::dot::{Actor, Partition};
     use crate::dots::object::Version;
     use bytes::Bytes;
 
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn of_very_many_names_those_of_values_and_the_newest_of_each_actor_are_told() {
         let dot = |at, counter| Dot {
-            actor: Actor { position: Position(at), ..Actor::default() },
+            actor: Actor { partition: Partition(at), ..Actor::default() },
             counter,
         };
         let mut object = Object::default();
@@ -98,7 +98,7 @@ mod tests {
         }
         let names = Seen::of(&object).names;
         let of = |at: u16| -> Vec<u64> {
-            let its = names.keys().filter(|dot| dot.actor.position.0 == at);
+            let its = names.keys().filter(|dot| dot.actor.partition.0 == at);
             its.map(|dot| dot.counter).collect()
         };
         assert_eq!(names.len(), NAMES_MAX);

@@ -6,12 +6,12 @@ use super::map::Map;
 use super::message::Ending;
 use super::operations::Operations;
 use super::replica::Replica;
-use crate::dots::dot::Position;
+use crate::dots::dot::Partition;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::keyspace::{Keyspace, Tenure};
+use quorate_kernel::keyspace::{Keyspace, Settlement, Tenure};
 use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
 use quorate_kernel::time::Time;
 
@@ -22,9 +22,9 @@ pub(super) struct Durable {
     pub map: Option<Map>,
     /// The highest birth used.
     pub birth: u32,
-    /// The replicas of positions that this host holds.
-    pub replicas: BTreeMap<Position, Replica>,
-    /// Replicas of positions that another host holds now.
+    /// The replicas of partitions that this host holds.
+    pub replicas: BTreeMap<Partition, Replica>,
+    /// Replicas of partitions that another host holds now.
     pub leaving: Vec<Leaving>,
     /// The births of replicas that were given up and are not yet swept away.
     pub garbage: BTreeSet<u32>,
@@ -43,17 +43,17 @@ pub(super) struct Volatile {
     /// up, so the host must not forget that the lane forgot.
     pub is_settled: bool,
     /// Whether every replica of this host has had, at some moment of this start, all that it had to
-    /// hold then. Positions that come later do not take it back: what they bring others have.
+    /// hold then. Partitions that come later do not take it back: what they bring others have.
     pub has_refilled: bool,
     /// The catalog's record that was told last.
     pub record: Option<Arc<Keyspace>>,
-    /// By a version of the catalog's record: who held a position, and has not handed it over.
+    /// By a version of the catalog's record: who held a partition, and has not handed it over.
     pub former: Option<(u64, Vec<Tenure>)>,
     /// Behind which replica the round of exchanges goes on; none at its begin.
-    pub sync_from: Option<Position>,
-    /// What the catalog is to be told once it is so: that a position of this host is settled, or
-    /// that a former one is handed over. With each since when, and when it was told last.
-    pub owed: BTreeMap<(Position, u64), Option<Time>>,
+    pub sync_from: Option<Partition>,
+    /// What the catalog is to be told once it is so, of a partition that this host has or had since
+    /// that decree; and when it was told last.
+    pub owed: BTreeMap<(Partition, u64, Settlement), Option<Time>>,
     /// What is counted.
     pub counters: Counters,
 }
@@ -78,6 +78,11 @@ impl Remembered {
             oldest.map(|oldest| self.told.remove(&oldest));
         }
         None
+    }
+
+    /// Whether it is known how a write ended.
+    pub fn has_ended(&self, write: (Incarnation, u64)) -> bool {
+        matches!(self.told.get(&write), Some(Some(_)))
     }
 
     /// A write has ended.

@@ -7,7 +7,7 @@ use super::map::{Map, Shape};
 use super::replica::Replica;
 use super::timer::Timer;
 use super::{Causal, Context};
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -119,7 +119,7 @@ impl Causal {
             into.row(
                 "replicas",
                 &[
-                    ("position", &at.0),
+                    ("partition", &at.0),
                     ("actor", &replica.actor().to_string()),
                     ("counter", &replica.clock.base(replica.actor())),
                     ("joined", &replica.record.is_joined),
@@ -161,22 +161,22 @@ fn collect(
     page: usize,
     cx: &mut Context<'_>,
 ) {
-    let mut heads: BTreeMap<Position, Option<Actor>> = BTreeMap::new();
-    for at in shape.peers(replica.position()) {
+    let mut heads: BTreeMap<Partition, Option<Actor>> = BTreeMap::new();
+    for at in shape.peers(replica.partition()) {
         heads.insert(at, replica.head(map, at));
     }
     let awaits_former = replica.awaits_former(map)
-        || owing.is_unheard_of(&replica.clock, shape, replica.position());
+        || owing.is_unheard_of(&replica.clock, shape, replica.partition());
     let mut gone: Vec<Dot> = Vec::new();
     for actor in replica.dot_keys.actors() {
-        let seen_at = |at: Position| -> Counter {
+        let seen_at = |at: Partition| -> Counter {
             let head = heads.get(&at).copied().flatten();
             head.map_or(0, |head| replica.watermark.base(head, actor))
         };
         let mut seen_by_all: BTreeMap<u16, Counter> = BTreeMap::new();
-        for home in shape.homes(replica.position()) {
-            let others = shape.replicas_of(home).map(Position);
-            let others = others.filter(|at| *at != replica.position());
+        for home in shape.homes(replica.partition()) {
+            let others = shape.replicas_of(home).map(Partition);
+            let others = others.filter(|at| *at != replica.partition());
             let seen = others.map(seen_at);
             let least = match mutant!("collect_early") {
                 true => seen.max(),

@@ -8,10 +8,10 @@
 //! of the answerer's own entry, and *only* that: of any other actor the answerer may have seen an
 //! update because it took over an entry, of a key that it does not hold and the asker does.
 //!
-//! What replication on write is most likely still bringing is left out ([`super::young`]). So that
-//! the asker does not take that over, the clock says no more of the answerer itself than what was
-//! not left out. Objects are filled with that clock; each says for itself that the answerer's own
-//! updates are in its past.
+//! What replication on write is most likely still bringing is left out ([`super::in_flight`]). So
+//! that the asker does not take that over, the clock says no more of the answerer itself than what
+//! was not left out. Objects are filled with that clock; each says for itself that the answerer's
+//! own updates are in its past.
 //!
 //! An answer holds the oldest dots first. One that could not hold all says where it ended, and is
 //! followed by a question that goes on there ([`super::window`]). Each stands alone: its objects go
@@ -20,19 +20,20 @@
 //! others (T5); an actor is closed only after a whole chain of windows.
 
 use super::keys::hash_of;
-use super::map::Map;
+use super::map::{Map, Shape};
 use super::message::{Message, Pair, TellClock, Window};
 use super::page;
 use super::replica::Replica;
 use super::timer::Timer;
 use super::{Causal, Context, Settings};
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use core::ops::Bound;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
@@ -52,7 +53,7 @@ impl Causal {
         let Some(map) = self.durable.map.clone() else { return };
         let begin = self.volatile.sync_from.map_or(Bound::Unbounded, Bound::Excluded);
         let next = self.durable.replicas.range((begin, Bound::Unbounded)).map(|(at, _)| *at);
-        let due: Vec<Position> = next.take(page).collect();
+        let due: Vec<Partition> = next.take(page).collect();
         for at in &due {
             self.scan_on(*at, &map, cx);
             self.begin_sync(*at, &map, cx);
@@ -65,11 +66,11 @@ impl Causal {
         }
     }
 
-    fn begin_sync(&mut self, at: Position, map: &Map, cx: &mut Context<'_>) {
+    fn begin_sync(&mut self, at: Partition, map: &Map, cx: &mut Context<'_>) {
         let (shape, limits) = (self.settings.shape, self.settings.limits);
         let Some(replica) = self.durable.replicas.get_mut(&at) else { return };
-        let is_quiet = replica.is_quiet(map);
-        if replica.rounds.rest.goes_on(is_quiet, map.version, cx.now) {
+        let is_quiet = replica.is_quiet(map, shape);
+        if replica.rounds.backoff.goes_on(is_quiet, map.version, cx.now) {
             return;
         }
         let Some(peer) = replica.rounds.next(shape.peers(at), cx.now, cx.rng) else { return };
@@ -79,17 +80,18 @@ impl Causal {
         }
         let pair = Pair { from: replica.actor(), to: peer, map: map.version };
         let (clock, window) = TellClock::behind(None, &replica.clock, limits.clock_ranges);
-        let host = map.place(peer).expect("peers are positions").host;
-        cx.fx.send(host, Message::SyncA { pair, clock, window });
+        let host = map.place(peer).expect("peers are partitions").host;
+        let all = !replica.is_refilled(map, shape);
+        cx.fx.send(host, Message::SyncA { pair, clock, window, all });
     }
 
-    /// Looks at who speaks; returns the position spoken to if the speaker is what it says.
+    /// Looks at who speaks; returns the partition spoken to if the speaker is what it says.
     pub(super) fn greet(
         &mut self,
         from: Incarnation,
         pair: Pair,
         cx: &mut Context<'_>,
-    ) -> Option<Position> {
+    ) -> Option<Partition> {
         self.compare_maps(from, pair.map, cx);
         let map = self.durable.map.as_ref()?;
         let replica = self.durable.replicas.get_mut(&pair.to)?;
@@ -106,20 +108,24 @@ impl Causal {
         &mut self,
         from: Incarnation,
         pair: Pair,
-        (clock, window): (&Clock, Window),
+        (clock, window, all): (&Clock, Window, bool),
         cx: &mut Context<'_>,
     ) {
         let Some(at) = self.greet(from, pair, cx) else { return };
         let Some(map) = self.durable.map.as_ref() else { return };
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
+        invariant!(!replica.record.is_leaving, "who leaves exchanges nothing");
+        invariant!(replica.clock.own(pair.from).is_some(), "who was greeted is known");
         replica.watermark.raise(pair.from, clock);
         replica.know(self.settings.shape, clock);
         replica.flush(cx);
         // One chain a direction: none is begun by a question that goes on with another.
-        let is_free = window.after.is_none() && !replica.rounds.chains.is_open(pair.from.position);
-        let wants = is_free && replica.has_copied(map, pair.from.position);
+        let is_free = window.after.is_none() && !replica.rounds.chains.is_open(pair.from.partition);
+        // While it refills it asks itself, as it wants all.
+        let is_refilled = replica.is_refilled(map, self.settings.shape);
+        let wants = is_free && is_refilled && replica.has_copied(map, pair.from.partition);
         let asked = (pair.from, clock, window);
-        let answer = answer(replica, map, &self.settings, asked, wants, cx);
+        let answer = answer(replica, map, &self.settings, asked, (wants, all), cx);
         cx.fx.send(from, answer);
     }
 
@@ -138,40 +144,30 @@ impl Causal {
         let owing = self.owing();
         let replica = self.durable.replicas.get_mut(&at).expect("it was greeted");
         let peer = pair.from;
-        if replica.actor() != to || !replica.has_copied(&map, peer.position) {
+        invariant!(!replica.record.is_leaving, "who leaves exchanges nothing");
+        invariant!(replica.clock.own(peer).is_some(), "who was greeted is known");
+        if replica.actor() != to || !replica.has_copied(&map, peer.partition) {
             return replica.flush(cx);
         }
-        replica.rounds.answered(peer.position);
+        replica.rounds.answered(peer.partition);
         if let Some(window) = wants {
             // From the state before the page is taken in, so that clock and objects fit together.
             replica.flush(cx);
             let asked = (peer, clock, window);
-            let answer = answer(replica, &map, &self.settings, asked, false, cx);
+            let answer = answer(replica, &map, &self.settings, asked, (false, false), cx);
             cx.fx.send(from, answer);
         }
-        let Ok(entries) = page::read(page) else { return };
+        let Ok(entries) = page::read(page) else { return replica.flush(cx) };
         self.volatile.counters.told += entries.len() as u64;
         let is_even = entries.is_empty() && covers.until.is_none();
         let peers = shape.peers(at).count();
-        let rests = (self.settings.sync_interval, self.settings.limits.rest_intervals);
-        replica.rounds.rest.note(is_even, peers, rests, cx.now);
-        let mut is_taken = true;
-        for page::Entry { key, mut object, dots } in entries {
-            let replicas = shape.replicas_of(shape.home(hash_of(&key)));
-            if !replicas.contains(&at.0) {
-                continue;
-            }
-            if replica.has_seen(&object, &dots) {
-                probe!("causal/told_in_vain");
-                continue;
-            }
-            self.volatile.counters.repaired += 1;
-            object.fill(clock, |actor| replicas.contains(&actor.position.0));
-            is_taken &= replica.update(shape, &key, object, &dots, cx);
-        }
+        let bounds = (self.settings.sync_interval, self.settings.limits.backoff_intervals);
+        replica.rounds.backoff.note(is_even, peers, bounds, cx.now);
+        let (is_taken, repaired) = take_in(replica, shape, (entries, clock), cx);
+        self.volatile.counters.repaired += repaired;
         if !is_taken {
             // It tells of more than was taken in.
-            replica.rounds.chains.forget(peer.position);
+            replica.rounds.chains.forget(peer.partition);
             return replica.flush(cx);
         }
         replica.know(shape, clock);
@@ -179,20 +175,62 @@ impl Causal {
         replica.watermark.raise(peer, clock);
         let state = (is_joined, pair.map, clock);
         if let Some((peer_map, clock)) = replica.rounds.chains.take(peer, covers, state) {
-            replica.note_pulled((&map, shape), peer.position, (peer_map, &clock), &owing);
+            replica.note_pulled((&map, shape), peer.partition, (peer_map, &clock), &owing);
+            if replica.record.is_joined
+                && let Some(told) = &mut replica.refilled_by
+            {
+                told.insert(peer.partition);
+            }
         }
+        replica.flush(cx);
         if covers.until.is_some() && covers.is_sound() {
             probe!("causal/incomplete_sync");
-            replica.rounds.ask(peer.position, cx.now);
-            let pair = Pair { from: replica.actor(), to: peer.position, map: map.version };
             let ranges = self.settings.limits.clock_ranges;
-            let (clock, window) = TellClock::behind(covers.until, &replica.clock, ranges);
-            replica.flush(cx);
-            cx.fx.send(from, Message::SyncA { pair, clock, window });
-        } else {
-            replica.flush(cx);
+            let all = !replica.is_refilled(&map, shape);
+            let question = ask_on(replica, peer.partition, (&map, covers.until), (ranges, all), cx);
+            cx.fx.send(from, question);
         }
+        self.note_refilled();
     }
+}
+
+/// Asks a peer for what lies behind a dot with which its answer has ended.
+fn ask_on(
+    replica: &mut Replica,
+    to: Partition,
+    (map, after): (&Map, Option<Dot>),
+    (ranges, all): (usize, bool),
+    cx: &Context<'_>,
+) -> Message {
+    replica.rounds.ask(to, cx.now);
+    let pair = Pair { from: replica.actor(), to, map: map.version };
+    let (clock, window) = TellClock::behind(after, &replica.clock, ranges);
+    Message::SyncA { pair, clock, window, all }
+}
+
+/// Takes in what a peer has told that this replica had not seen; whether all of it was taken, and
+/// how many objects that were.
+fn take_in(
+    replica: &mut Replica,
+    shape: Shape,
+    (entries, clock): (Vec<page::Entry>, &Clock),
+    cx: &mut Context<'_>,
+) -> (bool, u64) {
+    let (mut is_taken, mut repaired) = (true, 0);
+    for page::Entry { key, mut object, dots } in entries {
+        let replicas = shape.replicas_of(shape.home(hash_of(&key)));
+        if !replicas.contains(&replica.partition().0) {
+            continue;
+        }
+        if replica.has_seen(&object, &dots) {
+            probe!("causal/told_in_vain");
+            continue;
+        }
+        repaired += 1;
+        object.fill(clock, |actor| replicas.contains(&actor.partition.0));
+        is_taken &= replica.update(shape, &key, object, &dots, cx);
+    }
+    (is_taken, repaired)
 }
 
 /// Takes over what a peer has issued itself, as far as its answer covers that.
@@ -215,22 +253,22 @@ fn answer(
     map: &Map,
     settings: &Settings,
     asked: (Actor, &Clock, Window),
-    wants: bool,
+    (wants, all): (bool, bool),
     cx: &Context<'_>,
 ) -> Message {
     let (peer, _, window) = asked;
-    let young = |actor: Actor| match settings.replicate_on_write && !replica.is_finished(map, actor)
-    {
-        true => replica.young.ceiling(actor, cx.now).unwrap_or(Counter::MAX),
+    let leaves_out = settings.replicate_on_write && !all;
+    let in_flight = |actor: Actor| match leaves_out && !replica.is_finished(map, actor) {
+        true => replica.in_flight.ceiling(actor, cx.now).unwrap_or(Counter::MAX),
         false => Counter::MAX,
     };
-    let (page, until) = fill_page(replica, settings, asked, &young, cx);
+    let (page, until) = fill_page(replica, settings, asked, &in_flight, cx);
     let (mut told, own) = TellClock::behind(None, &replica.clock, settings.limits.clock_ranges);
-    if !mutant!("young_taken_over") {
-        told.lower(replica.actor(), young(replica.actor()));
+    if !mutant!("in_flight_taken_over") {
+        told.lower(replica.actor(), in_flight(replica.actor()));
     }
     Message::SyncB {
-        pair: Pair { from: replica.actor(), to: peer.position, map: map.version },
+        pair: Pair { from: replica.actor(), to: peer.partition, map: map.version },
         to: peer,
         clock: told,
         is_joined: replica.record.is_joined,
@@ -246,11 +284,11 @@ fn fill_page(
     replica: &Replica,
     settings: &Settings,
     (peer, clock, window): (Actor, &Clock, Window),
-    young: &impl Fn(Actor) -> Counter,
+    in_flight: &impl Fn(Actor) -> Counter,
     cx: &Context<'_>,
 ) -> (Bytes, Option<Dot>) {
     let (shape, page_bytes) = (settings.shape, settings.limits.page_bytes);
-    let shared = shape.shared(replica.position(), peer.position);
+    let shared = shape.shared(replica.partition(), peer.partition);
     // A peer has seen what it issued, also where the clock that it tells says less of that.
     let is_missing = |dot: &Dot| {
         let seen = clock.get(dot.actor);
@@ -259,7 +297,7 @@ fn fill_page(
             && !seen.is_some_and(|seen| seen.closed || seen.contains(dot.counter))
     };
     let own = replica.clock.base(replica.actor());
-    let is_lowered = young(replica.actor()) < own && !mutant!("young_not_filled");
+    let is_lowered = in_flight(replica.actor()) < own && !mutant!("in_flight_not_filled");
     let own = if is_lowered { own } else { 0 };
     let (mut page, mut pushed, mut last) = (BytesMut::new(), BTreeSet::new(), window.after);
     // What a key's entry had to leave out is told by the next page.
@@ -269,7 +307,7 @@ fn fill_page(
         if clock.get(actor).is_some_and(|seen| seen.closed) {
             continue;
         }
-        let ceiling = young(actor);
+        let ceiling = in_flight(actor);
         for (counter, key) in replica.dot_keys.above(actor, floor.max(clock.base(actor))) {
             let dot = Dot { actor, counter };
             let is_last = window.until == Some(dot);
@@ -285,7 +323,7 @@ fn fill_page(
                 return (page.freeze(), last);
             }
             if counter > ceiling {
-                probe!("causal/young");
+                probe!("causal/in_flight");
                 break;
             }
             let is_due = is_missing(&dot) && shared.contains(&shape.home(hash_of(key)));

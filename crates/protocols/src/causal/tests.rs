@@ -4,13 +4,15 @@
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
 //! | [`closing`] | what must hold of actors that are closed |
+//! | [`copied`] | what newcomers copy of those that leave, and when they say that they are ready |
 //! | [`dropped`] | closed actors leave clocks and contexts |
 //! | [`forged`] | what no correct peer says |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`late`] | what was on its way for long, or is said again |
 //! | [`lost`] | a client has read what is lost before others heard of it |
-//! | [`maps`] | which position holds what |
+//! | [`maps`] | which partition holds what |
+//! | [`owed`] | what the catalog is told of partitions |
 //! | [`plain`] | operations without a context, and what the catalog says |
 //! | [`refill`] | data that was lost, or goes elsewhere, comes back |
 //! | [`retries`] | one write, sent to several hosts |
@@ -20,6 +22,8 @@
 
 mod backlog;
 mod closing;
+mod copied;
+mod drained;
 mod dropped;
 mod forged;
 mod golden;
@@ -28,6 +32,7 @@ mod late;
 mod lost;
 mod maps;
 mod marks;
+mod owed;
 mod plain;
 mod refill;
 mod retries;

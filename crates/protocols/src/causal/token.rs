@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! version u8 | mac 16 | scope 16 | names | entries
-//! entry: position, since, birth varint, node 8, counter varint
+//! entry: partition, since, birth varint, node 8, counter varint
 //! names, if the version is 2: how many, varint, and for each its dot, as an entry, and id 16
 //! ```
 //! The scope is a hash of the lane (which is never given to another keyspace) and the key; the MAC
@@ -12,7 +12,7 @@
 
 use super::seen::Seen;
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use crate::dots::object::is_counter;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -172,7 +172,7 @@ fn read_seen(version: u8, mut bytes: &[u8]) -> Option<Seen> {
 }
 
 fn put_dot(out: &mut Vec<u8>, actor: Actor, counter: Counter) {
-    put_varint(out, u64::from(actor.position.0));
+    put_varint(out, u64::from(actor.partition.0));
     put_varint(out, actor.since);
     put_varint(out, u64::from(actor.birth));
     out.extend_from_slice(&actor.node.0.to_be_bytes());
@@ -180,14 +180,14 @@ fn put_dot(out: &mut Vec<u8>, actor: Actor, counter: Counter) {
 }
 
 fn take_dot(bytes: &mut &[u8]) -> Option<Dot> {
-    let position = Position(u16::try_from(take_varint(bytes)?).ok()?);
+    let partition = Partition(u16::try_from(take_varint(bytes)?).ok()?);
     let since = take_varint(bytes)?;
     let birth = u32::try_from(take_varint(bytes)?).ok()?;
     let (node, rest) = bytes.split_first_chunk::<8>()?;
     *bytes = rest;
     let node = NodeId(u64::from_be_bytes(*node));
     let counter = take_varint(bytes)?;
-    let actor = Actor { position, since, birth, node };
+    let actor = Actor { partition, since, birth, node };
     is_counter(counter).then_some(Dot { actor, counter })
 }
 
@@ -220,9 +220,9 @@ mod tests {
 
     fn any_context() -> impl Strategy<Value = CausalContext> {
         let entry = (any::<(u16, u64, u32, u64)>(), 1..=crate::dots::dot::COUNTER_MAX);
-        let entry = entry.prop_map(|((position, since, birth, node), counter)| {
-            let (position, node) = (Position(position), NodeId(node));
-            (Actor { position, since, birth, node }, counter)
+        let entry = entry.prop_map(|((partition, since, birth, node), counter)| {
+            let (partition, node) = (Partition(partition), NodeId(node));
+            (Actor { partition, since, birth, node }, counter)
         });
         proptest::collection::vec(entry, 0..6).prop_map(|entries| entries.into_iter().collect())
     }

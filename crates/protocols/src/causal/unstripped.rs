@@ -5,7 +5,7 @@ use super::map::Shape;
 use super::replica::Replica;
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -58,9 +58,9 @@ pub(super) fn dot_value_of(bytes: &[u8]) -> (Bytes, CausalContext, Option<WriteI
 }
 
 impl Causal {
-    /// What is left of the context of a client's key at a position here, beside the stored object.
+    /// What is left of the context of a client's key at a partition here, beside the stored object.
     #[must_use]
-    pub fn beside(&self, at: Position, key: &[u8]) -> Option<&CausalContext> {
+    pub fn beside(&self, at: Partition, key: &[u8]) -> Option<&CausalContext> {
         let replica = self.durable.replicas.get(&at)?;
         replica.unstripped.get(&data_key(key)).map(|beside| &beside.context)
     }

@@ -3,12 +3,13 @@
 //! Peers take turns in shuffled rounds, so each is met once in as many intervals as there are
 //! peers; one random peer a time would leave some unmet for long.
 
-use super::rest::Rest;
+use super::backoff::Backoff;
 use super::window::Chains;
-use crate::dots::dot::{Actor, Position};
+use crate::dots::dot::{Actor, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::ids::Start;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::{Span, Time};
 
@@ -22,6 +23,8 @@ pub(super) const SILENT_MAX: u32 = 3;
 pub(super) struct Scan {
     /// Whom.
     pub actor: Option<Actor>,
+    /// In which start of its host: one that leaves keeps its name when it forgets.
+    pub start: Option<Start>,
     /// Which question is open.
     pub step: u64,
     /// Where that question begins.
@@ -37,11 +40,11 @@ pub(super) struct Scan {
 /// The rounds of one replica.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    left: Vec<Position>,
-    asked: BTreeMap<Position, Time>,
+    left: Vec<Partition>,
+    asked: BTreeMap<Partition, Time>,
     /// The exchanges of more than one answer.
     pub(super) chains: Chains,
-    pub(super) scans: BTreeMap<Position, Scan>,
+    pub(super) scans: BTreeMap<Partition, Scan>,
     /// Behind which key the pass of stripping goes on; empty before the first.
     pub(super) strip_from: Bytes,
     /// Whether it goes on soon.
@@ -49,7 +52,7 @@ pub struct Rounds {
     /// Whether more entries of the dot-key map can be dropped.
     pub(super) is_collecting: bool,
     /// When it asks less often.
-    pub(super) rest: Rest,
+    pub(super) backoff: Backoff,
 }
 
 impl Rounds {
@@ -61,10 +64,10 @@ impl Rounds {
     /// The next peer of the round, unless it still owes an answer.
     pub fn next(
         &mut self,
-        peers: impl Iterator<Item = Position>,
+        peers: impl Iterator<Item = Partition>,
         now: Time,
         rng: &mut Rng,
-    ) -> Option<Position> {
+    ) -> Option<Partition> {
         if self.left.is_empty() {
             self.left = peers.collect();
             for last in (1..self.left.len()).rev() {
@@ -81,12 +84,12 @@ impl Rounds {
     }
 
     /// A peer is asked once more.
-    pub fn ask(&mut self, peer: Position, now: Time) {
+    pub fn ask(&mut self, peer: Partition, now: Time) {
         self.asked.insert(peer, now);
     }
 
     /// A peer has answered.
-    pub fn answered(&mut self, peer: Position) {
+    pub fn answered(&mut self, peer: Partition) {
         self.asked.remove(&peer);
     }
 }
@@ -98,7 +101,7 @@ fn every_peer_is_met_once_in_a_round() {
         let mut met: Vec<u16> = Vec::new();
         for turn in 0..4 {
             let now = Time(0) + Span::secs(round * 10 + turn);
-            let next = rounds.next((1..=4).map(Position), now, &mut rng).expect("nobody owes");
+            let next = rounds.next((1..=4).map(Partition), now, &mut rng).expect("nobody owes");
             rounds.answered(next);
             met.push(next.0);
         }
@@ -106,9 +109,9 @@ fn every_peer_is_met_once_in_a_round() {
         assert_eq!(met, [1, 2, 3, 4]);
     }
     let (at, late) = (Time(0) + Span::secs(999), Time(0) + Span::secs(999) + Span::millis(500));
-    let first = rounds.next([Position(1)].into_iter(), at, &mut rng);
+    let first = rounds.next([Partition(1)].into_iter(), at, &mut rng);
     assert!(first.is_some());
-    assert_eq!(rounds.next([Position(1)].into_iter(), late, &mut rng), None, "it owes an answer");
-    let again = rounds.next([Position(1)].into_iter(), late + PATIENCE, &mut rng);
+    assert_eq!(rounds.next([Partition(1)].into_iter(), late, &mut rng), None, "it owes an answer");
+    let again = rounds.next([Partition(1)].into_iter(), late + PATIENCE, &mut rng);
     assert!(again.is_some());
 }

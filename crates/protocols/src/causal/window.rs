@@ -10,7 +10,7 @@
 
 use super::message::TellClock;
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::dot::{Actor, Counter, Dot, Position};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use alloc::collections::BTreeMap;
 use quorate_kernel::limits::CLOCK_RANGES_MAX;
 use serde::{Deserialize, Serialize};
@@ -135,20 +135,20 @@ impl Chain {
 
 /// The chains of one replica, by peer.
 #[derive(Debug, Default)]
-pub(super) struct Chains(BTreeMap<Position, Chain>);
+pub(super) struct Chains(BTreeMap<Partition, Chain>);
 
 impl Chains {
     /// Whether the answers of a peer have not come to an end.
-    pub fn is_open(&self, peer: Position) -> bool {
+    pub fn is_open(&self, peer: Partition) -> bool {
         self.0.contains_key(&peer)
     }
 
     /// An answer of a peer was not taken in.
-    pub fn forget(&mut self, peer: Position) {
+    pub fn forget(&mut self, peer: Partition) {
         self.0.remove(&peer);
     }
 
-    /// Whoever holds a position anew has told nothing.
+    /// Whoever holds a partition anew has told nothing.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -161,7 +161,7 @@ impl Chains {
         covers: Window,
         (is_joined, map, clock): (bool, u64, &Clock),
     ) -> Option<(u64, Clock)> {
-        let open = self.0.remove(&peer.position);
+        let open = self.0.remove(&peer.partition);
         let mut chain = match covers.after {
             None => Chain { peer, reached: None, is_joined, map, clock: clock.clone() },
             after => {
@@ -173,7 +173,7 @@ impl Chains {
             return chain.is_joined.then_some((chain.map, chain.clock));
         }
         chain.reached = covers.until;
-        self.0.insert(peer.position, chain);
+        self.0.insert(peer.partition, chain);
         None
     }
 }
@@ -182,8 +182,8 @@ impl Chains {
 mod tests {
     use super::*;
 
-    fn actor(position: u16) -> Actor {
-        Actor { position: Position(position), ..Actor::default() }
+    fn actor(partition: u16) -> Actor {
+        Actor { partition: Partition(partition), ..Actor::default() }
     }
 
     fn window(after: Option<(u16, Counter)>, until: Option<(u16, Counter)>) -> Window {
@@ -249,7 +249,7 @@ mod tests {
             // It has joined with its sixth map.
             let state = (map >= 6, map, &clock);
             let ended = chains.take(actor(2), window(after, until), state);
-            (ended.map(|(map, _)| map), chains.is_open(Position(2)))
+            (ended.map(|(map, _)| map), chains.is_open(Partition(2)))
         };
         assert_eq!(take(None, None, 6), (Some(6), false));
         assert_eq!(take(None, Some((1, 5)), 7), (None, true));

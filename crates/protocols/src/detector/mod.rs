@@ -23,6 +23,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use patience::Patience;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::WATCHED_MAX;
 use quorate_kernel::time::{Span, Time};
 
@@ -163,16 +164,19 @@ impl Detector {
 
     /// Something of a node was heard then. Of a suspect only its own word counts.
     pub fn on_heard(&mut self, from: Incarnation, at: Time) {
-        if let Some(peer) = self.peers.get_mut(&from.node)
-            && peer.who == from
-        {
+        invariant!(self.is_bounded(), "the watched are bounded");
+        let Some(peer) = self.peers.get_mut(&from.node) else { return };
+        invariant!(peer.who.node == from.node, "a peer is kept under its own id");
+        if peer.who == from {
             peer.heard_at = peer.heard_at.max(at);
         }
     }
 
     /// A node echoes a ping that was sent at `sent`.
     pub fn on_pong(&mut self, from: Incarnation, sent: Time, now: Time) -> Heard {
+        invariant!(self.is_bounded(), "the watched are bounded");
         let Some(peer) = self.peers.get_mut(&from.node) else { return Heard::Nothing };
+        invariant!(peer.who.node == from.node, "a peer is kept under its own id");
         if sent > now || from.start < peer.who.start {
             return Heard::Nothing;
         }
@@ -187,12 +191,15 @@ impl Detector {
 
     /// A suspect refuted: it is judged anew from now on, more patiently.
     pub fn on_refuted(&mut self, who: Incarnation, now: Time) {
+        invariant!(self.is_bounded(), "the watched are bounded");
         if let Some(peer) = self.peers.get_mut(&who.node)
             && peer.who == who
             && peer.suspected_at.take().is_some()
         {
+            let before = peer.timeout();
             peer.alive_at = now;
             peer.patience.lengthen(PENALTY, PENALTY_MAX);
+            invariant!(peer.timeout() >= before, "who was suspected in vain gets more time");
         }
     }
 
@@ -230,8 +237,13 @@ impl Detector {
         self.peers.get(&node).map(Peer::timeout)
     }
 
+    /// Whether no more are kept than may be.
+    fn is_bounded(&self) -> bool {
+        self.peers.len() <= WATCHED_MAX + SUSPECTS_MAX
+    }
+
     /// Asserts what must hold between two calls.
     pub fn check(&self) {
-        assert!(self.peers.len() <= WATCHED_MAX + SUSPECTS_MAX, "the watched are bounded");
+        invariant!(self.is_bounded(), "the watched are bounded");
     }
 }

@@ -4,7 +4,7 @@
 //! seen above it. The paper keeps the latter as a bitmap; here they are ranges, because a peer
 //! that is away for hours leaves few long runs and many bits.
 
-use super::dot::{ALL, Actor, COUNTER_MAX, Counter, Dot, Position};
+use super::dot::{ALL, Actor, COUNTER_MAX, Counter, Dot, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::mutant;
@@ -17,10 +17,10 @@ pub struct Entry {
     /// Inclusive ranges above `base + 1`, ascending, none of which touches another.
     above: Vec<(Counter, Counter)>,
     /// Whether every update of this actor that still exists anywhere is known here, and of every
-    /// earlier actor of its position. Only of an actor that is gone for good, and only for the keys
-    /// of this replica.
+    /// earlier actor of its partition. Only of an actor that is gone for good, and only for the
+    /// keys of this replica.
     pub closed: bool,
-    /// Whether the actor's host has handed over all it had and let go of the position.
+    /// Whether the actor's host has handed over all it had and let go of the partition.
     pub left: bool,
 }
 
@@ -181,11 +181,11 @@ impl Clock {
     #[must_use]
     pub fn get(&self, actor: Actor) -> Option<&Entry> {
         let mut later = self.entries.range(actor..);
-        let (first, entry) = later.next().filter(|(at, _)| at.position == actor.position)?;
+        let (first, entry) = later.next().filter(|(at, _)| at.partition == actor.partition)?;
         if *first == actor || entry.base == ALL {
             return Some(entry);
         }
-        let later = later.take_while(|(at, _)| at.position == actor.position);
+        let later = later.take_while(|(at, _)| at.partition == actor.partition);
         later.map(|(_, entry)| entry).find(|entry| entry.base == ALL)
     }
 
@@ -195,20 +195,20 @@ impl Clock {
         self.entries.get(&actor)
     }
 
-    /// Closes an actor, and with it every earlier one of its position; returns those, which have no
-    /// entry any more.
+    /// Closes an actor, and with it every earlier one of its partition; returns those, which have
+    /// no entry any more.
     pub fn close(&mut self, actor: Actor) -> Vec<Actor> {
         self.entry(actor).close();
-        let first = Actor { position: actor.position, ..Actor::default() };
+        let first = Actor { partition: actor.partition, ..Actor::default() };
         let earlier: Vec<Actor> = self.entries.range(first..actor).map(|(at, _)| *at).collect();
         earlier.iter().for_each(|at| drop(self.entries.remove(at)));
         earlier
     }
 
-    /// Whether no earlier actor of a position is open.
+    /// Whether no earlier actor of a partition is open.
     #[must_use]
     pub fn is_next_to_close(&self, actor: Actor) -> bool {
-        let first = Actor { position: actor.position, ..Actor::default() };
+        let first = Actor { partition: actor.partition, ..Actor::default() };
         self.entries.range(first..actor).all(|(_, entry)| entry.closed)
     }
 
@@ -244,12 +244,12 @@ impl Clock {
         self.entries.iter().map(|(actor, entry)| (*actor, entry))
     }
 
-    /// The actors known at a position, earlier ones first.
-    pub fn at(&self, position: Position) -> impl DoubleEndedIterator<Item = (Actor, &Entry)> {
-        let first = Actor { position, ..Actor::default() };
+    /// The actors known at a partition, earlier ones first.
+    pub fn at(&self, partition: Partition) -> impl DoubleEndedIterator<Item = (Actor, &Entry)> {
+        let first = Actor { partition, ..Actor::default() };
         let known = self.entries.range(first..);
         known
-            .take_while(move |(actor, _)| actor.position == position)
+            .take_while(move |(actor, _)| actor.partition == partition)
             .map(|(actor, entry)| (*actor, entry))
             .collect::<Vec<_>>()
             .into_iter()

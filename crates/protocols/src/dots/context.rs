@@ -3,7 +3,7 @@
 //! A context says for each actor one counter: every update *of this key* by that actor up to there
 //! is in the past, or is one of the versions beside the context. Counters of other keys lie in
 //! between and do no harm. Of an actor that is closed it says [`ALL`]: everything of it, and of
-//! every earlier actor of its position. So it names one closed actor of a position at most.
+//! every earlier actor of its partition. So it names one closed actor of a partition at most.
 
 use super::clock::Clock;
 use super::dot::{ALL, Actor, Counter, Dot};
@@ -37,7 +37,7 @@ impl CausalContext {
             return;
         }
         if counter == ALL {
-            self.counters.retain(|at, _| at.position != actor.position || *at >= actor);
+            self.counters.retain(|at, _| at.partition != actor.partition || *at >= actor);
         }
         let known = self.counters.entry(actor).or_default();
         *known = counter.max(*known);
@@ -78,7 +78,7 @@ impl CausalContext {
 
 /// Whether one of these entries, from an actor on, closes it.
 fn is_under<'a>(actor: Actor, later: impl Iterator<Item = (&'a Actor, &'a Counter)>) -> bool {
-    let mut its = later.take_while(|(at, _)| at.position == actor.position);
+    let mut its = later.take_while(|(at, _)| at.partition == actor.partition);
     its.any(|(_, counter)| *counter == ALL)
 }
 

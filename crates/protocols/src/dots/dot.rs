@@ -1,6 +1,6 @@
 //! Dots: the name of every update, an actor and a counter.
 //!
-//! An **actor** is what the paper calls a node: one position's replica, from the moment it began
+//! An **actor** is what the paper calls a node: one partition's replica, from the moment it began
 //! with an empty clock to the loss of its data. Its id is never used again, so no counter can be
 //! issued twice.
 
@@ -15,25 +15,25 @@ pub type Counter = u64;
 pub const COUNTER_MAX: Counter = 1 << 62;
 
 /// Says of an actor that is closed: all its updates, and those of every earlier actor of its
-/// position. Nobody counts this far.
+/// partition. Nobody counts this far.
 pub const ALL: Counter = COUNTER_MAX;
 
-/// One of the keyspace's fixed positions.
+/// One of the keyspace's fixed partitions.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub struct Position(pub u16);
+pub struct Partition(pub u16);
 
-/// Who issues dots. Of two actors at one position the greater is the later one: `since` is the
-/// version of the map that gave the position to the host, and `birth` rises with each replica
+/// Who issues dots. Of two actors at one partition the greater is the later one: `since` is the
+/// version of the map that gave the partition to the host, and `birth` rises with each replica
 /// that a host begins empty.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Actor {
     /// Where it is a replica.
-    pub position: Position,
-    /// Since which version of the map its host has the position.
+    pub partition: Partition,
+    /// Since which version of the map its host has the partition.
     pub since: u64,
     /// Which of its host's replicas it is; its host counts durably.
     pub birth: u32,
@@ -54,7 +54,7 @@ pub struct Dot {
 
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{:x}.{}", self.position.0, self.node.0, self.birth)
+        write!(f, "{}@{:x}.{}", self.partition.0, self.node.0, self.birth)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`dot`] | positions, actors, dots |
+//! | [`dot`] | partitions, actors, dots |
 //! | [`clock`] | the node clock: a base and ranges for each actor |
 //! | [`context`] | the causal context of an object, or of a client |
 //! | [`object`] | versions and context; merge, fill, strip, fold |

@@ -2,7 +2,7 @@
 
 use super::clock::{Clock, Entry};
 use super::context::CausalContext;
-use super::dot::{ALL, Actor, Dot, Position};
+use super::dot::{ALL, Actor, Dot, Partition};
 use super::object::{Object, Version};
 use bytes::Bytes;
 use proptest::collection::{btree_set, vec};
@@ -239,9 +239,9 @@ fn one_write_under_two_dots_is_one_value() {
 }
 
 #[test]
-fn what_is_closed_speaks_for_all_earlier_actors_of_its_position() {
+fn what_is_closed_speaks_for_all_earlier_actors_of_its_partition() {
     let mut clock = clock_of(&[(1, 2), (2, 1), (2, 5), (3, 4)].into_iter().collect());
-    let far = Actor { position: Position(1), ..actor(1) };
+    let far = Actor { partition: Partition(1), ..actor(1) };
     clock.insert(Dot { actor: far, counter: 9 });
     assert!(clock.is_next_to_close(actor(1)) && !clock.is_next_to_close(actor(2)));
     assert_eq!(clock.close(actor(1)), []);
@@ -258,8 +258,8 @@ fn what_is_closed_speaks_for_all_earlier_actors_of_its_position() {
 }
 
 #[test]
-fn a_context_names_one_closed_actor_of_a_position() {
-    let (names, far) = ([(1, 3), (2, 5), (4, 1)], Actor { position: Position(1), ..actor(1) });
+fn a_context_names_one_closed_actor_of_a_partition() {
+    let (names, far) = ([(1, 3), (2, 5), (4, 1)], Actor { partition: Partition(1), ..actor(1) });
     let mut context: CausalContext = names.iter().map(|(at, n)| (actor(*at), *n)).collect();
     context.raise(far, 9);
     let (before, mut closed) = (context.clone(), CausalContext::default());

@@ -45,6 +45,7 @@ fn host(node: u64) -> RingHost {
         tokens: vec![node],
         standing: Standing::Up,
         is_suspected: false,
+        doors: Vec::new(),
     }
 }
 

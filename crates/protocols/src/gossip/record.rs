@@ -10,8 +10,10 @@
 use alloc::sync::Arc;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::limits::{ADDRESS_BYTES_MAX, TOKENS_PER_HOST_MAX, ZONE_BYTES_MAX};
-use quorate_kernel::ring::Standing;
+use quorate_kernel::limits::{
+    ADDRESS_BYTES_MAX, DOOR_NAME_BYTES_MAX, DOORS_MAX, TOKENS_PER_HOST_MAX, ZONE_BYTES_MAX,
+};
+use quorate_kernel::ring::{Door, Standing};
 use quorate_kernel::rng::mix;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,12 @@ impl Order {
 
 pub use quorate_kernel::ring::Load;
 
+/// What orders a host's own tellings.
+pub type Stamp = (Start, Version);
+
+/// What orders how a host stands: whether it has left, by which order, and how.
+pub type Rank = (bool, Order, Standing);
+
 /// What is told of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostRecord {
@@ -53,7 +61,7 @@ pub struct HostRecord {
     pub address: Arc<str>,
     /// Its failure zone; empty if none is configured.
     pub zone: Arc<str>,
-    /// Its positions on the ring, ascending.
+    /// Its tokens on the ring, ascending.
     pub tokens: Arc<[u64]>,
     /// How much it has to do.
     pub load: Load,
@@ -61,45 +69,56 @@ pub struct HostRecord {
     pub order: Order,
     /// How it stands.
     pub standing: Standing,
+    /// Where its clients find it: hints.
+    pub doors: Arc<[Door]>,
 }
 
 impl HostRecord {
     /// What orders the host's own tellings.
     #[must_use]
-    pub fn stamp(&self) -> (Start, Version) {
+    pub fn stamp(&self) -> Stamp {
         (self.who.start, self.version)
     }
 
     /// What orders how it stands. Having left is above everything, for ever.
     #[must_use]
-    pub fn rank(&self) -> (bool, Order, Standing) {
+    pub fn rank(&self) -> Rank {
         (self.standing == Standing::Left, self.order, self.standing)
     }
 
     /// No less than its encoded bytes.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
-        96 + self.address.len() + self.zone.len() + 10 * self.tokens.len()
+        let doors = self.doors.iter().map(|door| 4 + door.name.len() + door.address.len());
+        let lists = 10 * self.tokens.len() + doors.sum::<usize>();
+        96 + self.address.len() + self.zone.len() + lists
     }
 
     /// Whether something other than the load differs: something that the ring shows.
     fn is_other_ring(&self, other: &HostRecord) -> bool {
         (self.who, self.standing) != (other.who, other.standing)
             || (&self.address, &self.zone) != (&other.address, &other.zone)
-            || self.tokens != other.tokens
+            || (&self.tokens, &self.doors) != (&other.tokens, &other.doors)
     }
 
     /// Checks what a peer sent.
     ///
     /// # Errors
-    /// It is longer than allowed, or its tokens are not ascending.
+    /// Something in it is longer than allowed, or its tokens are not ascending.
     pub fn validate(&self) -> Result<(), WireError> {
         let lengths = [
             ("address", self.address.len(), ADDRESS_BYTES_MAX),
             ("zone", self.zone.len(), ZONE_BYTES_MAX),
             ("tokens", self.tokens.len(), TOKENS_PER_HOST_MAX),
+            ("doors", self.doors.len(), DOORS_MAX),
         ];
-        for (what, length, limit) in lengths {
+        let of_doors = self.doors.iter().flat_map(|door| {
+            [
+                ("door's name", door.name.len(), DOOR_NAME_BYTES_MAX),
+                ("door's address", door.address.len(), ADDRESS_BYTES_MAX),
+            ]
+        });
+        for (what, length, limit) in lengths.into_iter().chain(of_doors) {
             if length > limit {
                 let (length, limit) = (length as u64, limit as u64);
                 return Err(WireError::TooLong { what, length, limit });

@@ -26,6 +26,7 @@ fn record(node: u64, start: u32, version: u64) -> HostRecord {
         load: Load::default(),
         order: Order(0),
         standing: Standing::Up,
+        doors: Arc::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::cursor;
 use super::group::Generation;
 use super::keys::is_data_key;
-use super::message::{Beat, Known, Message, Stamp};
+use super::message::{Known, Message, Stamp};
 use super::page;
 use super::record::{COUNTER_MAX, Record, Ts};
 use super::refill::transfer::SOURCES_MAX;
@@ -20,13 +20,8 @@ impl Message {
     fn tails(&mut self) -> [Option<&mut Bytes>; 2] {
         match self {
             Message::ReadA { key, .. } => [Some(key), None],
-            Message::BareReadA { key, .. } => [Some(key), None],
-            Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
-                [Some(record), None]
-            }
-            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
-                [Some(key), Some(record)]
-            }
+            Message::ReadB { record, .. } => [Some(record), None],
+            Message::WriteA { key, record, .. } => [Some(key), Some(record)],
             Message::PageB { page, .. }
             | Message::ListB { page, .. }
             | Message::FetchA { page, .. }
@@ -70,15 +65,18 @@ impl Message {
         }
     }
 
-    fn validate(&self) -> Result<(), WireError> {
+    /// Checks a message that came from a peer, before anything is done with it.
+    ///
+    /// # Errors
+    /// No correct peer says it.
+    pub fn validate(&self) -> Result<(), WireError> {
         match self {
-            Message::ReadA { key, .. } | Message::BareReadA { key, .. } => is_data_key(key),
+            Message::ReadA { key, .. } => is_data_key(key),
             Message::ReadB { record, ts, stamp, .. } => {
                 is_answer(*ts, record)?;
                 stamp.validate()
             }
-            Message::BareReadB { record, ts, .. } => is_answer(*ts, record),
-            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
+            Message::WriteA { key, record, .. } => {
                 Record::from_bytes(record.clone())?;
                 is_data_key(key)
             }
@@ -114,9 +112,7 @@ impl Message {
                 well_formed(list.len() <= RECONFIGURES_MAX && is_sound, "reconfiguration")
             }
             Message::Beats(list) => {
-                list.iter().try_for_each(|Beat { generation, epoch, .. }| {
-                    Known { generation: *generation, epoch: *epoch }.validate()
-                })?;
+                list.iter().try_for_each(|beat| beat.known.validate())?;
                 well_formed(list.len() <= BEATS_MAX, "list")
             }
             Message::DecisionsB { changes, .. } => {
@@ -136,8 +132,7 @@ impl Message {
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
             | Message::TombsA { .. }
-            | Message::TombstonesA { .. }
-            | Message::BareWriteB { .. } => Ok(()),
+            | Message::TombstonesA { .. } => Ok(()),
         }
     }
 }
@@ -167,11 +162,9 @@ impl Wire for Message {
         out.head(self);
         out.tail(1, &self.cursors());
         match self {
-            Message::ReadA { key, .. } | Message::BareReadA { key, .. } => out.tail(0, key),
-            Message::ReadB { record, .. } | Message::BareReadB { record, .. } => {
-                out.tail(0, record);
-            }
-            Message::WriteA { key, record, .. } | Message::BareWriteA { key, record, .. } => {
+            Message::ReadA { key, .. } => out.tail(0, key),
+            Message::ReadB { record, .. } => out.tail(0, record),
+            Message::WriteA { key, record, .. } => {
                 out.tail(0, key);
                 out.tail(1, record);
             }
@@ -212,8 +205,7 @@ impl Wire for Message {
 
 impl Stamp {
     fn validate(&self) -> Result<(), WireError> {
-        self.generation.validate()?;
-        is_epoch(self.epoch)?;
+        self.known.validate()?;
         match &self.hint {
             Some(view) if !view.is_well_formed() => Err(WireError::Malformed { what: "view" }),
             _ => Ok(()),

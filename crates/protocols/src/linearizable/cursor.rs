@@ -1,6 +1,6 @@
-//! Cursors on the wire: a message's head has their positions, a raw part their keys.
+//! Cursors on the wire: a message's head has their tokens, a raw part their keys.
 //!
-//! Nearly every page ends between two positions, and then there is no key to send. Of two cursors
+//! Nearly every page ends between two tokens, and then there is no key to send. Of two cursors
 //! in one message the keys are `length of the first u16, first, second`; the integer is
 //! little-endian.
 
@@ -12,7 +12,7 @@ use quorate_kernel::operation::Cursor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(super) fn serialize<S: Serializer>(cursor: &Cursor, to: S) -> Result<S::Ok, S::Error> {
-    cursor.position.serialize(to)
+    cursor.token.serialize(to)
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Cursor, D::Error> {
@@ -24,7 +24,7 @@ pub(super) mod optional {
     use super::*;
 
     pub fn serialize<S: Serializer>(cursor: &Option<Cursor>, to: S) -> Result<S::Ok, S::Error> {
-        cursor.as_ref().map(|cursor| cursor.position).serialize(to)
+        cursor.as_ref().map(|cursor| cursor.token).serialize(to)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cursor>, D::Error> {
@@ -35,7 +35,7 @@ pub(super) mod optional {
 /// The keys of a message's cursors in one raw part; nothing if none has one.
 pub(super) fn pack(first: &Cursor, second: Option<&Cursor>) -> Bytes {
     let second = second.map_or(&[][..], |cursor| &cursor.key);
-    if first.is_position() && second.is_empty() {
+    if first.is_token() && second.is_empty() {
         return Bytes::new();
     }
     let length = u16::try_from(first.key.len()).expect("a key's length counts with 16 bits");
@@ -75,17 +75,18 @@ fn short() -> WireError {
     WireError::Truncated { what: "cursor" }
 }
 
-/// Whether a cursor's key lies at the cursor's position.
+/// Whether a cursor's key lies at the cursor's token.
 fn validate(cursor: &Cursor) -> Result<(), WireError> {
-    if cursor.is_position() { Ok(()) } else { is_data_key(&first_of(cursor)) }
+    if cursor.is_token() { Ok(()) } else { is_data_key(&first_of(cursor)) }
 }
 
 const _: () = assert!(KEY_BYTES_MAX <= u16::MAX as usize);
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::{Order, cursor_of};
+    use super::super::keys::cursor_of;
     use super::*;
+    use crate::order::Order;
     use proptest::prelude::*;
     use std::vec::Vec;
 
@@ -95,7 +96,7 @@ mod tests {
             let [first, second] = keys.map(|key| cursor_of(&Order::Key.data_key(&key)));
             let second = (!is_alone).then_some(second);
             let packed = pack(&first, second.as_ref());
-            let place = |cursor: &Cursor| Cursor::at(cursor.position);
+            let place = |cursor: &Cursor| Cursor::at(cursor.token);
             let mut read = (place(&first), second.as_ref().map(place));
             prop_assert_eq!(unpack(packed, &mut read.0, read.1.as_mut()), Ok(()));
             prop_assert_eq!(read, (first, second));

@@ -6,7 +6,7 @@ use super::group::{Group, Status};
 use super::message::Message;
 use super::record::Head;
 use super::replicate::replica::remembers;
-use super::replicate::serve::Question;
+use super::replicate::serve::TransferRequest;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::views::install::is_split;
@@ -75,8 +75,8 @@ impl Linearizable {
 }
 
 impl Linearizable {
-    /// A message of what members do when they have nothing else to do.
-    fn on_background(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+    /// Sends a message of what members do when they have nothing else to do to its handler.
+    fn dispatch_background(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
         match message {
             Message::FloorA { view, generation } => self.on_floor(from, view, generation, cx),
             Message::FloorB { view, generation } => {
@@ -97,13 +97,17 @@ impl Linearizable {
                 self.on_drop_reply(from, (view, generation), &first, cx);
             }
             Message::CompareA { round, view, from: begin, parts } => {
-                self.on_question(from, Question::Compare { round, view, from: begin, parts }, cx);
+                self.on_question(
+                    from,
+                    TransferRequest::Compare { round, view, from: begin, parts },
+                    cx,
+                );
             }
             Message::CompareB { round, view, page, upto } => {
                 self.on_compared(from, (round, view), (page, upto), cx);
             }
             Message::RecordsA { round, view, page } => {
-                self.on_question(from, Question::Records { round, view, page }, cx);
+                self.on_question(from, TransferRequest::Records { round, view, page }, cx);
             }
             Message::RecordsB { round, view, generation, epoch, page } => {
                 self.on_records(from, (round, view), (generation, epoch), page, cx);
@@ -154,12 +158,12 @@ impl Process for Linearizable {
                 self.on_source_lacks(from, (round, since), (&awaits, epoch), cx);
             }
             Message::FetchA { round, since, page } => {
-                self.on_question(from, Question::Fetch { round, since, page }, cx);
+                self.on_question(from, TransferRequest::Fetch { round, since, page }, cx);
             }
             Message::FetchB { round, since, page } => {
                 self.on_fetch_reply(from.node, (round, since), page, cx);
             }
-            Message::LocateA { position } => self.on_locate(from, position, cx),
+            Message::LocateA { token } => self.on_locate(from, token, cx),
             Message::LocateB { view } => self.on_located(from, view, cx),
             Message::Reconfigure(messages) => self.on_reconfigure(from, messages, cx),
             Message::Invite { next, old, known } => self.on_invite(from, (next, old), &known, cx),
@@ -179,15 +183,7 @@ impl Process for Linearizable {
             | Message::CompareA { .. }
             | Message::CompareB { .. }
             | Message::RecordsA { .. }
-            | Message::RecordsB { .. }) => self.on_background(from, message, cx),
-            Message::BareReadA { op, want, key } => self.on_bare_read(from, (op, want), &key, cx),
-            Message::BareReadB { op, ts, live, record } => {
-                self.on_bare_read_reply(from, op, Head { ts, live }, record, cx);
-            }
-            Message::BareWriteA { op, key, record } => {
-                self.on_bare_write(from, op, (&key, record), cx);
-            }
-            Message::BareWriteB { op } => self.on_bare_write_reply(from, op, cx),
+            | Message::RecordsB { .. }) => self.dispatch_background(from, message, cx),
         }
     }
 
@@ -229,7 +225,7 @@ impl Process for Linearizable {
             Timer::Transfer => self.on_transfer_timer(cx),
             Timer::Locate => self.on_locate_timer(cx),
             Timer::Propose => self.on_propose_timer(cx),
-            Timer::Tend => self.on_tend(cx),
+            Timer::Maintain => self.on_maintain(cx),
             Timer::Serve => self.serve(cx),
             Timer::Sweep => self.on_sweep(cx),
         }
@@ -243,7 +239,7 @@ impl Process for Linearizable {
                 self.volatile.ring_at = cx.now;
                 self.volatile.preference.forget();
                 self.hurry(cx);
-                self.tend_at(cx.now, cx);
+                self.maintain_at(cx.now, cx);
             }
             _ => unreachable!("a lane is told what it hears"),
         }

@@ -2,6 +2,7 @@
 //! restart begins anew.
 
 use super::keys::Slot;
+use super::message::{Beat, Known};
 use super::refill::transfer::Transfer;
 use super::views::propose::Running;
 use crate::reconfigure::{Acceptor, InstallQueue};
@@ -9,6 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::mutant;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{View, ViewId};
 use serde::{Deserialize, Serialize};
@@ -87,6 +89,19 @@ pub struct Generation {
     pub floor: u64,
 }
 
+impl Generation {
+    /// Whether its floor is enforced, and not only announced.
+    pub fn is_enforced(self) -> bool {
+        self.number.is_multiple_of(2)
+    }
+
+    /// Whether tombstones may have been removed between this generation and a later one: then all
+    /// members of the group were complete meanwhile.
+    pub fn enforces_less(self, later: Generation) -> bool {
+        self.number / 2 < later.number / 2 && !mutant!("kept_outlives_removal")
+    }
+}
+
 /// A newcomer that has not shown that it holds everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owed {
@@ -120,6 +135,13 @@ pub(crate) struct Record {
     pub epoch: u64,
 }
 
+impl Record {
+    /// What others are told beside the view.
+    pub fn known(&self) -> Known {
+        Known { generation: self.generation, epoch: self.epoch }
+    }
+}
+
 /// What a peer last said of itself in this group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
@@ -127,8 +149,7 @@ pub(crate) struct Heard {
     pub start: Start,
     pub version: u64,
     pub standing: Standing,
-    pub generation: Generation,
-    pub epoch: u64,
+    pub known: Known,
     pub at: Time,
 }
 
@@ -140,6 +161,22 @@ pub(crate) struct Outpaced {
     pub asked: Option<Time>,
 }
 
+/// How far a group has come at one node: none of it ever goes back while the node knows the group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    version: u64,
+    known: Known,
+}
+
+impl Progress {
+    /// Whether nothing has gone back since.
+    pub fn is_behind(&self, later: Progress) -> bool {
+        self.version <= later.version
+            && self.known.generation <= later.known.generation
+            && self.known.epoch <= later.known.epoch
+    }
+}
+
 /// A group.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -148,8 +185,8 @@ pub(crate) struct Group {
     pub view: Arc<View>,
     /// Who left with the change that led to this view, if that is known.
     pub leaver: Option<NodeId>,
-    /// How far removals of tombstones had come here when it left, if that is known.
-    pub entered: Option<u64>,
+    /// Whether all members are known to have gathered in this view ([`super::refill::gather`]).
+    pub have_all_gathered: bool,
     /// The transfer that the status asks for.
     pub transfer: Option<Transfer>,
     /// Decisions that cannot be installed yet.
@@ -191,7 +228,7 @@ impl Group {
             view: Arc::new(record.view.clone()),
             record,
             leaver: None,
-            entered: None,
+            have_all_gathered: false,
             transfer: None,
             queue: InstallQueue::default(),
             running: None,
@@ -206,6 +243,30 @@ impl Group {
             taught: None,
             purge: super::replicate::purge::Purge::default(),
         }
+    }
+
+    /// How far it has come here.
+    pub fn progress(&self) -> Progress {
+        Progress { version: self.view.id.version, known: self.record.known() }
+    }
+
+    /// Whether its view is the one in its record, and no reply was stamped with a later one (I1).
+    pub fn is_one(&self) -> bool {
+        self.view.id == self.record.view.id && self.stamped <= self.view.id.version
+    }
+
+    /// Whether a transfer is under way just if the status asks for one.
+    pub fn moves_what_it_lacks(&self) -> bool {
+        let is_moving = matches!(
+            self.record.status,
+            Status::Busy { .. }
+                | Status::Forgot
+                | Status::Gathering
+                | Status::Learner { is_done: false, .. }
+                | Status::Retired { forgot: true, .. }
+                | Status::Retired { lacking: Some(_), .. }
+        );
+        self.transfer.is_some() == is_moving
     }
 
     /// What a reply says of this node.
@@ -280,13 +341,10 @@ impl Group {
     }
 
     /// What this node says of itself in the group.
-    pub fn beat(&self) -> super::message::Beat {
-        let generation = self.record.generation;
+    pub fn beat(&self) -> Beat {
         let is_gathering = self.record.status == Status::Gathering;
         let standing = if is_gathering { Standing::Gathering } else { self.standing() };
-        let asks = !self.is_member();
-        let (view, epoch) = (self.view.id, self.record.epoch);
-        super::message::Beat { view, standing, generation, epoch, asks }
+        Beat { view: self.view.id, standing, known: self.record.known(), asks: !self.is_member() }
     }
 
     /// What must hold between two inputs.
@@ -296,16 +354,7 @@ impl Group {
         if self.is_member() {
             assert!(self.view.index_of(me).is_some(), "a member is in its view");
         }
-        let is_moving = matches!(
-            self.record.status,
-            Status::Busy { .. }
-                | Status::Forgot
-                | Status::Gathering
-                | Status::Learner { is_done: false, .. }
-                | Status::Retired { forgot: true, .. }
-                | Status::Retired { lacking: Some(_), .. }
-        );
-        assert_eq!(self.transfer.is_some(), is_moving, "who lacks data, and nobody else, moves it");
+        assert!(self.moves_what_it_lacks(), "who lacks data, and nobody else, moves it");
         self.record.acceptor.check();
     }
 }

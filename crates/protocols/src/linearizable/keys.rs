@@ -4,20 +4,21 @@
 //! |---|---|---|---|---|
 //! | state | `group`, group (8) | postcard of [`Record`](super::group::Record) | start, install, transfer, an acceptor's promise | when a member that left has handed everything over; after a split when no host can ask for it any more ([`super::views::parents`]) |
 //! | state | `decided`, group (8), version (8) | postcard of the [`Change`] that followed it | install | [`DECISIONS_MAX`] versions later |
-//! | state | `entry`, group (8) | postcard of a version and a generation's number: what was seen of removals when the view of even size began that somebody left, or 2^64 - 1 once all have gathered | install, tending | never: the next such view overwrites it |
+//! | state | `gathered`, group (8) | postcard of a version: the view of even size of which all members are known to have gathered | a listing for a removal, tending | never: the next such view overwrites it |
 //! | state | `left`, group (8) | postcard of the version in which this node was no member any more | leaving a group | never: an invitation may be late |
 //! | state | `kept`, group (8), slot (4) | postcard of the version with which the slot's membership ended | leaving a group | when every member holds everything |
 //! | state | `garbage`, slot (4), low (8), high (8) | empty | leaving a group | when the range of the slot is empty |
 //! | state | `slot` | postcard of the highest slot used | a new membership | never |
 //! | state | `crashes` | postcard of the crash vector | a peer's refill | never |
-//! | data | slot (4), position (8) and key | [`Record`](super::record::Record) | WriteA, transfer | with its slot; a tombstone when all members hold it ([`super::replicate::purge`]) |
+//! | data | slot (4), token (8) and key | [`Record`](super::record::Record) | WriteA, transfer | with its slot; a tombstone when all members hold it ([`super::replicate::purge`]) |
 //!
 //! Integers are big-endian. Each state value begins with a version byte. Each membership of a node
 //! in a group has a **slot** of its own, so what an earlier membership left behind is never taken
 //! for data of a later one. Within a slot data stands in ring order, so scans, transfers and
-//! cursors (a 64-bit position, and a key among those that share it) all follow it. On the wire a
-//! key is its position and the client's key, without a slot.
+//! cursors (a 64-bit token, and a key among those that share it) all follow it. On the wire a
+//! key is its token and the client's key, without a slot.
 
+use crate::order::{Order, TOKEN_BYTES};
 use crate::quorum::CrashVector;
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -29,49 +30,11 @@ use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::Range;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use xxhash_rust::xxh3::xxh3_64;
 
 const VERSION: u8 = 1;
-const POSITION_BYTES: usize = 8;
 const SLOT_BYTES: usize = 4;
 /// How many decisions of a group are kept for members that lag behind.
 pub(super) const DECISIONS_MAX: u64 = 64;
-
-/// In which order a keyspace lays its keys on the ring.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// By hash: load spreads evenly.
-    #[default]
-    Hash,
-    /// By the key's own order, of which the first eight bytes are the position: neighbours stay
-    /// together, and the load balancer must even out what that skews. Keys that share their first
-    /// eight bytes share a group.
-    Key,
-}
-
-impl Order {
-    /// Where a client's key lies on the ring.
-    #[must_use]
-    pub fn position(self, key: &[u8]) -> u64 {
-        match self {
-            Order::Hash => xxh3_64(key),
-            Order::Key => {
-                let mut first = [0; POSITION_BYTES];
-                let known = key.len().min(POSITION_BYTES);
-                first[..known].copy_from_slice(&key[..known]);
-                u64::from_be_bytes(first)
-            }
-        }
-    }
-
-    /// The wire form of a client's key: its position, then the key.
-    pub(super) fn data_key(self, key: &[u8]) -> Bytes {
-        let mut bytes = BytesMut::with_capacity(POSITION_BYTES + key.len());
-        bytes.put_u64(self.position(key));
-        bytes.put_slice(key);
-        bytes.freeze()
-    }
-}
 
 /// One membership's part of the store.
 #[derive(
@@ -88,9 +51,9 @@ impl Slot {
         bytes.freeze()
     }
 
-    /// The first stored key of a position.
-    pub fn first_at(self, position: u64) -> Bytes {
-        self.stored(&position.to_be_bytes())
+    /// The first stored key of a token.
+    pub fn first_at(self, token: u64) -> Bytes {
+        self.stored(&token.to_be_bytes())
     }
 
     /// The wire form of a stored key, if it is of this slot.
@@ -101,53 +64,53 @@ impl Slot {
 
 /// The first wire key that is not before a cursor.
 pub(super) fn first_of(cursor: &Cursor) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(POSITION_BYTES + cursor.key.len());
-    bytes.put_u64(cursor.position);
+    let mut bytes = BytesMut::with_capacity(TOKEN_BYTES + cursor.key.len());
+    bytes.put_u64(cursor.token);
     bytes.put_slice(&cursor.key);
     bytes.freeze()
 }
 
 /// The cursor of a wire key.
 pub(super) fn cursor_of(key: &[u8]) -> Cursor {
-    Cursor { position: position_of(key), key: Bytes::copy_from_slice(&key[POSITION_BYTES..]) }
+    Cursor { token: token_of(key), key: Bytes::copy_from_slice(&key[TOKEN_BYTES..]) }
 }
 
-/// Where a page is cut before a wire key, if the key before it has this position: between two
-/// positions if they differ.
+/// Where a page is cut before a wire key, if the key before it has this token: between two
+/// tokens if they differ.
 pub(super) fn cut_before(key: &[u8], last: u64) -> Cursor {
-    match position_of(key) {
-        position if position == last => cursor_of(key),
-        position => Cursor::at(position),
+    match token_of(key) {
+        token if token == last => cursor_of(key),
+        token => Cursor::at(token),
     }
 }
 
-/// The position of a wire key.
-pub(super) fn position_of(data_key: &[u8]) -> u64 {
-    u64::from_be_bytes(*data_key.first_chunk().expect("a wire key begins with its position"))
+/// The token of a wire key.
+pub(super) fn token_of(data_key: &[u8]) -> u64 {
+    u64::from_be_bytes(*data_key.first_chunk().expect("a wire key begins with its token"))
 }
 
 /// The client's key of a wire key.
 pub(super) fn client_key(data_key: &Bytes) -> Bytes {
-    data_key.slice(POSITION_BYTES..)
+    data_key.slice(TOKEN_BYTES..)
 }
 
 /// Checks a wire key that came from a peer.
 pub(super) fn is_data_key(key: &[u8]) -> Result<(), WireError> {
-    if key.len() < POSITION_BYTES {
+    if key.len() < TOKEN_BYTES {
         return Err(WireError::Truncated { what: "key" });
     }
-    if key.len() > POSITION_BYTES + KEY_BYTES_MAX {
-        let (length, limit) = (key.len() as u64, (POSITION_BYTES + KEY_BYTES_MAX) as u64);
+    if key.len() > TOKEN_BYTES + KEY_BYTES_MAX {
+        let (length, limit) = (key.len() as u64, (TOKEN_BYTES + KEY_BYTES_MAX) as u64);
         return Err(WireError::TooLong { what: "key", length, limit });
     }
-    let (position, key) = (position_of(key), &key[POSITION_BYTES..]);
-    if position != Order::Hash.position(key) && position != Order::Key.position(key) {
-        return Err(WireError::Malformed { what: "key at a position that is not its own" });
+    let (token, key) = (token_of(key), &key[TOKEN_BYTES..]);
+    if token != Order::Hash.token(key) && token != Order::Key.token(key) {
+        return Err(WireError::Malformed { what: "key at a token that is not its own" });
     }
     Ok(())
 }
 
-/// The parts of a range as inclusive intervals of positions: one, or two if it wraps.
+/// The parts of a range as inclusive intervals of tokens: one, or two if it wraps.
 pub(super) fn segments(range: &Range) -> impl Iterator<Item = (u64, u64)> + use<> {
     let Range { low, high } = *range;
     let (first, second) = if low < high {
@@ -166,10 +129,10 @@ pub(super) fn start_of(range: &Range) -> Cursor {
     Cursor::at(segments(range).next().map_or(0, |(first, _)| first))
 }
 
-/// Where the interval of a range begins that follows the one of a position.
-pub(super) fn next_interval(range: &Range, position: u64) -> Option<Cursor> {
+/// Where the interval of a range begins that follows the one of a token.
+pub(super) fn next_interval(range: &Range, token: u64) -> Option<Cursor> {
     let mut intervals = segments(range);
-    intervals.find(|(first, last)| (*first..=*last).contains(&position));
+    intervals.find(|(first, last)| (*first..=*last).contains(&token));
     intervals.next().map(|(first, _)| Cursor::at(first))
 }
 
@@ -183,9 +146,9 @@ pub(super) fn decided_key(group: GroupId, version: u64) -> Bytes {
     join(b"decided", &[&group.0.to_be_bytes(), &version.to_be_bytes()])
 }
 
-/// Where it stands what was seen of removals when a group's last view of even size began.
-pub(super) fn entry_key(group: GroupId) -> Bytes {
-    join(b"entry", &[&group.0.to_be_bytes()])
+/// Where it stands in which view of a group all members have gathered, as far as is known.
+pub(super) fn gathered_key(group: GroupId) -> Bytes {
+    join(b"gathered", &[&group.0.to_be_bytes()])
 }
 
 /// Where it stands in which version this node left a group.
@@ -292,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn ordered_positions_follow_the_keys() {
+    fn ordered_tokens_follow_the_keys() {
         let mut keys = [&b"b"[..], b"a", b"", b"a\0", b"abcdefghz", b"abcdefgha", b"\xff\xff"];
         keys.sort_unstable();
         let stored: Vec<Bytes> = keys.iter().map(|key| Order::Key.data_key(key)).collect();

@@ -13,8 +13,8 @@ use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::{Change, View, ViewId};
 use serde::{Deserialize, Serialize};
 
-/// One message. `op` names the asker's operation and is echoed; keys begin with their position.
-/// Of a cursor the head has the position; its key, if it has one, stands in the second raw part.
+/// One message. `op` names the asker's operation and is echoed; keys begin with their token.
+/// Of a cursor the head has the token; its key, if it has one, stands in the second raw part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Coordinator to members, phase 1 of every operation on a key.
@@ -153,12 +153,12 @@ pub enum Message {
         #[serde(skip)]
         page: Bytes,
     },
-    /// A node that knows no view of a position, to one that may.
+    /// A node that knows no view of a token, to one that may.
     LocateA {
-        /// The position.
-        position: u64,
+        /// The token.
+        token: u64,
     },
-    /// The newest view that the sender knows of the asked position, or of a group that has gone on
+    /// The newest view that the sender knows of the asked token, or of a group that has gone on
     /// beyond the decisions it still knows; a hint.
     LocateB {
         /// The view.
@@ -222,14 +222,14 @@ pub enum Message {
     TombsA {
         /// The installed view.
         view: ViewId,
-        /// The position to begin at.
+        /// The token to begin at.
         from: u64,
     },
     /// The answer to [`Message::TombsA`], sent no more.
     TombsB {
         /// The view that was asked for.
         view: ViewId,
-        /// The position that was asked for.
+        /// The token that was asked for.
         from: u64,
         /// Where the page ends; `None` at the end of the interval of the view's range.
         next: Option<u64>,
@@ -247,44 +247,6 @@ pub enum Message {
         /// The entries.
         #[serde(skip)]
         page: Bytes,
-    },
-    /// What [`Message::ReadA`] is where quorums are not consistent ([`super::coordinate::bare`]).
-    BareReadA {
-        /// The asker's operation.
-        op: u64,
-        /// What is wanted.
-        want: Want,
-        /// The key.
-        #[serde(skip)]
-        key: Bytes,
-    },
-    /// What [`Message::ReadB`] is there. It says nothing of the sender's view.
-    BareReadB {
-        /// Echoed.
-        op: u64,
-        /// The newest timestamp.
-        ts: Ts,
-        /// Whether the key has a value.
-        live: bool,
-        /// The record; empty if it was not wanted or there is none.
-        #[serde(skip)]
-        record: Bytes,
-    },
-    /// What [`Message::WriteA`] is there.
-    BareWriteA {
-        /// The asker's operation.
-        op: u64,
-        /// The key.
-        #[serde(skip)]
-        key: Bytes,
-        /// The record.
-        #[serde(skip)]
-        record: Bytes,
-    },
-    /// What [`Message::WriteB`] is there: the sender holds the record or a newer one.
-    BareWriteB {
-        /// Echoed.
-        op: u64,
     },
     /// The member that removes tombstones, to all members: list tombstones up to the floor that was
     /// announced in this generation, if that is still the one the receiver is in.

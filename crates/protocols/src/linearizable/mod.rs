@@ -55,7 +55,7 @@
 //!   answers alike in both cases, and a refusal could pass for an acknowledgement after a retry.
 //! - Acknowledgements are kept by sender; sets of values would merge equal answers.
 //! - Views are compared by version, not by members; a removed member's reply never counts. A split
-//!   goes on with the parent's version, so versions only rise along the history of a position.
+//!   goes on with the parent's version, so versions only rise along the history of a token.
 //! - A get is done when a *majority* holds the highest timestamp, not only when all of the first
 //!   quorum do, and members that hold it count as acknowledged when it is imposed.
 //! - Phase 1 may ask a majority before it asks everybody ([`Settings::ask_majority_first`]).
@@ -69,8 +69,6 @@
 //! - A node that left and is chosen again keeps what it held for those who still need it
 //!   (`former`). A membership that was decided and revoked before it began is gone through all the
 //!   same, so that whoever follows it can hear what it would have heard (`invite`).
-//! - A keyspace may do without consistent quorums, to measure what they cost
-//!   ([`coordinate::bare`]); no cluster that anybody uses has one.
 //! - A page of a scan reads each of its keys like a get (`scan`); the paper has no scans.
 //! - Deletes leave tombstones, which are removed (`purge`); the paper has no deletes.
 //! - Members compare what they hold, and get what they missed (`compare`).
@@ -104,9 +102,9 @@ mod tests;
 pub mod timer;
 mod views;
 
+use crate::order::Order;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-pub use keys::Order;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
@@ -130,7 +128,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Between two looks at the groups.
-    pub tend: Span,
+    pub maintain: Span,
     /// Between two words to co-members.
     pub beat: Span,
     /// How long a member must be suspected before it is replaced; a planned change waits a tenth.
@@ -150,7 +148,7 @@ pub struct Pace {
 impl Default for Pace {
     fn default() -> Pace {
         Pace {
-            tend: Span::millis(250),
+            maintain: Span::millis(250),
             beat: Span::secs(1),
             settle: Span::secs(2),
             purge: Span::secs(60),
@@ -183,9 +181,6 @@ pub struct Settings {
     /// Whether phase 1 asks only a majority first, the coordinator itself among it, and the others
     /// when that is late, lacks data or disagrees. It spares the others a third of their work.
     pub ask_majority_first: bool,
-    /// Whether members neither send nor compare views: **not linearizable** when views change. It
-    /// exists to measure what consistent quorums cost ([`coordinate::bare`]).
-    pub static_views: bool,
     /// How many bytes of records a second one node's transfers may fetch; 0 is no limit.
     pub transfer_bytes_per_second: u64,
     /// How often things are looked after.

@@ -63,9 +63,9 @@ pub(super) fn first_key(page: &Bytes) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::Order;
     use super::super::record::Ts;
     use super::*;
+    use crate::order::Order;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::vec::Vec;

@@ -27,23 +27,30 @@ pub struct Stamp {
     pub view: ViewId,
     /// What the sender is in it.
     pub standing: Standing,
-    /// How far tombstones are removed at the sender.
-    pub generation: Generation,
-    /// How often everything was lost at the sender.
-    pub epoch: u64,
+    /// What the sender knows beside it.
+    pub known: Known,
     /// The members that forgot, as far as the sender knows.
     pub crashes: CrashVector,
-    /// The newest view of the asked position that the sender knows, when the asker's is older.
+    /// The newest view of the asked token that the sender knows, when the asker's is older.
     pub hint: Option<Box<View>>,
 }
 
-/// What who comes to a group is told beside its views.
+/// What a node knows of a group beside its views; nothing, where it has no part in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// How far tombstones are removed at the sender.
     pub generation: Generation,
     /// How often everything was lost at the sender.
     pub epoch: u64,
+}
+
+impl Known {
+    /// What two nodes know together.
+    #[must_use]
+    pub fn max(self, other: Known) -> Known {
+        let generation = self.generation.max(other.generation);
+        Known { generation, epoch: self.epoch.max(other.epoch) }
+    }
 }
 
 /// What a write rests on: what held at all of the members that its read phase counted.
@@ -64,10 +71,8 @@ pub struct Beat {
     pub view: ViewId,
     /// What it is in it.
     pub standing: Standing,
-    /// How far tombstones are removed.
-    pub generation: Generation,
-    /// The sender's epoch; 0 where it has no part in the group.
-    pub epoch: u64,
+    /// What it knows beside it.
+    pub known: Known,
     /// Whether it wants to hear how the receiver stands, who may have no reason to tell unasked.
     pub asks: bool,
 }

@@ -79,7 +79,7 @@ impl Linearizable {
         self.take_up(record, cx);
         if let Some(group) = self.group_mut(view.id) {
             group.leaver = decided_before(view.id, cx).and_then(|change| change.leaver());
-            group.recall_entry(cx);
+            group.recall_gathered(cx);
         }
         if recovery == Recovery::Forgot {
             self.give_up_kept(&view, cx);
@@ -110,10 +110,11 @@ fn decided_before(view: ViewId, cx: &Context<'_>) -> Option<Change> {
 
 /// What a lane without its data must say of itself.
 fn forget(record: &mut Record, me: NodeId) {
-    if record.view.members() == [me] && !mutant!("lone_member_keeps_epoch") {
-        // Nobody else holds anything: that is all there was (`refill::epoch`).
-        record.epoch += 1;
-    }
+    // What one alone held nobody else holds. And where a loss was counted before, others may be
+    // about to take what this node has listed since, and lost now (`refill::epoch`).
+    let is_alone = record.view.members() == [me] && !mutant!("lone_member_keeps_epoch");
+    let is_after_loss = record.epoch > 0 && !mutant!("forgets_within_epoch");
+    record.epoch += u64::from(is_alone || is_after_loss);
     match &mut record.status {
         Status::Ready | Status::Gathering => record.status = Status::Forgot,
         Status::Busy { forgot, .. } => *forgot = !mutant!("newcomer_never_forgets"),

@@ -1,6 +1,7 @@
 //! The engine as a value: what its keyspaces let be set, and how one is opened.
 
-use super::{Linearizable, Mode, Order, Pace, Settings};
+use super::{Linearizable, Mode, Pace, Settings};
+use crate::order::Order;
 use crate::placement;
 use alloc::vec::Vec;
 use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Pace as Numbers, Placement};
@@ -22,7 +23,7 @@ pub const ENGINE: Engine = Engine {
                listing as a whole is no snapshot, and each value is read by itself",
     },
     quorum: |members| members / 2 + 1,
-    position: |settings, key| order(settings).position(key),
+    token: |settings, key| order(settings).token(key),
     mode: |settings| if is_eventual(settings) { "eventual" } else { "atomic" },
     open: |opening| Ok(super::lane(Settings::of(opening)?)),
     settings: &[
@@ -63,10 +64,6 @@ pub const ENGINE: Engine = Engine {
     ],
 };
 
-/// A setting of keyspaces without consistent quorums. The engine's table does not have it: only a
-/// cluster that measures is born with it.
-pub const STATIC_VIEWS: &str = "unsafe_static_views";
-
 fn is_eventual(settings: &Words) -> bool {
     settings.get("mode").is_some_and(|word| word == "eventual")
 }
@@ -75,13 +72,6 @@ fn is_eventual(settings: &Words) -> bool {
 #[must_use]
 pub fn order(settings: &Words) -> Order {
     if settings.get("order").is_some_and(|word| word == "key") { Order::Key } else { Order::Hash }
-}
-
-/// Whether the hosts of a keyspace that is set like this neither send nor compare views, so that it
-/// is not linearizable.
-#[must_use]
-pub fn has_static_views(settings: &Words) -> bool {
-    settings.get(STATIC_VIEWS).is_some_and(|word| word == "true")
 }
 
 impl Settings {
@@ -111,7 +101,6 @@ impl Settings {
             // in memory the value costs less than a second question.
             digest_reads: durability != Durability::Memory,
             ask_majority_first: true,
-            static_views: has_static_views(&keyspace.settings),
             transfer_bytes_per_second: pace.get("transfer_bytes_per_second").unwrap_or(0),
             pace: Pace::of(pace),
         })
@@ -124,7 +113,7 @@ impl Pace {
         let usual = Pace::default();
         let span = |name, usual| numbers.get(name).map_or(usual, Span::millis);
         Pace {
-            tend: usual.tend,
+            maintain: usual.maintain,
             beat: span("beat", usual.beat),
             settle: span("settle", usual.settle),
             purge: span("purge", usual.purge),
@@ -182,6 +171,7 @@ mod tests {
             tokens: Vec::from([node << 60]),
             standing: Standing::Up,
             is_suspected: false,
+            doors: Vec::new(),
         };
         Ring::new(1, (1..=hosts).map(host).collect())
     }
@@ -217,18 +207,17 @@ mod tests {
             ("order", "key"),
             ("mode", "eventual"),
         ];
-        let mut other = keyspace(&words);
+        let other = keyspace(&words);
         let settings = settings_of(&other, None, &usual).expect("good settings");
         assert_eq!((settings.replicas, settings.value_bytes_max), (5, 77));
         assert_eq!((settings.order, settings.mode), (Order::Key, Mode::Eventual));
         assert_eq!((settings.durability, settings.digest_reads), (Durability::Memory, false));
-        assert_eq!((settings.static_views, settings.transfer_bytes_per_second), (false, 0));
+        assert_eq!(settings.transfer_bytes_per_second, 0);
         let looks = |settings: &Settings| (settings.pace.is_weighing, settings.pace.weigh);
         assert_eq!(looks(&settings), (false, Pace::default().weigh));
-        other.settings.insert(STATIC_VIEWS.to_string(), "true".to_string());
         let pace = Numbers::default().with("transfer_bytes_per_second", 9).with("weigh", 40);
         let settings = settings_of(&other, None, &pace).expect("good settings");
-        assert_eq!((settings.static_views, settings.transfer_bytes_per_second), (true, 9));
+        assert_eq!(settings.transfer_bytes_per_second, 9);
         assert_eq!(looks(&settings), (true, Span::millis(40)));
         for (name, value) in [("replicas", "2"), ("order", "sorted"), ("value", "0")] {
             let mut broken = other.clone();

@@ -5,14 +5,14 @@ use super::coordinate::operations::Operations;
 use super::coordinate::preference::Preference;
 use super::coordinate::routes::Routes;
 use super::coordinate::rtt::RoundTrip;
-use super::group::{Group, Record, Standing};
-use super::keys::{Slot, Stored, group_key, left_key, position_of, state_bytes};
-use super::message::Stamp;
+use super::group::{Group, Progress, Record, Standing};
+use super::keys::{Slot, Stored, group_key, left_key, state_bytes, token_of};
+use super::message::{Known, Stamp};
 use super::refill::fetch::Budget;
 use super::replicate::compare::Comparing;
 use super::replicate::index::Index;
 use super::replicate::load::Meter;
-use super::replicate::serve::Question;
+use super::replicate::serve::TransferRequest;
 use super::replicate::sweep::Sweep;
 use super::views::invite::Invitations;
 use super::{Context, Linearizable};
@@ -78,7 +78,7 @@ pub(crate) struct Volatile {
     /// When transfers are looked after next, if a timer is armed for it.
     pub transfers_at: Option<Time>,
     /// What others ask of this node for their transfers.
-    pub serving: Pacing<Question>,
+    pub serving: Pacing<TransferRequest>,
     /// How far slots that were given up are emptied.
     pub sweep: Sweep,
     /// How far what is here was compared with what peers hold.
@@ -86,10 +86,10 @@ pub(crate) struct Volatile {
     pub rtt: RoundTrip,
     pub preference: Preference,
     pub counters: Counters,
-    /// When the groups are tended next, if a timer is armed for it.
-    pub tend_at: Option<Time>,
-    /// When they were tended last.
-    pub tended_at: Time,
+    /// When the groups are maintained next, if a timer is armed for it.
+    pub maintain_at: Option<Time>,
+    /// When they were maintained last.
+    pub maintained_at: Time,
     /// When every group's standing was last told to everybody concerned.
     pub told_at: Option<Time>,
 }
@@ -160,8 +160,8 @@ impl Volatile {
             rtt: RoundTrip::default(),
             preference: Preference::default(),
             counters: Counters::default(),
-            tend_at: None,
-            tended_at: Time(0),
+            maintain_at: None,
+            maintained_at: Time(0),
             told_at: None,
         }
     }
@@ -178,6 +178,16 @@ impl Linearizable {
         self.durable.groups.get_mut(&view.group)
     }
 
+    /// How far a group has come here: nowhere, if it is not known.
+    pub(super) fn progress(&self, view: ViewId) -> Progress {
+        self.group(view).map_or(Progress::default(), Group::progress)
+    }
+
+    /// Whether a group's data stands in a slot that was handed out.
+    pub(super) fn has_slot(&self, group: &Group) -> bool {
+        group.record.slot <= self.durable.slot
+    }
+
     /// The group that follows another in the order of their ids; the first one after none.
     pub(super) fn group_after(&self, last: Option<GroupId>) -> Option<ViewId> {
         let after = last.map_or(Bound::Unbounded, Bound::Excluded);
@@ -185,26 +195,25 @@ impl Linearizable {
         Some(group.view.id)
     }
 
-    /// The stamp of a reply to somebody who aims at `asked`, about a position.
+    /// The stamp of a reply to somebody who aims at `asked`, about a token.
     ///
     /// Of a group that this node does not know it says so with a view of version 0 in no group's
     /// name, which no operation aims at.
-    pub(super) fn stamp(&mut self, asked: ViewId, position: u64) -> Stamp {
+    pub(super) fn stamp(&mut self, asked: ViewId, token: u64) -> Stamp {
         let crashes = self.volatile.crashes.clone();
-        let newest = self.volatile.routes.find(position);
+        let newest = self.volatile.routes.find(token);
         let hint = newest.filter(|view| view.id.version > asked.version);
         let hint = hint.map(|view| Box::new(View::clone(view)));
         let Some(group) = self.durable.groups.get_mut(&asked.group) else {
             let (view, standing) = (ViewId::default(), Standing::Outside);
-            let (generation, epoch) = Default::default();
-            return Stamp { view, standing, generation, epoch, crashes, hint };
+            let known = Known::default();
+            return Stamp { view, standing, known, crashes, hint };
         };
         let view = group.view.id;
         assert!(group.stamped <= view.version, "replies are stamped with rising views (I1)");
         group.stamped = view.version;
-        let (standing, generation, epoch) =
-            (group.standing(), group.record.generation, group.record.epoch);
-        Stamp { view, standing, generation, epoch, crashes, hint }
+        let (standing, known) = (group.standing(), group.record.known());
+        Stamp { view, standing, known, crashes, hint }
     }
 
     /// Writes a group's record, durably before anything stamped with it leaves.
@@ -237,7 +246,7 @@ impl Linearizable {
     /// range.
     pub(super) fn stored_key(&self, view: ViewId, key: &Bytes) -> Option<Bytes> {
         let group = self.group(view)?;
-        group.view.range.contains(position_of(key)).then(|| group.record.slot.stored(key))
+        group.view.range.contains(token_of(key)).then(|| group.record.slot.stored(key))
     }
 
     /// What must hold between two inputs.
@@ -246,13 +255,13 @@ impl Linearizable {
             if let Some(me) = me {
                 group.check(me);
             }
-            assert!(group.record.slot <= self.durable.slot, "slots are handed out once");
+            assert!(self.has_slot(group), "slots are handed out once");
         }
         self.check_ranges();
         self.volatile.operations.check();
     }
 
-    /// No two groups of which this node is a member share a position (I8, as far as one node sees).
+    /// No two groups of which this node is a member share a token (I8, as far as one node sees).
     fn check_ranges(&self) {
         let members = || self.durable.groups.values().filter(|group| group.is_member());
         for group in members() {

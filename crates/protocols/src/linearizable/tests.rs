@@ -8,10 +8,10 @@
 //! | [`golden`] | one message of every variant, with its bytes |
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
-//! | [`bare`] | keyspaces without consistent quorums are condemned |
 //! | [`losses`] | groups in which nobody is left to ask |
 //! | [`removals`] | hosts that are gone for good |
-//! | [`returns`], [`epochs`] | what was lost does not come back |
+//! | [`returns`], [`epochs`], [`told_twice`], [`last_comers`] | what was lost does not come back |
+//! | [`outlived`] | what was deleted is told by nobody that missed it |
 //! | [`outpaced`] | members that are too far behind |
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`gathers`] | members that forget while their group becomes smaller |
@@ -27,14 +27,13 @@
 //! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
 //! | [`random`] | random schedules in it, with views that are told |
 //! | [`rings`] | the same, with groups that follow the ring by themselves |
-//! | [`piles`] | many keys at one position |
+//! | [`piles`] | many keys at one token |
 //! | [`pages`] | the pages of the manual that name layouts |
 
 mod aftermath;
 mod again;
 mod answers;
 mod any;
-mod bare;
 mod chaos;
 mod comparisons;
 mod copies;
@@ -44,9 +43,11 @@ mod epochs;
 mod fences;
 mod gathers;
 mod golden;
+mod last_comers;
 mod leavers;
 mod losses;
 mod members;
+mod outlived;
 mod outpaced;
 mod owed;
 mod pages;
@@ -59,6 +60,7 @@ mod rings;
 mod show;
 mod splits;
 mod stranded;
+mod told_twice;
 mod tombstones;
 mod transfers;
 mod traps;

@@ -8,12 +8,12 @@ pub enum Timer {
     Operations,
     /// Transfers make no progress, or may fetch more.
     Transfer,
-    /// Operations wait for a view of their position.
+    /// Operations wait for a view of their token.
     Locate,
     /// A proposal's answers are late.
     Propose,
     /// The groups must be looked after.
-    Tend,
+    Maintain,
     /// Questions of transfers may be answered.
     Serve,
     /// More of a slot that was given up may be emptied.
@@ -25,7 +25,7 @@ const ALL: [Timer; 7] = [
     Timer::Transfer,
     Timer::Locate,
     Timer::Propose,
-    Timer::Tend,
+    Timer::Maintain,
     Timer::Serve,
     Timer::Sweep,
 ];

@@ -23,19 +23,19 @@ use serde::{Deserialize, Serialize};
 /// One change of a host's own tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TokenMove {
-    /// Give a position up.
+    /// Give a token up.
     Remove {
         /// Which.
         token: u64,
     },
-    /// Give one position up for another.
+    /// Give one token up for another.
     Move {
         /// Which.
         from: u64,
         /// Where to.
         to: u64,
     },
-    /// Take a further position.
+    /// Take a further token.
     Add {
         /// Where.
         at: u64,
@@ -56,6 +56,14 @@ impl TokenMove {
         tokens.sort_unstable();
         tokens.dedup();
         tokens
+    }
+
+    /// The same, if a host may have so many. Whoever advises it knows other tokens than the host
+    /// has, or lies.
+    #[must_use]
+    pub fn within_bounds(&self, tokens: &[u64]) -> Option<Vec<u64>> {
+        let tokens = self.apply(tokens);
+        (1..=TOKENS_PER_HOST_MAX).contains(&tokens.len()).then_some(tokens)
     }
 
     fn added(&self) -> Option<u64> {
@@ -90,8 +98,8 @@ pub struct Least {
 const WHOLE: u64 = 1 << 16;
 /// How many of the least loaded hosts are considered for a further token.
 const TAKERS_MAX: usize = 3;
-/// How many positions are considered.
-const POSITIONS_MAX: usize = 32;
+/// How many ends of groups are considered for a further token.
+const PIECES_MAX: usize = 32;
 /// How many tokens of a host are considered for being moved or given up.
 const TOKENS_MAX: usize = 4;
 /// How much may be looked at for one decision: changes, times tokens and pieces.
@@ -119,7 +127,11 @@ impl<'a> Model<'a> {
         least: Least,
     ) -> Model<'a> {
         // Addresses do not matter, and would be copied again and again.
-        let bare = |host: &RingHost| RingHost { address: String::new(), ..host.clone() };
+        let bare = |host: &RingHost| RingHost {
+            address: String::new(),
+            doors: Vec::new(),
+            ..host.clone()
+        };
         let ring = Ring::new(0, ring.hosts().iter().map(bare).collect());
         let mut pieces: Vec<&Piece> = pieces.into_iter().collect();
         pieces.sort_by_key(|piece| piece.range.high);
@@ -143,7 +155,7 @@ impl<'a> Model<'a> {
         let mut loads = Vec::from_iter(self.nodes.iter().map(|_| [0_u64; 2]));
         let mut known: Option<((usize, u8), Vec<usize>)> = None;
         for piece in &self.pieces {
-            // All positions up to a token have the same holders.
+            // All keys up to a token have the same holders.
             let place = tokens.partition_point(|token| *token < piece.range.high);
             let of = (place, piece.replicas);
             if known.as_ref().is_none_or(|(known, _)| *known != of) {
@@ -239,8 +251,8 @@ impl<'a> Model<'a> {
         Ring::new(0, hosts)
     }
 
-    /// What could be done, the most promising first: the least loaded hosts take a position or move
-    /// there, the busiest one moves away or gives a position up.
+    /// What could be done, the most promising first: the least loaded hosts take a token or move
+    /// there, the busiest one moves away or gives a token up.
     fn candidates(&self, busiest: NodeId) -> Vec<Decision> {
         let mut takers: Vec<(u64, NodeId)> = self
             .nodes
@@ -258,7 +270,7 @@ impl<'a> Model<'a> {
                 |token: &u64| Decision { to: busiest, change: TokenMove::Remove { token: *token } };
             found.extend(own.iter().map(remove));
         }
-        for at in self.positions(busiest) {
+        for at in self.ends(busiest) {
             for &to in &movers {
                 let tokens = self.tokens(to, to == busiest);
                 let moves = tokens.into_iter().map(|from| TokenMove::Move { from, to: at });
@@ -272,7 +284,7 @@ impl<'a> Model<'a> {
     }
 
     /// Ends of pieces at which no token stands: of the heaviest that the busiest host holds first.
-    fn positions(&self, busiest: NodeId) -> Vec<u64> {
+    fn ends(&self, busiest: NodeId) -> Vec<u64> {
         let taken: BTreeSet<u64> = self.ring.tokens().map(|(token, _)| token).collect();
         let mut ranked: Vec<(bool, u64, u64)> = Vec::new();
         for piece in self.pieces.iter().filter(|piece| !taken.contains(&piece.range.high)) {
@@ -283,7 +295,7 @@ impl<'a> Model<'a> {
         }
         ranked.sort_unstable_by_key(|rank| Reverse(*rank));
         ranked.dedup_by_key(|(_, _, high)| *high);
-        ranked.into_iter().map(|(_, _, high)| high).take(POSITIONS_MAX).collect()
+        ranked.into_iter().map(|(_, _, high)| high).take(PIECES_MAX).collect()
     }
 
     /// Some tokens of a host: those before which most, or least, is to be done.

@@ -11,6 +11,7 @@ use crate::ring::pointers::Place;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::time::Span;
 
@@ -33,12 +34,20 @@ pub(super) enum Origin {
 impl Overlay {
     /// A peer tells what is hot there.
     pub(super) fn on_news(&mut self, from: Incarnation, news: &[News], cx: &mut Context<'_>) {
+        let before = self.state.own_marks();
         news.iter().for_each(|news| self.hear(from, news, Origin::Pushed, cx));
+        let (stamp, rank) = self.state.own_marks();
+        invariant!(stamp >= before.0, "what a node says of itself never goes back");
+        invariant!(rank >= before.1, "an order is never taken back, nor a departure");
     }
 
     /// A peer tells what this node has missed.
     pub(super) fn on_missing(&mut self, from: Incarnation, news: &[News], cx: &mut Context<'_>) {
+        let known = self.state.hosts.len();
         news.iter().for_each(|news| self.hear(from, news, Origin::Pulled, cx));
+        invariant!(self.state.hosts.len() >= known, "no host is forgotten");
+        invariant!(self.state.own().suspected_by.is_none(), "a node does not suspect itself");
+        invariant!(self.state.has_rounds(), "what is hot is told in rounds");
     }
 
     fn hear(&mut self, from: Incarnation, news: &News, origin: Origin, cx: &mut Context<'_>) {

@@ -6,7 +6,7 @@ use crate::gossip::cyclon::{Peer, SHUFFLE};
 use crate::gossip::digest::Seen;
 use crate::gossip::hosts::BUCKETS;
 use crate::gossip::record::News;
-use crate::ring::stabilize::{Answer, Ask};
+use crate::ring::stabilize::{NeighboursReply, NeighboursRequest};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use quorate_kernel::error::WireError;
@@ -76,12 +76,12 @@ pub enum Message {
     /// To a successor: who are its neighbours? The sender precedes it.
     Stabilize {
         /// The questions.
-        asks: Vec<Ask>,
+        asks: Vec<NeighboursRequest>,
     },
     /// The answer.
     Neighbours {
         /// One answer for each token that the sender still has.
-        answers: Vec<Answer>,
+        answers: Vec<NeighboursReply>,
     },
     /// A host of another ring was found; passed on along the ring to its neighbourhood.
     Lookup {

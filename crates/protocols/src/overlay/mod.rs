@@ -84,7 +84,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process;
-use quorate_kernel::ring::{RingHost, Weighed};
+use quorate_kernel::ring::{Door, RingHost, Weighed};
 
 /// What the overlay of a node is set to.
 #[derive(Clone, Debug)]
@@ -93,7 +93,9 @@ pub struct Settings {
     pub address: String,
     /// This host's failure zone; empty if none is configured.
     pub zone: String,
-    /// This host's first positions on the ring. Later ones are stored.
+    /// Where this host's clients find it.
+    pub doors: Vec<Door>,
+    /// This host's first tokens on the ring. Later ones are stored.
     pub tokens: Vec<u64>,
     /// The hosts that were known when the directory was made, or seeds to join by. This host may be
     /// among them.

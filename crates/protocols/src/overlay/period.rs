@@ -5,10 +5,11 @@ use super::timer::Timer;
 use super::{Context, Overlay};
 use crate::detector::{self, Heard, SUSPECT_KEPT};
 use crate::gossip::doubts;
-use crate::ring::stabilize::{Answer, Ask, SUCCESSORS_WATCHED};
+use crate::ring::stabilize::{NeighboursReply, NeighboursRequest, SUCCESSORS_WATCHED};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::Closing;
 use quorate_kernel::time::Time;
@@ -104,7 +105,8 @@ impl Overlay {
     }
 
     pub(super) fn on_pong(&mut self, from: Incarnation, sent: Time, cx: &mut Context<'_>) {
-        let now = cx.now;
+        invariant!(!self.state.is_passive(), "who has left takes no answer in");
+        let (now, believed) = (cx.now, self.state.hosts.sum());
         if self.state.unification.on_answer(from) {
             self.begin_merging(from, cx);
         }
@@ -125,6 +127,7 @@ impl Overlay {
             // The restarted host tells of itself; what is missed of that is asked for.
             self.send(from, Message::Digest { sum: self.state.hosts.sum() }, cx);
         }
+        invariant!(self.state.hosts.sum() == believed, "only a host's own word ends a suspicion");
     }
 
     /// Others suspect a host that answers this one's own pings. It is told until it refutes, and
@@ -151,15 +154,27 @@ impl Overlay {
         }
     }
 
-    pub(super) fn on_stabilize(&mut self, from: Incarnation, asks: &[Ask], cx: &mut Context<'_>) {
+    pub(super) fn on_stabilize(
+        &mut self,
+        from: Incarnation,
+        asks: &[NeighboursRequest],
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(!self.state.is_passive(), "who has left answers nobody");
+        let tokens = self.state.own().record.tokens.len();
         let (ring, hosts) = (&mut self.state.ring, &self.state.hosts);
+        invariant!(ring.pointers().len() == tokens, "each own token has its pointers");
         let answers = ring.on_asks(from.node, asks, |place| Self::is_alive(hosts, place));
         self.send(from, Message::Neighbours { answers }, cx);
     }
 
-    pub(super) fn on_neighbours(&mut self, from: Incarnation, answers: &[Answer]) {
+    pub(super) fn on_neighbours(&mut self, from: Incarnation, answers: &[NeighboursReply]) {
+        let tokens = self.state.own().record.tokens.len();
         let (ring, hosts) = (&mut self.state.ring, &self.state.hosts);
+        let before = ring.linked();
         ring.on_answers(from.node, answers, |place| Self::is_alive(hosts, place));
+        invariant!(ring.linked() >= before, "no list of successors shrinks to nothing");
+        invariant!(ring.pointers().len() == tokens, "each own token has its pointers");
     }
 
     /// Stores what has changed since the last time.

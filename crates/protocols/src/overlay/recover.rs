@@ -6,7 +6,7 @@ use super::{Context, Overlay, keys};
 use crate::detector;
 use crate::gossip::record::{HostRecord, Load, News, Order, Version};
 use alloc::vec::Vec;
-use quorate_kernel::limits::{ADDRESS_BYTES_MAX, TOKENS_PER_HOST_MAX, ZONE_BYTES_MAX};
+use quorate_kernel::limits::{ADDRESS_BYTES_MAX, DOORS_MAX, TOKENS_PER_HOST_MAX, ZONE_BYTES_MAX};
 use quorate_kernel::ring::{RingHost, Standing};
 use quorate_kernel::time::Span;
 
@@ -51,6 +51,7 @@ impl Overlay {
         let settings = &self.settings;
         assert!(settings.address.len() <= ADDRESS_BYTES_MAX, "an address is bounded");
         assert!(settings.zone.len() <= ZONE_BYTES_MAX, "a zone is bounded");
+        assert!(settings.doors.len() <= DOORS_MAX, "doors are bounded");
         let mut tokens = settings.tokens.clone();
         tokens.sort_unstable();
         tokens.dedup();
@@ -64,6 +65,7 @@ impl Overlay {
             load: Load::default(),
             order: Order::default(),
             standing: Standing::Up,
+            doors: settings.doors.as_slice().into(),
         }
     }
 
@@ -94,5 +96,6 @@ fn configured(host: &RingHost) -> HostRecord {
         load: Load::default(),
         order: Order::default(),
         standing: host.standing,
+        doors: host.doors.as_slice().into(),
     }
 }

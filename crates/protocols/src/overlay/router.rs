@@ -27,6 +27,7 @@ fn ring_host(news: &News) -> RingHost {
         tokens: record.tokens.to_vec(),
         standing: record.standing,
         is_suspected: news.suspected_by.is_some(),
+        doors: record.doors.to_vec(),
     }
 }
 

@@ -19,6 +19,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::ring::{Closing, Standing};
 use quorate_kernel::time::{Span, Time};
@@ -69,6 +70,12 @@ struct Order {
 impl Shutdown {
     pub fn stage(&self) -> Closing {
         self.stage
+    }
+
+    /// Whether a node that was told ends by itself, one that tells others too.
+    fn ends(&self) -> bool {
+        let is_told = self.stage != Closing::No || self.order.is_some();
+        self.told_at.is_some() || !is_told
     }
 }
 
@@ -144,12 +151,15 @@ impl Overlay {
 
     /// A host that an operator asked tells this one.
     pub(super) fn on_close(&mut self, from: Incarnation, is_over: bool, cx: &mut Context<'_>) {
+        let before = self.state.shutdown.stage;
         if is_over && let Some(order) = self.state.shutdown.order.take() {
             // Two were asked at one time, and the other one was faster.
             Self::refuse_shutdown(order.ticket, cx);
         }
         self.close(if is_over { Closing::Over } else { Closing::Finishing }, cx);
         let shutdown = &self.state.shutdown;
+        invariant!(shutdown.stage >= before, "nobody takes a shutdown back");
+        invariant!(shutdown.ends(), "who was told ends by itself");
         let stage = match (shutdown.stage, shutdown.is_idle) {
             (Closing::Over, _) => Stage::Over,
             (_, true) => Stage::Idle,
@@ -160,11 +170,14 @@ impl Overlay {
 
     /// A host that was told says how far it is.
     pub(super) fn on_closing(&mut self, from: Incarnation, stage: Stage, cx: &mut Context<'_>) {
+        invariant!(self.state.shutdown.ends(), "who tells others ends by itself");
+        let before = self.state.shutdown.stage;
         let Some(order) = &mut self.state.shutdown.order else { return };
         if let Some(said) = order.hosts.get_mut(&from.node) {
             *said = (*said).max(Some(stage));
         }
         self.go_on_closing(cx);
+        invariant!(self.state.shutdown.stage >= before, "nobody takes a shutdown back");
     }
 
     /// The own host has nothing under way for clients.

@@ -10,6 +10,8 @@ use crate::gossip::rumours::{self, FANOUT};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
+use quorate_kernel::limits::{CYCLON_VIEW_MAX, HOSTS_LISTED_MAX, NEWS_MESSAGES_MAX};
 use quorate_kernel::ring::Standing;
 
 impl Overlay {
@@ -63,7 +65,13 @@ impl Overlay {
         entries: Vec<Peer>,
         cx: &mut Context<'_>,
     ) {
+        let before = self.state.cyclon.view().len();
         let entries = self.state.cyclon.on_shuffle(from.node, entries, cx.rng);
+        let neighbours = self.state.cyclon.view();
+        let is_kept = (before..=CYCLON_VIEW_MAX).contains(&neighbours.len());
+        invariant!(is_kept, "who is asked loses no neighbour, nor gets too many");
+        let is_me = |peer: &Peer| peer.who.node == cx.me.node;
+        invariant!(!neighbours.iter().any(is_me), "nobody is his own neighbour");
         self.send(from, Message::ShuffleReply { entries }, cx);
     }
 
@@ -119,6 +127,8 @@ impl Overlay {
     }
 
     pub(super) fn on_digest(&mut self, from: Incarnation, sum: u64, cx: &mut Context<'_>) {
+        invariant!(!self.state.is_passive(), "who has left compares nothing");
+        invariant!(self.state.own().record.who == cx.me, "what is compared has the own start");
         if sum != self.state.hosts.sum() {
             let sums = self.state.hosts.sums().to_vec();
             self.send(from, Message::Buckets { sums }, cx);
@@ -128,6 +138,8 @@ impl Overlay {
     pub(super) fn on_buckets(&mut self, from: Incarnation, sums: &[u64], cx: &mut Context<'_>) {
         let differing = digest::differing(&self.state.hosts, sums);
         let (buckets, seen) = digest::versions(&self.state.hosts, differing, cx.rng);
+        invariant!(buckets & !differing == 0, "what is equal is not listed");
+        invariant!(seen.len() <= HOSTS_LISTED_MAX, "what is listed fits one message");
         self.send(from, Message::Versions { buckets, seen }, cx);
     }
 
@@ -138,7 +150,9 @@ impl Overlay {
         seen: &[Seen],
         cx: &mut Context<'_>,
     ) {
+        invariant!(!self.state.is_passive(), "who has left compares nothing");
         let (lacks, wants) = digest::compare(&self.state.hosts, buckets, seen);
+        invariant!(wants.len() <= HOSTS_LISTED_MAX, "what is wanted fits one message");
         self.on_want(from, &lacks, cx);
         if !wants.is_empty() {
             self.send(from, Message::Want { nodes: wants }, cx);
@@ -147,9 +161,12 @@ impl Overlay {
 
     /// Sends what is known of some hosts, as much as a few messages hold.
     pub(super) fn on_want(&mut self, from: Incarnation, nodes: &[NodeId], cx: &mut Context<'_>) {
+        invariant!(!self.state.is_passive(), "who has left tells nobody");
         let hosts = &self.state.hosts;
         let news = nodes.iter().filter_map(|node| hosts.get(*node).cloned());
-        for news in rumours::pack(news) {
+        let messages = rumours::pack(news);
+        invariant!(messages.len() <= NEWS_MESSAGES_MAX, "an answer is a few messages");
+        for news in messages {
             self.send(from, Message::Missing { news }, cx);
         }
     }

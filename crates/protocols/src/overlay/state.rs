@@ -9,7 +9,7 @@ use crate::detector::observe::Observer;
 use crate::gossip::cyclon::{Cyclon, Peer};
 use crate::gossip::doubts::Doubts;
 use crate::gossip::hosts::Hosts;
-use crate::gossip::record::{HostRecord, News};
+use crate::gossip::record::{HostRecord, News, Rank, Stamp};
 use crate::gossip::rumours::Rumours;
 use crate::ring::stabilize::Stabilizer;
 use crate::ring::unification::Unification;
@@ -107,6 +107,17 @@ impl State {
     /// This node as a neighbour of others.
     pub fn own_peer(&self) -> Peer {
         Peer { who: self.me, age: 0, address: Arc::clone(&self.own().record.address) }
+    }
+
+    /// What this node says of itself, and how it stands. Neither goes back.
+    pub fn own_marks(&self) -> (Stamp, Rank) {
+        let own = &self.own().record;
+        (own.stamp(), own.rank())
+    }
+
+    /// Whether rounds go on while anything is hot.
+    pub fn has_rounds(&self) -> bool {
+        self.is_round_armed || !self.rumours.is_hot()
     }
 
     pub fn record(&self, node: NodeId) -> Option<&HostRecord> {

@@ -11,7 +11,7 @@ use quorate_kernel::probe;
 use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::Rng;
 
-/// Positions for the hosts that a cluster is born with: all together cut the ring into equal
+/// Tokens for the hosts that a cluster is born with: all together cut the ring into equal
 /// ranges, and neighbours are different hosts.
 #[must_use]
 pub fn founding(hosts: usize, per_host: usize) -> Vec<Vec<u64>> {
@@ -23,10 +23,10 @@ pub fn founding(hosts: usize, per_host: usize) -> Vec<Vec<u64>> {
     (0..hosts).map(of).collect()
 }
 
-/// Positions for a host that joins: each takes the front of the widest range that is not its own,
+/// Tokens for a host that joins: each takes the front of the widest range that is not its own,
 /// at most half of it and at most its part of a fair share.
 ///
-/// `former` are positions that bound a group although no token stands there any more: groups are
+/// `former` are tokens that bound a group although no token stands there any more: groups are
 /// never merged, so one that lies about where a token is wanted is taken, and no further group
 /// comes to be. Otherwise the place is a little off by chance, so that two hosts that join at once
 /// differ.
@@ -62,20 +62,20 @@ pub fn joining(ring: &Ring, former: &[u64], count: usize, rng: &mut Rng) -> Vec<
     chosen
 }
 
-/// The former position in a gap that is nearest to what is wanted, if it is near: it takes no less
+/// The former token in a gap that is nearest to what is wanted, if it is near: it takes no less
 /// than half and no more than half as much again.
 fn near(former: &[u64], low: u64, width: u64, wanted: u64) -> Option<u64> {
-    let reach = |position: &u64| position.wrapping_sub(low);
-    let is_near = |position: &&u64| {
-        let taken = reach(position);
+    let reach = |token: &u64| token.wrapping_sub(low);
+    let is_near = |token: &&u64| {
+        let taken = reach(token);
         taken > 0 && taken >= wanted / 2 && taken <= (wanted + wanted / 2).min(width - 1)
     };
-    let distance = |position: &&u64| (reach(position).abs_diff(wanted), **position);
+    let distance = |token: &&u64| (reach(token).abs_diff(wanted), **token);
     former.iter().filter(is_near).min_by_key(distance).copied()
 }
 
 impl Overlay {
-    /// Two hosts stand in one place: of two that joined at once, both took a former position. The
+    /// Two hosts stand in one place: of two that joined at once, both took a former token. The
     /// lower node has it ([`Ring::new`]), so the other takes another, or it would stand nowhere.
     pub(super) fn give_way(&mut self, to: NodeId, cx: &mut Context<'_>) {
         let state = &self.state;

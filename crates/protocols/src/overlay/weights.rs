@@ -157,13 +157,13 @@ impl Overlay {
     fn follow(&mut self, advice: &Advice, cx: &mut Context<'_>) {
         probe!("overlay/token_moved");
         let own = &self.state.own().record;
-        let tokens: Arc<[u64]> = advice.change.apply(&own.tokens).into();
-        if own.standing != Standing::Up || tokens.is_empty() {
+        let Some(tokens) = advice.change.within_bounds(&own.tokens) else { return };
+        if own.standing != Standing::Up {
             return;
         }
         self.state.known.noted = None;
         self.state.known.moves += 1;
-        self.revise(|record| record.tokens = tokens, cx);
+        self.revise(|record| record.tokens = tokens.into(), cx);
         self.store(cx.me.node, cx);
     }
 

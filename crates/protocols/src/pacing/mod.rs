@@ -66,6 +66,12 @@ impl<Q: Pending> Pacing<Q> {
         }
     }
 
+    /// How many questions wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// When the next question may be answered, if one waits.
     #[must_use]
     pub fn due_at(&self) -> Option<Time> {

@@ -4,7 +4,7 @@
 //! identifier spaces: how to make Chord correct" (2017): whether a node lives is asked before its
 //! pointer is taken, a successor list is replaced as a whole by what the successor says, and it
 //! never shrinks to nothing while others are known. Stabilizing also notifies: who asks about a
-//! position offers itself as its predecessor. After a partition, [`unification`] makes one ring of
+//! token offers itself as its predecessor. After a partition, [`unification`] makes one ring of
 //! two.
 //!
 //! The pointers say whom to watch; they are hints. Which nodes hold a key is decided by group views

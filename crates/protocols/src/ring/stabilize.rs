@@ -18,7 +18,7 @@ pub const ASKED_MAX: usize = 8;
 
 /// "I am the token `own`; tell me the neighbours of your token `of`, and know that I precede it."
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct NeighboursRequest {
     /// The asker's token.
     pub own: u64,
     /// The token asked about.
@@ -27,9 +27,9 @@ pub struct Ask {
 
 /// The neighbours of a token that was asked about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct NeighboursReply {
     /// The question.
-    pub ask: Ask,
+    pub ask: NeighboursRequest,
     /// The predecessor that the token had before it heard of the asker.
     pub predecessor: Option<Place>,
     /// Its successors.
@@ -86,16 +86,16 @@ impl Stabilizer {
     }
 
     /// Whom to ask what in this period.
-    pub fn asks(&mut self) -> Vec<(NodeId, Vec<Ask>)> {
-        let mut asks: BTreeMap<NodeId, Vec<Ask>> = BTreeMap::new();
+    pub fn asks(&mut self) -> Vec<(NodeId, Vec<NeighboursRequest>)> {
+        let mut asks: BTreeMap<NodeId, Vec<NeighboursRequest>> = BTreeMap::new();
         for pointers in &self.tokens {
             let other = pointers.successors().iter().find(|place| place.node != self.me);
             if let Some(place) = other {
-                let ask = Ask { own: pointers.own(), of: place.token };
+                let ask = NeighboursRequest { own: pointers.own(), of: place.token };
                 asks.entry(place.node).or_default().push(ask);
             }
         }
-        let mut asks: Vec<(NodeId, Vec<Ask>)> = asks.into_iter().collect();
+        let mut asks: Vec<(NodeId, Vec<NeighboursRequest>)> = asks.into_iter().collect();
         if asks.len() > ASKED_MAX {
             let first = self.turn % asks.len();
             self.turn = first + ASKED_MAX;
@@ -109,15 +109,15 @@ impl Stabilizer {
     pub fn on_asks(
         &mut self,
         from: NodeId,
-        asks: &[Ask],
+        asks: &[NeighboursRequest],
         is_alive: impl Fn(&Place) -> bool,
-    ) -> Vec<Answer> {
+    ) -> Vec<NeighboursReply> {
         let mut answers = Vec::with_capacity(asks.len());
         for ask in asks {
             let Some(pointers) = self.tokens.iter().find(|one| one.own() == ask.of) else {
                 continue;
             };
-            answers.push(Answer {
+            answers.push(NeighboursReply {
                 ask: *ask,
                 predecessor: pointers.predecessor(),
                 successors: pointers.successors().to_vec(),
@@ -136,7 +136,7 @@ impl Stabilizer {
     pub fn on_answers(
         &mut self,
         from: NodeId,
-        answers: &[Answer],
+        answers: &[NeighboursReply],
         is_alive: impl Fn(&Place) -> bool,
     ) {
         let own: Vec<u64> = self.tokens.iter().map(Pointers::own).collect();
@@ -159,6 +159,12 @@ impl Stabilizer {
                 self.consider(place);
             }
         }
+    }
+
+    /// How many tokens know a successor.
+    #[must_use]
+    pub fn linked(&self) -> usize {
+        self.tokens.iter().filter(|pointers| !pointers.successors().is_empty()).count()
     }
 
     /// Whether a successor list is so short that it should be filled from all hosts known.

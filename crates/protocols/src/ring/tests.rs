@@ -1,7 +1,7 @@
 //! Pointers, stabilization and lookups.
 
 use super::pointers::{Place, Pointers};
-use super::stabilize::{ASKED_MAX, Answer, Ask, Stabilizer};
+use super::stabilize::{ASKED_MAX, NeighboursReply, NeighboursRequest, Stabilizer};
 use super::unification::{Unification, closest_before};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::SUCCESSORS_MAX;
@@ -51,8 +51,8 @@ fn a_list_is_replaced_as_a_whole_and_never_by_nothing() {
     pointers.check();
 }
 
-fn ask(own: u64, of: u64) -> Ask {
-    Ask { own, of }
+fn ask(own: u64, of: u64) -> NeighboursRequest {
+    NeighboursRequest { own, of }
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn asking_notifies_and_only_the_living_are_taken() {
     node.consider(place(60));
     let predecessor = Some(place(55));
     let successors = [70, 80].map(place).to_vec();
-    let answer = Answer { ask: ask(50, 60), predecessor, successors };
+    let answer = NeighboursReply { ask: ask(50, 60), predecessor, successors };
     node.on_answers(NodeId(60), core::slice::from_ref(&answer), |place| place.token != 55);
     assert_eq!(tokens(&node.pointers()[0]), [60, 70, 80]);
     node.on_answers(NodeId(60), core::slice::from_ref(&answer), |_| true);

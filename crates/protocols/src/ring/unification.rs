@@ -14,6 +14,7 @@
 
 use super::pointers::Place;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::time::{Span, Time};
 
 /// The time between two attempts of one node.
@@ -23,6 +24,8 @@ pub const PERIOD: Span = Span::secs(10);
 #[derive(Clone, Debug, Default)]
 pub struct Unification {
     asked: Option<(Incarnation, Time)>,
+    /// How many hosts were asked.
+    tried: u64,
     begun: u64,
 }
 
@@ -30,6 +33,7 @@ impl Unification {
     /// A host was pinged.
     pub fn ask(&mut self, who: Incarnation, now: Time) {
         self.asked = Some((who, now));
+        self.tried += 1;
     }
 
     /// A host answers: whether it is the one that was asked, in the incarnation that was known.
@@ -38,6 +42,9 @@ impl Unification {
         let is_asked = self.asked.take_if(|(who, _)| who.node == from.node);
         let is_same = is_asked.is_some_and(|(who, _)| who == from);
         self.begun += u64::from(is_same);
+        invariant!(self.begun <= self.tried, "who was not asked begins nothing");
+        let is_open = self.asked.is_some_and(|(who, _)| who.node == from.node);
+        invariant!(!is_open, "a question is answered once");
         is_same
     }
 

@@ -45,7 +45,7 @@ pub trait Scripted: Process {
     /// What tells a member that this change was decided to follow a view.
     fn decided(follows: ViewId, change: Change) -> Self::Message;
 
-    /// The map of an engine on fixed positions, after these replacements; see [`siblings::Move`].
+    /// The map of an engine on fixed partitions, after these replacements; see [`siblings::Move`].
     fn map(_first_view: &View, _options: &[&str], _moves: &[siblings::Move]) -> Bytes {
         panic!("this engine has no map")
     }

@@ -2,7 +2,7 @@
 //!
 //! | command | what happens |
 //! |---|---|
-//! | `nodes N [spare M] [memory] [periodic] [first POSITION] [option…]` | N members and M others start, with one group from this position on; always the first command |
+//! | `nodes N [spare M] [memory] [periodic] [first TOKEN] [option…]` | N members and M others start, with one group from this token on; always the first command |
 //! | `put NODE KEY VALUE [within SPAN]`, `get`, `delete NODE KEY`, `scan NODE FROM LIMIT` | a client asks; `x*100` is a word of 100 letters |
 //! | `given put …` and so on | the same, everything is delivered at once, and only the answer is shown |
 //! | `flood NODE COUNT` | so many gets begin there, unseen, and all their messages are lost |
@@ -14,13 +14,13 @@
 //! | `hold sync NODE`, `sync NODE` | the disk waits for `sync`; it syncs |
 //! | `crash NODE`, `restart NODE [forgot]` | the node stops; it starts again, maybe without its data |
 //! | `view NODE VERSION MEMBER…` | a member of the view before is told that this one was decided |
-//! | `split NODE VERSION POSITION` | a member is told that the group was cut after that version |
+//! | `split NODE VERSION TOKEN` | a member is told that the group was cut after that version |
 //! | `ring NODE TOKEN:HOST[:suspected or :leaving or :left]…` | the node, or `all`, now believes this of the ring |
 //! | `read NODE KEY [of COUNT]`, `write NODE KEY VALUE [after NUMBER]`, `remove NODE KEY after NUMBER` | the same for siblings; the context is of the so-manieth request |
-//! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good, and by `NODE!` alone nobody has its positions yet |
+//! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good, and by `NODE!` alone nobody has its tokens yet |
 //! | `closing NODE TOKEN:HOST…` | the same, and that the cluster is being shut down |
 //! | `explain NODE KEY` | an operator asks how a get is served |
-//! | `examine NODE POSITION` | an operator asks who holds what, from a position on |
+//! | `examine NODE TOKEN` | an operator asks who holds what, from a token on |
 //! | `run SPAN` | time passes in small steps, everything arrives |
 //! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
 //! | `show NODE FIELD…` | fields of its inspected state |
@@ -151,7 +151,7 @@ fn node_command<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
             world.decide(number(node)?, &view);
         }
         ["split", node, version, at] => {
-            world.split(number(node)?, number(version)?, position(at)?);
+            world.split(number(node)?, number(version)?, token(at)?);
         }
         ["ring", node, hosts @ ..] => announce(world, node, hosts, Closing::No)?,
         ["closing", node, hosts @ ..] => announce(world, node, hosts, Closing::Finishing)?,
@@ -197,7 +197,7 @@ fn ask<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
         ["put", node, key, value] => (node, Operation::put(bytes(key)?, bytes(value)?)),
         ["delete", node, key] => (node, Operation::delete(bytes(key)?)),
         ["scan", node, from, limit] => {
-            let from = position(from)?;
+            let from = token(from)?;
             let limit = u32::try_from(number(limit)?).map_err(|error| error.to_string())?;
             (node, Operation::Scan { from: Cursor::at(from), limit })
         }
@@ -237,7 +237,7 @@ fn setup(members: &str, options: &[&str]) -> Done<Setup> {
                 setup.is_periodic = true;
                 setup.options.push("periodic".to_owned());
             }
-            "first" => setup.first = Some(position(words.next().ok_or("first of what?")?)?),
+            "first" => setup.first = Some(token(words.next().ok_or("first of what?")?)?),
             other => setup.options.push(other.to_owned()),
         }
     }
@@ -283,7 +283,7 @@ fn announce<P: Scripted>(
 
 fn host(word: &str) -> Done<RingHost> {
     let mut parts = word.split(':');
-    let token = position(parts.next().ok_or("a token")?)?;
+    let token = token(parts.next().ok_or("a token")?)?;
     let node = NodeId(number(parts.next().ok_or("whose token?")?)?);
     let (standing, is_suspected) = match parts.next() {
         None => (Standing::Up, false),
@@ -294,10 +294,10 @@ fn host(word: &str) -> Done<RingHost> {
     };
     let who = Incarnation { node, start: Start(1) };
     let (address, zone, tokens) = (String::new(), String::new(), Vec::from([token]));
-    Ok(RingHost { who, address, zone, tokens, standing, is_suspected })
+    Ok(RingHost { who, address, zone, tokens, standing, is_suspected, doors: Vec::new() })
 }
 
-fn position(word: &str) -> Done<u64> {
+fn token(word: &str) -> Done<u64> {
     u64::from_str_radix(word, 16).map_err(|error| error.to_string())
 }
 

@@ -15,7 +15,7 @@ pub struct Setup {
     /// Whether data is synced later than it is acknowledged. A node that forgot has what was
     /// synced.
     pub is_periodic: bool,
-    /// The first position of the one group's range. Without it the group has the whole ring; with
+    /// The first token of the one group's range. Without it the group has the whole ring; with
     /// it there is room below for the hosts' tokens, so that the ring asks for no split.
     pub first: Option<u64>,
     /// For the engine.

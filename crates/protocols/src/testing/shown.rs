@@ -60,11 +60,11 @@ pub(super) fn show_note(note: &Note) -> String {
     format!("announces {note:?}")
 }
 
-/// A cursor: its position, and its key if it has one.
+/// A cursor: its token, and its key if it has one.
 pub fn show_cursor(cursor: &Cursor) -> String {
-    match cursor.is_position() {
-        true => format!("{:x}", cursor.position),
-        false => format!("{:x} {}", cursor.position, word(&cursor.key)),
+    match cursor.is_token() {
+        true => format!("{:x}", cursor.token),
+        false => format!("{:x} {}", cursor.token, word(&cursor.key)),
     }
 }
 

@@ -12,7 +12,7 @@ use quorate_kernel::time::Time;
 use std::borrow::ToOwned;
 use std::vec::Vec;
 
-/// One host takes another's positions; the former may be gone for good. If both are the same it is
+/// One host takes another's partitions; the former may be gone for good. If both are the same it is
 /// gone, and nobody has them yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
@@ -32,9 +32,9 @@ pub fn moved(first: Map, moves: &[Move]) -> Bytes {
     };
     let mut tenures: Vec<Tenure> = Vec::new();
     let map = moves.iter().fold(first, |map, one| {
-        let former = map.positions_of(NodeId(one.out)).filter_map(|at| {
+        let former = map.partitions_of(NodeId(one.out)).filter_map(|at| {
             let since = map.place(at)?.since;
-            Some(Tenure { position: u32::from(at.0), since, node: NodeId(one.out) })
+            Some(Tenure { partition: u32::from(at.0), since, node: NodeId(one.out) })
         });
         tenures.extend(former);
         tenures.retain(|tenure| !(one.gone && tenure.node == NodeId(one.out)));

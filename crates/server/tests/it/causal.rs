@@ -79,10 +79,10 @@ pub fn record(http: &str, name: &str) -> Value {
     keyspace(http, &["show", name, "--format", "json"]).json()
 }
 
-/// How many positions a node has, and how many positions are still fetched.
-pub fn positions(http: &str, name: &str, node: &str) -> (usize, usize) {
+/// How many partitions a node has, and how many partitions are still fetched.
+pub fn partitions(http: &str, name: &str, node: &str) -> (usize, usize) {
     let record = record(http, name);
-    let all = record["positions"].as_array().expect("a list");
+    let all = record["partitions"].as_array().expect("a list");
     let has = all.iter().filter(|place| place["node"] == node).count();
     (has, all.iter().filter(|place| place["settled"] == false).count())
 }
@@ -230,7 +230,7 @@ fn both_sides_of_a_partition_write_and_agree_once_it_heals() {
 
 #[test]
 fn what_was_acknowledged_outlives_a_kill_of_all_hosts() {
-    let mut cluster = Cluster::create_with("sync", &["--keyspace", "carts=causal,positions=9"]);
+    let mut cluster = Cluster::create_with("sync", &["--keyspace", "carts=causal,partitions=9"]);
     cluster.start_all();
     let mut cart = Cart::at(&cluster.resp(1), "carts");
     let mut contexts = Vec::new();
@@ -281,13 +281,13 @@ fn a_lost_host_is_replaced_and_a_drained_one_hands_over_first() {
         }
     };
     let lost = node_at(&ring(&http), &dev.door(3, "cluster")).expect("it is on the ring");
-    assert_eq!(positions(&http, "causal", &lost), (22, 0));
+    assert_eq!(partitions(&http, "causal", &lost), (22, 0));
     // Its directory is gone for good, and another host comes.
     ctl(data, &["kill", "3"]);
     ctl(data, &["add"]);
     until("it may be removed", || quorate(&["remove", &lost, "--http", &http]).code == 0);
-    assert_eq!(positions(&http, "causal", &lost).0, 0);
-    until("the newcomer has copied", || positions(&http, "causal", &lost) == (0, 0));
+    assert_eq!(partitions(&http, "causal", &lost).0, 0);
+    until("the newcomer has copied", || partitions(&http, "causal", &lost) == (0, 0));
     let mut newcomer = Cart::at(&dev.at(4, "resp"), "causal");
     are_right(&mut newcomer);
     are_right(&mut cart);
@@ -299,17 +299,17 @@ fn a_lost_host_is_replaced_and_a_drained_one_hands_over_first() {
     let fifth = fifth().expect("as above");
     // By hand one, all others when their host leaves.
     let drained = node_at(&ring(&http), &dev.door(2, "cluster")).expect("it is on the ring");
-    let places = record(&http, "causal")["positions"].clone();
+    let places = record(&http, "causal")["partitions"].clone();
     let mut all = places.as_array().expect("a list").iter();
     let one = all.position(|place| place["node"] == drained.as_str()).expect("it has some");
-    until("it takes a position", || {
+    until("it takes a partition", || {
         keyspace(&http, &["replace", "causal", &one.to_string(), &fifth]).code == 0
     });
-    assert_eq!(record(&http, "causal")["positions"][one]["node"], fifth.as_str());
+    assert_eq!(record(&http, "causal")["partitions"][one]["node"], fifth.as_str());
     let none = keyspace(&http, &["replace", "causal", "999", &fifth]);
     assert!(none.code == 1 && none.err.contains("and not number 999"), "{none:?}");
     until("it is drained", || quorate(&["drain", &drained, "--http", &http]).code == 0);
-    assert_eq!(positions(&http, "causal", &drained).0, 0);
+    assert_eq!(partitions(&http, "causal", &drained).0, 0);
     ctl(data, &["kill", "2"]);
     until("it is removed", || quorate(&["remove", &drained, "--http", &http]).code == 0);
     are_right(&mut Cart::at(&dev.at(5, "resp"), "causal"));
@@ -318,7 +318,7 @@ fn a_lost_host_is_replaced_and_a_drained_one_hands_over_first() {
 }
 
 #[test]
-fn a_host_that_hears_late_of_its_positions_catches_up() {
+fn a_host_that_hears_late_of_its_partitions_catches_up() {
     let cluster = Cluster::start("sync");
     // Before it is suspected: a suspected host is given nothing.
     until("it is made while one is stopped", || {

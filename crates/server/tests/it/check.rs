@@ -20,11 +20,11 @@ fn a_kept_promise_passes_and_a_broken_one_fails() {
     let fresh = r#"{"event":"complete","id":2,"at_ns":4,"outcome":"value","value":"v"}"#;
     let said = check(&[HEADER, PUT, GET, fresh]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("linearizable: holds"), "{said:?}");
+    assert!(said.out.contains("linearizability: holds"), "{said:?}");
     let stale = r#"{"event":"complete","id":2,"at_ns":4,"outcome":"value","value":null}"#;
     let said = check(&[HEADER, PUT, GET, stale]);
     assert_eq!(said.code, 8, "{said:?}");
-    assert!(said.out.contains("linearizable: violated"), "{said:?}");
+    assert!(said.out.contains("linearizability: violated"), "{said:?}");
 }
 
 #[test]

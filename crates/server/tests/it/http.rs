@@ -8,13 +8,13 @@ use std::net::TcpStream;
 
 /// What was answered.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     head: String,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut pairs = self.head.lines().filter_map(|line| line.split_once(": "));
         pairs.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
@@ -36,7 +36,7 @@ impl Answer {
 
 /// Asks until a quorum answers: on a machine that is too busy for the hosts' pings requests are
 /// refused for a moment, and such a refusal promises that nothing was changed.
-pub fn ask(address: &str, head: &str, body: &[u8]) -> Answer {
+pub fn ask(address: &str, head: &str, body: &[u8]) -> Response {
     let mut answer = ask_once(address, head, body);
     until("a quorum answers", || {
         let is_refused = answer.status == 503 && answer.kind() == "no_quorum";
@@ -48,7 +48,7 @@ pub fn ask(address: &str, head: &str, body: &[u8]) -> Answer {
     answer
 }
 
-fn ask_once(address: &str, head: &str, body: &[u8]) -> Answer {
+fn ask_once(address: &str, head: &str, body: &[u8]) -> Response {
     let mut stream = TcpStream::connect(address).expect("the http door is open");
     let length = body.len();
     let (request, headers) = head.split_once('\n').expect("a request line and headers");
@@ -65,7 +65,7 @@ fn ask_once(address: &str, head: &str, body: &[u8]) -> Answer {
     let end = all.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer has a head");
     let head = String::from_utf8(all[..end].to_vec()).expect("a head is text");
     let status = head.split(' ').nth(1).and_then(|text| text.parse().ok()).expect("a status");
-    Answer { status, head, body: all[end + 4..].to_vec() }
+    Response { status, head, body: all[end + 4..].to_vec() }
 }
 
 const RAW: &str = "Content-Type: application/octet-stream";
@@ -153,14 +153,14 @@ fn listings_go_page_by_page() {
 
 /// A cluster with registers, `default`, and siblings, `carts`.
 fn with_carts() -> Cluster {
-    let more = ["--keyspace", "default=linearizable", "--keyspace", "carts=causal,positions=9"];
+    let more = ["--keyspace", "default=linearizable", "--keyspace", "carts=causal,partitions=9"];
     let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
     cluster
 }
 
 /// Asks for several keys until a quorum answers for each.
-fn batch(address: &str, path: &str, body: &Value) -> Answer {
+fn batch(address: &str, path: &str, body: &Value) -> Response {
     let ask = || ask(address, &format!("POST {path}\n{JSON}"), body.to_string().as_bytes());
     let is_refused = |reading: &Value| reading["error"]["kind"] == "no_quorum";
     let mut answer = ask();

@@ -1,8 +1,8 @@
 //! A program that speaks to the cluster door, with a secret or without.
 
 use bytes::BytesMut;
-use quorate_server::proof::{self, MESSAGE_BYTES, Purpose, Session};
-use quorate_server::provision::secret;
+use quorate_host::proof::secret;
+use quorate_host::proof::{self, MESSAGE_BYTES, Purpose, Session};
 use quorate_store::Secret;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

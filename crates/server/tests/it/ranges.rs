@@ -56,7 +56,7 @@ fn page(reply: &Reply) -> (String, Vec<String>) {
     (text(next), keys.iter().map(text).collect())
 }
 
-/// Keys that share their first eight bytes share a position of the ring; a page between hosts holds
+/// Keys that share their first eight bytes share a token of the ring; a page between hosts holds
 /// 256 KiB of keys, these are ten times as many.
 #[test]
 fn keys_that_share_their_first_bytes_are_listed_in_pieces() {
@@ -71,7 +71,7 @@ fn keys_that_share_their_first_bytes_are_listed_in_pieces() {
     for name in &names {
         assert_eq!(client.told_at_last(&[b"SET", name.as_bytes(), b"v"]), "OK");
     }
-    // One reply has all of a position, whatever was asked for.
+    // One reply has all of a token, whatever was asked for.
     let (mut cursor, mut all, mut longest) = ("0".to_owned(), Vec::new(), 0);
     loop {
         let reply = client.ask(&[b"SCAN", cursor.as_bytes(), b"COUNT", b"50"]);

@@ -1,6 +1,6 @@
 //! Data that a host has lost, or gets from another one, is there before anybody is told so.
 
-use crate::causal::{Cart, ctl, keyspace, positions, record};
+use crate::causal::{Cart, ctl, keyspace, partitions, record};
 use crate::client::Client;
 use crate::cluster::{Cluster, get, until};
 use crate::dev::Dev;
@@ -35,8 +35,8 @@ fn the_only_replica_of_each_key_moves_to_a_host_that_joins() {
     let data = place.path();
     let dev = Dev::start(data, &["--hosts", "1"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
-    // As `dev` makes its own, with fewer positions to move.
-    let create = ["create", "carts", "--engine", "causal", "replicas=1", "positions=6"];
+    // As `dev` makes its own, with fewer partitions to move.
+    let create = ["create", "carts", "--engine", "causal", "replicas=1", "partitions=6"];
     let made = keyspace(&http, &create);
     assert_eq!(made.code, 0, "{made:?}");
     let mut cart = Cart::at(&resp, "carts");
@@ -46,7 +46,7 @@ fn the_only_replica_of_each_key_moves_to_a_host_that_joins() {
     until("it is on the ring", || node(&dev.at(2, "cluster")).is_some());
     let both = [dev.door(1, "cluster"), dev.at(2, "cluster")];
     let [first, second] = both.map(|door| node(&door).expect("it is on the ring"));
-    let held = |node: &str| positions(&http, "carts", node);
+    let held = |node: &str| partitions(&http, "carts", node);
     let is_level = || held(&first).0.abs_diff(held(&second).0) <= 1 && held(&first).1 == 0;
     until("each has its half", is_level);
     until("nobody hands over any more", || {
@@ -93,7 +93,7 @@ fn hosts_in_memory_that_restart_one_after_the_other_when_ready_keep_everything()
 
 #[test]
 fn who_cannot_ask_a_host_that_may_have_more_serves_and_is_not_ready() {
-    let mut cluster = Cluster::create_with("memory", &["--keyspace", "carts=causal,positions=9"]);
+    let mut cluster = Cluster::create_with("memory", &["--keyspace", "carts=causal,partitions=9"]);
     cluster.start_all();
     let mut cart = Cart::at(&cluster.resp(1), "carts");
     fill(&mut cart);

@@ -7,7 +7,7 @@ use crate::run::quorate;
 use crate::rustclient::{block_on, client};
 use bytes::Bytes;
 use quorate_kernel::view::Range;
-use quorate_protocols::linearizable::Order;
+use quorate_protocols::order::Order;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const ROUNDS: usize = 4;
 type Groups = BTreeMap<String, (u64, Range, BTreeSet<String>)>;
 
 fn number(group: &Value, name: &str) -> u64 {
-    u64::from_str_radix(group[name].as_str().expect("hexadecimal digits"), 16).expect("a position")
+    u64::from_str_radix(group[name].as_str().expect("hexadecimal digits"), 16).expect("a token")
 }
 
 /// Adds what a host tells of the keyspace `default`.
@@ -38,9 +38,9 @@ fn add(groups: &mut Groups, ring: &Value) {
 
 /// The nodes that hold a key.
 fn holders(groups: &Groups, name: &str) -> BTreeSet<String> {
-    let position = Order::Hash.position(name.as_bytes());
-    let group = groups.values().find(|(_, range, _)| range.contains(position));
-    group.expect("every position has a group").2.clone()
+    let token = Order::Hash.token(name.as_bytes());
+    let group = groups.values().find(|(_, range, _)| range.contains(token));
+    group.expect("every token has a group").2.clone()
 }
 
 /// How many operations on the keyspace `default` a host has done for clients.

@@ -44,12 +44,12 @@ fn keyspaces_come_change_and_go() {
     };
     let first = block_on(async {
         let admin = client(&hosts).admin();
-        admin.create("carts", "causal", &[("positions", "9")]).await.expect("it is made");
+        admin.create("carts", "causal", &[("partitions", "9")]).await.expect("it is made");
         admin.create("sessions", "", &[("value", "1KiB")]).await.expect("it is made");
         let taken = admin.create("carts", "linearizable", &[]).await;
         assert_eq!(kind(taken), Kind::Exists);
         let carts = admin.show("carts").await.expect("it is there");
-        assert_eq!((carts.engine.as_str(), carts.positions.len()), ("causal", 9));
+        assert_eq!((carts.engine.as_str(), carts.partitions.len()), ("causal", 9));
         assert_eq!(kind(admin.show("none").await), Kind::NoKeyspace);
         assert_eq!(kind(admin.alter("sessions", &[("order", "key")]).await), Kind::Conflict);
         assert_eq!(kind(admin.replace("carts", 9, "1").await), Kind::Conflict);
@@ -68,7 +68,7 @@ fn keyspaces_come_change_and_go() {
         admin.drop("carts").await.expect("it is dropped");
         assert_eq!(kind(admin.drop("carts").await), Kind::NoKeyspace);
         admin
-            .create("carts", "causal", &[("positions", "9"), ("replicas", "2")])
+            .create("carts", "causal", &[("partitions", "9"), ("replicas", "2")])
             .await
             .expect("made");
         assert!(admin.show("carts").await.expect("it is there").created > first);

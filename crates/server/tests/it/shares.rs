@@ -1,7 +1,7 @@
-//! Positions of a causal keyspace: who joins takes its share, and what a host has can always go
+//! Partitions of a causal keyspace: who joins takes its share, and what a host has can always go
 //! back to as few hosts as a key has replicas.
 
-use crate::causal::{Cart, ctl, keyspace, positions, record};
+use crate::causal::{Cart, ctl, keyspace, partitions, record};
 use crate::cluster::until;
 use crate::dev::Dev;
 use crate::elastic::{node_at, ring};
@@ -24,7 +24,7 @@ fn a_host_that_joins_takes_its_share_and_three_hosts_take_back_what_one_of_four_
     let data = place.path();
     let dev = Dev::start(data, &["--durability", "memory"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
-    let made = keyspace(&http, &["create", "carts", "--engine", "causal", "positions=12"]);
+    let made = keyspace(&http, &["create", "carts", "--engine", "causal", "partitions=12"]);
     assert_eq!(made.code, 0, "{made:?}");
     let mut cart = Cart::at(&resp, "carts");
     let contexts: Vec<Vec<u8>> =
@@ -35,7 +35,7 @@ fn a_host_that_joins_takes_its_share_and_three_hosts_take_back_what_one_of_four_
     let mut hosts: Vec<String> = (1..=3)
         .map(|host| node_at(&ring(&http), &dev.door(host, "cluster")).expect("it is on the ring"))
         .collect();
-    let held = |node: &String| positions(&http, "carts", node);
+    let held = |node: &String| partitions(&http, "carts", node);
     assert!(hosts.iter().all(|node| held(node) == (4, 0)), "{:?}", record(&http, "carts"));
 
     // Nobody asks for it.
@@ -53,9 +53,9 @@ fn a_host_that_joins_takes_its_share_and_three_hosts_take_back_what_one_of_four_
     are_right(&mut cart);
     let more = newcomer.put("more", b"", "written at four");
 
-    // Of the three that stay each is near some position of the one that leaves. `dev` has a
-    // keyspace of 66 positions besides, of which by now the fourth has some.
-    assert_eq!(record(&http, "carts")["positions"], level["positions"], "it is at rest");
+    // Of the three that stay each is near some partition of the one that leaves. `dev` has a
+    // keyspace of 66 partitions besides, of which by now the fourth has some.
+    assert_eq!(record(&http, "carts")["partitions"], level["partitions"], "it is at rest");
     let drained = hosts.remove(1);
     let said = quorate(&["drain", &drained, "--http", &http]);
     assert_eq!(said.code, 0, "{said:?}");

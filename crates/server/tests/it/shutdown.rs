@@ -19,7 +19,7 @@ fn shutdown(http: &str, more: &[&str]) -> Said {
 fn views(ring: &Value) -> Vec<(String, u64, Value)> {
     let groups = ring["keyspaces"][0]["groups"].as_array().cloned().unwrap_or_default();
     let view = |group: &Value| {
-        let low = group["low"].as_str().expect("a position").to_owned();
+        let low = group["low"].as_str().expect("a token").to_owned();
         (low, group["version"].as_u64().expect("a number"), group["members"].clone())
     };
     let mut views: Vec<_> = groups.iter().map(view).collect();
@@ -53,7 +53,7 @@ fn there_and_back(durability: &str) {
     let recorded = load.finish(&[1, 2, 3]);
     recorded.must_hold(2 * SOME);
     let report = recorded.without_a_final_write().judged();
-    assert!(report.linearizable.is_violated(), "a value from nowhere: {report}");
+    assert!(report.order.is_violated(), "a value from nowhere: {report}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::storage::Batch;
 use quorate_kernel::wire::Frame;
 use quorate_node::host;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where a turn puts what leaves the node.
@@ -20,7 +21,7 @@ pub struct Outlet<'a> {
     disk: &'a mut Disk,
     net: &'a mut Net,
     queue: &'a mut Queue,
-    directory: &'a [(NodeId, HostIndex)],
+    directory: &'a BTreeMap<NodeId, HostIndex>,
     answers: &'a mut Vec<(Ticket, Outcome)>,
     told: &'a mut Option<Arc<Keyspaces>>,
     closing: &'a mut Closing,
@@ -28,8 +29,7 @@ pub struct Outlet<'a> {
 
 impl host::Host for Outlet<'_> {
     fn transmit(&mut self, frame: &Frame) {
-        let known = self.directory.iter().find(|(node, _)| *node == frame.target.node);
-        if let Some((_, to)) = known {
+        if let Some(to) = self.directory.get(&frame.target.node) {
             self.net.send(self.from, *to, self.now, frame, self.queue);
         }
     }
@@ -60,7 +60,7 @@ pub struct Surroundings<'a> {
     /// The event queue.
     pub queue: &'a mut Queue,
     /// Where each node is believed to be.
-    pub directory: &'a [(NodeId, HostIndex)],
+    pub directory: &'a BTreeMap<NodeId, HostIndex>,
     /// Takes the answers of the turn.
     pub answers: &'a mut Vec<(Ticket, Outcome)>,
 }

@@ -6,7 +6,7 @@
 //! long, and connects to another host. Whatever was open then is unknown for ever.
 
 use super::section::WorkloadSection;
-use super::{Ask, Submission};
+use super::{Demand, Submission};
 use crate::delay::Delay;
 use crate::machines::Scene;
 use crate::queue::{Event, HostIndex};
@@ -77,7 +77,7 @@ impl Counts {
 
 /// Whom the answer to a ticket is for.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Addressee {
     /// The client; none if the workload itself asked.
     pub client: Option<usize>,
     pub(super) connection: u32,
@@ -117,7 +117,7 @@ pub struct Fleet {
     pub(super) open: Vec<bool>,
     pub(super) usable: Vec<bool>,
     pub(super) demanded: u32,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<Addressee>,
     /// What hosts shall be asked; the world takes it.
     pub submissions: Vec<Submission>,
     /// What clients must do now.
@@ -213,18 +213,18 @@ impl Fleet {
     }
 
     /// A client sends something to its host. The number comes back with the answer.
-    pub fn send(&mut self, client: usize, number: u32, ask: Ask) {
+    pub fn send(&mut self, client: usize, number: u32, ask: Demand) {
         let Seat { host, connection, .. } = self.seats[client];
         let host = host.expect("a client sends when it is connected");
-        self.push(host, Asked { client: Some(client), connection, number }, ask);
+        self.push(host, Addressee { client: Some(client), connection, number }, ask);
     }
 
     /// Asks a host something that no client waits for; the workload does.
-    pub fn ask(&mut self, host: HostIndex, number: u32, ask: Ask) {
-        self.push(host, Asked { client: None, connection: 0, number }, ask);
+    pub fn ask(&mut self, host: HostIndex, number: u32, ask: Demand) {
+        self.push(host, Addressee { client: None, connection: 0, number }, ask);
     }
 
-    fn push(&mut self, host: HostIndex, asked: Asked, ask: Ask) {
+    fn push(&mut self, host: HostIndex, asked: Addressee, ask: Demand) {
         let ticket = Ticket(self.asked.len() as u64);
         self.asked.push(asked);
         self.submissions.push(Submission { host, ticket, ask });

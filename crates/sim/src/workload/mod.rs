@@ -26,7 +26,7 @@ use crate::fault::What;
 use crate::host::Host;
 use crate::machines::Scene;
 use crate::queue::HostIndex;
-use fleet::{Asked, Fleet, Stage};
+use fleet::{Addressee, Fleet, Stage};
 use quorate_check::Judges;
 use quorate_check::history::History;
 use quorate_check::report::Verdict;
@@ -44,7 +44,7 @@ const STEPS_MAX: u64 = 20_000_000;
 
 /// What a host is asked.
 #[derive(Clone, Debug)]
-pub enum Ask {
+pub enum Demand {
     /// By a client of a keyspace.
     Operation(Operation),
     /// By a client of the catalog.
@@ -59,7 +59,7 @@ pub struct Submission {
     /// Names it in the answer.
     pub ticket: Ticket,
     /// What is asked.
-    pub ask: Ask,
+    pub ask: Demand,
 }
 
 /// A keyspace as a workload sees it when faults strike: the facts that its promise depends on.
@@ -89,9 +89,9 @@ impl Ground<'_> {
     #[must_use]
     pub fn holders(&self, key: &[u8]) -> Vec<HostIndex> {
         let (Some(keyspace), Some(engine)) = (self.known, self.engine) else { return Vec::new() };
-        let hash = (engine.position)(&keyspace.settings, key);
-        let Some(home) = keyspace.position_of(hash) else { return Vec::new() };
-        let nodes = keyspace.holders(home).map(|at| keyspace.positions[at].node);
+        let hash = (engine.token)(&keyspace.settings, key);
+        let Some(home) = keyspace.partition_of(hash) else { return Vec::new() };
+        let nodes = keyspace.holders(home).map(|at| keyspace.partitions[at].node);
         let host_of = |node| self.hosts.iter().position(|host| host.node_id == node);
         nodes.filter_map(host_of).collect()
     }
@@ -149,7 +149,7 @@ pub trait Workload {
     /// A host answers what was asked in a connection that stands.
     fn on_answer(
         &mut self,
-        asked: Asked,
+        asked: Addressee,
         outcome: Outcome,
         fleet: &mut Fleet,
         scene: &mut Scene<'_>,
@@ -185,7 +185,7 @@ pub trait Workload {
 
     /// The clients have finished. Returns what keeps the run from its end: that something still
     /// moves, or that the end is being looked at as the promise demands.
-    fn at_rest(&mut self, ground: &Ground<'_>, _fleet: &mut Fleet) -> Option<String> {
+    fn at_quiescence(&mut self, ground: &Ground<'_>, _fleet: &mut Fleet) -> Option<String> {
         ground.unsettled.map(str::to_owned)
     }
 

@@ -20,7 +20,7 @@ impl World<'_> {
     }
 
     /// A host that was told to end says when nothing is in hand for clients, and ends when all do.
-    pub(super) fn tend_closing(&mut self, host: HostIndex) {
+    pub(super) fn maintain_closing(&mut self, host: HostIndex) {
         let target = &mut self.machines.hosts[host];
         if target.closing == Closing::No || target.running != Running::Up {
             return;

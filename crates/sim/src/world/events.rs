@@ -13,7 +13,7 @@ impl World<'_> {
             | Event::Synced { host, .. }
             | Event::Interval { host, .. } => {
                 self.at_host(event);
-                self.tend_closing(host);
+                self.maintain_closing(host);
             }
             Event::Client { client, connection } => {
                 self.machines.event(48, client as u64 | u64::from(connection) << 16);

@@ -20,20 +20,21 @@ pub struct Founders {
 impl Founders {
     /// The founders of a scenario: its hosts but the spare ones.
     #[must_use]
-    pub fn new(scenario: &Scenario, directory: &[(NodeId, HostIndex)]) -> Founders {
+    pub fn new(scenario: &Scenario, nodes: impl Iterator<Item = NodeId>) -> Founders {
         let mut tokens = tokens::founding(scenario.members(), scenario.tokens);
         if let Some(fewer) = scenario.balance.as_ref().and_then(|balance| balance.tokens_fewer) {
             tokens.iter_mut().skip(1).step_by(2).for_each(|tokens| tokens.truncate(fewer));
         }
-        let host = |((node, index), tokens): (&(NodeId, HostIndex), Vec<u64>)| RingHost {
-            who: Incarnation { node: *node, start: Start(0) },
+        let host = |(index, (node, tokens)): (HostIndex, (NodeId, Vec<u64>))| RingHost {
+            who: Incarnation { node, start: Start(0) },
             address: format!("n{}", index + 1),
             zone: String::new(),
             tokens,
             standing: Standing::Up,
             is_suspected: false,
+            doors: Vec::new(),
         };
-        let ring = Ring::new(0, directory.iter().zip(tokens).map(host).collect());
+        let ring = Ring::new(0, nodes.zip(tokens).enumerate().map(host).collect());
         Founders { ring, replicas_max: scenario.replicas_max() }
     }
 
@@ -53,6 +54,7 @@ impl Founders {
             tokens: self.ring.host(*node).map_or_else(Vec::new, |host| host.tokens.clone()),
             standing: Standing::Up,
             is_suspected: false,
+            doors: Vec::new(),
         };
         present.iter().map(contact).collect()
     }
@@ -79,6 +81,7 @@ impl Founders {
         overlay::Settings {
             address: format!("n{}", index + 1),
             zone: String::new(),
+            doors: Vec::new(),
             tokens,
             hosts: if is_founder { self.ring.hosts().to_vec() } else { self.contacts(&present) },
             replicas_max: self.replicas_max,

@@ -312,11 +312,11 @@ impl World<'_> {
             layout.parts = ready.iter().map(|row| &row.group).collect::<BTreeSet<_>>().len();
             layout.members = ready.iter().map(|row| row.members.len()).max().unwrap_or(0);
         } else if let Some(keyspace) = self.known(tenant.lane()) {
-            let positions = keyspace.positions.iter();
-            layout.named = positions.clone().map(|place| place.node.to_string()).collect();
-            let settled = positions.filter(|place| place.is_settled);
+            let partitions = keyspace.partitions.iter();
+            layout.named = partitions.clone().map(|place| place.node.to_string()).collect();
+            let settled = partitions.filter(|place| place.is_settled);
             layout.holders = settled.map(|place| place.node.to_string()).collect();
-            (layout.parts, layout.members) = (keyspace.positions.len(), keyspace.replicas());
+            (layout.parts, layout.members) = (keyspace.partitions.len(), keyspace.replicas());
         }
         layout
     }
@@ -330,8 +330,7 @@ impl World<'_> {
         self.seen.resize_with(self.tenants.len(), Seen::default);
         let leaves = &self.machines.hosts[LEAVES];
         let is_leaving = leaves.running == Running::Up && self.plan.drained().contains(&LEAVES);
-        let (leaving, first) =
-            (leaves.node_id.to_string(), self.machines.directory[LEAVES].0.to_string());
+        let (leaving, first) = (leaves.node_id.to_string(), leaves.first_node().to_string());
         let joined = &self.machines.hosts[scenario.members()..];
         let joined: Vec<String> = joined.iter().map(|host| host.node_id.to_string()).collect();
         for index in 0..self.tenants.len() {
@@ -358,8 +357,9 @@ impl World<'_> {
         if !is_over || self.plan.applied_of(cell.fault, hosts) <= directed {
             return Vec::new();
         }
-        let first = self.machines.directory[LEAVES].0;
-        let is_lost = self.machines.hosts[LEAVES].lost.contains(&first);
+        let leaves = &self.machines.hosts[LEAVES];
+        let first = leaves.first_node();
+        let is_lost = leaves.lost.contains(&first);
         let took_place = |(index, tenant): &(usize, &super::Tenant<'_>)| {
             let Some(seen) = self.seen.get(*index) else { return false };
             match cell.change {

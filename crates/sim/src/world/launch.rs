@@ -23,7 +23,7 @@ use quorate_protocols::overlay;
 use std::sync::Arc;
 
 /// What hosts know of lanes that the catalog will open.
-pub(crate) struct Lanes {
+pub struct Lanes {
     founding: Vec<NewKeyspace>,
     known: Arc<[Known]>,
 }
@@ -38,6 +38,7 @@ struct Known {
 
 impl Lanes {
     /// Those of a scenario's keyspaces, each with another lane around it where a test plants a bug.
+    #[must_use]
     pub fn new(prepared: &Prepared, wraps: &[Option<Wrap>]) -> Lanes {
         let mut founding: Vec<(LaneId, NewKeyspace)> = Vec::new();
         let mut known = Vec::new();
@@ -52,7 +53,10 @@ impl Lanes {
         Lanes { founding, known: known.into() }
     }
 
-    /// Starts the process of a host that is down.
+    /// Starts the process of a host that is down; a founder is given the founders' ring.
+    ///
+    /// # Errors
+    /// The store of the host failed.
     pub fn launch(
         &self,
         host: &mut Host,

@@ -1,7 +1,7 @@
 //! What was asked of whom, when, and how it ended: by this the engines are compared.
 
 use crate::queue::HostIndex;
-use crate::workload::{Ask, Submission};
+use crate::workload::{Demand, Submission};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Outcome;
 
@@ -18,7 +18,7 @@ pub enum End {
 
 /// Something that a host was asked.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct LedgerEntry {
     /// By its ticket.
     pub ticket: Ticket,
     /// Which host.
@@ -35,17 +35,17 @@ pub struct Asked {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// In the order of asking, which is that of tickets.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<LedgerEntry>,
 }
 
 impl Ledger {
     pub(super) fn ask(&mut self, ticket: Ticket, submission: &Submission, at: u64) {
         let Submission { host, ask, .. } = submission;
         let is_write = match ask {
-            Ask::Operation(operation) => operation.is_write(),
-            Ask::Order(_) => true,
+            Demand::Operation(operation) => operation.is_write(),
+            Demand::Order(_) => true,
         };
-        self.asked.push(Asked { ticket, host: *host, at, is_write, end: None });
+        self.asked.push(LedgerEntry { ticket, host: *host, at, is_write, end: None });
     }
 
     pub(super) fn end(&mut self, ticket: Ticket, outcome: &Outcome, at: u64) {
@@ -64,7 +64,7 @@ impl Ledger {
     /// nanoseconds, the shortest first.
     #[must_use]
     pub fn latencies(&self, from: u64, until: u64) -> Vec<u64> {
-        let is_in = |asked: &&Asked| (from..until).contains(&asked.at);
+        let is_in = |asked: &&LedgerEntry| (from..until).contains(&asked.at);
         let done = self.asked.iter().filter(is_in).filter_map(|asked| match asked.end {
             Some((at, End::Done)) => Some(at - asked.at),
             _ => None,

@@ -30,15 +30,15 @@ mod launch;
 mod ledger;
 mod operators;
 mod plan;
-mod rest;
+mod quiescence;
 mod tenants;
 mod turns;
 mod watch;
 
 pub use balance::BalanceSection;
 pub use founders::Founders;
-pub(crate) use launch::Lanes;
-pub use ledger::{Asked, End, Ledger};
+pub use launch::Lanes;
+pub use ledger::{End, Ledger, LedgerEntry};
 pub use tenants::Tenant;
 
 use crate::fault::Fault;
@@ -82,7 +82,7 @@ pub struct World<'a> {
     /// What was seen of the change of a cell.
     seen: Vec<grid::Seen>,
     /// What keeps the run from its end.
-    unrest: Option<String>,
+    restless: Option<String>,
     /// Whether the faults ended for every host.
     is_whole: bool,
     is_over: bool,
@@ -106,7 +106,7 @@ impl<'a> World<'a> {
         }
         World {
             tenants: Tenant::all(prepared, seed),
-            founders: Founders::new(scenario, &machines.directory),
+            founders: Founders::new(scenario, machines.hosts.iter().map(|host| host.node_id)),
             lanes: Lanes::new(prepared, wraps),
             prepared,
             machines,
@@ -116,7 +116,7 @@ impl<'a> World<'a> {
             token_moves: 0,
             content_since: None,
             seen: Vec::new(),
-            unrest: None,
+            restless: None,
             is_whole: true,
             is_over: false,
         }

@@ -200,7 +200,7 @@ impl World<'_> {
     pub(super) fn come_back_as(&mut self, host: HostIndex, node: NodeId) {
         let machines = &mut self.machines;
         machines.hosts[host].wipe(node);
-        machines.directory.push((node, host));
+        machines.directory.insert(node, host);
         self.plan.lost_at = Some(machines.now);
     }
 

@@ -61,10 +61,10 @@ impl World<'_> {
     /// up for.
     pub(super) fn unsettled(&self) -> Option<String> {
         let of_groups = || self.lanes(Placement::Groups).into_iter();
-        let of_positions = || self.lanes(Placement::Positions).into_iter();
+        let of_partitions = || self.lanes(Placement::Partitions).into_iter();
         self.uninformed()
             .or_else(|| of_groups().find_map(|lane| self.ungrouped(lane)))
-            .or_else(|| of_positions().find_map(|lane| self.unplaced(lane)))
+            .or_else(|| of_partitions().find_map(|lane| self.unplaced(lane)))
     }
 
     /// Who does not know the catalog as others do.
@@ -102,7 +102,7 @@ impl World<'_> {
         (!groups::covers(&said)).then(|| "no group serves a part of the ring".to_owned())
     }
 
-    /// What of the positions of a lane is not as the catalog wants it.
+    /// What of the partitions of a lane is not as the catalog wants it.
     fn unplaced(&self, lane: LaneId) -> Option<String> {
         let Some(keyspace) = self.known(lane) else {
             return Some(format!("there is no keyspace of lane {}", lane.0));
@@ -113,16 +113,16 @@ impl World<'_> {
         }
         let is_lost = |node| self.lost().any(|lost| lost == node);
         if let Some(at) =
-            keyspace.positions.iter().position(|place| !place.is_settled || is_lost(place.node))
+            keyspace.partitions.iter().position(|place| !place.is_settled || is_lost(place.node))
         {
-            return Some(format!("position {at} is not settled: {:?}", keyspace.positions[at]));
+            return Some(format!("partition {at} is not settled: {:?}", keyspace.partitions[at]));
         }
         if let Some(former) = keyspace.former.first() {
             return Some(format!("a former replica was not handed over: {former:?}"));
         }
         let hosts = self.machines.hosts.iter().enumerate();
         for (index, host) in hosts.filter(|(_, host)| host.has_joined) {
-            let held = keyspace.positions.iter().filter(|place| place.node == host.node_id);
+            let held = keyspace.partitions.iter().filter(|place| place.node == host.node_id);
             let (held, has) = (held.count() as u64, count(host, lane, "replicas"));
             let [joining, leaving] = ["joining", "leaving"].map(|name| count(host, lane, name));
             if held != has || joining + leaving > 0 {

@@ -282,7 +282,7 @@ fn a_tail_that_is_gone_is_missed_once_the_host_was_idle_for_a_second() {
         opened.log.sync().expect("synced");
     }
     now.store(Span::secs(1).0, Ordering::Relaxed);
-    opened.log.tend().expect("tended");
+    opened.log.maintain().expect("maintained");
     let mut image = Image::of(place.path());
     drop((opened, directory));
     let bytes = &mut image.journal().bytes;

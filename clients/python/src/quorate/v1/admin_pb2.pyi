@@ -103,7 +103,7 @@ class RingResponse(_message.Message):
     def __init__(self, hosts: _Optional[_Iterable[_Union[RingHost, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ...) -> None: ...
 
 class RingHost(_message.Message):
-    __slots__ = ("node", "start", "address", "zone", "tokens", "standing", "is_suspected")
+    __slots__ = ("node", "start", "address", "zone", "tokens", "standing", "is_suspected", "doors")
     NODE_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +111,7 @@ class RingHost(_message.Message):
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     STANDING_FIELD_NUMBER: _ClassVar[int]
     IS_SUSPECTED_FIELD_NUMBER: _ClassVar[int]
+    DOORS_FIELD_NUMBER: _ClassVar[int]
     node: int
     start: int
     address: str
@@ -118,7 +119,16 @@ class RingHost(_message.Message):
     tokens: _containers.RepeatedScalarFieldContainer[int]
     standing: str
     is_suspected: bool
-    def __init__(self, node: _Optional[int] = ..., start: _Optional[int] = ..., address: _Optional[str] = ..., zone: _Optional[str] = ..., tokens: _Optional[_Iterable[int]] = ..., standing: _Optional[str] = ..., is_suspected: _Optional[bool] = ...) -> None: ...
+    doors: _containers.RepeatedCompositeFieldContainer[Door]
+    def __init__(self, node: _Optional[int] = ..., start: _Optional[int] = ..., address: _Optional[str] = ..., zone: _Optional[str] = ..., tokens: _Optional[_Iterable[int]] = ..., standing: _Optional[str] = ..., is_suspected: _Optional[bool] = ..., doors: _Optional[_Iterable[_Union[Door, _Mapping]]] = ...) -> None: ...
+
+class Door(_message.Message):
+    __slots__ = ("name", "address")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    address: str
+    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class Group(_message.Message):
     __slots__ = ("keyspace", "group", "low", "high", "version", "members", "status", "details")
@@ -164,22 +174,22 @@ class ShowKeyspaceResponse(_message.Message):
     def __init__(self, keyspace: _Optional[_Union[KeyspaceDetails, _Mapping]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
 
 class KeyspaceDetails(_message.Message):
-    __slots__ = ("name", "engine", "number", "settings", "created", "changed", "positions")
+    __slots__ = ("name", "engine", "number", "settings", "created", "changed", "partitions")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     CREATED_FIELD_NUMBER: _ClassVar[int]
     CHANGED_FIELD_NUMBER: _ClassVar[int]
-    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
     engine: str
     number: int
     settings: _containers.RepeatedCompositeFieldContainer[Setting]
     created: int
     changed: int
-    positions: _containers.RepeatedCompositeFieldContainer[Position]
-    def __init__(self, name: _Optional[str] = ..., engine: _Optional[str] = ..., number: _Optional[int] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., created: _Optional[int] = ..., changed: _Optional[int] = ..., positions: _Optional[_Iterable[_Union[Position, _Mapping]]] = ...) -> None: ...
+    partitions: _containers.RepeatedCompositeFieldContainer[Partition]
+    def __init__(self, name: _Optional[str] = ..., engine: _Optional[str] = ..., number: _Optional[int] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., created: _Optional[int] = ..., changed: _Optional[int] = ..., partitions: _Optional[_Iterable[_Union[Partition, _Mapping]]] = ...) -> None: ...
 
 class Setting(_message.Message):
     __slots__ = ("name", "value", "default_value", "is_alterable", "altering")
@@ -195,17 +205,17 @@ class Setting(_message.Message):
     altering: str
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., default_value: _Optional[str] = ..., is_alterable: _Optional[bool] = ..., altering: _Optional[str] = ...) -> None: ...
 
-class Position(_message.Message):
-    __slots__ = ("position", "node", "since", "is_settled")
-    POSITION_FIELD_NUMBER: _ClassVar[int]
+class Partition(_message.Message):
+    __slots__ = ("partition", "node", "since", "is_settled")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
     IS_SETTLED_FIELD_NUMBER: _ClassVar[int]
-    position: int
+    partition: int
     node: int
     since: int
     is_settled: bool
-    def __init__(self, position: _Optional[int] = ..., node: _Optional[int] = ..., since: _Optional[int] = ..., is_settled: _Optional[bool] = ...) -> None: ...
+    def __init__(self, partition: _Optional[int] = ..., node: _Optional[int] = ..., since: _Optional[int] = ..., is_settled: _Optional[bool] = ...) -> None: ...
 
 class CreateKeyspaceRequest(_message.Message):
     __slots__ = ("name", "engine", "settings", "timeout_ms")
@@ -269,19 +279,19 @@ class DropKeyspaceResponse(_message.Message):
     coordinator: _common_pb2.Coordinator
     def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
 
-class ReplacePositionRequest(_message.Message):
-    __slots__ = ("keyspace", "position", "host", "timeout_ms")
+class ReplacePartitionRequest(_message.Message):
+    __slots__ = ("keyspace", "partition", "host", "timeout_ms")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]
-    POSITION_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     keyspace: str
-    position: int
+    partition: int
     host: str
     timeout_ms: int
-    def __init__(self, keyspace: _Optional[str] = ..., position: _Optional[int] = ..., host: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, keyspace: _Optional[str] = ..., partition: _Optional[int] = ..., host: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
 
-class ReplacePositionResponse(_message.Message):
+class ReplacePartitionResponse(_message.Message):
     __slots__ = ("coordinator",)
     COORDINATOR_FIELD_NUMBER: _ClassVar[int]
     coordinator: _common_pb2.Coordinator

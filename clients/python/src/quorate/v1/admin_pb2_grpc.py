@@ -28,7 +28,7 @@ if _version_not_supported:
 class AdminStub:
     """Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
 
-    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePartition) is answered when the cluster
     has decided it and the host that answers knows it; others learn of it a moment later. It has no
     request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
     before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
@@ -75,10 +75,10 @@ class AdminStub:
                 request_serializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceResponse.FromString,
                 _registered_method=True)
-        self.ReplacePosition = channel.unary_unary(
-                '/quorate.v1.Admin/ReplacePosition',
-                request_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.SerializeToString,
-                response_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.FromString,
+        self.ReplacePartition = channel.unary_unary(
+                '/quorate.v1.Admin/ReplacePartition',
+                request_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePartitionRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePartitionResponse.FromString,
                 _registered_method=True)
         self.Watch = channel.unary_stream(
                 '/quorate.v1.Admin/Watch',
@@ -90,7 +90,7 @@ class AdminStub:
 class AdminServicer:
     """Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
 
-    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePartition) is answered when the cluster
     has decided it and the host that answers knows it; others learn of it a moment later. It has no
     request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
     before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
@@ -118,7 +118,7 @@ class AdminServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ShowKeyspace(self, request, context):
-        """How a keyspace is set, what of that may be altered, and who holds its positions.
+        """How a keyspace is set, what of that may be altered, and who holds its partitions.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,8 +145,8 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ReplacePosition(self, request, context):
-        """Has another host hold a position of a keyspace whose engine has positions ("causal").
+    def ReplacePartition(self, request, context):
+        """Has another host hold a partition of a keyspace whose engine has partitions ("causal").
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -199,10 +199,10 @@ def add_AdminServicer_to_server(servicer, server):
                     request_deserializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_admin__pb2.DropKeyspaceResponse.SerializeToString,
             ),
-            'ReplacePosition': grpc.unary_unary_rpc_method_handler(
-                    servicer.ReplacePosition,
-                    request_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.FromString,
-                    response_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.SerializeToString,
+            'ReplacePartition': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReplacePartition,
+                    request_deserializer=quorate_dot_v1_dot_admin__pb2.ReplacePartitionRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_admin__pb2.ReplacePartitionResponse.SerializeToString,
             ),
             'Watch': grpc.unary_stream_rpc_method_handler(
                     servicer.Watch,
@@ -220,7 +220,7 @@ def add_AdminServicer_to_server(servicer, server):
 class Admin:
     """Tells about keyspaces, hosts and the ring; makes, alters and drops keyspaces.
 
-    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePosition) is answered when the cluster
+    An order (CreateKeyspace, AlterKeyspace, DropKeyspace, ReplacePartition) is answered when the cluster
     has decided it and the host that answers knows it; others learn of it a moment later. It has no
     request id. If no answer comes, or KIND_OUTCOME_UNKNOWN, look with ShowKeyspace what became of it
     before it is given again: a drop that is given again may meet a keyspace that was made meanwhile.
@@ -416,7 +416,7 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
-    def ReplacePosition(request,
+    def ReplacePartition(request,
             target,
             options=(),
             channel_credentials=None,
@@ -429,9 +429,9 @@ class Admin:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/quorate.v1.Admin/ReplacePosition',
-            quorate_dot_v1_dot_admin__pb2.ReplacePositionRequest.SerializeToString,
-            quorate_dot_v1_dot_admin__pb2.ReplacePositionResponse.FromString,
+            '/quorate.v1.Admin/ReplacePartition',
+            quorate_dot_v1_dot_admin__pb2.ReplacePartitionRequest.SerializeToString,
+            quorate_dot_v1_dot_admin__pb2.ReplacePartitionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,7 +4,7 @@ use super::spec::{Handler, NO_KEYS, Run, Spec, Sub};
 use super::{Cx, Handled, Plan, hello, integer, is, is_name};
 use crate::resp::error::{CommandError, shown};
 use crate::resp::frame::Command;
-use crate::resp::reply::{Answer, Protocol};
+use crate::resp::reply::{CommandReply, Protocol};
 use crate::resp::shared::find;
 use crate::resp::state::Replies;
 use alloc::string::String;
@@ -55,11 +55,11 @@ const CLIENT: &[Sub] = &[
 ];
 
 fn ok() -> Handled {
-    Ok(Plan::Now(Answer::OK))
+    Ok(Plan::Now(CommandReply::OK))
 }
 
-fn text(text: String) -> Answer {
-    Answer::Bulk(Some(text.into()))
+fn text(text: String) -> CommandReply {
+    CommandReply::Bulk(Some(text.into()))
 }
 
 fn ping(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
@@ -74,14 +74,14 @@ fn ping(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
                 out.bulk(&said);
             }));
         }
-        1 => Answer::Simple("PONG"),
-        2 => Answer::Bulk(Some(command.shared(1))),
+        1 => CommandReply::Simple("PONG"),
+        2 => CommandReply::Bulk(Some(command.shared(1))),
         _ => return Err(CommandError::Arity("ping".into())),
     }))
 }
 
 fn echo(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    Ok(Plan::Now(Answer::Bulk(Some(command.shared(1)))))
+    Ok(Plan::Now(CommandReply::Bulk(Some(command.shared(1)))))
 }
 
 fn select(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
@@ -96,17 +96,17 @@ fn quit(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
 
 fn reset(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
     cx.client.reset();
-    Ok(Plan::Now(Answer::Simple("RESET")))
+    Ok(Plan::Now(CommandReply::Simple("RESET")))
 }
 
 fn get_name(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
     let name = &cx.client.name;
-    let answer = if name.is_empty() { Answer::Bulk(None) } else { text(name.clone()) };
+    let answer = if name.is_empty() { CommandReply::Bulk(None) } else { text(name.clone()) };
     Ok(Plan::Now(answer))
 }
 
 fn id(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    Ok(Plan::Now(Answer::Integer(cx.client.id as i64)))
+    Ok(Plan::Now(CommandReply::Integer(cx.client.id as i64)))
 }
 
 fn info(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
@@ -228,5 +228,5 @@ fn visible(name: &[u8]) -> String {
 
 /// Nothing, for a connection that ends without a reply.
 pub(super) fn silence() -> Plan {
-    Plan::Now(Answer::Encoded(Bytes::new()))
+    Plan::Now(CommandReply::Encoded(Bytes::new()))
 }

@@ -3,7 +3,7 @@
 use super::{Cx, Handled, Plan, connection, integer, is};
 use crate::resp::error::{CommandError, shown};
 use crate::resp::frame::Command;
-use crate::resp::reply::{Answer, Protocol};
+use crate::resp::reply::{CommandReply, Protocol};
 use crate::resp::shared::REDIS_VERSION;
 
 const WRONG: CommandError =
@@ -23,7 +23,7 @@ pub(super) fn auth(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
         )),
         3 => {
             check(command.arg(1))?;
-            Ok(Plan::Now(Answer::OK))
+            Ok(Plan::Now(CommandReply::OK))
         }
         _ => Err(CommandError::Syntax),
     }

@@ -6,7 +6,7 @@ use super::{Cx, Handled, Plan, is};
 use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::glob;
-use crate::resp::reply::{Answer, Encoder};
+use crate::resp::reply::{CommandReply, Encoder};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -60,7 +60,7 @@ fn offered() -> impl Iterator<Item = &'static Spec> {
 }
 
 fn count(_cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    Ok(Plan::Now(Answer::Integer(offered().count() as i64)))
+    Ok(Plan::Now(CommandReply::Integer(offered().count() as i64)))
 }
 
 fn all(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
@@ -214,5 +214,5 @@ fn get_keys(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
         .step_by(step)
         .map(|at| command.shared(at + 2))
         .collect();
-    Ok(Plan::Now(Answer::Keys(keys)))
+    Ok(Plan::Now(CommandReply::Keys(keys)))
 }

@@ -26,7 +26,7 @@ const fn spec(
 
 /// What `DEL` does, and what its answer does not say: a register cannot tell what a write replaced.
 const DELETE: &str = "Delete keys, each by itself. The count is of the values seen before, not \
-                      linearizable beside other writes of the same key";
+                      atomic beside other writes of the same key";
 
 /// The commands on keys.
 #[rustfmt::skip] // One command, one line.
@@ -107,7 +107,7 @@ fn scan(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     Ok(Plan::Pages(Pages::scan(from, count, pattern, is_empty)))
 }
 
-/// A cursor is a hash position in decimal digits.
+/// A cursor is a hash token in decimal digits.
 fn cursor(text: &[u8]) -> Option<u64> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;

@@ -22,7 +22,7 @@ use spec::{NO_KEYS, Spec};
 use super::error::CommandError;
 use super::frame::Command;
 use super::many::Many;
-use super::reply::Answer;
+use super::reply::CommandReply;
 use super::shared::{Shared, selected};
 use super::single::Single;
 use super::state::Client;
@@ -35,6 +35,7 @@ use bytes::Bytes;
 use quorate_kernel::engine::{Capability, Served};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::KEY_BYTES_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 
@@ -55,7 +56,7 @@ impl Cx<'_> {
 
     /// An answer built in the connection's version of the protocol.
     fn encoded(&self, build: impl FnOnce(&mut super::reply::Encoder<'_>)) -> Plan {
-        Plan::Now(Answer::encoded(self.client.protocol, build))
+        Plan::Now(CommandReply::encoded(self.client.protocol, build))
     }
 }
 
@@ -63,7 +64,7 @@ impl Cx<'_> {
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// The reply is known.
-    Now(Answer),
+    Now(CommandReply),
     /// One operation.
     One(Single, Operation),
     /// Operations on many keys.
@@ -108,9 +109,13 @@ pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
     } else if is_queued && cx.client.queue.is_some() {
         queue(cx, spec, command).inspect_err(|_| abort(cx))
     } else {
-        follow::check(cx, spec.name).and_then(|()| spec.run(cx, command))
+        let handled = follow::check(cx, spec.name).and_then(|()| spec.run(cx, command));
+        if matches!(handled, Err(CommandError::Arity(_))) && !mutant!("arity_aborts_nothing") {
+            abort(cx);
+        }
+        handled
     };
-    handled.unwrap_or_else(|error| Plan::Now(Answer::Error(error.to_string())))
+    handled.unwrap_or_else(|error| Plan::Now(CommandReply::Error(error.to_string())))
 }
 
 /// Keeps a command for `EXEC`: most of those that are not about keys would be done now, and not
@@ -124,7 +129,7 @@ fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
     if let Some(queue) = &mut cx.client.queue {
         queue.push(spec.name, plan, bytes, cx.client.keyspace)?;
     }
-    Ok(Plan::Now(Answer::Simple("QUEUED")))
+    Ok(Plan::Now(CommandReply::Simple("QUEUED")))
 }
 
 /// A command behind a `MULTI` was refused: nothing of it is done.
@@ -140,7 +145,7 @@ fn unknown(cx: &mut Cx<'_>, command: &Command) -> Plan {
         cx.client.is_leaving = true;
         return connection::silence();
     }
-    Plan::Now(Answer::Error(CommandError::unknown(command).to_string()))
+    Plan::Now(CommandReply::Error(CommandError::unknown(command).to_string()))
 }
 
 /// Whether an argument is this word, in any case.

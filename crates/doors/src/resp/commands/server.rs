@@ -5,7 +5,7 @@ use super::{Cx, Handled, Plan, info, integer, is, key, number};
 use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::glob;
-use crate::resp::reply::Answer;
+use crate::resp::reply::CommandReply;
 use crate::resp::shared::argument_bytes_max;
 use crate::resp::single::Single;
 use alloc::string::{String, ToString};
@@ -132,7 +132,7 @@ fn time(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
 }
 
 fn last_save(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    Ok(Plan::Now(Answer::Integer(cx.shared.identity.started.0.div_euclid(1000))))
+    Ok(Plan::Now(CommandReply::Integer(cx.shared.identity.started.0.div_euclid(1000))))
 }
 
 fn slowlog_get(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
@@ -145,15 +145,15 @@ fn slowlog_get(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
         }
         _ => return Err(CommandError::Arity("slowlog|get".into())),
     }
-    Ok(Plan::Now(Answer::Keys(Vec::new())))
+    Ok(Plan::Now(CommandReply::Keys(Vec::new())))
 }
 
 fn slowlog_len(_cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    Ok(Plan::Now(Answer::Integer(0)))
+    Ok(Plan::Now(CommandReply::Integer(0)))
 }
 
 fn slowlog_reset(_cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    Ok(Plan::Now(Answer::OK))
+    Ok(Plan::Now(CommandReply::OK))
 }
 
 fn memory_usage(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {

@@ -5,7 +5,7 @@ use super::{Cx, Handled, Plan, check_key};
 use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::many::{Each, Many};
-use crate::resp::reply::Answer;
+use crate::resp::reply::CommandReply;
 use crate::resp::shared::{find, selected};
 use crate::resp::transaction::Queue;
 use quorate_kernel::engine::Capability;
@@ -48,10 +48,10 @@ pub(crate) fn beside_keys(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -
         // It counts from the next command on, and is taken back if the transaction is not done.
         "select" if command.len() == 2 => {
             cx.client.keyspace = find(cx.serving, command.arg(1))?;
-            Ok(Plan::Now(Answer::OK))
+            Ok(Plan::Now(CommandReply::OK))
         }
         // `EXEC` ends all watching anyway.
-        "unwatch" if command.len() == 1 => Ok(Plan::Now(Answer::OK)),
+        "unwatch" if command.len() == 1 => Ok(Plan::Now(CommandReply::OK)),
         "select" | "unwatch" => Err(CommandError::Arity(spec.name.into())),
         _ => Err(CommandError::NotInMulti { command: spec.name.to_ascii_uppercase() }),
     }
@@ -74,7 +74,7 @@ fn multi(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
         return Err(CommandError::AfterMulti);
     }
     cx.client.queue = Some(Queue::new(cx.client.keyspace));
-    Ok(Plan::Now(Answer::OK))
+    Ok(Plan::Now(CommandReply::OK))
 }
 
 fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
@@ -89,6 +89,9 @@ fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
     let watched = core::mem::take(&mut cx.client.watched);
     if watched.is_lost() {
         return Err(CommandError::WatchLost);
+    }
+    if watched.is_changed() {
+        return Ok(Plan::Now(CommandReply::NoList));
     }
     let keyspace = match (queue.keyspace(), watched.keyspace()) {
         (Some(items), Some(watched)) if items != watched => {
@@ -110,10 +113,11 @@ fn discard(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
         return Err(CommandError::Text("ERR DISCARD without MULTI"));
     }
     cx.client.watched = Default::default();
-    Ok(Plan::Now(Answer::OK))
+    Ok(Plan::Now(CommandReply::OK))
 }
 
-/// Reads the keys; what they have is what `EXEC` checks.
+/// Reads the keys; what they have is what `EXEC` checks. If it is refused, what a client has sent
+/// behind it already, up to `EXEC`, must not be done unchecked.
 fn watch(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     if cx.client.queue.is_some() {
         return Err(CommandError::Text("ERR WATCH inside MULTI is not allowed"));
@@ -121,6 +125,14 @@ fn watch(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     if cx.client.is_aborted {
         return Err(CommandError::AfterMulti);
     }
+    let plan = may_watch(cx, command).map(|()| Many::new(Each::Watch, core::mem::take(command)));
+    if plan.is_err() {
+        cx.client.watched.lose();
+    }
+    Ok(Plan::Many(plan?))
+}
+
+fn may_watch(cx: &Cx<'_>, command: &Command) -> Result<(), CommandError> {
     require(cx, "WATCH")?;
     let others = cx.client.watched.keyspace();
     if others.is_some_and(|others| others != cx.client.keyspace) {
@@ -131,11 +143,11 @@ fn watch(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     if count > limit {
         return Err(Refusal::TooMany { count, limit }.into());
     }
-    Ok(Plan::Many(Many::new(Each::Watch, core::mem::take(command))))
+    Ok(())
 }
 
+/// Never refused: the keyspace that was watched may be gone, or another one in use.
 fn unwatch(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    require(cx, "UNWATCH")?;
     cx.client.watched = Default::default();
-    Ok(Plan::Now(Answer::OK))
+    Ok(Plan::Now(CommandReply::OK))
 }

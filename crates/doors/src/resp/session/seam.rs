@@ -42,7 +42,10 @@ impl door::Session for Session {
         }
         let Some(ended) = self.flights.end(number) else { return };
         let length = match &outcome {
-            Outcome::Values { values, .. } => Some(values.bytes()),
+            Outcome::Values { values, .. } => {
+                ended.key.into_iter().for_each(|key| self.client.watched.on_read(key, values));
+                Some(values.bytes())
+            }
             _ => None,
         };
         if let Some(length) = length.filter(|_| ended.is_read) {
@@ -53,7 +56,7 @@ impl door::Session for Session {
         command.running -= 1;
         let before = command.work.held();
         let is_last = command.running == 0;
-        on_outcome(&mut self.client, &mut command.work, ended.index, outcome, is_last);
+        on_outcome(&mut self.client, command, ended.index, outcome, is_last);
         self.held = self.held - before + command.work.held();
         if matches!(command.work, Work::Done(_)) {
             // Nothing is read behind a command that holds back the rest, so it is always the last.

@@ -24,11 +24,11 @@ fn keys_are_counted_over_short_pages() {
     assert_eq!(pages.on_outcome(page(0, Some(10))), None);
     assert_eq!(pages.operation(), Operation::Scan { from: Cursor::at(10), limit: PAGE_KEYS });
     assert_eq!(pages.on_outcome(page(1, Some(20))), None);
-    assert_eq!(pages.on_outcome(page(2, None)), Some(Answer::Integer(3)));
+    assert_eq!(pages.on_outcome(page(2, None)), Some(CommandReply::Integer(3)));
 
     let mut pages = Pages::size();
     assert_eq!(pages.on_outcome(page(600, Some(1 << 62))), None);
-    assert_eq!(pages.on_outcome(page(400, Some(1 << 63))), Some(Answer::Integer(2000)));
+    assert_eq!(pages.on_outcome(page(400, Some(1 << 63))), Some(CommandReply::Integer(2000)));
 }
 
 fn command(words: &[&str]) -> Command {
@@ -39,7 +39,7 @@ fn command(words: &[&str]) -> Command {
     parsed.expect("well formed").expect("whole")
 }
 
-fn mset(outcomes: [Outcome; 3]) -> Answer {
+fn mset(outcomes: [Outcome; 3]) -> CommandReply {
     let mut many = Many::new(Each::Put, command(&["MSET", "a", "1", "b\n", "2", "c", "3"]));
     assert_eq!(many.total(), 3);
     while many.issue().is_some() {}
@@ -53,9 +53,12 @@ fn mset(outcomes: [Outcome; 3]) -> Answer {
 fn mset_says_which_key_is_in_which_state() {
     let absent = || Outcome::Refused(Refusal::NoQuorum { reached: 1, needed: 2 });
     let unknown = || Outcome::Refused(Refusal::OutcomeUnknown);
-    assert_eq!(mset([Outcome::written(), Outcome::written(), Outcome::written()]), Answer::OK);
+    assert_eq!(
+        mset([Outcome::written(), Outcome::written(), Outcome::written()]),
+        CommandReply::OK
+    );
     let text = |answer| match answer {
-        Answer::Error(text) => text,
+        CommandReply::Error(text) => text,
         other => panic!("no error: {other:?}"),
     };
     assert!(text(mset([absent(), absent(), absent()])).starts_with("NOQUORUM 1 of 2"));
@@ -79,17 +82,17 @@ fn random_key_wraps_once_and_ends() {
     let mut pages = Pages::random(77);
     assert_eq!(pages.on_outcome(page(vec![], None)), None);
     assert_eq!(pages.operation(), Operation::Scan { from: Cursor::at(0), limit: 1 });
-    assert_eq!(pages.on_outcome(page(vec![], None)), Some(Answer::Bulk(None)));
+    assert_eq!(pages.on_outcome(page(vec![], None)), Some(CommandReply::Bulk(None)));
     let mut pages = Pages::random(77);
     let key = Bytes::from_static(b"k");
     let found = pages.on_outcome(page(vec![key.clone()], Some(99)));
-    assert_eq!(found, Some(Answer::Bulk(Some(key))));
+    assert_eq!(found, Some(CommandReply::Bulk(Some(key))));
 }
 
 #[test]
-fn a_scan_tells_all_keys_of_the_position_where_it_began() {
+fn a_scan_tells_all_keys_of_the_token_where_it_began() {
     let key = |name: &'static str| Bytes::from_static(name.as_bytes());
-    let within = |position, name| Cursor { position, key: key(name) };
+    let within = |token, name| Cursor { token, key: key(name) };
     let page = |names: &[&'static str], next| Outcome::Page {
         keys: names.iter().map(|name| key(name)).collect(),
         next,
@@ -101,23 +104,23 @@ fn a_scan_tells_all_keys_of_the_position_where_it_began() {
     );
     assert_eq!(pages.operation(), Operation::Scan { from: within(7, "samehead3"), limit: 2 });
     assert_eq!(pages.held(), 18);
-    // It has come to the next position, of which all come with the next page.
+    // It has come to the next token, of which all come with the next page.
     let told = pages.on_outcome(page(&["samehead3", "samehear1"], Some(within(9, "samehear2"))));
     let all = ["samehead1", "samehead2", "samehead3"];
-    assert_eq!(told, Some(Answer::Page(9, all.map(key).to_vec())));
+    assert_eq!(told, Some(CommandReply::Page(9, all.map(key).to_vec())));
     let mut pages = Pages::scan(9, 2, Some(key("*e")), false);
     let told = pages.on_outcome(page(&["d", "e"], None));
-    assert_eq!(told, Some(Answer::Page(0, [key("e")].to_vec())));
+    assert_eq!(told, Some(CommandReply::Page(0, [key("e")].to_vec())));
 }
 
 #[test]
-fn a_position_of_too_many_keys_is_refused_with_what_to_do() {
+fn a_token_of_too_many_keys_is_refused_with_what_to_do() {
     let long = Bytes::from(vec![b'x'; REPLY_BYTES_MAX / 2 + 1]);
     let mut pages = Pages::scan(7, 1, None, false);
-    let next = |name| Cursor { position: 7, key: Bytes::from_static(name) };
+    let next = |name| Cursor { token: 7, key: Bytes::from_static(name) };
     let page = |next| Outcome::Page { keys: vec![long.clone()], next: Some(next) };
     assert_eq!(pages.on_outcome(page(next(b"y"))), None);
-    let Some(Answer::Error(text)) = pages.on_outcome(page(next(b"z"))) else { panic!() };
+    let Some(CommandReply::Error(text)) = pages.on_outcome(page(next(b"z"))) else { panic!() };
     assert!(text.starts_with("ERR the reply of SCAN is over the limit of 268435456 bytes"));
     assert!(text.ends_with("; go on behind them with 8; gRPC and HTTP list them"), "{text}");
 }
@@ -132,5 +135,5 @@ fn a_page_that_does_not_go_on_ends_the_listing() {
     assert_eq!(pages.on_outcome(page(Some(5))), None);
     assert_eq!(pages.held(), 1);
     let both = vec![Bytes::from_static(b"k"); 2];
-    assert_eq!(pages.on_outcome(page(Some(5))), Some(Answer::Keys(both)));
+    assert_eq!(pages.on_outcome(page(Some(5))), Some(CommandReply::Keys(both)));
 }

@@ -19,11 +19,11 @@ impl<S: Subject> World<S> {
         let next = self.now + self.run.churn_us * 1000;
         self.push(next, Event::Churn);
         let old = (0..self.nodes.len()).find(|node| self.nodes[*node].is_up).expect("some are up");
-        let position = self.nodes[old].position;
+        let partition = self.nodes[old].partition;
         self.nodes[old].is_up = false;
         self.map = self.map.replaced(self.nodes[old].me.node, self.next_id(), true);
-        let new = self.add(position);
-        self.at[usize::from(position)] = new;
+        let new = self.add(partition);
+        self.at[usize::from(partition)] = new;
         let map = postcard::to_allocvec(&self.map).expect("plain data always serializes");
         let map = Bytes::from(map);
         for node in self.at.clone() {

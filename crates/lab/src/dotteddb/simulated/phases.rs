@@ -52,9 +52,10 @@ impl<S: Subject> World<S> {
         self.rest();
         (self.findings.strip, self.findings.replication) = self.watch.times();
         self.findings.latency = super::run::Times::new(std::mem::take(&mut self.latency), 0);
-        (self.findings.entries_at_rest, self.findings.versions_at_rest) = self.entries();
+        (self.findings.entries_at_quiescence, self.findings.versions_at_quiescence) =
+            self.entries();
         let metadata = self.metadata();
-        self.findings.metadata_at_rest =
+        self.findings.metadata_at_quiescence =
             metadata.iter().sum::<u64>() as f64 / metadata.len() as f64;
         self.findings
     }
@@ -144,11 +145,14 @@ mod tests {
                 assert_eq!(found.replication.len(), 2 * updates, "{name} {loss_ppm}");
             }
             assert_eq!(dotted.strip.open, 0);
-            assert!(dotted.entries_at_rest <= dotted.versions_at_rest, "a dot for each value");
-            assert!(dotted.entries_at_rest < 1.1, "{}", dotted.entries_at_rest);
-            assert!(merkle.entries_at_rest > 1.2, "{}", merkle.entries_at_rest);
-            assert!(dotted.metadata_at_rest < 2000.0, "{}", dotted.metadata_at_rest);
-            assert!(merkle.metadata_at_rest > dotted.metadata_at_rest);
+            assert!(
+                dotted.entries_at_quiescence <= dotted.versions_at_quiescence,
+                "a dot for each value"
+            );
+            assert!(dotted.entries_at_quiescence < 1.1, "{}", dotted.entries_at_quiescence);
+            assert!(merkle.entries_at_quiescence > 1.2, "{}", merkle.entries_at_quiescence);
+            assert!(dotted.metadata_at_quiescence < 2000.0, "{}", dotted.metadata_at_quiescence);
+            assert!(merkle.metadata_at_quiescence > dotted.metadata_at_quiescence);
         }
     }
 

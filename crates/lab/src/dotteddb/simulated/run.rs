@@ -7,7 +7,7 @@ use quorate_protocols::causal::map::Shape;
 /// What is run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// How many nodes; each has one position.
+    /// How many nodes; each has one partition.
     pub nodes: u16,
     /// How many machines they share: a machine does one thing at a time.
     pub machines: usize,
@@ -65,7 +65,7 @@ impl Run {
         }
     }
 
-    /// The positions.
+    /// The partitions.
     #[must_use]
     pub fn shape(&self) -> Shape {
         Shape::new(self.nodes, self.replicas)
@@ -209,11 +209,11 @@ pub struct Findings {
     /// Entries of objects' clocks at the end, for each object.
     pub entries_at_end: f64,
     /// The same when there was no load any more and nothing was left to be told.
-    pub entries_at_rest: f64,
+    pub entries_at_quiescence: f64,
     /// Versions of each object then: writes of one key at one time make several.
-    pub versions_at_rest: f64,
+    pub versions_at_quiescence: f64,
     /// Bytes that a node keeps beside objects then, on average.
-    pub metadata_at_rest: f64,
+    pub metadata_at_quiescence: f64,
     /// How much of the machines' time was used, in percent.
     pub busy_percent: f64,
     /// Events of the whole run.

@@ -11,7 +11,7 @@ use quorate_protocols::causal::message::Carried;
 use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::causal::{self, Causal};
 use quorate_protocols::dots::context::CausalContext;
-use quorate_protocols::dots::dot::Position;
+use quorate_protocols::dots::dot::Partition;
 use std::fmt::Display;
 
 /// An engine that keeps siblings.
@@ -32,7 +32,7 @@ pub trait Subject: Process + Sized {
     const IS_WHOLE: bool;
 
     /// What of an object's context stands beside the stored object.
-    fn beside(&self, _position: u16, _key: &[u8]) -> Option<&CausalContext> {
+    fn beside(&self, _partition: u16, _key: &[u8]) -> Option<&CausalContext> {
         None
     }
 
@@ -70,7 +70,7 @@ impl Subject for Causal {
             sync_interval: Span::micros(run.sync_us),
             strip_interval: Span::micros(run.strip_us),
             replicate_on_write: run.loss_ppm < 1_000_000,
-            limits: causal::Limits { rest_intervals: 1, ..causal::Limits::default() },
+            limits: causal::Limits { backoff_intervals: 1, ..causal::Limits::default() },
             ..causal::Settings::usual(run.shape(), Some(map.clone()), tokens())
         })
     }
@@ -87,8 +87,8 @@ impl Subject for Causal {
         stored.beside_objects() + shown(self, "watermark") * WATERMARK_BYTES
     }
 
-    fn beside(&self, position: u16, key: &[u8]) -> Option<&CausalContext> {
-        Causal::beside(self, Position(position), key)
+    fn beside(&self, partition: u16, key: &[u8]) -> Option<&CausalContext> {
+        Causal::beside(self, Partition(partition), key)
     }
 
     fn is_quiet(&self) -> bool {

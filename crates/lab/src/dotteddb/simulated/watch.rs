@@ -40,7 +40,7 @@ pub(super) struct Watch {
     /// Whether updates are followed, and not only counted.
     is_following: bool,
     keys: HashMap<u32, Key>,
-    /// For each position the objects that were written with a context.
+    /// For each partition the objects that were written with a context.
     waiting: HashMap<u16, BTreeMap<u32, Object>>,
     strip: Vec<u64>,
     replication: Vec<u64>,
@@ -76,9 +76,15 @@ impl Watch {
         self.is_following = true;
     }
 
-    /// The replica at a position writes the object of a key, or deletes it.
-    pub(super) fn on_write(&mut self, position: u16, key: &[u8], value: Option<&Object>, now: u64) {
-        let waiting = self.waiting.entry(position).or_default();
+    /// The replica at a partition writes the object of a key, or deletes it.
+    pub(super) fn on_write(
+        &mut self,
+        partition: u16,
+        key: &[u8],
+        value: Option<&Object>,
+        now: u64,
+    ) {
+        let waiting = self.waiting.entry(partition).or_default();
         waiting.remove(&number_of(key));
         if let Some(object) = value {
             self.piece.writes += 1;
@@ -89,10 +95,10 @@ impl Watch {
         }
         let Some(object) = value.filter(|_| self.is_following) else { return };
         let first = *self.shape.replicas_of(self.shape.home(hash_of_key(key))).start();
-        let slot = usize::from(position - first);
+        let slot = usize::from(partition - first);
         let all = (1_u8 << self.shape.replicas) - 1;
         let known = self.keys.entry(number_of(key)).or_default();
-        let is_own = |dot: &&Dot| dot.actor.position.0 == position;
+        let is_own = |dot: &&Dot| dot.actor.partition.0 == partition;
         let mut arrived = Vec::new();
         // What is told is a version, was replaced by this object, or by a version of it.
         let mut told: BTreeSet<Dot> = object.versions.keys().copied().collect();
@@ -125,15 +131,15 @@ impl Watch {
         }
     }
 
-    /// The contexts for which this does not hold are gone by now from the replica at a position.
-    pub(super) fn keep(&mut self, position: u16, is_left: impl Fn(&[u8]) -> bool, now: u64) {
-        let waiting = self.waiting.entry(position).or_default();
+    /// The contexts for which this does not hold are gone by now from the replica at a partition.
+    pub(super) fn keep(&mut self, partition: u16, is_left: impl Fn(&[u8]) -> bool, now: u64) {
+        let waiting = self.waiting.entry(partition).or_default();
         let is_gone = |number: &u32| !is_left(key_of(*number).as_bytes());
         let gone: Vec<u32> = waiting.keys().copied().filter(is_gone).collect();
         for number in gone {
-            let versions = self.waiting[&position][&number].versions.clone();
+            let versions = self.waiting[&partition][&number].versions.clone();
             let stripped = Object { versions, ..Object::default() };
-            self.on_write(position, key_of(number).as_bytes(), Some(&stripped), now);
+            self.on_write(partition, key_of(number).as_bytes(), Some(&stripped), now);
         }
     }
 
@@ -153,7 +159,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_protocols::dots::dot::{Actor, Position};
+    use quorate_protocols::dots::dot::{Actor, Partition};
     use quorate_protocols::dots::object::Version;
 
     #[test]
@@ -161,8 +167,8 @@ mod tests {
         let run = Run { nodes: 3, ..Run::usual(10, 1, 1) };
         let mut watch = Watch::new(&run);
         watch.follow();
-        let dot = |position, counter| Dot {
-            actor: Actor { position: Position(position), ..Actor::default() },
+        let dot = |partition, counter| Dot {
+            actor: Actor { partition: Partition(partition), ..Actor::default() },
             counter,
         };
         let object = |dots: &[Dot], context: &[Dot]| {
@@ -175,12 +181,12 @@ mod tests {
         let (first, second, key) = (dot(0, 1), dot(0, 2), key_of(7));
         watch.on_write(0, key.as_bytes(), Some(&object(&[first], &[])), 1_000_000);
         watch.on_write(0, key.as_bytes(), Some(&object(&[second], &[])), 2_000_000);
-        // The first was never stored at position 1, but replaced there; and not stripped at once.
+        // The first was never stored at partition 1, but replaced there; and not stripped at once.
         watch.on_write(1, key.as_bytes(), Some(&object(&[second], &[first])), 5_000_000);
         watch.keep(1, |_| true, 6_000_000);
         watch.keep(1, |left| left != key.as_bytes(), 7_000_000);
         let (strip, replication) = watch.times();
-        assert_eq!(replication, Times::new(vec![3000, 4000], 2), "position 2 has neither");
+        assert_eq!(replication, Times::new(vec![3000, 4000], 2), "partition 2 has neither");
         assert_eq!(strip, Times::new(vec![0, 0, 5000, 6000], 0));
         watch.on_write(2, key.as_bytes(), Some(&object(&[second], &[])), 9_000_000);
         let (strip, replication) = watch.times();

@@ -17,8 +17,8 @@ use quorate_kernel::wire::Body;
 use quorate_protocols::causal::map::Map;
 use quorate_protocols::dots::object::Object;
 use quorate_sim::delay::{Delay, Distribution};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use quorate_sim::queue::Queue;
+use std::collections::HashMap;
 
 /// How long clients wait.
 const DEADLINE: Span = Span::secs(10);
@@ -27,7 +27,7 @@ const TIMERS_MAX: usize = 4;
 
 pub(super) struct Node<S> {
     pub me: Incarnation,
-    pub position: u16,
+    pub partition: u16,
     pub engine: S,
     pub stored: Stored,
     pub is_up: bool,
@@ -66,16 +66,13 @@ pub(super) enum Event<M> {
 pub(super) struct World<S: Subject> {
     pub run: Run,
     pub nodes: Vec<Node<S>>,
-    /// The node at each position.
+    /// The node at each partition.
     pub at: Vec<usize>,
     pub map: Map,
     pub now: u64,
     pub rng: Rng,
     pub watch: Watch,
-    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    slab: Vec<Option<Event<S::Message>>>,
-    free: Vec<u32>,
-    sequence: u64,
+    queue: Queue<Event<S::Message>>,
     /// Until when each machine is busy.
     busy: Vec<u64>,
     busy_ns: u64,
@@ -109,7 +106,7 @@ fn index_of(node: NodeId) -> usize {
 /// An object as it was stored, with the context beside it.
 pub(super) fn whole<S: Subject>(node: &Node<S>, key: &[u8], bytes: &Bytes) -> Object {
     let mut object = Object::from_bytes(bytes).expect("what an engine stores is an object");
-    if let Some(beside) = node.engine.beside(node.position, key) {
+    if let Some(beside) = node.engine.beside(node.partition, key) {
         object.context.merge(beside);
     }
     object
@@ -127,10 +124,7 @@ impl<S: Subject> World<S> {
             now: 0,
             rng: Rng::new(run.seed),
             watch: Watch::new(run),
-            heap: BinaryHeap::new(),
-            slab: Vec::new(),
-            free: Vec::new(),
-            sequence: 0,
+            queue: Queue::default(),
             busy: vec![0; run.machines],
             busy_ns: 0,
             network: exponential(costs::NETWORK_US),
@@ -150,24 +144,24 @@ impl<S: Subject> World<S> {
         };
         // One after the other, so that their timers do not fire together for ever.
         let gap = run.strip_us * 1000 / u64::from(run.nodes);
-        for position in 0..run.nodes {
-            let node = world.add(position);
+        for partition in 0..run.nodes {
+            let node = world.add(partition);
             world.at.push(node);
             world.run_until(world.now + gap);
         }
         world
     }
 
-    /// A new node for a position; it holds what the present map gives it.
-    pub(super) fn add(&mut self, position: u16) -> usize {
+    /// A new node for a partition; it holds what the present map gives it.
+    pub(super) fn add(&mut self, partition: u16) -> usize {
         let index = self.nodes.len();
         self.nodes.push(Node {
             me: Incarnation { node: node_id(index), start: Start(1) },
-            position,
+            partition,
             engine: S::born(&self.run, &self.map),
             stored: Stored::default(),
             is_up: true,
-            machine: usize::from(position) % self.run.machines,
+            machine: usize::from(partition) % self.run.machines,
             rng: self.rng.fork(index as u64),
             timers: [None; TIMERS_MAX],
         });
@@ -180,30 +174,13 @@ impl<S: Subject> World<S> {
     }
 
     pub(super) fn push(&mut self, at: u64, event: Event<S::Message>) {
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slab[slot as usize] = Some(event);
-                slot
-            }
-            None => {
-                self.slab.push(Some(event));
-                self.slab.len() as u32 - 1
-            }
-        };
-        self.sequence += 1;
-        self.heap.push(Reverse((at, self.sequence, slot)));
+        self.queue.push(at, event);
     }
 
     /// Runs until a time.
     pub(super) fn run_until(&mut self, end: u64) {
-        while let Some(Reverse((at, _, slot))) = self.heap.peek().copied() {
-            if at > end {
-                break;
-            }
-            self.heap.pop();
+        while let Some((at, event)) = self.queue.pop_by(end) {
             self.now = at;
-            let event = self.slab[slot as usize].take().expect("every entry has an event");
-            self.free.push(slot);
             self.findings.events += 1;
             self.happen(event);
         }
@@ -222,10 +199,10 @@ impl<S: Subject> World<S> {
                     let timer = S::Timer::from_code(code).expect("it was armed");
                     self.step(node, |engine, cx| engine.on_timer(timer, cx));
                     // Contexts beside objects go without a write.
-                    let (now, Node { engine, position, .. }) = (self.now, &self.nodes[node]);
+                    let (now, Node { engine, partition, .. }) = (self.now, &self.nodes[node]);
                     let is_left =
-                        |key: &[u8]| S::IS_WHOLE || engine.beside(*position, key).is_some();
-                    self.watch.keep(*position, is_left, now);
+                        |key: &[u8]| S::IS_WHOLE || engine.beside(*partition, key).is_some();
+                    self.watch.keep(*partition, is_left, now);
                 }
             }
             Event::Update => self.begin_update(),
@@ -312,7 +289,7 @@ impl<S: Subject> World<S> {
             && let Some(client_key) = object_key(&key)
         {
             let object = value.as_ref().map(|bytes| whole(node, client_key, bytes));
-            self.watch.on_write(node.position, client_key, object.as_ref(), at);
+            self.watch.on_write(node.partition, client_key, object.as_ref(), at);
         }
         node.stored.write(class, key, value);
     }

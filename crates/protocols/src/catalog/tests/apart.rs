@@ -1,4 +1,4 @@
-//! Partitions, newcomers, members that come and go, positions.
+//! Partitions, newcomers, members that come and go, partitions.
 
 use super::world::{World, create, node};
 use crate::reconfigure::Ground;
@@ -139,7 +139,7 @@ fn questions_that_wait_for_what_was_accepted_have_it_completed() {
 }
 
 #[test]
-fn two_sides_of_a_partition_cannot_both_replace_a_position() {
+fn two_sides_of_a_split_network_cannot_both_replace_a_partition() {
     let mut world = World::founded(2, 7);
     world.run(SOON);
     let made = world.order(0, create("p", "places"), SOON);
@@ -152,13 +152,13 @@ fn two_sides_of_a_partition_cannot_both_replace_a_position() {
     world.run(SOON);
     let free = |hosts: core::ops::Range<usize>| {
         let is_far = |node: &NodeId| {
-            let near = crate::catalog::positions::near(before.positions.len(), 3, 0);
-            before.positions[0].node != *node
-                && near.into_iter().all(|other| before.positions[other].node != *node)
+            let near = crate::catalog::partitions::near(before.partitions.len(), 3, 0);
+            before.partitions[0].node != *node
+                && near.into_iter().all(|other| before.partitions[other].node != *node)
         };
         hosts.map(node).find(is_far)
     };
-    let replace = |to| KeyspaceOrder::Replace { name: "p".to_string(), position: 0, to };
+    let replace = |to| KeyspaceOrder::Replace { name: "p".to_string(), partition: 0, to };
     let tickets: Vec<_> = [(0, free(0..4)), (6, free(4..7))]
         .into_iter()
         .filter_map(|(host, to)| Some(world.order(host, replace(to?), SOON)))
@@ -171,7 +171,7 @@ fn two_sides_of_a_partition_cannot_both_replace_a_position() {
     world.run(Span::secs(10));
     let after = keyspace(&world, 0, 1);
     assert!((0..7).all(|host| keyspace(&world, host, 1) == after));
-    assert_eq!(after.positions[0] != before.positions[0], done == 1);
+    assert_eq!(after.partitions[0] != before.partitions[0], done == 1);
 }
 
 #[test]
@@ -254,23 +254,23 @@ fn what_was_accepted_and_left_alone_is_completed() {
 }
 
 #[test]
-fn positions_of_a_host_that_leaves_are_replaced_one_by_one_as_they_settle() {
+fn partitions_of_a_host_that_leaves_are_replaced_one_by_one_as_they_settle() {
     let mut world = World::founded(7, 5);
     world.run(SOON);
     let made = world.order(0, create("p", "places"), SOON);
     world.run(SOON);
     assert_eq!(world.answers[&made], Outcome::Noted);
     let before = keyspace(&world, 0, 1);
-    assert_eq!(before.positions.len(), 9, "eight, rounded up to a multiple of three");
+    assert_eq!(before.partitions.len(), 9, "eight, rounded up to a multiple of three");
     let mine =
-        |keyspace: &Keyspace| keyspace.positions.iter().filter(|p| p.node == node(1)).count();
+        |keyspace: &Keyspace| keyspace.partitions.iter().filter(|p| p.node == node(1)).count();
     assert!(mine(&before) > 0);
     world.hosts[1].standing = Standing::Leaving;
     let settle = |world: &mut World| {
         for _ in 0..30 {
             world.run(Span::secs(1));
             let now = keyspace(world, 0, 1);
-            let open = (0..).zip(&now.positions).filter(|(_, place)| !place.is_settled);
+            let open = (0..).zip(&now.partitions).filter(|(_, place)| !place.is_settled);
             let open: Vec<(u32, u64)> = open.map(|(at, place)| (at, place.since)).collect();
             for (at, since) in open {
                 world.settled(0, now.lane, at, since);
@@ -280,9 +280,9 @@ fn positions_of_a_host_that_leaves_are_replaced_one_by_one_as_they_settle() {
     settle(&mut world);
     let after = keyspace(&world, 0, 1);
     assert_eq!(mine(&after), 0);
-    assert!(after.positions.iter().all(|place| place.is_settled));
+    assert!(after.partitions.iter().all(|place| place.is_settled));
     assert_eq!(after.lane, LaneId(17));
-    let held: Vec<NodeId> = after.positions.iter().map(|place| place.node).collect();
+    let held: Vec<NodeId> = after.partitions.iter().map(|place| place.node).collect();
     for start in 0..9 {
         let mut three: Vec<NodeId> = (0..3).map(|step| held[(start + step) % 9]).collect();
         three.sort_unstable();
@@ -292,20 +292,20 @@ fn positions_of_a_host_that_leaves_are_replaced_one_by_one_as_they_settle() {
 }
 
 #[test]
-fn a_host_is_gone_before_its_positions_are_given_away_so_that_those_near_can_settle() {
+fn a_host_is_gone_before_its_partitions_are_given_away_so_that_those_near_can_settle() {
     let mut world = World::founded(9, 6);
     world.run(SOON);
     world.order(0, create("p", "places"), SOON);
     world.run(SOON);
     let before = keyspace(&world, 0, 1);
-    // A position is fetched, and the host of the next one is lost.
-    let lost = before.positions[1].node;
-    let near: Vec<NodeId> = [7, 8, 1, 2].iter().map(|at| before.positions[*at].node).collect();
+    // A partition is fetched, and the host of the next one is lost.
+    let lost = before.partitions[1].node;
+    let near: Vec<NodeId> = [7, 8, 1, 2].iter().map(|at| before.partitions[*at].node).collect();
     let free =
-        (0..6).map(node).find(|node| !near.contains(node) && *node != before.positions[0].node);
+        (0..6).map(node).find(|node| !near.contains(node) && *node != before.partitions[0].node);
     let replace = KeyspaceOrder::Replace {
         name: "p".to_string(),
-        position: 0,
+        partition: 0,
         to: free.expect("six hosts, and five hold it or have keys in common with it"),
     };
     let order = world.order(0, replace, SOON);
@@ -318,64 +318,64 @@ fn a_host_is_gone_before_its_positions_are_given_away_so_that_those_near_can_set
     world.run(Span::secs(10));
     let asked = (0..6).find(|host| *host != index).expect("others are there");
     let now = keyspace(&world, asked, 1);
-    assert!(!now.positions[0].is_settled && now.positions[1].node == lost, "it waits");
-    assert!(now.gone.contains(&lost), "whoever fetches position 0 knows: {now:?}");
-    world.settled(asked, now.lane, 0, now.positions[0].since);
+    assert!(!now.partitions[0].is_settled && now.partitions[1].node == lost, "it waits");
+    assert!(now.gone.contains(&lost), "whoever fetches partition 0 knows: {now:?}");
+    world.settled(asked, now.lane, 0, now.partitions[0].since);
     for _ in 0..40 {
         world.run(Span::secs(1));
         let now = keyspace(&world, asked, 1);
-        let open = (0..).zip(&now.positions).filter(|(_, place)| !place.is_settled);
+        let open = (0..).zip(&now.partitions).filter(|(_, place)| !place.is_settled);
         let open: Vec<(u32, u64)> = open.map(|(at, place)| (at, place.since)).collect();
         open.into_iter().for_each(|(at, since)| world.settled(asked, now.lane, at, since));
     }
     let after = keyspace(&world, asked, 1);
-    assert!(after.positions.iter().all(|place| place.node != lost && place.is_settled));
+    assert!(after.partitions.iter().all(|place| place.node != lost && place.is_settled));
     let expected = |tenure: &quorate_kernel::keyspace::Tenure| tenure.node == lost;
     assert!(!after.former.iter().any(expected), "nothing is expected of it: {after:?}");
 }
 
 #[test]
-fn who_held_a_position_is_waited_for_until_it_has_handed_over_or_is_gone_for_good() {
+fn who_held_a_partition_is_waited_for_until_it_has_handed_over_or_is_gone_for_good() {
     let mut world = World::founded(8, 5);
     world.run(SOON);
     world.order(0, create("p", "places"), SOON);
     world.run(SOON);
     let before = keyspace(&world, 0, 1);
     let held = |node: NodeId| {
-        let places = (0..).zip(&before.positions).filter(move |(_, place)| place.node == node);
+        let places = (0..).zip(&before.partitions).filter(move |(_, place)| place.node == node);
         places.map(|(at, _)| at).collect::<Vec<u32>>()
     };
     let (first, to) = (held(node(1))[0], node(4));
-    let replace = |position, to| {
+    let replace = |partition, to| {
         let name = "p".to_string();
-        KeyspaceOrder::Replace { name, position, to }
+        KeyspaceOrder::Replace { name, partition, to }
     };
     let order = world.order(0, replace(first, to), SOON);
     world.run(SOON);
     let now = keyspace(&world, 0, 1);
     assert_eq!(world.answers[&order], Outcome::Noted, "{before:?}");
     let tenure = now.former[0];
-    assert_eq!((tenure.position, tenure.node, now.former.len()), (first, node(1), 1));
-    assert!(!now.positions[first as usize].is_settled);
-    world.settled(1, now.lane, first, tenure.since);
+    assert_eq!((tenure.partition, tenure.node, now.former.len()), (first, node(1), 1));
+    assert!(!now.partitions[first as usize].is_settled);
+    world.handed_over(1, now.lane, first, tenure.since);
     world.run(SOON);
     let now = keyspace(&world, 0, 1);
     assert!(now.former.is_empty(), "it has handed over");
-    assert!(!now.positions[first as usize].is_settled, "that says nothing of the new holder");
+    assert!(!now.partitions[first as usize].is_settled, "that says nothing of the new holder");
     assert!(now.gone.is_empty());
-    // All the others' positions of a host that is removed go, and what it had is not waited for.
+    // All the others' partitions of a host that is removed go, and what it had is not waited for.
     world.hosts[2].standing = Standing::Left;
     world.crash(2);
     world.add(None);
     for _ in 0..40 {
         world.run(Span::secs(1));
         let now = keyspace(&world, 0, 1);
-        let open = (0..).zip(&now.positions).filter(|(_, place)| !place.is_settled);
+        let open = (0..).zip(&now.partitions).filter(|(_, place)| !place.is_settled);
         let open: Vec<(u32, u64)> = open.map(|(at, place)| (at, place.since)).collect();
         open.into_iter().for_each(|(at, since)| world.settled(0, now.lane, at, since));
     }
     let after = keyspace(&world, 0, 1);
-    assert!(after.positions.iter().all(|place| place.node != node(2)));
+    assert!(after.partitions.iter().all(|place| place.node != node(2)));
     assert!(after.former.is_empty() && after.gone.contains(&node(2)), "{after:?}");
     let back = world.order(0, replace(first, node(2)), SOON);
     world.run(SOON);

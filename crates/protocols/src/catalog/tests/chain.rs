@@ -126,8 +126,8 @@ fn orders_that_cannot_be_are_refused_with_the_reason() {
         (drop("y"), "there is no keyspace `y`"),
         (create("p", "places"), "3 hosts that take part and answer are needed, and 2 are there"),
         (
-            KeyspaceOrder::Replace { name: "default".to_string(), position: 0, to: NodeId(1) },
-            "keyspace `default` has 0 positions, and not number 0",
+            KeyspaceOrder::Replace { name: "default".to_string(), partition: 0, to: NodeId(1) },
+            "keyspace `default` has 0 partitions, and not number 0",
         ),
     ];
     for (order, why) in orders {
@@ -166,9 +166,9 @@ fn a_keyspace_made_online_begins_with_groups_that_cover_the_ring() {
     let told = world.hosts[0].told.as_ref().expect("it was told");
     let Birth::Online(views) = &told.list[1].0.birth else { panic!("it was made online") };
     assert_eq!(views.len(), 4);
-    for position in [0, 1 << 58, u64::MAX / 2, u64::MAX] {
-        let count = views.iter().filter(|view| view.range.contains(position)).count();
-        assert_eq!(count, 1, "{position} has one group");
+    for partition in [0, 1 << 58, u64::MAX / 2, u64::MAX] {
+        let count = views.iter().filter(|view| view.range.contains(partition)).count();
+        assert_eq!(count, 1, "{partition} has one group");
     }
     assert!(views.iter().all(|view| view.members().len() == 3));
 }

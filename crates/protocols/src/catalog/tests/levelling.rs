@@ -3,7 +3,7 @@
 use super::maps::{check, counts, host, keyspace, places, ring, standing};
 use super::world::{World, create, node};
 use crate::catalog::levelling::next_levelling;
-use crate::catalog::positions::spread;
+use crate::catalog::partitions::spread;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder, NewKeyspace, Tenure};
 use quorate_kernel::ring::{Closing, Ring, Standing};
@@ -20,15 +20,15 @@ fn level(keyspace: &mut Keyspace, ring: &Ring, replicas: usize) -> usize {
         counts(keyspace, &all).iter().map(|count| count * count).sum::<usize>()
     };
     let (mut moves, mut least, mut is_detour) = (0, squares(keyspace), false);
-    while let Some((position, to)) = next_levelling(keyspace, ring) {
-        keyspace.positions[position].node = to;
+    while let Some((partition, to)) = next_levelling(keyspace, ring) {
+        keyspace.partitions[partition].node = to;
         check(&places(keyspace), replicas);
         moves += 1;
         // A detour is two moves, and both together level something.
         let now = squares(keyspace);
         assert!(now < least || !is_detour, "it levels nothing: {:?}", places(keyspace));
         (is_detour, least) = (now >= least, least.min(now));
-        assert!(moves <= 4 * keyspace.positions.len(), "it does not end");
+        assert!(moves <= 4 * keyspace.partitions.len(), "it does not end");
     }
     moves
 }
@@ -63,18 +63,18 @@ fn several_that_join_at_one_time_get_even_shares() {
         let all: Vec<u64> = (1..=3 + joined).collect();
         let moves = level(&mut keyspace, &ring(3 + joined), 3);
         assert!(apart(&counts(&keyspace, &all)) <= 1);
-        assert!(moves <= 66, "each position at most once: {moves}");
+        assert!(moves <= 66, "each partition at most once: {moves}");
     }
 }
 
 #[test]
-fn where_no_step_levels_a_guest_gives_a_position_back_first() {
-    // Host 4 stands in its own way wherever a position of hosts 1 and 3 is.
+fn where_no_step_levels_a_guest_gives_a_partition_back_first() {
+    // Host 4 stands in its own way wherever a partition of hosts 1 and 3 is.
     let in_turn = [1, 2, 3, 1, 4, 3].map(NodeId).repeat(5);
     let mut keyspace = keyspace(&in_turn, 3);
     assert_eq!(counts(&keyspace, &[1, 2, 3, 4]), [10, 5, 10, 5]);
-    let (position, to) = next_levelling(&keyspace, &ring(4)).expect("it is not level");
-    assert_eq!((in_turn[position], to), (NodeId(4), NodeId(2)), "that levels nothing yet");
+    let (partition, to) = next_levelling(&keyspace, &ring(4)).expect("it is not level");
+    assert_eq!((in_turn[partition], to), (NodeId(4), NodeId(2)), "that levels nothing yet");
     level(&mut keyspace, &ring(4), 3);
     assert!(apart(&counts(&keyspace, &[1, 2, 3, 4])) <= 1);
 }
@@ -84,10 +84,10 @@ fn nothing_moves_while_something_does() {
     let keyspace = keyspace(&spread(&ring(3), 66, 3).expect("it can be done"), 3);
     assert!(next_levelling(&keyspace, &ring(4)).is_some());
     let mut fetching = keyspace.clone();
-    fetching.positions[40].is_settled = false;
+    fetching.partitions[40].is_settled = false;
     assert_eq!(next_levelling(&fetching, &ring(4)), None, "somebody fetches");
     let mut former = keyspace.clone();
-    former.former.push(Tenure { position: 40, since: 1, node: NodeId(3) });
+    former.former.push(Tenure { partition: 40, since: 1, node: NodeId(3) });
     assert_eq!(next_levelling(&former, &ring(4)), None, "somebody hands over");
     let leaves = standing(&[1, 2, 4], &[3], Standing::Leaving);
     assert_eq!(next_levelling(&keyspace, &leaves), None, "what leaves comes first");
@@ -99,7 +99,7 @@ fn nothing_moves_while_something_does() {
 }
 
 #[test]
-fn nobody_gets_positions_who_does_not_answer_leaves_or_is_gone() {
+fn nobody_gets_partitions_who_does_not_answer_leaves_or_is_gone() {
     let even = spread(&ring(3), 66, 3).expect("it can be done");
     let mut keyspace = keyspace(&even, 3);
     for standing_of in [Standing::Leaving, Standing::Left] {
@@ -130,9 +130,9 @@ fn any_map_comes_to_rest() {
         let hosts = replicas as u64 + 1 + rng.below(6);
         let Ok(mut places) = spread(&ring(hosts), count, replicas) else { continue };
         for _ in 0..rng.below(4 * count as u64) {
-            let (position, to) = (rng.below(count as u64) as usize, NodeId(1 + rng.below(hosts)));
-            if crate::catalog::positions::is_free(&places, replicas, position, to) {
-                places[position] = to;
+            let (partition, to) = (rng.below(count as u64) as usize, NodeId(1 + rng.below(hosts)));
+            if crate::catalog::partitions::is_free(&places, replicas, partition, to) {
+                places[partition] = to;
             }
         }
         let mut keyspace = keyspace(&places, replicas);
@@ -149,13 +149,14 @@ fn settle(world: &mut World, seconds: usize) {
     for _ in 0..seconds {
         world.run(Span::secs(1));
         let now = told(world, 0);
-        let open = (0..).zip(&now.positions).filter(|(_, place)| !place.is_settled);
-        let open = open.map(|(at, place)| (place.node, at, place.since));
-        let former = now.former.iter().map(|one| (one.node, one.position, one.since));
-        let owed: Vec<(NodeId, u32, u64)> = open.chain(former).collect();
-        assert!(owed.len() <= 2, "one position at a time");
-        for (node, at, since) in owed {
+        let open = (0..).zip(&now.partitions).filter(|(_, place)| !place.is_settled);
+        let open: Vec<_> = open.map(|(at, place)| (place.node, at, place.since)).collect();
+        assert!(open.len() + now.former.len() <= 2, "one partition at a time");
+        for (node, at, since) in open {
             world.settled(node.0 as usize - 1, now.lane, at, since);
+        }
+        for one in &now.former {
+            world.handed_over(one.node.0 as usize - 1, now.lane, one.partition, one.since);
         }
     }
 }
@@ -192,7 +193,7 @@ fn who_leaves_is_given_nothing_by_a_host_that_has_not_heard_of_it() {
 }
 
 #[test]
-fn a_host_that_joins_is_given_positions_and_one_that_is_away_for_a_moment_loses_none() {
+fn a_host_that_joins_is_given_partitions_and_one_that_is_away_for_a_moment_loses_none() {
     let mut world = World::founded(9, 3);
     world.run(Span::secs(3));
     world.order(0, create("p", "places"), Span::secs(3));
@@ -220,7 +221,7 @@ fn a_host_that_joins_is_given_positions_and_one_that_is_away_for_a_moment_loses_
         }
     }
     let after = told(&world, 0);
-    assert_eq!(after.positions, before.positions);
+    assert_eq!(after.partitions, before.partitions);
     let version = world.version(0);
     settle(&mut world, 20);
     assert_eq!(world.version(0), version, "there is nothing more to decide");

@@ -3,9 +3,9 @@
 use super::maps::{check, counts, keyspace, places, ring, standing};
 use crate::catalog::levelling::next_levelling;
 use crate::catalog::moves::{next_gone, next_replacement, replacements, stuck};
-use crate::catalog::positions::{check_replacement, is_free, near, spread};
+use crate::catalog::partitions::{check_replacement, is_free, near, spread};
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::{Keyspace, Position, Tenure};
+use quorate_kernel::keyspace::{Keyspace, Partition, Tenure};
 use quorate_kernel::part::{Left, Part};
 use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::Rng;
@@ -22,7 +22,7 @@ fn who_may_not_leave_is_known_before() {
             assert_eq!(stuck(&even(hosts), &ring(hosts), NodeId(node)), None);
         }
     }
-    let in_turn: Vec<NodeId> = (0..60).map(|position| NodeId(1 + position % 4)).collect();
+    let in_turn: Vec<NodeId> = (0..60).map(|partition| NodeId(1 + partition % 4)).collect();
     let in_turn = keyspace(&in_turn, 3);
     assert!(stuck(&in_turn, &ring(4), NodeId(2)).is_some(), "all others are near");
     assert_eq!(stuck(&in_turn, &ring(6), NodeId(2)), None);
@@ -47,16 +47,16 @@ fn who_alone_has_keys_is_known() {
     let nodes = [1, 2, 3].map(NodeId);
     let mut three = keyspace(&nodes, 3);
     assert_eq!(bereft(&three, &suspected(2), NodeId(1)), None, "the third has everything");
-    three.positions[2].is_settled = false;
+    three.partitions[2].is_settled = false;
     assert_eq!(bereft(&three, &suspected(2), NodeId(1)), Some(0), "it fetches yet");
     assert_eq!(bereft(&three, &ring(3), NodeId(1)), None);
     let single = keyspace(&nodes, 1);
     assert_eq!(bereft(&single, &ring(3), NodeId(2)), Some(1), "nobody else has them");
     let mut moved = keyspace(&[1, 3, 3].map(NodeId), 1);
-    moved.positions[1].is_settled = false;
-    moved.former.push(Tenure { position: 1, since: 1, node: NodeId(2) });
+    moved.partitions[1].is_settled = false;
+    moved.former.push(Tenure { partition: 1, since: 1, node: NodeId(2) });
     assert_eq!(bereft(&moved, &ring(3), NodeId(2)), Some(1), "it has not handed over");
-    moved.positions[1].is_settled = true;
+    moved.partitions[1].is_settled = true;
     assert_eq!(bereft(&moved, &ring(3), NodeId(2)), None);
 }
 
@@ -73,17 +73,17 @@ fn who_leaves_is_replaced_where_nothing_near_is_fetched() {
         let rest = &several[index + 1..];
         assert!(rest.iter().all(|(other, _)| near(8, 3, *one).all(|at| at != *other)));
     }
-    keyspace.positions[first] = Position { node: to, since: 2, is_settled: false };
+    keyspace.partitions[first] = Partition { node: to, since: 2, is_settled: false };
     let (second, _) = next_replacement(&keyspace, &ring).expect("another one");
-    let far = near(8, 3, first).all(|position| position != second);
-    assert!(far && keyspace.positions[second].node == NodeId(1));
+    let far = near(8, 3, first).all(|partition| partition != second);
+    assert!(far && keyspace.partitions[second].node == NodeId(1));
     for other in [1, 2, 6, 7] {
         assert!(check_replacement(&keyspace, other, NodeId(9)).is_err(), "{other} is near");
     }
     assert!(check_replacement(&keyspace, first, NodeId(9)).is_ok(), "it may be replaced again");
-    keyspace.former.push(Tenure { position: 0, since: 1, node: NodeId(1) });
-    assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)), "it has positions yet");
-    for place in keyspace.positions.iter_mut().filter(|place| place.node == NodeId(1)) {
+    keyspace.former.push(Tenure { partition: 0, since: 1, node: NodeId(1) });
+    assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)), "it has partitions yet");
+    for place in keyspace.partitions.iter_mut().filter(|place| place.node == NodeId(1)) {
         place.node = NodeId(9);
     }
     assert_eq!(next_gone(&keyspace, &ring), Some(NodeId(1)));
@@ -95,31 +95,31 @@ fn who_leaves_is_replaced_where_nothing_near_is_fetched() {
 /// Drains as the catalog does: several moves at a time, each settled sooner or later. How many it
 /// took, and whether the host has none any more.
 fn drain(keyspace: &mut Keyspace, ring: &Ring, node: u64, rng: &mut Rng) -> (usize, bool) {
-    let (replicas, count) = (keyspace.replicas(), keyspace.positions.len());
+    let (replicas, count) = (keyspace.replicas(), keyspace.partitions.len());
     let mut moves = 0;
     loop {
         let next = replacements(keyspace, ring, 16);
-        for (position, to) in &next {
-            assert!(check_replacement(keyspace, *position, *to).is_ok());
-            keyspace.positions[*position] = Position { node: *to, since: 2, is_settled: false };
+        for (partition, to) in &next {
+            assert!(check_replacement(keyspace, *partition, *to).is_ok());
+            keyspace.partitions[*partition] = Partition { node: *to, since: 2, is_settled: false };
             check(&places(keyspace), replicas);
         }
         moves += next.len();
         assert!(moves <= 8 * count, "it does not end");
-        let is_quiet = keyspace.positions.iter().all(|place| place.is_settled);
+        let is_quiet = keyspace.partitions.iter().all(|place| place.is_settled);
         if is_quiet && next.is_empty() {
             return (moves, counts(keyspace, &[node]) == [0]);
         }
         let some = rng.below(2) == 0;
-        for place in &mut keyspace.positions {
+        for place in &mut keyspace.partitions {
             place.is_settled |= !some || rng.below(2) == 0;
         }
     }
 }
 
 fn level(keyspace: &mut Keyspace, ring: &Ring) {
-    while let Some((position, to)) = next_levelling(keyspace, ring) {
-        keyspace.positions[position].node = to;
+    while let Some((partition, to)) = next_levelling(keyspace, ring) {
+        keyspace.partitions[partition].node = to;
     }
 }
 
@@ -162,18 +162,18 @@ fn what_a_dead_host_had_is_not_kept_waiting() {
     let keyspace = keyspace(&spread(&ring(4), 66, 3).expect("it can be done"), 3);
     for (how, first) in [(Standing::Leaving, 4), (Standing::Left, 1)] {
         let ring = standing(&[2, 3, 4], &[1], how);
-        let (position, _) = next_replacement(&keyspace, &ring).expect("host 1 goes");
-        assert_eq!(keyspace.positions[position].node, NodeId(first), "{how:?}");
+        let (partition, _) = next_replacement(&keyspace, &ring).expect("host 1 goes");
+        assert_eq!(keyspace.partitions[partition].node, NodeId(first), "{how:?}");
     }
 }
 
 /// What no single replacement changes where there is one host more than replicas: the columns of
-/// odd positions, read round the end, with equal neighbours cancelled.
+/// odd partitions, read round the end, with equal neighbours cancelled.
 fn word(places: &[NodeId], replicas: usize) -> Vec<usize> {
     let count = places.len();
     let odd = (0..count).filter(|at| places[*at] != places[(at + replicas) % count]);
     let mut word: Vec<usize> = Vec::new();
-    for column in odd.map(|position| position % replicas) {
+    for column in odd.map(|partition| partition % replicas) {
         if word.last() == Some(&column) {
             word.pop();
         } else {
@@ -194,11 +194,11 @@ fn word(places: &[NodeId], replicas: usize) -> Vec<usize> {
 fn all_maps(count: usize, replicas: usize) -> BTreeMap<Vec<NodeId>, usize> {
     let hosts: Vec<NodeId> = (1..=replicas as u64 + 1).map(NodeId).collect();
     let mut all: Vec<Vec<NodeId>> = Vec::from([Vec::new()]);
-    for position in 0..count {
+    for partition in 0..count {
         let longer = |map: &Vec<NodeId>| {
-            let (map, near) = (map.clone(), near(count, replicas, position).collect::<Vec<_>>());
+            let (map, near) = (map.clone(), near(count, replicas, partition).collect::<Vec<_>>());
             let is_free = move |host: &&NodeId| {
-                let mut given = near.iter().filter(|other| **other < position);
+                let mut given = near.iter().filter(|other| **other < partition);
                 given.all(|other| map[*other] != **host)
             };
             hosts.iter().filter(is_free).copied().collect::<Vec<_>>()
@@ -215,11 +215,11 @@ fn all_maps(count: usize, replicas: usize) -> BTreeMap<Vec<NodeId>, usize> {
             if parts.contains_key(&map) {
                 continue;
             }
-            for position in 0..count {
+            for partition in 0..count {
                 for host in &hosts {
-                    if is_free(&map, replicas, position, *host) && map[position] != *host {
+                    if is_free(&map, replicas, partition, *host) && map[partition] != *host {
                         let mut next = map.clone();
-                        next[position] = *host;
+                        next[partition] = *host;
                         todo.push(next);
                     }
                 }

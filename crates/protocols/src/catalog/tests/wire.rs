@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start};
 use quorate_kernel::keyspace::{Birth, Settings};
-use quorate_kernel::limits::{POSITIONS_MAX, SETTINGS_MAX};
+use quorate_kernel::limits::{PARTITIONS_MAX, SETTINGS_MAX};
 use quorate_kernel::view::{Change, Range, View, ViewId};
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
 use std::boxed::Box;
@@ -48,10 +48,11 @@ fn decrees() -> Vec<Entry> {
         create(Birth::WithCluster, &[1, 2]),
         entry(Decree::Alter { lane, settings: settings() }),
         entry(Decree::Drop { lane }),
-        entry(Decree::Replace { lane, position: 1, since: 2, to: NodeId(5) }),
-        entry(Decree::Settle { lane, position: 1, since: 4 }),
+        entry(Decree::Replace { lane, partition: 1, since: 2, to: NodeId(5) }),
+        entry(Decree::Settle { lane, partition: 1, since: 4 }),
         entry(Decree::Members(Change::Grow { into: NodeId(3) })),
         entry(Decree::Gone { lane, node: NodeId(5) }),
+        entry(Decree::HandOver { lane, partition: 1, since: 4 }),
     ])
 }
 
@@ -145,7 +146,7 @@ fn the_longest_decree_fits_a_message_and_what_is_longer_is_refused() {
     };
     assert!(long(SETTINGS_MAX).is_ok());
     assert!(matches!(long(SETTINGS_MAX + 1), Err(WireError::Malformed { .. })));
-    let places: Vec<u64> = (0..=POSITIONS_MAX as u64).collect();
+    let places: Vec<u64> = (0..=PARTITIONS_MAX as u64).collect();
     assert!(!create(Birth::WithCluster, &places).is_sound());
     assert!(create(Birth::WithCluster, &places[1..]).is_sound());
     assert!(!entry(Decree::Members(Change::Split { at: 7 })).is_sound());

@@ -28,22 +28,22 @@ const GROUPS: Engine = Engine {
     can: &[],
     listing: Listing { is_complete: false, text: "" },
     quorum: |_| 1,
-    position: |_, _| 0,
+    token: |_, _| 0,
     mode: |_| "eventual",
     // The catalog opens nothing.
     open: |_| Err(CatalogRefusal::NotLearnt),
 };
-/// Engines that only this world has: one of groups, one of positions.
+/// Engines that only this world has: one of groups, one of partitions.
 pub const ENGINES: &[&Engine] = &[
     &GROUPS,
     &Engine {
         name: "places",
-        placement: Placement::Positions,
+        placement: Placement::Partitions,
         settings: &[
             Setting { alter: Alter::Never("clocks would lie"), ..REPLICAS },
             DURABILITY,
             Setting {
-                name: "positions",
+                name: "partitions",
                 takes: Takes::Whole(1, 1024),
                 default: "8",
                 alter: Alter::Never("keys would move"),
@@ -95,10 +95,13 @@ fn show_entry(entry: &Entry) -> String {
         D::Create { name, engine, .. } => format!("create {name}={engine}"),
         D::Alter { lane, settings } => format!("alter {} {settings:?}", lane.0),
         D::Drop { lane } => format!("drop {}", lane.0),
-        D::Replace { lane, position, to, .. } => {
-            format!("replace {} position {position} by {}", lane.0, to.0)
+        D::Replace { lane, partition, to, .. } => {
+            format!("replace {} partition {partition} by {}", lane.0, to.0)
         }
-        D::Settle { lane, position, .. } => format!("settle {} position {position}", lane.0),
+        D::Settle { lane, partition, .. } => format!("settle {} partition {partition}", lane.0),
+        D::HandOver { lane, partition, .. } => {
+            format!("hand over {} partition {partition}", lane.0)
+        }
         D::Gone { lane, node } => format!("gone {} node {}", lane.0, node.0),
         D::Members(change) => format!("{change:?}"),
     }

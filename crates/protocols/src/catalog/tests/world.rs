@@ -177,11 +177,9 @@ impl World {
         ticket
     }
 
-    /// Tells a host that a position is settled.
-    pub fn settled(&mut self, host: usize, lane: LaneId, position: u32, since: u64) {
-        self.call(host, |process, cx| {
-            process.on_news(News::Settled { lane, position, since }, cx);
-        });
+    /// A host hears news of its own node.
+    pub fn hear(&mut self, host: usize, news: News<'_>) {
+        self.call(host, |lane, cx| lane.on_news(news, cx));
     }
 
     pub fn run(&mut self, span: Span) {
@@ -389,6 +387,7 @@ fn ring_host(who: Incarnation, standing: Standing, is_suspected: bool) -> RingHo
         tokens: Vec::from([u64::MAX / 64 * who.node.0]),
         standing,
         is_suspected,
+        doors: Vec::new(),
     }
 }
 

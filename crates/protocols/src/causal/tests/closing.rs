@@ -83,7 +83,7 @@ fn a_late_answer_brings_nothing_of_a_closed_actor_back() {
         }
         let answers = |one: &Flight| is_answer(one.name, one.from.node.0, one.to.0);
         let answer = world.flights.iter().position(answers);
-        // While the update is young it is left out.
+        // While the update is in flight it is left out.
         if let Some(answer) = answer.map(|place| world.flights.remove(place))
             && world.now > Time(0) + Span::millis(400)
         {

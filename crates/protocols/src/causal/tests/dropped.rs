@@ -7,6 +7,7 @@ use crate::testing::siblings::{Move, moved};
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
 use std::format;
@@ -16,7 +17,7 @@ fn number(world: &mut CausalWorld, node: u64, field: &str) -> u64 {
     world.field(node, field).parse().expect("a number")
 }
 
-/// Gives the one position of a host to another, again and again, until the newest is closed.
+/// Gives the one partition of a host to another, again and again, until the newest is closed.
 fn pass_on(world: &mut CausalWorld, hosts: &[u64], holders: &mut [u64; 3], rounds: usize) {
     let mut moves: Vec<Move> = Vec::new();
     for round in 0..rounds {
@@ -43,7 +44,7 @@ fn pass_on(world: &mut CausalWorld, hosts: &[u64], holders: &mut [u64; 3], round
 }
 
 #[test]
-fn however_often_positions_move_clocks_and_contexts_stay_small() {
+fn however_often_partitions_move_clocks_and_contexts_stay_small() {
     let setup = Setup { members: 3, spares: 2, ..Setup::default() };
     let mut world: CausalWorld = World::new(&setup);
     let (hosts, mut holders) = ([1, 2, 3, 4, 5], [1, 2, 3]);
@@ -55,7 +56,7 @@ fn however_often_positions_move_clocks_and_contexts_stay_small() {
     pass_on(&mut world, &hosts, &mut holders, 12);
     for node in holders {
         assert_eq!(number(&mut world, node, "spare_entries"), 0, "at {node}");
-        assert!(number(&mut world, node, "clock_entries") <= 6, "two of each position at {node}");
+        assert!(number(&mut world, node, "clock_entries") <= 6, "two of each partition at {node}");
         assert_eq!(number(&mut world, node, "unstripped"), 0, "at {node}");
         let (values, context) = get(&mut world, node, "k");
         assert_eq!(values.len(), 13, "nobody has replaced any");
@@ -92,7 +93,7 @@ fn however_often_positions_move_clocks_and_contexts_stay_small() {
     }
 }
 
-/// A host is given a position while it cannot be reached by those who share its keys, takes what
+/// A host is given a partition while it cannot be reached by those who share its keys, takes what
 /// the former holder hands over, and loses it again. Nobody has heard of it when it hands over at
 /// last.
 #[test]
@@ -114,12 +115,20 @@ fn nothing_is_closed_while_a_holder_that_nobody_heard_of_may_hand_over() {
     assert_eq!(get(&mut world, 4, "k").0, [bytes("v")], "it was handed over");
     assert_eq!(number(&mut world, 1, "leaving"), 0);
     moves.push(Move { out: 4, into: 5, gone: false });
-    [1, 2, 3, 5].iter().for_each(|node| world.place(*node, &moves));
+    // The first has handed over, by the record.
+    let placed = moved(Map::first(Shape::new(3, 3), &[1, 2, 3].map(NodeId)), &moves);
+    let (map, tenures) = postcard::take_from_bytes::<Map>(&placed).expect("it was just encoded");
+    let tenures: Vec<Tenure> = postcard::from_bytes(tenures).expect("it was just encoded");
+    let left: Vec<Tenure> = tenures.into_iter().filter(|one| one.node != NodeId(1)).collect();
+    let parts = [postcard::to_allocvec(&map), postcard::to_allocvec(&left)];
+    let record =
+        Bytes::from(parts.map(|part| part.expect("plain data always serializes")).concat());
+    [1, 2, 3, 5].iter().for_each(|node| world.place_bytes(*node, record.clone()));
     run(&mut world, Span::secs(6), |_, from, to| [from, to].contains(&4));
     for node in [2, 3, 5] {
         assert_eq!(closed(&mut world, node), 0, "the fourth may have more, says {node}");
     }
-    world.place(4, &moves);
+    world.place_bytes(4, record);
     calm(&mut world, Span::secs(5));
     assert_eq!(number(&mut world, 4, "leaving"), 0);
     for node in [2, 3, 5] {

@@ -8,7 +8,7 @@ use super::super::map::{Map, Shape};
 use super::super::message::{Ending, Message, Pair, TellClock, Window};
 use super::super::{page, plain};
 use crate::dots::clock::Clock;
-use crate::dots::dot::{Actor, Dot, Position};
+use crate::dots::dot::{Actor, Dot, Partition};
 use crate::dots::object::{Object, Version};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::NodeId;
@@ -18,8 +18,8 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-fn actor(position: u16, node: u64) -> Actor {
-    Actor { position: Position(position), since: 3, birth: 1, node: NodeId(node) }
+fn actor(partition: u16, node: u64) -> Actor {
+    Actor { partition: Partition(partition), since: 3, birth: 1, node: NodeId(node) }
 }
 
 fn object() -> Bytes {
@@ -52,7 +52,7 @@ fn messages() -> Vec<Message> {
     let mut page = BytesMut::new();
     page::push(&mut page, &key, &object, &dots);
     let page = page.freeze();
-    let (pair, to) = (Pair { from: actor(1, 2), to: Position(2), map: 3 }, actor(2, 9));
+    let (pair, to) = (Pair { from: actor(1, 2), to: Partition(2), map: 3 }, actor(2, 9));
     let part = Window { after: Some(dots[0]), until: Some(Dot { actor: to, counter: 300 }) };
     let write = |is_delete| Message::WriteA {
         op: 1,
@@ -78,7 +78,7 @@ fn messages() -> Vec<Message> {
     let keys = plain::pack(&[Bytes::from_static(b"k"), Bytes::new()]);
     let mut all = Vec::from([
         Message::ReadA { op: 1, key: key.clone() },
-        Message::ReadB { op: 1, position: Position(2), is_serving: true, object: object.clone() },
+        Message::ReadB { op: 1, partition: Partition(2), is_serving: true, object: object.clone() },
         write(false),
         write(true),
         ended(Ending::Stored(Vec::from([(actor(1, 2), 7)]))),
@@ -94,9 +94,9 @@ fn messages() -> Vec<Message> {
             object: object.clone(),
         },
         Message::Replicate { op: 0, from: None, dots: Vec::new(), key: key.clone(), object },
-        Message::Replicated { op: 1, position: Position(2) },
-        Message::SyncA { pair, clock: clock.clone(), window: Window::default() },
-        Message::SyncA { pair, clock: clock.clone(), window: part },
+        Message::Replicated { op: 1, partition: Partition(2) },
+        Message::SyncA { pair, clock: clock.clone(), window: Window::default(), all: false },
+        Message::SyncA { pair, clock: clock.clone(), window: part, all: false },
         sync(true, Window::default(), Some(Window::default())),
         sync(false, part, None),
         Message::ScanA { pair, step: 4, key: key.clone() },
@@ -104,7 +104,7 @@ fn messages() -> Vec<Message> {
         Message::MapA { version: 300 },
         Message::MapB { map },
         Message::LeftA { actor: actor(1, 2) },
-        Message::LeftB { actor: actor(1, 2) },
+        Message::LeftB { actor: actor(1, 2), map: 3 },
         Message::ListA { op: 1, from: 1 << 63, limit: 100 },
         Message::ListB { op: 1, next: Some(300), keys: keys.clone() },
         Message::ListB { op: 1, next: None, keys },

@@ -119,7 +119,7 @@ fn who_has_seen_what_replaced_it_at_the_lost_host_has_seen_it() {
 #[test]
 fn names_are_told_to_who_coordinates() {
     for is_delete in [false, true] {
-        let options = ["positions=4"].map(Into::into).into();
+        let options = ["partitions=4"].map(Into::into).into();
         let setup = Setup { members: 4, options, ..Setup::default() };
         let mut world: CausalWorld = World::new(&setup);
         calm(&mut world, Span::secs(2));
@@ -161,7 +161,7 @@ fn a_retry_that_has_seen_itself_is_not_replaced_by_itself() {
 #[test]
 fn the_answer_to_a_write_names_it() {
     for is_forwarded in [false, true] {
-        let options = ["positions=4"].map(Into::into).into();
+        let options = ["partitions=4"].map(Into::into).into();
         let setup = Setup { members: 4, options, ..Setup::default() };
         let mut world: CausalWorld = World::new(&setup);
         calm(&mut world, Span::secs(2));

@@ -3,7 +3,7 @@
 use super::super::message::{Message, Pair, TellClock, Window};
 use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put, world};
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::dot::{Actor, Position};
+use crate::dots::dot::{Actor, Partition};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::Rng;
@@ -15,23 +15,24 @@ use std::vec::Vec;
 #[test]
 fn two_equal_replicas_exchange_less_than_a_kilobyte_each_way() {
     let mut rng = Rng::new(1);
-    let mut actor = |position: u16, birth| {
+    let mut actor = |partition: u16, birth| {
         let node = NodeId(rng.next());
-        Actor { position: Position(position), since: 1000, birth, node }
+        Actor { partition: Partition(partition), since: 1000, birth, node }
     };
-    // Five positions of a keyspace with three replicas, and two former actors at each.
+    // Five partitions of a keyspace with three replicas, and two former actors at each.
     let mut clock = Clock::default();
-    for position in 30..35 {
+    for partition in 30..35 {
         for birth in 1..=3 {
-            let entry = clock.entry(actor(position, birth));
+            let entry = clock.entry(actor(partition, birth));
             entry.merge(&Entry::upto(1_000_000_000));
             entry.closed = birth < 3;
         }
     }
     let (from, to) = (actor(30, 3), actor(31, 3));
-    let pair = Pair { from, to: Position(31), map: 1000 };
+    let pair = Pair { from, to: Partition(31), map: 1000 };
     let clock = TellClock::of(&clock);
-    let question = Message::SyncA { pair, clock: clock.clone(), window: Window::default() };
+    let question =
+        Message::SyncA { pair, clock: clock.clone(), window: Window::default(), all: false };
     let page = Bytes::new();
     let (is_joined, covers, wants) = (true, Window::default(), Some(Window::default()));
     let answer = Message::SyncB { pair, to, clock, is_joined, covers, wants, page };
@@ -43,7 +44,7 @@ fn two_equal_replicas_exchange_less_than_a_kilobyte_each_way() {
 
 #[test]
 fn anti_entropy_alone_brings_every_update_to_every_replica_within_a_second() {
-    let mut world = world(5, &["lazy", "positions=16", "replicas=3"]);
+    let mut world = world(5, &["lazy", "partitions=16", "replicas=3"]);
     for number in 0..60 {
         let node = 1 + number % 5;
         put(&mut world, node, &format!("k{number}"), "v", Bytes::new());
@@ -74,7 +75,7 @@ fn questions(world: &mut CausalWorld, during: Span) -> usize {
 
 #[test]
 fn equal_replicas_rest_and_what_is_lost_is_repaired_as_soon_as_ever() {
-    let mut world = world(3, &["positions=8", "replicas=3"]);
+    let mut world = world(3, &["partitions=8", "replicas=3"]);
     for number in 0..20 {
         put(&mut world, 1 + number % 3, &format!("k{number}"), "v", Bytes::new());
     }

@@ -7,7 +7,7 @@ use super::super::{self as causal, Causal, ENGINE};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
 use bytes::Bytes;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
-use quorate_kernel::keyspace::{Keyspace, Position, Settings, Tenure};
+use quorate_kernel::keyspace::{Keyspace, Partition, Settings, Tenure};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::part::{Left, Part};
 use quorate_kernel::process::Process;
@@ -99,7 +99,7 @@ fn a_delete_takes_away_what_a_get_shows_and_nothing_that_comes_later() {
 
 #[test]
 fn operations_without_a_context_are_forwarded_like_all_others() {
-    let mut world = world(4, &["replicas=1", "positions=4"]);
+    let mut world = world(4, &["replicas=1", "partitions=4"]);
     for number in 0..20 {
         let key = format!("k{number}");
         set(&mut world, 1, &key, "v");
@@ -115,7 +115,7 @@ fn scan(world: &mut CausalWorld, node: u64, limit: u32) -> Vec<Bytes> {
     while let Some(at) = from {
         match plain(world, node, Operation::Scan { from: Cursor::at(at), limit }) {
             Outcome::Page { keys, next } => {
-                let next = next.map(|next| next.position);
+                let next = next.map(|next| next.token);
                 assert!(next.is_none_or(|next| next > at), "it comes to an end");
                 all.extend(keys);
                 from = next;
@@ -128,7 +128,7 @@ fn scan(world: &mut CausalWorld, node: u64, limit: u32) -> Vec<Bytes> {
 
 #[test]
 fn blind_writes_end_before_a_key_fits_no_message_and_who_has_seen_them_goes_on() {
-    for options in [&["long"][..], &["long", "replicas=1", "positions=3"]] {
+    for options in [&["long"][..], &["long", "replicas=1", "partitions=3"]] {
         let mut world = world(3, options);
         let long = "x".repeat(8 << 20);
         let blind = |world: &mut CausalWorld, node| {
@@ -153,7 +153,7 @@ fn blind_writes_end_before_a_key_fits_no_message_and_who_has_seen_them_goes_on()
 
 #[test]
 fn scans_list_every_key_with_a_value_once_in_the_order_of_hashes() {
-    for (options, members) in [(&[][..], 3), (&["replicas=2", "positions=7"], 5)] {
+    for (options, members) in [(&[][..], 3), (&["replicas=2", "partitions=7"], 5)] {
         let mut world = world(members, options);
         assert!(scan(&mut world, 1, 10).is_empty());
         let mut expected = BTreeSet::new();
@@ -184,12 +184,12 @@ fn scans_list_every_key_with_a_value_once_in_the_order_of_hashes() {
 }
 
 #[test]
-fn positions_are_examined_as_the_catalog_has_them_and_owed_until_they_are_refilled() {
+fn partitions_are_examined_as_the_catalog_has_them_and_owed_until_they_are_refilled() {
     let replicas = Settings::from([(String::from("replicas"), String::from("1"))]);
     let mut record = Keyspace::new("k", LaneId(16), ENGINE.name, replicas, 1);
-    let place = |node| Position { node: NodeId(node), since: 1, is_settled: node != 2 };
-    record.positions = [1, 2].map(place).to_vec();
-    record.former.push(Tenure { position: 1, since: 1, node: NodeId(3) });
+    let place = |node| Partition { node: NodeId(node), since: 1, is_settled: node != 2 };
+    record.partitions = [1, 2].map(place).to_vec();
+    record.former.push(Tenure { partition: 1, since: 1, node: NodeId(3) });
     let settings =
         causal::Settings::usual(Shape::new(2, 1), None, Tokens::new(b"secret", ClusterId(1)));
     let mut lane = Causal::new(settings);

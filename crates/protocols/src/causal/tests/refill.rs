@@ -82,7 +82,7 @@ fn rest(world: &mut CausalWorld, nodes: &[u64]) {
 
 #[test]
 fn the_only_replica_of_a_key_moves_with_all_it_has() {
-    let mut world = world(1, 1, false, &["replicas=1", "positions=4"]);
+    let mut world = world(1, 1, false, &["replicas=1", "partitions=4"]);
     fill(&mut world, &[1], 200);
     let (_, old) = get(&mut world, 1, "k7");
     delete(&mut world, 1, "k9");
@@ -120,7 +120,7 @@ fn the_only_replica_of_a_key_moves_with_all_it_has() {
 
 #[test]
 fn the_only_replica_moves_on_before_its_new_holder_has_copied_it() {
-    let mut world = world(1, 2, false, &["replicas=1", "positions=3"]);
+    let mut world = world(1, 2, false, &["replicas=1", "partitions=3"]);
     fill(&mut world, &[1], 60);
     // The second host writes something, and has copied nothing when the third takes its place.
     world.cut.insert(1);
@@ -139,8 +139,8 @@ fn the_only_replica_moves_on_before_its_new_holder_has_copied_it() {
 }
 
 #[test]
-fn a_position_that_comes_back_is_copied_from_what_is_still_leaving_here() {
-    let mut world = world(1, 1, false, &["replicas=1", "positions=3"]);
+fn a_partition_that_comes_back_is_copied_from_what_is_still_leaving_here() {
+    let mut world = world(1, 1, false, &["replicas=1", "partitions=3"]);
     fill(&mut world, &[1], 60);
     world.cut.insert(1);
     place_all(&mut world, &[to(1, 2)]);
@@ -162,7 +162,7 @@ fn a_position_that_comes_back_is_copied_from_what_is_still_leaving_here() {
 fn nobody_waits_for_an_only_replica_that_was_lost() {
     // A former holder that keeps nothing on disk restarts, or is gone for good.
     for gone in [false, true] {
-        let mut world = world(1, 1, true, &["replicas=1", "positions=2"]);
+        let mut world = world(1, 1, true, &["replicas=1", "partitions=2"]);
         fill(&mut world, &[1], 20);
         world.place(1, &[to(1, 2)]);
         world.flights.clear();
@@ -185,7 +185,7 @@ fn nobody_waits_for_an_only_replica_that_was_lost() {
 
 #[test]
 fn hosts_that_restart_one_by_one_when_the_last_is_ready_keep_what_is_in_memory() {
-    let mut world = world(3, 0, true, &["positions=6"]);
+    let mut world = world(3, 0, true, &["partitions=6"]);
     fill(&mut world, &[1, 2, 3], 60);
     calm(&mut world, Span::secs(1));
     for round in 0..2 {
@@ -234,7 +234,7 @@ fn who_cannot_reach_a_host_that_has_what_it_lost_is_not_ready() {
 
 #[test]
 fn after_a_loss_of_power_everywhere_what_is_on_disk_is_there() {
-    let mut world = world(3, 0, false, &["positions=6"]);
+    let mut world = world(3, 0, false, &["partitions=6"]);
     fill(&mut world, &[1, 2, 3], 30);
     put(&mut world, 1, "gone", "v", Bytes::new());
     calm(&mut world, Span::secs(2));

@@ -1,6 +1,6 @@
 //! The engine's messages and writes in readable form.
 //!
-//! An actor reads `position@node`, with `.birth` behind it if that is not the position's first; a
+//! An actor reads `partition@node`, with `.birth` behind it if that is not the partition's first; a
 //! dot is an actor, `#` and its counter.
 
 use super::super::keys::{actor_of, client_key, state_value};
@@ -25,13 +25,13 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-/// As many positions as a script asks for, by default as many as replicas.
+/// As many partitions as a script asks for, by default as many as replicas.
 fn shape(first_view: &View, options: &[&str]) -> Shape {
     let members = first_view.members().len() as u16;
     let count =
         |name: &str| options.iter().find_map(|option| option.strip_prefix(name)?.parse().ok());
     let replicas = count("replicas=").unwrap_or(members.min(3));
-    Shape::new(count("positions=").unwrap_or(members.max(replicas)), replicas)
+    Shape::new(count("partitions=").unwrap_or(members.max(replicas)), replicas)
 }
 
 fn first_map(first_view: &View, options: &[&str]) -> Map {
@@ -53,7 +53,7 @@ impl Scripted for Causal {
                 option => match option.split_once('=') {
                     Some(("w", count)) => settings.w = count.parse().expect("a number"),
                     Some(("r", count)) => settings.r = count.parse().expect("a number"),
-                    Some(("positions" | "replicas", _)) => {}
+                    Some(("partitions" | "replicas", _)) => {}
                     _ => panic!("no option {option}"),
                 },
             }
@@ -96,9 +96,9 @@ impl Scripted for Causal {
     fn show(message: &Message) -> String {
         match message {
             Message::ReadA { op, key } => format!("#{op} {}", word(client_key(key))),
-            Message::ReadB { op, position, is_serving, object } => {
+            Message::ReadB { op, partition, is_serving, object } => {
                 let serving = if *is_serving { "" } else { " not serving" };
-                format!("#{op} position {}{serving} {}", position.0, object_word(object))
+                format!("#{op} partition {}{serving} {}", partition.0, object_word(object))
             }
             Message::WriteA { op, context, is_delete, key, value, .. } => {
                 let what = if *is_delete { "delete".to_string() } else { word(value) };
@@ -123,10 +123,11 @@ impl Scripted for Causal {
                 let (key, object) = (word(client_key(key)), object_word(object));
                 format!("#{op} {key} {} {object}", dots_word(dots))
             }
-            Message::Replicated { op, position } => format!("#{op} position {}", position.0),
-            Message::SyncA { pair, clock, window } => {
-                let from = actor_word(pair.from);
-                format!("{from} to {} {}{}", pair.to.0, clock_word(clock), window_word(*window))
+            Message::Replicated { op, partition } => format!("#{op} partition {}", partition.0),
+            Message::SyncA { pair, clock, window, all } => {
+                let (from, all) = (actor_word(pair.from), if *all { " all" } else { "" });
+                let (clock, window) = (clock_word(clock), window_word(*window));
+                format!("{from} to {} {clock}{window}{all}", pair.to.0)
             }
             Message::SyncB { pair, to, clock, is_joined, covers, wants, page } => {
                 let is_complete = *covers == Window::default();
@@ -150,7 +151,7 @@ impl Scripted for Causal {
             }
             Message::MapA { version } => format!("has {version}"),
             Message::MapB { map } => format!("version {}", map.version),
-            Message::LeftA { actor } | Message::LeftB { actor } => actor_word(*actor),
+            Message::LeftA { actor } | Message::LeftB { actor, .. } => actor_word(*actor),
             Message::ListA { op, from, limit } => format!("#{op} from {from:x} {limit}"),
             Message::ListB { op, next, keys } => {
                 let keys = super::super::plain::unpack(keys.clone()).expect("keys");
@@ -218,8 +219,8 @@ fn show_state(key: &Bytes, value: Option<&Bytes>) -> String {
 }
 
 fn actor_word(actor: Actor) -> String {
-    let Actor { position, since, birth, node } = actor;
-    let mut text = format!("{}@{}", position.0, node.0);
+    let Actor { partition, since, birth, node } = actor;
+    let mut text = format!("{}@{}", partition.0, node.0);
     if since > 1 {
         text += &format!("v{since}");
     }

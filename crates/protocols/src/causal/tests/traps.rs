@@ -215,7 +215,7 @@ fn a_clock_with_many_gaps_is_told_short_and_never_too_high() {
 /// is given to nobody on its account: it would wait for a process that is no more.
 #[test]
 fn a_late_reply_of_an_ended_start_gets_no_write() {
-    let mut world = world(4, &["replicas=1", "positions=1"]);
+    let mut world = world(4, &["replicas=1", "partitions=1"]);
     let late = world.request(4, Operation::get(bytes("k")), Span::millis(100));
     let question = world.flights.iter().position(|flight| flight.to.0 == 1).expect("it asks");
     world.deliver(question);
@@ -231,7 +231,7 @@ fn a_late_reply_of_an_ended_start_gets_no_write() {
 /// Who takes no part in a key gives writes on in the head of a message.
 #[test]
 fn a_context_that_fits_no_message_is_refused_where_it_must_be_forwarded() {
-    let mut world = world(4, &["replicas=1", "positions=1"]);
+    let mut world = world(4, &["replicas=1", "partitions=1"]);
     let tokens = Tokens::new(b"secret", ClusterId(1));
     let actor = |birth| Actor { since: 1, birth, node: NodeId(u64::MAX), ..Actor::default() };
     let context = |count| {

@@ -5,7 +5,7 @@ use super::super::map::{Map, Shape};
 use super::super::message::{Ending, Message, Pair, TellClock, TellContext, Window};
 use super::super::page;
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::dot::{Actor, COUNTER_MAX, Dot, Position};
+use crate::dots::dot::{Actor, COUNTER_MAX, Dot, Partition};
 use crate::dots::object::{Object, Version};
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
@@ -17,9 +17,9 @@ use quorate_kernel::write::WriteId;
 use std::vec::Vec;
 
 fn any_actor() -> impl Strategy<Value = Actor> {
-    any::<(u16, u64, u32, u64)>().prop_map(|(position, since, birth, node)| {
-        let (position, node) = (Position(position), NodeId(node));
-        Actor { position, since, birth, node }
+    any::<(u16, u64, u32, u64)>().prop_map(|(partition, since, birth, node)| {
+        let (partition, node) = (Partition(partition), NodeId(node));
+        Actor { partition, since, birth, node }
     })
 }
 
@@ -94,7 +94,7 @@ fn any_page() -> impl Strategy<Value = Bytes> {
 fn any_pair() -> impl Strategy<Value = Pair> {
     (any_actor(), any::<(u16, u64)>()).prop_map(|(from, (to, map))| Pair {
         from,
-        to: Position(to),
+        to: Partition(to),
         map,
     })
 }
@@ -111,7 +111,7 @@ fn of_clients() -> impl Strategy<Value = Message> {
     prop_oneof![
         (any::<u64>(), any_key()).prop_map(|(op, key)| Message::ReadA { op, key }),
         (any::<(u64, u16, bool)>(), any_object()).prop_map(|((op, at, is_serving), object)| {
-            Message::ReadB { op, position: Position(at), is_serving, object }
+            Message::ReadB { op, partition: Partition(at), is_serving, object }
         }),
         (any::<(u64, u128, bool, u32, Vec<u8>)>(), any_context(), any_key()).prop_map(
             |((op, id, is_delete, within_ms, value), context, key)| {
@@ -157,21 +157,19 @@ fn of_clients() -> impl Strategy<Value = Message> {
                     from => Message::Replicate { op, from, dots, key, object },
                 }
             })),
-        any::<(u64, u16)>().prop_map(|(op, at)| Message::Replicated { op, position: Position(at) }),
+        any::<(u64, u16)>()
+            .prop_map(|(op, at)| Message::Replicated { op, partition: Partition(at) }),
     ]
 }
 
 fn of_replicas() -> impl Strategy<Value = Message> {
-    let map = (1u16..9, 1u64..9).prop_map(|(positions, out)| {
+    let map = (1u16..9, 1u64..9).prop_map(|(partitions, out)| {
         let hosts: Vec<NodeId> = (1..=8).map(NodeId).collect();
-        Map::first(Shape::new(positions, 1), &hosts).replaced(NodeId(out), NodeId(99), out > 4)
+        Map::first(Shape::new(partitions, 1), &hosts).replaced(NodeId(out), NodeId(99), out > 4)
     });
     prop_oneof![
-        (any_pair(), any_clock(), any_window()).prop_map(|(pair, clock, window)| Message::SyncA {
-            pair,
-            clock,
-            window
-        }),
+        (any_pair(), any_clock(), any_window(), any::<bool>())
+            .prop_map(|(pair, clock, window, all)| Message::SyncA { pair, clock, window, all }),
         (any_pair(), any_actor(), any_clock(), any_said(), any_page()).prop_map(
             |(pair, to, clock, (is_joined, covers, wants), page)| {
                 Message::SyncB { pair, to, clock, is_joined, covers, wants, page }
@@ -190,7 +188,7 @@ fn of_replicas() -> impl Strategy<Value = Message> {
         any::<u64>().prop_map(|version| Message::MapA { version }),
         map.prop_map(|map| Message::MapB { map }),
         any_actor().prop_map(|actor| Message::LeftA { actor }),
-        any_actor().prop_map(|actor| Message::LeftB { actor }),
+        (any_actor(), any::<u64>()).prop_map(|(actor, map)| Message::LeftB { actor, map }),
         any::<(u64, u64, u32)>().prop_map(|(op, from, limit)| Message::ListA { op, from, limit }),
         (any::<(u64, Option<u64>)>(), vec(any::<Vec<u8>>(), 0..4)).prop_map(
             |((op, next), keys)| {
@@ -254,13 +252,21 @@ fn a_counter_that_nobody_issues_is_refused() {
     let replicate =
         |dots, object| Message::Replicate { op: 0, from: None, dots, key: key.clone(), object };
     let clock = |base| TellClock(Vec::from([(actor, Entry::upto(base))]));
-    let pair = Pair { from: actor, to: Position(0), map: 1 };
+    let pair = Pair { from: actor, to: Partition(0), map: 1 };
     for (message, is_sound) in [
         (replicate(Vec::new(), object(COUNTER_MAX)), true),
         (replicate(Vec::new(), object(over)), false),
         (replicate(Vec::from([Dot { actor, counter: 1 << 63 }]), object(1)), false),
-        (Message::SyncA { pair, clock: clock(COUNTER_MAX), window: Window::default() }, true),
-        (Message::SyncA { pair, clock: clock(over), window: Window::default() }, false),
+        (
+            Message::SyncA {
+                pair,
+                clock: clock(COUNTER_MAX),
+                window: Window::default(),
+                all: false,
+            },
+            true,
+        ),
+        (Message::SyncA { pair, clock: clock(over), window: Window::default(), all: false }, false),
     ] {
         let body = Body::encode(&message, &mut BytesMut::new()).expect("it fits");
         assert_eq!(body.decode::<Message>().is_ok(), is_sound, "{message:?}");
@@ -275,26 +281,26 @@ const HEADS: [&str; 14] = [
     "030100010302010905",
     "04010103020109010302010906",
     "050100",
-    "060302010900010000",
+    "06030201090001000000",
     "0703020109000103020109010000010000",
     "0803020109000101",
     "09030201090001030201090100",
     "0a01",
     "0b0101010100",
     "0c03020109",
-    "0d03020109",
+    "0d03020109ffffffffffffffffff01",
 ];
 
 #[test]
 fn messages_keep_their_bytes() {
-    let actor = Actor { position: Position(3), since: 2, birth: 1, node: NodeId(9) };
+    let actor = Actor { partition: Partition(3), since: 2, birth: 1, node: NodeId(9) };
     let clock = TellClock([(actor, Entry::upto(7))].into());
-    let pair = Pair { from: actor, to: Position(0), map: 1 };
+    let pair = Pair { from: actor, to: Partition(0), map: 1 };
     let (key, object) = (data_key(b"k"), Object::default().to_bytes());
     let empty = Bytes::new;
     let all = [
         Message::ReadA { op: 1, key: key.clone() },
-        Message::ReadB { op: 1, position: Position(0), is_serving: true, object: object.clone() },
+        Message::ReadB { op: 1, partition: Partition(0), is_serving: true, object: object.clone() },
         Message::WriteA {
             op: 1,
             id: WriteId(1),
@@ -312,8 +318,8 @@ fn messages_keep_their_bytes() {
             key: key.clone(),
             object,
         },
-        Message::Replicated { op: 1, position: Position(0) },
-        Message::SyncA { pair, clock: clock.clone(), window: Window::default() },
+        Message::Replicated { op: 1, partition: Partition(0) },
+        Message::SyncA { pair, clock: clock.clone(), window: Window::default(), all: false },
         Message::SyncB {
             pair,
             to: actor,
@@ -328,7 +334,7 @@ fn messages_keep_their_bytes() {
         Message::MapA { version: 1 },
         Message::MapB { map: Map::first(Shape::new(1, 1), &[NodeId(1)]) },
         Message::LeftA { actor },
-        Message::LeftB { actor },
+        Message::LeftB { actor, map: u64::MAX },
     ];
     for (message, expected) in all.iter().zip(HEADS) {
         let head = postcard::to_allocvec(message).expect("plain data");

@@ -27,7 +27,7 @@ use quorate_kernel::view::View;
 
 /// What a client asked.
 #[derive(Debug)]
-pub(crate) enum Ask {
+pub(crate) enum Intent {
     Get,
     Put(Bytes),
     Delete,
@@ -61,7 +61,7 @@ pub(crate) enum Phase {
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub asker: Asker,
-    pub ask: Ask,
+    pub ask: Intent,
     /// The stored form of the key; empty for a scan.
     pub key: Bytes,
     pub phase: Phase,
@@ -83,11 +83,11 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// The position that the operation is about.
-    pub fn position(&self) -> u64 {
+    /// The token that the operation is about.
+    pub fn token(&self) -> u64 {
         match self.ask {
-            Ask::Scan { ref from, .. } => from.position,
-            _ => crate::linearizable::keys::position_of(&self.key),
+            Intent::Scan { ref from, .. } => from.token,
+            _ => crate::linearizable::keys::token_of(&self.key),
         }
     }
 }
@@ -105,22 +105,22 @@ impl Linearizable {
             // A refusal promises nothing: nothing was begun.
             return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
         }
-        let position = match &request.operation {
+        let token = match &request.operation {
             Asked::Get { key, .. } | Asked::Put { key, .. } | Asked::Delete { key, .. } => {
-                self.settings.order.position(key)
+                self.settings.order.token(key)
             }
-            Asked::Scan { from, .. } => from.position,
+            Asked::Scan { from, .. } => from.token,
             Asked::Transact { .. } => unreachable!("what the engine cannot do was refused"),
         };
-        let Some(view) = self.volatile.routes.find(position).cloned() else {
-            return self.locate(ticket, request, trail, position, cx);
+        let Some(view) = self.volatile.routes.find(token).cloned() else {
+            return self.locate(ticket, request, trail, token, cx);
         };
         let order = self.settings.order;
         let (ask, key) = match request.operation {
-            Asked::Get { key, .. } => (Ask::Get, order.data_key(&key)),
-            Asked::Put { key, value, .. } => (Ask::Put(value), order.data_key(&key)),
-            Asked::Delete { key, .. } => (Ask::Delete, order.data_key(&key)),
-            Asked::Scan { from, limit } => (Ask::Scan { from, limit }, Bytes::new()),
+            Asked::Get { key, .. } => (Intent::Get, order.data_key(&key)),
+            Asked::Put { key, value, .. } => (Intent::Put(value), order.data_key(&key)),
+            Asked::Delete { key, .. } => (Intent::Delete, order.data_key(&key)),
+            Asked::Scan { from, limit } => (Intent::Scan { from, limit }, Bytes::new()),
             Asked::Transact { .. } => unreachable!("what the engine cannot do was refused"),
         };
         self.launch(Asker::Client(ticket), (ask, key), view, request.deadline, trail, cx);
@@ -130,7 +130,7 @@ impl Linearizable {
     pub(crate) fn launch(
         &mut self,
         asker: Asker,
-        (ask, key): (Ask, Bytes),
+        (ask, key): (Intent, Bytes),
         view: Arc<View>,
         deadline: Time,
         trail: Option<Box<Trail>>,
@@ -165,16 +165,18 @@ impl Linearizable {
     fn first_phase(
         &mut self,
         asker: Asker,
-        ask: &Ask,
+        ask: &Intent,
         view: &Arc<View>,
         cx: &Context<'_>,
     ) -> Phase {
         match ask {
-            Ask::Scan { .. } => Phase::Page(Paging::default()),
+            Intent::Scan { .. } => Phase::Page(Paging::default()),
             // Values are moved only if they must be imposed.
-            Ask::Get if matches!(asker, Asker::Scan(_)) => Phase::Read(Reading::new(Want::Digest)),
-            Ask::Get => Phase::Read(self.first_reading(self.first_want(view), view, cx)),
-            Ask::Put(_) | Ask::Delete => {
+            Intent::Get if matches!(asker, Asker::Scan(_)) => {
+                Phase::Read(Reading::new(Want::Digest))
+            }
+            Intent::Get => Phase::Read(self.first_reading(self.first_want(view), view, cx)),
+            Intent::Put(_) | Intent::Delete => {
                 if let Some(phase) = self.eventual_write(ask, cx) {
                     return phase;
                 }
@@ -236,7 +238,7 @@ impl Linearizable {
                 Phase::Write { .. } | Phase::Page(_) | Phase::Settle(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
-            cx.fx.send_early(to, question(id, operation, self.settings.static_views));
+            cx.fx.send_early(to, question(id, operation));
         }
     }
 
@@ -253,7 +255,7 @@ impl Linearizable {
                 Phase::Settle(_) => true,
             };
             if !is_answered {
-                cx.fx.send_early(node, question(id, operation, self.settings.static_views));
+                cx.fx.send_early(node, question(id, operation));
             }
         }
     }
@@ -286,9 +288,9 @@ impl Linearizable {
                 self.volatile.rtt.observe(cx.now - operation.since);
                 self.volatile.serving.observe(cx.now - operation.since, cx.now);
             }
-            let position = operation.position();
+            let token = operation.token();
             let outcome = match operation.trail {
-                Some(trail) => trail.explain(&operation.view, position, outcome, cx),
+                Some(trail) => trail.explain(&operation.view, token, outcome, cx),
                 None => outcome,
             };
             match operation.asker {
@@ -308,7 +310,7 @@ impl Linearizable {
             // Its pages are complete; the reads that remain move by themselves.
             return false;
         }
-        let Some(route) = routes.find(operation.position()) else { return false };
+        let Some(route) = routes.find(operation.token()) else { return false };
         if operation.view.id.version >= route.id.version {
             return false;
         }
@@ -319,7 +321,7 @@ impl Linearizable {
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
             Phase::Write { .. }
-                if mutant!("retry_reads_again") && !matches!(operation.ask, Ask::Get) =>
+                if mutant!("retry_reads_again") && !matches!(operation.ask, Intent::Get) =>
             {
                 operation.phase = Phase::Read(Reading::new(Want::Counter));
             }

@@ -73,7 +73,7 @@ impl Trail {
     pub fn explain(
         mut self,
         view: &View,
-        position: u64,
+        token: u64,
         outcome: Outcome,
         cx: &Context<'_>,
     ) -> Outcome {
@@ -83,12 +83,12 @@ impl Trail {
             other => return other,
         };
         if self.tells == Tells::Who {
-            return self.examine(view, position);
+            return self.examine(view, token);
         }
         self.note(cx.now, None, String::from("done"));
         Outcome::Explained(Box::new(Explanation {
             value_bytes: (!values.is_empty()).then(|| values.bytes()),
-            position,
+            token,
             coordinator: cx.me,
             view: view.clone(),
             answered: self.answered,
@@ -97,13 +97,13 @@ impl Trail {
     }
 
     /// The group that was asked, and who of it has everything: at least a majority has.
-    fn examine(&self, view: &View, position: u64) -> Outcome {
+    fn examine(&self, view: &View, token: u64) -> Outcome {
         let holds = |node| match self.answered.contains(&node) {
             true => Holds::Confirmed,
             false => Holds::Some,
         };
         let part = Part::of_group(view, (ENGINE.quorum)(view.members().len()), holds);
-        let (parts, next) = (vec![part], view.range.after(position));
+        let (parts, next) = (vec![part], view.range.after(token));
         Outcome::Examined(Box::new(Examination { parts, next }))
     }
 }

@@ -1,7 +1,6 @@
 //! What a node does for the clients that ask it: the phases of their operations, and where each
 //! operation belongs.
 
-pub(crate) mod bare;
 pub(crate) mod by_id;
 pub(crate) mod coordinator;
 pub(crate) mod explain;

@@ -4,16 +4,17 @@
 //! Otherwise it waits a moment for the remaining replies, then imposes what it read (CATS §4.2). A
 //! put or delete takes the highest timestamp of a consistent quorum and writes above it.
 
-use super::coordinator::{Ask, Asker, Phase};
+use super::coordinator::{Asker, Intent, Phase};
 use super::rtt::PATIENCE;
-use crate::linearizable::group::{Generation, Standing};
-use crate::linearizable::message::{Basis, Stamp, Want};
+use crate::linearizable::group::Standing;
+use crate::linearizable::message::{Basis, Known, Stamp, Want};
 use crate::linearizable::record::{Head, Record, Ts};
 use crate::linearizable::{Context, Linearizable};
 use crate::quorum::{CrashVector, Replies};
 use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::probe;
@@ -21,10 +22,9 @@ use quorate_kernel::view::View;
 
 /// One member's answer.
 #[derive(Debug)]
-struct Answer {
+struct MemberReply {
     is_ready: bool,
-    generation: Generation,
-    epoch: u64,
+    known: Known,
     head: Head,
     record: Option<Record>,
 }
@@ -41,7 +41,7 @@ enum Patience {
 #[derive(Debug)]
 pub(crate) struct Reading {
     want: Want,
-    answers: Replies<Answer>,
+    answers: Replies<MemberReply>,
     patience: Patience,
     /// The members asked so far, if that is not all of them.
     asked: Option<Arc<[NodeId]>>,
@@ -133,12 +133,12 @@ impl Reading {
         let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
         let (mut generation, mut floor, mut epoch) = (u64::MAX, 0, u64::MAX);
         for (_, answer) in ready {
-            epoch = epoch.min(answer.epoch);
+            epoch = epoch.min(answer.known.epoch);
             generation = match mutant!("basis_of_the_newest") && generation < u64::MAX {
-                true => generation.max(answer.generation.number),
-                false => generation.min(answer.generation.number),
+                true => generation.max(answer.known.generation.number),
+                false => generation.min(answer.known.generation.number),
             };
-            floor = floor.max(answer.generation.floor);
+            floor = floor.max(answer.known.generation.floor);
         }
         (Basis { generation, is_imposed, epoch }, floor)
     }
@@ -155,7 +155,7 @@ impl Reading {
     }
 }
 
-impl Answer {
+impl MemberReply {
     /// Whether the record is there, or there is none.
     fn is_complete(&self) -> bool {
         self.record.is_some() || self.head.ts == Ts::ZERO
@@ -178,38 +178,21 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Read(reading) = &mut operation.phase else { return };
+        let writes = matches!(operation.ask, Intent::Put(_) | Intent::Delete);
+        invariant!(writes == (reading.want == Want::Counter), "who writes asks for counters");
         let record = (!record.is_empty()).then(|| Record::stored(record));
         let head = record.as_ref().map_or(head, Record::head);
         let is_ready = stamp.standing == Standing::Ready;
         if let Some(trail) = &mut operation.trail {
             trail.reply(cx.now, from.node, stamp, head);
         }
-        let (generation, epoch) = (stamp.generation, stamp.epoch);
-        let answer = Answer { is_ready, generation, epoch, head, record };
-        reading.answers.keep(&operation.view, from, answer);
+        let answer = MemberReply { is_ready, known: stamp.known, head, record };
+        let is_kept = reading.answers.keep(&operation.view, from, answer);
+        invariant!(is_kept, "a reply counts only if it is a member's");
         if !is_ready && reading.widen().is_some() {
             self.volatile.preference.note_late(from.node, cx.now);
             self.ask_missing(op, cx);
         }
-        self.advance_read(op, cx);
-    }
-
-    /// A member answered without a stamp: it counts, whatever it is ([`super::bare`]).
-    pub(crate) fn on_bare_read_reply(
-        &mut self,
-        from: Incarnation,
-        op: u64,
-        head: Head,
-        record: Bytes,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(operation) = self.bare_operation(op, from) else { return };
-        let Phase::Read(reading) = &mut operation.phase else { return };
-        let record = (!record.is_empty()).then(|| Record::stored(record));
-        let head = record.as_ref().map_or(head, Record::head);
-        let (is_ready, generation, epoch) = (true, Generation::default(), 0);
-        let answer = Answer { is_ready, generation, epoch, head, record };
-        reading.answers.keep(&operation.view, from, answer);
         self.advance_read(op, cx);
     }
 
@@ -220,7 +203,7 @@ impl Linearizable {
         let decision = reading.decide(&operation.view, &self.volatile.crashes);
         match (&operation.ask, decision) {
             (_, Decision::Wait) => {}
-            (Ask::Get, Decision::Agreed(head, record)) => {
+            (Intent::Get, Decision::Agreed(head, record)) => {
                 let is_presence = matches!(operation.asker, Asker::Scan(_));
                 let value = match is_presence {
                     true => Some(head.live.then(Bytes::new)),
@@ -233,10 +216,10 @@ impl Linearizable {
                     self.fetch(op, cx);
                 }
             }
-            (Ask::Get, Decision::Disagreed(head, record, is_final)) => {
+            (Intent::Get, Decision::Disagreed(head, record, is_final)) => {
                 self.settle_read(op, head, record, is_final, cx);
             }
-            (Ask::Delete, Decision::Agreed(Head { ts: Ts::ZERO, .. }, _)) => {
+            (Intent::Delete, Decision::Agreed(Head { ts: Ts::ZERO, .. }, _)) => {
                 // A majority never saw a write of the key: there is nothing to delete, and nothing
                 // whose durability an answer could depend on.
                 self.finish(op, Outcome::deleted(false), cx);

@@ -1,7 +1,7 @@
 //! What becomes of operations that wait: questions are repeated, views looked for, and those that
 //! cannot end are given up.
 
-use super::coordinator::{Ask, Operation, Phase};
+use super::coordinator::{Intent, Operation, Phase};
 use crate::linearizable::{Context, Linearizable};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -105,20 +105,20 @@ impl Linearizable {
         operation.retry = Span((span.0 * 2).min(super::rtt::RETRY_MAX.0));
         self.volatile.counters.retries += 1;
         probe!("linearizable/retry");
-        let (view, position) = (Arc::clone(&operation.view), operation.position());
+        let (view, token) = (Arc::clone(&operation.view), operation.token());
         if self.retarget(id, cx) {
             return self.wake_after(id, span, cx);
         }
         let refusal = self.is_out_of_reach(&view);
         if was_repeated || refusal.is_some() {
             // Its members may all have been replaced meanwhile.
-            self.seek_news(position, cx);
+            self.seek_news(token, cx);
         }
         // A write that is on its way may yet be acknowledged: only its deadline ends the wait. What
         // a get imposes was there before it.
         let patience = |operation: &mut Operation| {
             let is_write = matches!(operation.phase, Phase::Write { .. });
-            let is_open = !is_write || matches!(operation.ask, Ask::Get);
+            let is_open = !is_write || matches!(operation.ask, Intent::Get);
             is_open.then(|| operation.since + GRACE - cx.now)
         };
         let patience = self.volatile.operations.get_mut(id).and_then(patience);
@@ -139,7 +139,7 @@ impl Linearizable {
     fn give_up(&mut self, id: u64, refusal: Refusal, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(id) else { return };
         let refusal = match (&operation.phase, &operation.ask) {
-            (Phase::Write { .. }, Ask::Put(_) | Ask::Delete) => Refusal::OutcomeUnknown,
+            (Phase::Write { .. }, Intent::Put(_) | Intent::Delete) => Refusal::OutcomeUnknown,
             _ => refusal,
         };
         self.finish(id, Outcome::Refused(refusal), cx);

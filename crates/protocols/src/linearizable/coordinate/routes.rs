@@ -1,8 +1,8 @@
 //! Where to send: the newest view known for each part of the ring. A hint, never the truth: whoever
 //! is asked stamps its reply with the view that it has installed.
 //!
-//! Along the history of one position versions only rise, through splits too
-//! ([`View::after`](quorate_kernel::view::View::after)), so of two views of a position the one with
+//! Along the history of one token versions only rise, through splits too
+//! ([`View::after`](quorate_kernel::view::View::after)), so of two views of a token the one with
 //! the higher version is the newer.
 
 use crate::linearizable::keys::segments;
@@ -13,17 +13,17 @@ use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::ROUTES_MAX;
 use quorate_kernel::view::{Range, View};
 
-/// The table: for each interval its last position, its first one, and the view.
+/// The table: for each interval its last token, its first one, and the view.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     intervals: BTreeMap<u64, (u64, Arc<View>)>,
 }
 
 impl Routes {
-    /// The newest view known of a position.
-    pub fn find(&self, position: u64) -> Option<&Arc<View>> {
-        let (_, (first, view)) = self.intervals.range(position..).next()?;
-        (*first <= position).then_some(view)
+    /// The newest view known of a token.
+    pub fn find(&self, token: u64) -> Option<&Arc<View>> {
+        let (_, (first, view)) = self.intervals.range(token..).next()?;
+        (*first <= token).then_some(view)
     }
 
     /// The newest view known of a group.
@@ -32,7 +32,7 @@ impl Routes {
         views.filter(|view| view.id.group == group).max_by_key(|view| view.id.version)
     }
 
-    /// A position in a range of which a node is a member in the newest view known.
+    /// A token in a range of which a node is a member in the newest view known.
     pub fn expects(&self, range: &Range, node: NodeId) -> Option<u64> {
         segments(range).find_map(|(first, last)| {
             let mut met = self.intervals.range(first..).take_while(|(_, (from, _))| *from <= last);
@@ -68,7 +68,7 @@ impl Routes {
             self.intervals.clear();
         }
         let mut is_new = false;
-        // Where the next uncovered position is.
+        // Where the next uncovered token is.
         let mut from = first;
         let mut gap = |intervals: &mut BTreeMap<u64, (u64, Arc<View>)>, from: u64, upto: u64| {
             intervals.insert(upto, (from, Arc::clone(view)));
@@ -136,12 +136,12 @@ mod tests {
     }
 
     proptest! {
-        /// The table agrees with the slow obvious one: a version for each of a few positions.
+        /// The table agrees with the slow obvious one: a version for each of a few tokens.
         #[test]
-        fn it_keeps_the_highest_version_of_each_position(
+        fn it_keeps_the_highest_version_of_each_token(
             views in proptest::collection::vec((0u64..4, 0u64..9, 0u64..16, 0u64..16), 0..24),
         ) {
-            // Positions 0..16 are spread over the whole space, so that ranges wrap at its end.
+            // Tokens 0..16 are spread over the whole space, so that ranges wrap at its end.
             let spread = |at: u64| at * (u64::MAX / 15);
             let (mut routes, mut model) = (Routes::default(), [None::<u64>; 16]);
             for (group, version, low, high) in views {

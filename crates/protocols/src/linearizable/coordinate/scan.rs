@@ -12,10 +12,10 @@
 //! A page ends where its group's range ends; the next page goes to the next group. So a scan of the
 //! whole ring is no snapshot: different keys are shown as they were at different moments.
 
-use super::coordinator::{Ask, Asker, Phase};
+use super::coordinator::{Asker, Intent, Phase};
 use super::rtt::PATIENCE;
 use crate::linearizable::group::Standing;
-use crate::linearizable::keys::{client_key, cursor_of, first_of, position_of, segments};
+use crate::linearizable::keys::{client_key, cursor_of, first_of, segments, token_of};
 use crate::linearizable::message::Stamp;
 use crate::linearizable::page;
 use crate::linearizable::page::PAGE_BYTES;
@@ -26,6 +26,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::limits::{PAGE_DOUBTS_MAX, PAGE_READS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Outcome};
@@ -154,25 +155,27 @@ impl Linearizable {
         }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Page(paging) = &mut operation.phase else { return };
+        invariant!(matches!(operation.ask, Intent::Scan { .. }), "only a scan collects pages");
         if let Some(trail) = &mut operation.trail {
             trail.note(cx.now, Some(from.node), format!("answers in view {}", stamp.view.version));
             trail.rests_on(from.node);
         }
-        paging.replies.keep(&operation.view, from, Page { next, entries });
+        let is_kept = paging.replies.keep(&operation.view, from, Page { next, entries });
+        invariant!(is_kept, "a reply counts only if it is a member's");
         self.advance_page(op, cx);
     }
 
     /// Goes on with a page if its replies allow it.
     pub(crate) fn advance_page(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
-        let (Phase::Page(paging), Ask::Scan { from: begin, .. }) =
+        let (Phase::Page(paging), Intent::Scan { from: begin, .. }) =
             (&mut operation.phase, &operation.ask)
         else {
             return;
         };
         let (view, crashes) = (&operation.view, &self.volatile.crashes);
         let Some(mut settling) = paging.merge(view, crashes, begin) else { return };
-        settling.next = settling.next.or_else(|| interval_after(view, begin.position));
+        settling.next = settling.next.or_else(|| interval_after(view, begin.token));
         if self.settings.mode == Mode::Eventual || mutant!("scan_without_imposing") {
             // One phase: whoever answered first decides, and nothing is imposed (CATS §6.4).
             settling.waiting.clear();
@@ -209,8 +212,8 @@ impl Linearizable {
             {
                 settling.reading += 1;
                 let (deadline, view) = (operation.deadline, operation.view.clone());
-                let view = self.volatile.routes.find(position_of(&key)).cloned().unwrap_or(view);
-                self.launch(Asker::Scan(op), (Ask::Get, key), view, deadline, None, cx);
+                let view = self.volatile.routes.find(token_of(&key)).cloned().unwrap_or(view);
+                self.launch(Asker::Scan(op), (Intent::Get, key), view, deadline, None, cx);
                 continue;
             }
             if settling.reading > 0 {
@@ -245,9 +248,9 @@ impl Linearizable {
     }
 }
 
-/// Where the next group's interval begins, after the one of this view that holds the position.
-fn interval_after(view: &View, position: u64) -> Option<Cursor> {
+/// Where the next group's interval begins, after the one of this view that holds the token.
+fn interval_after(view: &View, token: u64) -> Option<Cursor> {
     let mut intervals = segments(&view.range);
-    let (_, last) = intervals.find(|(first, last)| (*first..=*last).contains(&position))?;
+    let (_, last) = intervals.find(|(first, last)| (*first..=*last).contains(&token))?;
     last.checked_add(1).map(Cursor::at)
 }

@@ -1,6 +1,6 @@
 //! Phase 2 at the coordinator: one record, stored at a consistent quorum of one view.
 
-use super::coordinator::{Ask, Phase};
+use super::coordinator::{Intent, Phase};
 use super::read::Reading;
 use crate::linearizable::message::{Basis, Message, Stamp, Want};
 use crate::linearizable::record::{COUNTER_MAX, Head, Record, Ts};
@@ -8,6 +8,7 @@ use crate::linearizable::{Context, Linearizable};
 use crate::quorum::Replies;
 use alloc::format;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
@@ -32,9 +33,9 @@ impl Linearizable {
         let floor = if is_floor_ignored { 0 } else { floor };
         let ts = Ts { n: seen.ts.n.max(floor), ..seen.ts }.next(cx.me, op);
         let record = match &operation.ask {
-            Ask::Put(value) => Record::new(ts, Some(value)),
-            Ask::Delete => Record::new(ts, None),
-            Ask::Get | Ask::Scan { .. } => unreachable!("a get imposes, a scan never writes"),
+            Intent::Put(value) => Record::new(ts, Some(value)),
+            Intent::Delete => Record::new(ts, None),
+            Intent::Get | Intent::Scan { .. } => unreachable!("a get imposes, a scan never writes"),
         };
         self.write(op, record, basis, Replies::default(), cx);
     }
@@ -88,12 +89,15 @@ impl Linearizable {
             return;
         }
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
-        let Phase::Write { acks, .. } = &mut operation.phase else { return };
+        let Phase::Write { basis, acks, .. } = &mut operation.phase else { return };
+        let is_get = matches!(operation.ask, Intent::Get);
+        invariant!(basis.is_imposed == is_get, "a get imposes, and nobody else does");
         let is_ack = ok && view == operation.view.id;
         let counts_refusals = mutant!("refusal_is_ack");
         let counts_views = mutant!("count_other_view") && ok;
         if is_ack || counts_refusals || counts_views {
-            acks.keep(&operation.view, from, ());
+            let is_kept = acks.keep(&operation.view, from, ());
+            invariant!(is_kept, "an acknowledgement counts only if it is a member's");
             self.advance_write(op, cx);
         }
     }
@@ -106,8 +110,8 @@ impl Linearizable {
     fn begin_again(&mut self, op: u64, stamp: &Stamp, cx: &mut Context<'_>) -> bool {
         let Some(operation) = self.volatile.operations.by_id.get(&op) else { return false };
         let Phase::Write { basis, .. } = &operation.phase else { return false };
-        let is_outdated = basis.is_imposed && basis.generation < stamp.generation.number;
-        let is_lost = basis.epoch < stamp.epoch;
+        let is_outdated = basis.is_imposed && basis.generation < stamp.known.generation.number;
+        let is_lost = basis.epoch < stamp.known.epoch;
         if !(is_outdated || is_lost) || stamp.view != operation.view.id {
             return false;
         }
@@ -118,7 +122,7 @@ impl Linearizable {
         }
         if is_outdated {
             probe!("linearizable/read_again_after_purge");
-            let (view, generation) = (operation.view.id, stamp.generation);
+            let (view, generation) = (operation.view.id, stamp.known.generation);
             // Members that are not in the refusing one's generation are led there, in the stead of
             // a leader that may have failed: else the next read would fare alike. That it was
             // decided to remove tombstones is durable at the one that refused.
@@ -135,22 +139,22 @@ impl Linearizable {
         self.wake_after(op, self.volatile.rtt.retry(), cx);
         self.enter(op, Phase::Read(Reading::new(Want::Value)), cx);
         if !is_lost {
+            // After a loss a member may be in the lower epoch yet, until the next beats.
             self.ask_all(op, cx);
         }
-        // Else a member may be in the lower epoch yet: it hears of the other with the next beats.
         true
     }
 
     /// In the eventual mode a write has one phase, and the wall clock for a counter (CATS §6.4): it
     /// exists to measure what atomicity costs.
-    pub(crate) fn eventual_write(&mut self, ask: &Ask, cx: &Context<'_>) -> Option<Phase> {
+    pub(crate) fn eventual_write(&mut self, ask: &Intent, cx: &Context<'_>) -> Option<Phase> {
         if self.settings.mode != crate::linearizable::Mode::Eventual {
             return None;
         }
         let n = u64::try_from(cx.wall.0).unwrap_or(0).clamp(1, COUNTER_MAX);
         let ts = Ts { n, writer: cx.me, sequence: self.volatile.operations.next_id() };
         let record = match ask {
-            Ask::Put(value) => Record::new(ts, Some(value)),
+            Intent::Put(value) => Record::new(ts, Some(value)),
             _ => Record::new(ts, None),
         };
         let basis = Basis { generation: u64::MAX, is_imposed: false, epoch: u64::MAX };
@@ -165,10 +169,10 @@ impl Linearizable {
             return;
         }
         let outcome = match operation.ask {
-            Ask::Get => Outcome::value(record.value()),
-            Ask::Put(_) => Outcome::written(),
-            Ask::Delete => Outcome::deleted(operation.existed),
-            Ask::Scan { .. } => unreachable!("a scan never writes"),
+            Intent::Get => Outcome::value(record.value()),
+            Intent::Put(_) => Outcome::written(),
+            Intent::Delete => Outcome::deleted(operation.existed),
+            Intent::Scan { .. } => unreachable!("a scan never writes"),
         };
         self.volatile.counters.writes += 1;
         self.finish(op, outcome, cx);

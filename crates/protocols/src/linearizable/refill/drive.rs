@@ -58,6 +58,9 @@ impl Linearizable {
                 continue;
             }
             let Some(reach) = transfer.reach() else { return self.ask_records(view, cx) };
+            let (reach, is_cut) = self.take_kept(view, reach, cx);
+            let Some(group) = self.group_mut(view) else { return };
+            let Some(transfer) = &mut group.transfer else { return };
             let mut pulls = transfer.gather(reach.as_ref());
             pulls.retain(|key, pull| {
                 // Unless a newer one was accepted meanwhile.
@@ -68,6 +71,9 @@ impl Linearizable {
             {
                 transfer.pull(pulls);
                 transfer.gathered = reach;
+            }
+            if is_cut {
+                return self.ask_records(view, cx);
             }
         }
     }

@@ -7,37 +7,39 @@
 //!
 //! Each node keeps the group's epoch with the group, durably; stamps, beats and answers say it.
 //! 1. Who finds out a loss has heard from all members of its view, in its own epoch, and begins the
-//!    next one. In a group of one, who forgets does.
+//!    next one: from those too that have come since it began to ask. In a group of one, who forgets
+//!    does.
 //! 2. Its questions say so. Whoever hears of a higher epoch comes to it, durably, before it
 //!    answers. A transfer under way there begins anew: what was asked and said before counts no
 //!    more.
 //! 3. It goes on with what is left when all members of its view have listed what they hold since,
-//!    each of them in that view. Hosts that are gone for good are not waited for. Or, as ever, when
-//!    as many are complete as any refill needs: then nothing was lost with it.
+//!    each of them in that view, and none of them is beyond it; also who has left the group, since
+//!    others take it for complete then. Hosts that are gone for good are not waited for. Or, as
+//!    ever, when as many are complete as any refill needs: then nothing was lost with it.
 //! 4. A write names the lowest epoch of the quorum that it rests on, and a comparison the epoch of
 //!    who sends its records. No member takes what is of a lower epoch than its own.
 //! 5. A newcomer comes to the highest epoch of those that invite it, and who jumps to a view to
 //!    that of those that stand there. What was copied in a lower one is discarded, and a learner
 //!    copies from nobody who is in another.
+//! 6. Who forgets where a loss was counted before begins the next epoch, with its start. What it
+//!    had listed, and another has asked for or is about to list, does not come to some alone.
+//! 7. Who lacks data lists what it has kept of former memberships with the rest ([`super::held`]).
 //!
 //! Let a record be taken somewhere in a lower epoch than that in which somebody goes on with what
 //! is left. If a member of its view took it, that was before the member listed (2, 4): it is part
-//! of what is left, and whoever goes on has heard it (3), if it was not lost once more. Nobody else
-//! takes it: the next views begin with members that were in the epoch before they left this one
-//! (3), each newcomer is invited by a majority of those, and is in it too (5). So what is taken
-//! after somebody has gone on was read from a quorum of its epoch, in which all that is left was
-//! heard. A loss is counted above each epoch that a member was in when it was found out (1); two
-//! that find out the same one at a time may begin the same epoch, and hear each other before either
-//! goes on.
+//! of what is left, and whoever goes on has heard it (3, 7). Or the member has forgotten it before
+//! it listed; then each that had asked it for the record does so in a lower epoch than that in
+//! which it lists now (6), and has either the record by then, and lists it, or will not take it
+//! (2). Nobody else takes it: the next views begin with members that were in the epoch before they
+//! left this one (3), each newcomer is invited by a majority of those, and is in it too (5). So
+//! what is taken after somebody has gone on was read from a quorum of its epoch, in which all that
+//! is left was heard. A loss is counted above each epoch that a member was in when it was found out
+//! (1); two that find out the same one at a time may begin the same epoch, and hear each other
+//! before either goes on.
 //!
 //! Where nobody goes on so, because enough are complete again, a member may stay in a lower epoch
 //! for a while. It refuses nothing that it should take, and comes to the higher one with the next
 //! beats; until then writes that rest on it are refused by the others.
-//!
-//! Two cases are not covered yet. One that lacked data at a loss forgets once more before all have
-//! heard it: what it had listed to one of the others may come from there after the rest have gone
-//! on without it. And what a member has kept of a former membership (`former`) is told under the
-//! group's epoch, though it is of before the loss.
 //!
 //! A removed host is an exception to that as to everything: nobody hears what it holds, and it
 //! invites nobody whom the others do not invite.
@@ -51,11 +53,6 @@ use quorate_kernel::probe;
 use quorate_kernel::view::{Range, ViewId};
 
 impl Group {
-    /// What a newcomer is told.
-    pub fn known(&self) -> Known {
-        Known { generation: self.record.generation, epoch: self.record.epoch }
-    }
-
     /// Whether this learner began to copy in a lower epoch.
     pub fn is_copied_before_loss(&self, known: &Known) -> bool {
         self.is_learner() && self.record.epoch < known.epoch && !mutant!("copy_outlives_loss")
@@ -68,6 +65,7 @@ impl Transfer {
     pub fn begin_anew(&mut self, round: u64, range: &Range) {
         (self.round, self.first_round) = (round, round);
         self.ask_again();
+        self.told.clear();
         for source in &mut self.sources {
             (source.is_whole, source.has_gathered, source.lacks) = (false, false, None);
         }

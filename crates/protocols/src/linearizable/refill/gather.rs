@@ -36,29 +36,26 @@
 //! meanwhile waits for the newcomer.
 //!
 //! Tombstones are removed when all members have gathered, and who has left may have missed the
-//! deletes. Those that stay may be in a later view when they list, where nobody can tell who had
-//! gathered. But a removal (`replicate::purge`) takes every member of its view to its second step
-//! before anything is dropped, and in this view to the first step only who has gathered. So each
-//! member notes how far it has come when somebody leaves an even view. If it has come to the second
-//! step of a removal since that nobody had announced then, all had gathered: any of them holds
-//! everything, and who has left is not asked. (Of one that was announced before, some may have come
-//! to the second step before the view, and lead others there.) The same is noted when all have said
-//! so.
+//! deletes. So who forgets must not ask it after that. Others cannot tell: they may be in a later
+//! view when they list, and the generations say nothing, for a removal that was announced before
+//! the view goes on in it, and some may have come to its second step before, and lead others there.
+//! But a removal (`replicate::purge`) has every member list its tombstones before the second step,
+//! and asks for that only when each has answered in this very view, as one that has gathered. So
+//! each member notes, durably and before it lists, that all have gathered. Before a tombstone is
+//! removed all of them know: any of them holds everything, and who has left is not asked. The same
+//! is noted when all have said so.
 
 use super::told::{Reach, Source};
 use super::transfer::Transfer;
 use crate::linearizable::Context;
 use crate::linearizable::group::{Group, Standing, Status};
-use crate::linearizable::keys::{entry_key, state_bytes, state_value};
+use crate::linearizable::keys::{gathered_key, state_bytes, state_value};
 use crate::linearizable::views::propose::{all_are_complete, recent};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Change, View};
-
-/// What is noted in place of a generation once all have gathered.
-const ALL_GATHERED: u64 = u64::MAX;
 
 /// Whether a view has an even number of members.
 pub(crate) fn is_even(view: &View) -> bool {
@@ -91,40 +88,28 @@ impl Group {
         }
     }
 
-    /// Notes how far removals have come, where somebody has left an even view.
-    pub fn note_entry(&mut self, cx: &mut Context<'_>) {
-        self.entered = None;
-        if is_even(&self.view) && self.leaver.is_some() {
-            self.put_entry(self.record.generation.number, cx);
+    /// Looks whether all members have said that they hold everything in this view.
+    pub fn note_gathered(&mut self, cx: &mut Context<'_>) {
+        let is_of_use = self.leaver.is_some() && self.is_whole();
+        if is_of_use && all_are_complete(self, &self.view, cx.me.node) {
+            self.note_all_gathered(cx);
         }
     }
 
     /// Notes, durably, that all members have held everything in this view: nobody needs who left.
-    pub fn note_gathered(&mut self, cx: &mut Context<'_>) {
-        let is_open = self.entered.is_some_and(|entered| entered != ALL_GATHERED);
-        if is_open && self.is_whole() && all_are_complete(self, &self.view, cx.me.node) {
-            self.put_entry(ALL_GATHERED, cx);
+    pub fn note_all_gathered(&mut self, cx: &mut Context<'_>) {
+        if is_even(&self.view) && !self.have_all_gathered {
+            self.have_all_gathered = true;
+            let view = self.view.id;
+            cx.fx.put_state(gathered_key(view.group), state_bytes(&view.version));
         }
     }
 
-    fn put_entry(&mut self, number: u64, cx: &mut Context<'_>) {
-        self.entered = Some(number);
-        let entry = (self.view.id.version, number);
-        cx.fx.put_state(entry_key(self.view.id.group), state_bytes(&entry));
-    }
-
-    /// What was noted for the present view.
-    pub fn recall_entry(&mut self, cx: &Context<'_>) {
-        let entry = cx.table.get(Class::State, &entry_key(self.view.id.group));
-        let entry = entry.map(|bytes| state_value::<(u64, u64)>(&bytes));
-        let version = self.view.id.version;
-        self.entered = entry.filter(|(noted, _)| *noted == version).map(|(_, number)| number);
-    }
-
-    /// Whether all have gathered in this view, as far as is known here.
-    pub fn have_all_gathered(&self) -> bool {
-        let is_removal = |entered: u64| entered.div_ceil(2) < self.record.generation.number / 2;
-        self.entered.is_some_and(|entered| entered == ALL_GATHERED || is_removal(entered))
+    /// What was noted of the present view.
+    pub fn recall_gathered(&mut self, cx: &Context<'_>) {
+        let noted = cx.table.get(Class::State, &gathered_key(self.view.id.group));
+        let version = noted.map(|bytes| state_value::<u64>(&bytes));
+        self.have_all_gathered = version == Some(self.view.id.version);
     }
 }
 
@@ -183,7 +168,7 @@ mod tests {
         let mut list = |from, is_whole, begin, next: Option<u64>| {
             let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
             assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
-            transfer.reach().map(|reach| reach.map(|cursor| cursor.position))
+            transfer.reach().map(|reach| reach.map(|cursor| cursor.token))
         };
         assert_eq!(list(4, false, 0, Some(10)), None);
         assert_eq!(list(5, false, 0, Some(20)), None, "two that gather, and nobody else");

@@ -113,7 +113,7 @@ mod tests {
             let mut list = |from, is_whole, begin, next: Option<u64>| {
                 let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
                 assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
-                transfer.reach().map(|reach| reach.map(|cursor| cursor.position))
+                transfer.reach().map(|reach| reach.map(|cursor| cursor.token))
             };
             assert_eq!(list(7, false, 0, Some(10)), None);
             assert_eq!(list(2, false, 0, None), None);

@@ -6,6 +6,7 @@ pub(crate) mod drive;
 pub(crate) mod epoch;
 pub(crate) mod fetch;
 pub(crate) mod gather;
+mod held;
 pub(crate) mod loss;
 pub(crate) mod source;
 pub(crate) mod told;

@@ -1,14 +1,13 @@
 //! Both ends of a transfer's questions: what a source answers, and what becomes of its lists.
 
 use super::gather::{enough, is_even};
+use super::held::{heads_of, newest_of};
 use super::transfer::{Quorums, Transfer};
 use crate::linearizable::group::{Group, Standing, Status};
-use crate::linearizable::keys::{Stored, position_of, state_bytes};
-use crate::linearizable::message::{Bounds, Message, Stamp};
+use crate::linearizable::keys::{Stored, state_bytes, token_of};
+use crate::linearizable::message::{Beat, Bounds, Message, Stamp};
 use crate::linearizable::page;
-use crate::linearizable::record::Record;
-use crate::linearizable::replicate::replica::heads_in;
-use crate::linearizable::replicate::serve::Question;
+use crate::linearizable::replicate::serve::TransferRequest;
 use crate::linearizable::{Context, Linearizable};
 use crate::quorum::{CrashVector, refill_quorum};
 use alloc::boxed::Box;
@@ -17,10 +16,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::{FETCH_BYTES_MAX, LIST_KEYS_MAX};
+use quorate_kernel::invariant;
+use quorate_kernel::limits::FETCH_BYTES_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
-use quorate_kernel::storage::{Class, Durability};
+use quorate_kernel::storage::Durability;
 use quorate_kernel::view::{View, ViewId};
 
 impl Group {
@@ -34,9 +35,18 @@ impl Group {
         } else if self.record.lost.contains(&me) {
             transfer.hear_last_left(&self.record.lost, me.node);
         }
-        // A loss is found out with all members, or it might be counted into an epoch that is there.
-        for node in self.view.members().iter().filter(|node| **node != me.node) {
-            transfer.add_source(*node);
+        transfer.ask_members(self.view.members(), me.node);
+    }
+}
+
+impl Transfer {
+    /// A loss is found out with all members, or it might be counted into an epoch that is there;
+    /// those that have come since too.
+    pub fn ask_members(&mut self, members: &[NodeId], me: NodeId) {
+        for node in members.iter().filter(|node| **node != me) {
+            if self.add_source(*node) {
+                self.ask_again();
+            }
         }
     }
 }
@@ -98,7 +108,7 @@ impl Linearizable {
             let transfer = Transfer::new(round, since, &group.view.range, quorums, forgot);
             match &group.record.status {
                 Status::Forgot | Status::Busy { forgot: true, .. }
-                    if is_even(&group.view) && !group.have_all_gathered() =>
+                    if is_even(&group.view) && !group.have_all_gathered =>
                 {
                     transfer.or_whole(with_leaver(), majority)
                 }
@@ -152,25 +162,30 @@ impl Linearizable {
             self.volatile.crashes.raise(asker.node, asker.start);
             cx.fx.put_state(CrashVector::key(), state_bytes(&self.durable.crashes));
         }
+        let (durable, volatile) = (&self.durable.crashes, &self.volatile.crashes);
+        let is_heeded = volatile.of(asker.node) >= durable.of(asker.node);
+        invariant!(is_heeded, "who is known to have forgotten is not counted");
+        let before = self.progress(since);
         self.come_to_epoch(since, epoch, cx);
-        self.on_question(asker, Question::List { round, since, from }, cx);
+        invariant!(before.is_behind(self.progress(since)), "no epoch goes back");
+        self.on_question(asker, TransferRequest::List { round, since, from }, cx);
     }
 
     /// Answers a question; returns about how many bytes were handled for it.
     pub(crate) fn answer_question(
         &mut self,
         asker: Incarnation,
-        question: Question,
+        question: TransferRequest,
         cx: &mut Context<'_>,
     ) -> usize {
         match question {
-            Question::List { round, since, from } => {
+            TransferRequest::List { round, since, from } => {
                 self.answer_list(asker, round, since, from, cx)
             }
-            Question::Fetch { round, since, page } => {
+            TransferRequest::Fetch { round, since, page } => {
                 self.answer_fetch(asker, (round, since), page, cx)
             }
-            Question::Compare { .. } | Question::Records { .. } => {
+            TransferRequest::Compare { .. } | TransferRequest::Records { .. } => {
                 self.answer_comparison(asker, question, cx)
             }
         }
@@ -184,22 +199,23 @@ impl Linearizable {
         from: Cursor,
         cx: &mut Context<'_>,
     ) -> usize {
-        let mut stamp = self.stamp(since, from.position);
+        let mut stamp = self.stamp(since, from.token);
         let (group, held) = (self.group(since), self.held_since(since));
         // Before this node has left the older view, something may still complete there.
-        let position = from.position;
+        let token = from.token;
         let has_left = move |group: &&Group| {
-            group.view.id.version >= since.version && group.view.range.contains(position)
+            group.view.id.version >= since.version && group.view.range.contains(token)
         };
-        let mut handled = 0;
+        let (mut handled, mut is_source) = (0, false);
         let message = match group.filter(has_left).zip(held) {
-            Some((group, (slot, is_source))) => {
+            Some((group, (slots, complete))) => {
+                is_source = complete;
                 if group.record.status == Status::Gathering {
                     stamp.standing = Standing::Gathering;
                 }
                 // The asker may know that what a source that forgot holds is all there is.
                 let range = &group.view.range;
-                let (page, next) = heads_in(slot, range, &from, LIST_KEYS_MAX, |_| true, cx);
+                let (page, next) = heads_of(&slots, range, &from, cx);
                 // To look through a page takes about as long as to copy some times as much.
                 handled = page.len() * 4;
                 let lost = group.record.lost.clone();
@@ -218,6 +234,7 @@ impl Linearizable {
         cx.fx.send_after_state(asker, message);
         if let Some(group) = self.group(since).filter(has_left)
             && group.lacks_data()
+            && (!is_source || mutant!("takes_back_what_it_kept"))
         {
             let asked = group.transfer.iter().flat_map(|transfer| &transfer.sources);
             let awaits = asked.map(|source| source.node).collect();
@@ -242,22 +259,19 @@ impl Linearizable {
             self.learn(&Arc::new(View::clone(hint)), cx);
         }
         let Some((view, _)) = self.transfer_of(since) else { return };
-        self.come_to_epoch(view, stamp.epoch, cx);
-        if self.group(view).is_some_and(|group| stamp.epoch == group.record.epoch) {
+        let before = self.progress(view);
+        self.come_to_epoch(view, stamp.known.epoch, cx);
+        self.come_to_generation(view, stamp.known.generation, cx);
+        if self.group(view).is_some_and(|group| stamp.known.epoch == group.record.epoch) {
             self.on_told_of_loss(view, lost, cx);
         }
+        invariant!(before.is_behind(self.progress(view)), "no group goes back");
+        let newest = self.volatile.round;
         let Some(group) = self.group_mut(view) else { return };
-        let epoch = group.record.epoch;
-        let is_last_left =
-            [cx.me, from].iter().all(|concerned| group.record.lost.contains(concerned));
+        let is_counted = group.transfer.as_ref().is_none_or(|it| it.round <= newest);
+        invariant!(is_counted, "rounds come from one counter");
         if stamp.view == ViewId::default() && group.view.index_of(from.node).is_none() {
-            // It was chosen and never came, or it was let go: it has nothing and gets nothing.
-            if is_last_left && let Some(transfer) = &mut group.transfer {
-                let bounds = Bounds { next: None, ..bounds };
-                transfer.list((from.node, false), bounds, Bytes::new());
-                self.go_on(view, cx);
-            }
-            return self.on_source_lacks(from, (round, since), (&[], epoch), cx);
+            return self.hear_nothing(from, (round, since), (view, bounds), cx);
         }
         let has_left = stamp.view.group == since.group && stamp.view.version >= since.version;
         if is_ahead(group, from.node, stamp) {
@@ -266,7 +280,14 @@ impl Linearizable {
             // A question promises nothing.
             return cx.fx.send_early(from, Message::DecisionsA { view });
         }
-        let is_of_epoch = stamp.epoch == group.record.epoch;
+        let is_outlived = stamp.known.generation.enforces_less(group.record.generation);
+        if is_outlived && !is_source {
+            // What it has kept may be older than tombstones that were removed: it gives that up
+            // when it hears of this generation.
+            let beat = Beat { asks: false, ..group.beat() };
+            return cx.fx.send(from, Message::Beats(vec![beat]));
+        }
+        let is_of_epoch = stamp.known.epoch == group.record.epoch;
         // Who is ready in a later view need not have gathered in this one.
         let holds_all = stamp.standing == Standing::Ready && stamp.view == since;
         if has_left
@@ -287,6 +308,27 @@ impl Linearizable {
         }
     }
 
+    /// A source is no member: it was chosen and never came, or it was let go. It has nothing and
+    /// gets nothing.
+    fn hear_nothing(
+        &mut self,
+        from: Incarnation,
+        (round, since): (u64, ViewId),
+        (view, bounds): (ViewId, Bounds),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group_mut(view) else { return };
+        let epoch = group.record.epoch;
+        let is_last_left =
+            [cx.me, from].iter().all(|concerned| group.record.lost.contains(concerned));
+        if is_last_left && let Some(transfer) = &mut group.transfer {
+            let bounds = Bounds { next: None, ..bounds };
+            transfer.list((from.node, false), bounds, Bytes::new());
+            self.go_on(view, cx);
+        }
+        self.on_source_lacks(from, (round, since), (&[], epoch), cx);
+    }
+
     /// Records that a node lacks, as many as make one piece of work.
     fn answer_fetch(
         &mut self,
@@ -295,7 +337,7 @@ impl Linearizable {
         entries: Bytes,
         cx: &mut Context<'_>,
     ) -> usize {
-        let Some((group, (slot, _))) = self.group(since).zip(self.held_since(since)) else {
+        let Some((group, (slots, _))) = self.group(since).zip(self.held_since(since)) else {
             return 0;
         };
         let mut page = BytesMut::with_capacity(entries.len().max(FETCH_BYTES_MAX));
@@ -303,10 +345,10 @@ impl Linearizable {
             if page.len() >= FETCH_BYTES_MAX {
                 break;
             }
-            if group.view.range.contains(position_of(&key))
-                && let Some(record) = cx.table.get(Class::Data, &slot.stored(&key))
+            if group.view.range.contains(token_of(&key))
+                && let Some(record) = newest_of(&slots, &key, cx)
             {
-                page::push(&mut page, &key, Record::stored(record).bytes());
+                page::push(&mut page, &key, record.bytes());
             }
         }
         let handled = page.len();
@@ -324,6 +366,7 @@ fn is_ahead(group: &Group, from: NodeId, stamp: &Stamp) -> bool {
     let is_after_loss = group.transfer.as_ref().is_some_and(|it| !it.lost.is_empty());
     let has_gone_on =
         stamp.view.version > group.view.id.version || stamp.standing == Standing::Split;
-    let are_members = group.is_member() && group.view.index_of(from).is_some();
-    is_after_loss && are_members && has_gone_on
+    let is_member = group.view.index_of(from).is_some();
+    let asks = !mutant!("leaver_stays_behind") || group.is_member();
+    is_after_loss && is_member && has_gone_on && asks
 }

@@ -16,7 +16,7 @@
 //! that stops answering is done without: the window is listed anew, by whoever answers.
 
 use super::told::Source;
-use crate::linearizable::keys::{cursor_of, first_of, position_of, segments};
+use crate::linearizable::keys::{cursor_of, first_of, segments, token_of};
 use crate::linearizable::message::Bounds;
 use crate::linearizable::page::{self, PAGE_BYTES};
 use crate::linearizable::record::Head;
@@ -82,7 +82,7 @@ pub(crate) struct Transfer {
     pub or_whole: Option<Quorum>,
     /// The intervals of the range that are not begun.
     intervals: VecDeque<(u64, u64)>,
-    /// The first and last position of the interval under way; `None` when all is moved.
+    /// The first and last token of the interval under way; `None` when all is moved.
     pub interval: Option<(u64, u64)>,
     /// A quorum has listed everything of the interval before this cursor, and what was missing
     /// here is among the pulls or has arrived; `None` at the interval's end.
@@ -200,7 +200,7 @@ impl Transfer {
         let all: u128 = segments(range).map(width).sum();
         let waiting: u128 = self.intervals.iter().copied().map(width).sum();
         let left =
-            |(_, last)| self.window().map_or(0, |window| width((window.position.min(last), last)));
+            |(_, last)| self.window().map_or(0, |window| width((window.token.min(last), last)));
         let left = self.interval.map_or(0, left);
         u64::try_from((all - (waiting + left).min(all)) * 100 / all).unwrap_or(100)
     }
@@ -224,9 +224,9 @@ impl Transfer {
         source.whole_from = is_whole.then_some(whole_from);
         source.has_gathered |= is_whole;
         // Its range may be wider than the one that is moved.
-        source.next = bounds.next.filter(|next| next.position <= last);
+        source.next = bounds.next.filter(|next| next.token <= last);
         let entries = page::entries(entries).map(|(key, record)| (key, record.head()));
-        source.listed.extend(entries.filter(|(key, _)| position_of(key) <= last));
+        source.listed.extend(entries.filter(|(key, _)| token_of(key) <= last));
         self.has_progressed = true;
         true
     }

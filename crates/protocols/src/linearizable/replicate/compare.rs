@@ -16,8 +16,8 @@
 //! A digest covers keys, timestamps and whether there is a value. Of parts that are equal, as
 //! nearly all are, nothing more is said. Each asks for itself: what only the asker has, the others
 //! find on their own walks. What one turn looks through is bounded; a piece without differences
-//! leads to the next one only when the groups are tended again, and after a pass over all groups
-//! there is a rest. Answers wait in line with those to transfers and give way to clients
+//! leads to the next one only when the groups are maintained again, and after a pass over all
+//! groups there is a rest. Answers wait in line with those to transfers and give way to clients
 //! ([`super::serve`]).
 //!
 //! # Why it cannot do harm
@@ -37,9 +37,9 @@
 
 use super::digest;
 use super::replica::{end_of_interval, may_rest_on};
-use super::serve::Question;
+use super::serve::TransferRequest;
 use crate::linearizable::group::{Group, Standing};
-use crate::linearizable::keys::{first_of, next_interval, position_of, start_of};
+use crate::linearizable::keys::{first_of, next_interval, start_of, token_of};
 use crate::linearizable::message::{Basis, Message};
 use crate::linearizable::page;
 use crate::linearizable::record::{Head, Record};
@@ -48,6 +48,7 @@ use crate::linearizable::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::FETCH_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -91,11 +92,18 @@ struct Walk {
     has_found: bool,
 }
 
+impl Comparing {
+    /// Whether the walk under way, if there is one, asked in the newest round.
+    fn asks_in_newest(&self) -> bool {
+        self.walk.as_ref().is_none_or(|walk| walk.round == self.round)
+    }
+}
+
 impl Linearizable {
     /// Goes on with the present pass, or begins one when it is due.
-    pub(crate) fn tend_comparison(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn maintain_comparison(&mut self, cx: &mut Context<'_>) {
         let every = self.settings.pace.compare;
-        if every == Span(0) || self.settings.static_views || self.volatile.is_closing() {
+        if every == Span(0) || self.volatile.is_closing() {
             return;
         }
         if let Some(walk) = &mut self.volatile.comparing.walk {
@@ -145,7 +153,7 @@ impl Linearizable {
     fn compare(&mut self, view: ViewId, from: Bytes, cx: &mut Context<'_>) {
         let Some(peers) = self.comparable(view, cx) else { return };
         let Some(group) = self.group(view) else { return };
-        assert!(group.view.range.contains(position_of(&from)), "a piece lies in the range");
+        assert!(group.view.range.contains(token_of(&from)), "a piece lies in the range");
         let parts = digest::piece(group, &from, cx);
         let comparing = &mut self.volatile.comparing;
         comparing.round += 1;
@@ -186,7 +194,7 @@ impl Linearizable {
                 // takes.
                 cx.fx.send(node, Message::RecordsA { round, view, page: keys.freeze() });
             }
-            // It is asked when the groups are tended again.
+            // It is asked when the groups are maintained again.
             Some(Some(_)) | None => {}
         }
     }
@@ -198,7 +206,7 @@ impl Linearizable {
         if !walk.waiting.is_empty() {
             return false;
         }
-        let (view, at) = (walk.view, position_of(&walk.from));
+        let (view, at) = (walk.view, token_of(&walk.from));
         let next = walk.end.clone();
         let next_interval = || {
             let group = self.group(view)?;
@@ -230,6 +238,7 @@ impl Linearizable {
         (entries, stopped): (Bytes, Bytes),
         cx: &mut Context<'_>,
     ) {
+        invariant!(self.volatile.comparing.asks_in_newest(), "rounds come from one counter");
         let is_open = self.comparable(view, cx).is_some();
         let range = self.group(view).map(|group| group.view.range);
         let Some(walk) = &mut self.volatile.comparing.walk else { return };
@@ -237,9 +246,10 @@ impl Linearizable {
         if !is_open || walk.view != view || !is_asked {
             return;
         }
+        invariant!(!walk.waiting.contains_key(&cx.me.node), "nobody compares with himself");
         walk.silence = 0;
-        let last = range.map_or(0, |range| end_of_interval(&range, position_of(&walk.from)));
-        if !stopped.is_empty() && stopped > walk.from && position_of(&stopped) <= last {
+        let last = range.map_or(0, |range| end_of_interval(&range, token_of(&walk.from)));
+        if !stopped.is_empty() && stopped > walk.from && token_of(&stopped) <= last {
             let is_first = walk.end.as_ref().is_none_or(|end| stopped < *end);
             walk.end = if is_first { Some(stopped) } else { walk.end.take() };
         }
@@ -275,6 +285,7 @@ impl Linearizable {
             group.view.id == view && group.is_whole() && may_rest
         };
         let is_open = self.group(view).is_some_and(may_store);
+        invariant!(self.volatile.comparing.asks_in_newest(), "rounds come from one counter");
         let Some(walk) = &mut self.volatile.comparing.walk else { return };
         if walk.round != round || walk.view != view {
             return;
@@ -282,6 +293,8 @@ impl Linearizable {
         let Some(Some(wanted)) = walk.waiting.get_mut(&from.node) else { return };
         walk.silence = 0;
         let mut asked = core::mem::take(wanted);
+        let count = asked.len();
+        invariant!(count > 0, "who has nothing to send is not waited for");
         self.volatile.budget.spend(entries.len());
         let mut last = None;
         for (key, record) in page::entries(entries) {
@@ -295,6 +308,7 @@ impl Linearizable {
         // They come in the order of their keys: what is missing before the last is there no more.
         let left = last.map(|last| asked.split_off(&last)).unwrap_or_default();
         let left: BTreeMap<Bytes, Head> = left.into_iter().skip(1).collect();
+        invariant!(left.len() < count, "each answer leaves less to ask for");
         let Some(walk) = &mut self.volatile.comparing.walk else { return };
         if left.is_empty() || !is_open {
             return self.settle_peer(from.node, cx);
@@ -322,14 +336,14 @@ impl Linearizable {
     pub(crate) fn answer_comparison(
         &mut self,
         asker: Incarnation,
-        question: Question,
+        question: TransferRequest,
         cx: &mut Context<'_>,
     ) -> usize {
         let is_open = |group: &&Group, view| group.view.id == view && group.is_whole();
         match question {
-            Question::Compare { round, view, from, parts } => {
+            TransferRequest::Compare { round, view, from, parts } => {
                 let group = self.group(view).filter(|group| is_open(group, view));
-                let inside = |group: &&Group| group.view.range.contains(position_of(&from));
+                let inside = |group: &&Group| group.view.range.contains(token_of(&from));
                 let Some(group) = group.filter(inside) else { return 0 };
                 let difference = digest::differ(group, &from, &parts, cx);
                 let handled = difference.page.len() * 4 + difference.keys * 16;
@@ -339,7 +353,7 @@ impl Linearizable {
                 cx.fx.send_early(asker, Message::CompareB { round, view, page, upto });
                 handled
             }
-            Question::Records { round, view, page } => {
+            TransferRequest::Records { round, view, page } => {
                 let Some(group) = self.group(view).filter(|group| is_open(group, view)) else {
                     return 0;
                 };
@@ -361,7 +375,7 @@ impl Linearizable {
                 cx.fx.send_after_state(asker, answer);
                 handled
             }
-            Question::List { .. } | Question::Fetch { .. } => {
+            TransferRequest::List { .. } | TransferRequest::Fetch { .. } => {
                 unreachable!("those are of transfers")
             }
         }

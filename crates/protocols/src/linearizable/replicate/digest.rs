@@ -2,7 +2,7 @@
 //! lack without sending it ([`super::compare`]).
 //!
 //! A **piece** of a group's data is cut into **parts**. A part ends before a cursor: a key, or the
-//! first bytes of one. So a boundary can fall between two keys of one position.
+//! first bytes of one. So a boundary can fall between two keys of one token.
 //!
 //! ```text
 //! parts: repeated: digest u64 | length u32 | the cursor that the part ends before
@@ -12,7 +12,7 @@
 
 use super::replica::end_of_interval;
 use crate::linearizable::group::Group;
-use crate::linearizable::keys::position_of;
+use crate::linearizable::keys::token_of;
 use crate::linearizable::record::Record;
 use crate::linearizable::{Context, page};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -22,7 +22,7 @@ use quorate_kernel::rng::mix;
 use quorate_kernel::storage::Class;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-const POSITION_BYTES: usize = 8;
+const TOKEN_BYTES: usize = 8;
 /// A part is closed when it has so many keys, or bytes.
 const PART_KEYS: usize = LIST_KEYS_MAX / 16;
 const PART_BYTES: usize = TURN_BYTES_MAX / 16;
@@ -67,7 +67,7 @@ fn pop(parts: &mut Bytes) -> Result<Part, WireError> {
 
 /// Checks a cursor that came from a peer.
 fn is_cursor(cursor: &[u8]) -> Result<(), WireError> {
-    let lengths = POSITION_BYTES..=POSITION_BYTES + KEY_BYTES_MAX;
+    let lengths = TOKEN_BYTES..=TOKEN_BYTES + KEY_BYTES_MAX;
     match lengths.contains(&cursor.len()) {
         true => Ok(()),
         false => Err(WireError::Malformed { what: "cursor" }),
@@ -107,11 +107,11 @@ fn walk(
     mut each: impl FnMut(&[u8], &Record, usize) -> bool,
 ) {
     let slot = group.record.slot;
-    let last = end_of_interval(&group.view.range, position_of(from));
+    let last = end_of_interval(&group.view.range, token_of(from));
     cx.table.scan(Class::Data, &slot.stored(from), &mut |stored, record| {
         let Some(key) = slot.data_key(stored) else { return false };
         let bytes = key.len() + record.len();
-        position_of(key) <= last && each(key, &Record::stored(record.clone()), bytes)
+        token_of(key) <= last && each(key, &Record::stored(record.clone()), bytes)
     });
 }
 

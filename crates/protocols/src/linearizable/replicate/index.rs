@@ -1,49 +1,50 @@
 //! A bounded index from key to the head of its newest record, which spares a put most of its reads
 //! of the store.
 
-use crate::lately::Lately;
 use crate::linearizable::record::Head;
+use crate::recent::RecentlyUsed;
 use core::hash::{BuildHasher, Hasher};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Hashes a stored key by its position, which follows its slot: a fixed function, so runs repeat.
+/// Hashes a stored key by its token, which follows its slot: a fixed function, so runs repeat.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct ByPosition;
+pub(crate) struct ByToken;
 
 #[derive(Default)]
-pub(crate) struct PositionHasher(u64);
+pub(crate) struct TokenHasher(u64);
 
-impl Hasher for PositionHasher {
+impl Hasher for TokenHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        let position = bytes.get(4..).and_then(|rest| rest.first_chunk());
-        let position = position.map(|first| u64::from_le_bytes(*first));
-        self.0 = position.unwrap_or_else(|| xxh3_64(bytes));
+        let token = bytes.get(4..).and_then(|rest| rest.first_chunk());
+        let token = token.map(|first| u64::from_le_bytes(*first));
+        self.0 = token.unwrap_or_else(|| xxh3_64(bytes));
     }
 
-    // The length that a slice's hash is given first says nothing that its position does not.
+    // The length that a slice's hash is given first says nothing that its token does not.
     fn write_usize(&mut self, _length: usize) {}
 }
 
-impl BuildHasher for ByPosition {
-    type Hasher = PositionHasher;
+impl BuildHasher for ByToken {
+    type Hasher = TokenHasher;
 
-    fn build_hasher(&self) -> PositionHasher {
-        PositionHasher::default()
+    fn build_hasher(&self) -> TokenHasher {
+        TokenHasher::default()
     }
 }
 
 /// The index.
-pub(crate) type Index = Lately<Head, ByPosition>;
+pub(crate) type Index = RecentlyUsed<Head, ByToken>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linearizable::keys::{Order, Slot};
+    use crate::linearizable::keys::Slot;
     use crate::linearizable::record::Ts;
+    use crate::order::Order;
     use quorate_kernel::ids::Incarnation;
 
     #[test]

@@ -1,7 +1,7 @@
 //! How much this node has to do for the keyspace, for the load balancer and the console (CATS §5).
 //!
 //! Operations are counted. Keys and bytes are not: now and then a few neighbouring keys of each
-//! group are looked at, from a random position on, and how close they stand says how many there
+//! group are looked at, from a random token on, and how close they stand says how many there
 //! are. So nothing is paid for it on any operation, and a restart forgets nothing. Where load is
 //! to be evened out they are [weighed](super::weigh) besides.
 
@@ -62,11 +62,11 @@ impl Share {
 }
 
 impl Linearizable {
-    /// An operation was served at a position.
-    pub(crate) fn note_served(&mut self, position: u64) {
+    /// An operation was served at a token.
+    pub(crate) fn note_served(&mut self, token: u64) {
         self.volatile.meter.served += 1;
         if self.settings.pace.is_weighing {
-            self.volatile.weighing.operations.note(position, 1);
+            self.volatile.weighing.operations.note(token, 1);
         }
     }
 
@@ -132,16 +132,16 @@ pub(crate) fn estimate(group: &Group, cx: &mut Context<'_>) -> (u64, u64) {
         let (mut seen, mut size, mut end) = (0_u64, 0_u64, last);
         cx.table.scan(Class::Data, &slot.first_at(from), &mut |stored, record| {
             let Some(key) = slot.data_key(stored) else { return false };
-            let position = crate::linearizable::keys::position_of(key);
-            if position > last {
+            let token = crate::linearizable::keys::token_of(key);
+            if token > last {
                 return false;
             }
-            if seen >= SAMPLE_KEYS && position > end {
+            if seen >= SAMPLE_KEYS && token > end {
                 return false;
             }
             seen += 1;
             size += (key.len() + record.len()) as u64;
-            end = if seen >= SAMPLE_KEYS { position } else { last };
+            end = if seen >= SAMPLE_KEYS { token } else { last };
             true
         });
         let covered = u128::from(end - from) + 1;

@@ -6,6 +6,7 @@ pub(crate) mod digest;
 pub(crate) mod index;
 pub(crate) mod load;
 pub(crate) mod purge;
+pub(crate) mod purge_answers;
 pub(crate) mod replica;
 pub(crate) mod serve;
 pub(crate) mod sweep;

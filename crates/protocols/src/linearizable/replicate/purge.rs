@@ -16,11 +16,12 @@
 //! drop       what was kept in mind, wherever it is still the newest; repeated until all did
 //! ```
 //!
-//! [`super::tombstones`] is the members' part. A put that saw 2k+1 is above F. A get that saw 2k+2
-//! at its whole quorum read members that held the tombstone already. Both are refused otherwise:
-//! the put's outcome is unknown to a client that has long given up, the get reads again. Clocks
-//! decide only when a step is tried. A change of the view, or a member that does not answer, ends
-//! the attempt; the next begins with another announce. Pages are dropped one after the other.
+//! [`super::tombstones`] is the members' part; [`super::purge_answers`] takes what they answer. A
+//! put that saw 2k+1 is above F. A get that saw 2k+2 at its whole quorum read members that held the
+//! tombstone already. Both are refused otherwise: the put's outcome is unknown to a client that has
+//! long given up, the get reads again. Clocks decide only when a step is tried. A change of the
+//! view, or a member that does not answer, ends the attempt; the next begins with another announce.
+//! Pages are dropped one after the other.
 //!
 //! Two members may take themselves for the closest and share a generation. A member lists only in
 //! the generation that the leader announced: what all list to either leader, all held before they
@@ -29,26 +30,23 @@
 
 use super::replica::heads;
 use crate::linearizable::group::Generation;
-use crate::linearizable::keys::{first_of, next_interval, start_of};
+use crate::linearizable::keys::{next_interval, start_of};
 use crate::linearizable::message::Message;
 use crate::linearizable::page;
-use crate::linearizable::page::PAGE_BYTES;
-use crate::linearizable::record::{Head, Record};
+use crate::linearizable::record::Head;
 use crate::linearizable::{Context, Linearizable, Mode};
 use crate::placement;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::vec::Vec;
-use bytes::{Bytes, BytesMut};
-use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::{LIST_KEYS_MAX, PURGE_KEYS_MAX};
+use bytes::Bytes;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::operation::Cursor;
-use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::ViewId;
 
 /// Where an attempt stands.
 #[derive(Debug, Default)]
-enum Stage {
+pub(super) enum Stage {
     #[default]
     Idle,
     /// Looking for the highest counter of a tombstone here, a piece at a time.
@@ -71,23 +69,23 @@ enum Stage {
 }
 
 #[derive(Debug)]
-struct Listed {
-    next: Option<Cursor>,
-    entries: BTreeMap<Bytes, Head>,
+pub(super) struct Listed {
+    pub next: Option<Cursor>,
+    pub entries: BTreeMap<Bytes, Head>,
 }
 
 /// The removal of one group's tombstones, where this node leads it.
 #[derive(Debug)]
 pub(crate) struct Purge {
-    stage: Stage,
+    pub(super) stage: Stage,
     /// Whether a tombstone may be there.
-    is_due: bool,
+    pub(super) is_due: bool,
     /// When the last attempt began.
-    began: Option<Time>,
+    pub(super) began: Option<Time>,
     /// When it last came forward.
-    moved: Time,
+    pub(super) moved: Time,
     /// The next attempt is announced above this generation, which is over or somebody else's.
-    above: u64,
+    pub(super) above: u64,
 }
 
 impl Default for Purge {
@@ -112,7 +110,7 @@ impl Purge {
 
 impl Linearizable {
     /// Goes on with the removal in a group; returns whether it must be looked after soon.
-    pub(crate) fn tend_purge(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn maintain_purge(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         let pace = self.settings.pace;
         let is_atomic = self.settings.mode == Mode::Atomic;
         let ring = self.volatile.ring.clone();
@@ -162,11 +160,11 @@ impl Linearizable {
     fn survey(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view) else { return };
         let Stage::Surveying { from, highest } = &group.purge.stage else { return };
-        let (position, highest) = (from.position, *highest);
+        let (token, highest) = (from.token, *highest);
         let (page, next) = heads(group, from, LIST_KEYS_MAX, |head| !head.live, cx);
         let counters = page::entries(page).map(|(_, record)| record.head().ts.n);
         let highest = counters.fold(highest, u64::max);
-        match next.or_else(|| next_interval(&group.view.range, position)) {
+        match next.or_else(|| next_interval(&group.view.range, token)) {
             Some(from) => group.purge.stage = Stage::Surveying { from, highest },
             None => {
                 group.purge.stage = Stage::Idle;
@@ -197,7 +195,7 @@ impl Linearizable {
         self.raise(view, goal, BTreeMap::new(), cx);
     }
 
-    fn raise(
+    pub(super) fn raise(
         &mut self,
         view: ViewId,
         goal: Generation,
@@ -212,7 +210,7 @@ impl Linearizable {
     }
 
     /// Asks the present stage's question of all members, or of those that have not answered it.
-    fn ask_purge(&mut self, view: ViewId, cx: &mut Context<'_>) {
+    pub(super) fn ask_purge(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group(view) else { return };
         let members = group.view.group();
         // Questions promise nothing.
@@ -233,164 +231,6 @@ impl Linearizable {
                 }
             }
             Stage::Idle | Stage::Surveying { .. } | Stage::Waiting { .. } => {}
-        }
-    }
-
-    /// A member is in a generation.
-    pub(crate) fn on_floor_reply(
-        &mut self,
-        from: Incarnation,
-        view: ViewId,
-        generation: Generation,
-        cx: &mut Context<'_>,
-    ) {
-        let until = cx.now + self.settings.pace.purge;
-        let Some(group) = self.group_mut(view) else { return };
-        let Stage::Raising { goal, reached, .. } = &mut group.purge.stage else { return };
-        if group.view.id != view || generation.number < goal.number {
-            return;
-        }
-        if generation.number > goal.number || generation.floor < goal.floor {
-            probe!("linearizable/purge_led_by_two");
-            let above = generation.number;
-            group.purge = Purge { above, began: group.purge.began, ..Purge::default() };
-            return;
-        }
-        reached.insert(from.node);
-        if !group.view.members().iter().all(|node| reached.contains(node)) {
-            return;
-        }
-        let goal = *goal;
-        let Stage::Raising { found, .. } = core::mem::take(&mut group.purge.stage) else { return };
-        if goal.number % 2 == 1 {
-            group.purge.stage = Stage::Waiting { goal, until };
-        } else {
-            self.drop_everywhere(view, goal, &found, cx);
-        }
-    }
-
-    /// A member listed tombstones.
-    pub(crate) fn on_tombstones_reply(
-        &mut self,
-        member: Incarnation,
-        (view, generation): (ViewId, u64),
-        (begin, next): (Cursor, Option<Cursor>),
-        entries: Bytes,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group_mut(view) else { return };
-        let Stage::Listing { goal, from, pages, found, has_left } = &mut group.purge.stage else {
-            return;
-        };
-        if group.view.id != view || generation != goal.number || begin != *from {
-            return;
-        }
-        let entries = page::entries(entries).map(|(key, record)| (key, record.head())).collect();
-        pages.insert(member.node, Listed { next, entries });
-        let members = group.view.members();
-        if !members.iter().all(|node| pages.contains_key(node)) {
-            return;
-        }
-        // What all of them list, up to where the shortest page ends.
-        let end = pages.values().filter_map(|page| page.next.as_ref()).min().cloned();
-        let mut pages = core::mem::take(pages).into_values();
-        let Some(first) = pages.next() else { return };
-        let rest: Vec<Listed> = pages.collect();
-        let before = end.as_ref().map(first_of);
-        let is_before = |key: &Bytes| before.as_ref().is_none_or(|before| key < before);
-        let count = |page: &Listed| page.entries.keys().filter(|key| is_before(key)).count();
-        let listed = rest.iter().map(count).fold(count(&first), usize::max);
-        let known = found.len();
-        let is_everywhere = |(key, head): &(Bytes, Head)| {
-            is_before(key) && rest.iter().all(|page| page.entries.get(key) == Some(head))
-        };
-        found.extend(first.entries.into_iter().filter(is_everywhere));
-        *has_left |= found.len() - known < listed;
-        let after = end.or_else(|| next_interval(&group.view.range, begin.position));
-        match after {
-            Some(after) if found.len() < PURGE_KEYS_MAX => {
-                // The next page is asked for when the group is tended again: clients go first.
-                *from = after;
-                group.purge.moved = cx.now;
-            }
-            _ => {
-                let (goal, found) = (*goal, core::mem::take(found));
-                // What is left is looked for again when members have compared what they hold.
-                let is_due = after.is_some() || *has_left;
-                self.enforce(view, goal, found, is_due, cx);
-            }
-        }
-    }
-
-    fn enforce(
-        &mut self,
-        view: ViewId,
-        announced: Generation,
-        found: BTreeMap<Bytes, Head>,
-        is_due: bool,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group_mut(view) else { return };
-        group.purge.is_due |= is_due;
-        let Generation { number, floor } = announced;
-        if found.is_empty() {
-            group.purge.stage = Stage::Idle;
-            group.purge.above = number;
-            return;
-        }
-        self.raise(view, Generation { number: number + 1, floor }, found, cx);
-    }
-
-    fn drop_everywhere(
-        &mut self,
-        view: ViewId,
-        goal: Generation,
-        found: &BTreeMap<Bytes, Head>,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group_mut(view) else { return };
-        assert!(goal.number.is_multiple_of(2), "only an enforced generation lets tombstones go");
-        let (mut pages, mut page) = (VecDeque::new(), BytesMut::new());
-        for (key, head) in found {
-            page::push(&mut page, key, Record::of_head(*head).bytes());
-            if page.len() >= PAGE_BYTES {
-                pages.push_back(core::mem::take(&mut page).freeze());
-            }
-        }
-        if !page.is_empty() {
-            pages.push_back(page.freeze());
-        }
-        group.purge.moved = cx.now;
-        group.purge.stage = Stage::Dropping { goal, pages, reached: BTreeSet::new() };
-        self.ask_purge(view, cx);
-    }
-
-    /// A member has deleted the page that begins with this key: when all have, the next one is
-    /// told.
-    pub(crate) fn on_drop_reply(
-        &mut self,
-        from: Incarnation,
-        (view, generation): (ViewId, Generation),
-        first: &Bytes,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(group) = self.group_mut(view) else { return };
-        let Stage::Dropping { goal, pages, reached } = &mut group.purge.stage else { return };
-        // An answer to an earlier page that was told twice says nothing of this one.
-        let is_present = pages.front().and_then(page::first_key).is_some_and(|key| key == *first);
-        if group.view.id != view || generation != *goal || !is_present {
-            return;
-        }
-        reached.insert(from.node);
-        group.purge.moved = cx.now;
-        if !group.view.members().iter().all(|node| reached.contains(node)) {
-            return;
-        }
-        pages.pop_front();
-        reached.clear();
-        match pages.is_empty() {
-            true => group.purge.stage = Stage::Idle,
-            false => self.ask_purge(view, cx),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! A member of a group: what it answers to coordinators (CATS, Algorithm 5).
 
-use crate::linearizable::group::{Group, Status};
-use crate::linearizable::keys::{Slot, cut_before, first_of, position_of, segments};
+use crate::linearizable::group::{Group, Standing, Status};
+use crate::linearizable::keys::{Slot, cut_before, first_of, segments, token_of};
 use crate::linearizable::message::{Basis, Message, Want};
 use crate::linearizable::page::{self, PAGE_BYTES};
 use crate::linearizable::record::{HEAD_BYTES, Head, Record, Ts};
 use crate::linearizable::{Context, Linearizable};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::limits::SCAN_KEYS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
@@ -27,7 +28,7 @@ impl Linearizable {
         key: &Bytes,
         cx: &mut Context<'_>,
     ) {
-        let stamp = self.stamp(view, position_of(key));
+        let stamp = self.stamp(view, token_of(key));
         let reply = |stamp, head: Head, record| Message::ReadB {
             op,
             stamp,
@@ -36,14 +37,17 @@ impl Linearizable {
             record,
         };
         let is_serving = self.group(view).is_some_and(Group::is_serving);
+        let says_so = stamp.standing == Standing::Ready;
+        invariant!(says_so == is_serving, "who shows data says that it has all");
         let stored = self.stored_key(view, key).filter(|_| is_serving);
         let Some(stored) = stored else {
             probe!("linearizable/read_while_not_serving");
             // It shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply(stamp, Head::default(), Bytes::new()));
         };
-        self.note_served(position_of(key));
+        self.note_served(token_of(key));
         let (head, record) = self.look(from, want, &stored, cx);
+        invariant!(head.ts > Ts::ZERO || !head.live, "what was never written has no value");
         if want == Want::Counter {
             // A timestamp that a crash takes back only makes the asker's own higher than needed.
             cx.fx.send_after_state(from, reply(stamp, head, record));
@@ -55,7 +59,7 @@ impl Linearizable {
     }
 
     /// What a coordinator wants of a stored key.
-    pub(crate) fn look(
+    fn look(
         &mut self,
         from: Incarnation,
         want: Want,
@@ -82,18 +86,24 @@ impl Linearizable {
         (key, record): (&Bytes, Bytes),
         cx: &mut Context<'_>,
     ) {
-        let stamp = self.stamp(view, position_of(key));
+        let stamp = self.stamp(view, token_of(key));
         let is_open =
             |group: &Group| view == group.view.id && group.is_member() && may_rest_on(group, basis);
         let is_open = self.group(view).is_some_and(is_open);
         let stored = self.stored_key(view, key).filter(|_| is_open);
+        if stored.is_some() {
+            let is_member =
+                matches!(stamp.standing, Standing::Ready | Standing::Busy | Standing::Forgot);
+            invariant!(is_member, "only a member acknowledges");
+            invariant!(stamp.view == view, "who acknowledges is in the view that is named");
+        }
         let reply = Message::WriteB { op, view, ok: stored.is_some(), stamp };
         let Some(stored) = stored else {
             probe!("linearizable/write_refused");
             // A refusal shows no stored value; only its stamp must be durable.
             return cx.fx.send_after_state(from, reply);
         };
-        self.note_served(position_of(key));
+        self.note_served(token_of(key));
         let record = Record::stored(record);
         if !record.head().live
             && let Some(group) = self.group_mut(view)
@@ -141,15 +151,19 @@ impl Linearizable {
         limit: u32,
         cx: &mut Context<'_>,
     ) {
-        let stamp = self.stamp(view, from.position);
+        let stamp = self.stamp(view, from.token);
+        let says_so = stamp.standing == Standing::Ready;
         let serving = self.group(view).filter(|group| group.is_serving());
-        let Some(group) = serving.filter(|group| group.view.range.contains(from.position)) else {
+        invariant!(says_so == serving.is_some(), "who shows data says that it has all");
+        let Some(group) = serving.filter(|group| group.view.range.contains(from.token)) else {
             let page = Bytes::new();
             // As for a read: nothing is shown but the stamp.
             return cx.fx.send_after_state(asker, Message::PageB { op, stamp, next: None, page });
         };
         let limit = (limit as usize).clamp(1, SCAN_KEYS_MAX);
         let (page, next) = heads(group, from, limit, |_| true, cx);
+        let is_further = next.as_ref().is_none_or(|next| next > from);
+        invariant!(is_further, "a page comes further than it began");
         cx.fx.send(asker, Message::PageB { op, stamp, next, page });
     }
 }
@@ -171,7 +185,7 @@ pub(crate) fn may_rest_on(group: &Group, basis: &Basis) -> bool {
 }
 
 /// Entries of a group's data from a cursor on, up to the end of the interval of its range that
-/// holds the cursor's position, and where the page ends if it ends before. Records are shown
+/// holds the cursor's token, and where the page ends if it ends before. Records are shown
 /// without their values.
 pub(crate) fn heads(
     group: &Group,
@@ -192,12 +206,12 @@ pub(crate) fn heads_in(
     is_shown: impl Fn(Head) -> bool,
     cx: &Context<'_>,
 ) -> (Bytes, Option<Cursor>) {
-    let last_of_all = end_of_interval(range, from.position);
-    let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from.position, None);
+    let last_of_all = end_of_interval(range, from.token);
+    let (mut page, mut count, mut last, mut next) = (BytesMut::new(), 0, from.token, None);
     cx.table.scan(Class::Data, &slot.stored(&first_of(from)), &mut |stored, record| {
         let Some(key) = slot.data_key(stored) else { return false };
-        let position = position_of(key);
-        if position > last_of_all {
+        let token = token_of(key);
+        if token > last_of_all {
             return false;
         }
         if count >= limit || page.len() >= PAGE_BYTES {
@@ -209,18 +223,18 @@ pub(crate) fn heads_in(
             page::push(&mut page, key, &record.without_value());
         }
         count += 1;
-        last = position;
+        last = token;
         true
     });
     (page.freeze(), next)
 }
 
-/// The last position of the interval of a range that holds a position; the position itself if none
+/// The last token of the interval of a range that holds a token; the token itself if none
 /// does.
-pub(crate) fn end_of_interval(range: &Range, position: u64) -> u64 {
+pub(crate) fn end_of_interval(range: &Range, token: u64) -> u64 {
     let mut intervals = segments(range);
-    let holds = |(first, last): &(u64, u64)| (*first..=*last).contains(&position);
-    intervals.find(holds).map_or(position, |(_, last)| last)
+    let holds = |(first, last): &(u64, u64)| (*first..=*last).contains(&token);
+    intervals.find(holds).map_or(token, |(_, last)| last)
 }
 
 /// Whether a member that is in this state holds everything it ever acknowledged.

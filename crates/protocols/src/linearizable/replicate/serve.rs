@@ -6,13 +6,15 @@ use crate::linearizable::{Context, Linearizable};
 use crate::pacing;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
+use quorate_kernel::limits::SERVING_MAX;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
 
 /// What a node asks that lacks data, or may lack some.
 #[derive(Clone, Debug)]
-pub(crate) enum Question {
+pub(crate) enum TransferRequest {
     /// What is there from a cursor on?
     List {
         /// Echoed.
@@ -54,15 +56,13 @@ pub(crate) enum Question {
 }
 
 /// Each asker has one of each kind in line for each group, or one if it compares.
-impl pacing::Pending for Question {
-    fn replaces(&self, other: &Question) -> bool {
+impl pacing::Pending for TransferRequest {
+    fn replaces(&self, other: &TransferRequest) -> bool {
+        use TransferRequest::{Compare, Fetch, List, Records};
         match (self, other) {
-            (Question::List { since, .. }, Question::List { since: other, .. })
-            | (Question::Fetch { since, .. }, Question::Fetch { since: other, .. }) => {
-                since.group == other.group
-            }
-            (Question::Compare { .. }, Question::Compare { .. })
-            | (Question::Records { .. }, Question::Records { .. }) => true,
+            (List { since, .. }, List { since: other, .. })
+            | (Fetch { since, .. }, Fetch { since: other, .. }) => since.group == other.group,
+            (Compare { .. }, Compare { .. }) | (Records { .. }, Records { .. }) => true,
             _ => false,
         }
     }
@@ -73,11 +73,15 @@ impl Linearizable {
     pub(crate) fn on_question(
         &mut self,
         asker: Incarnation,
-        question: Question,
+        question: TransferRequest,
         cx: &mut Context<'_>,
     ) {
         self.volatile.serving.push(asker, question);
+        let waiting = self.volatile.serving.waiting();
+        invariant!(waiting <= SERVING_MAX, "what waits in line is bounded");
         self.serve(cx);
+        let due_at = self.volatile.serving.due_at();
+        invariant!(due_at.is_none_or(|at| at > cx.now), "what may be answered now is answered");
     }
 
     /// Answers as many questions as may be answered now.

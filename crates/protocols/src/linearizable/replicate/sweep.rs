@@ -1,7 +1,7 @@
 //! Slots that were given up are emptied little by little, so that clients hardly notice, also after
 //! a restart.
 
-use crate::linearizable::keys::{Slot, garbage_key, position_of, segments};
+use crate::linearizable::keys::{Slot, garbage_key, segments, token_of};
 use crate::linearizable::timer::Timer;
 use crate::linearizable::{Context, Linearizable};
 use alloc::vec::Vec;
@@ -71,7 +71,7 @@ impl Linearizable {
 /// The next keys of a slot to be deleted.
 fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, cx: &Context<'_>) -> Vec<Bytes> {
     let mut doomed = Vec::new();
-    let at = reached.and_then(|stored| slot.data_key(stored)).map(position_of);
+    let at = reached.and_then(|stored| slot.data_key(stored)).map(token_of);
     let is_before =
         |(first, last): &(u64, u64)| at.is_some_and(|at| !(*first..=*last).contains(&at));
     for (first, last) in segments(range).skip_while(is_before) {
@@ -79,7 +79,7 @@ fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, cx: &Context<'_>) 
         let from = inside.cloned().unwrap_or_else(|| slot.first_at(first));
         cx.table.scan(Class::Data, &from, &mut |stored, _| {
             let key = slot.data_key(stored);
-            let is_inside = key.is_some_and(|key| position_of(key) <= last);
+            let is_inside = key.is_some_and(|key| token_of(key) <= last);
             if is_inside && doomed.len() < SWEEP_KEYS_MAX {
                 doomed.push(Bytes::copy_from_slice(stored));
             }

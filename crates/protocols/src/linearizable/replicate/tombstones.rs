@@ -7,9 +7,12 @@ use crate::linearizable::message::Message;
 use crate::linearizable::page;
 use crate::linearizable::record::Head;
 use crate::linearizable::{Context, Linearizable};
+use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::limits::LIST_KEYS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::view::ViewId;
@@ -27,6 +30,7 @@ impl Linearizable {
         if group.view.id != view || !group.is_whole() {
             return;
         }
+        invariant!(group.transfer.is_none(), "who has everything waits for nothing");
         let before = group.record.generation;
         // One number stands for one floor, at least: what another leader announced by the same
         // number is no answer.
@@ -37,6 +41,11 @@ impl Linearizable {
         if after != before {
             group.record.generation = after;
             Self::persist(group, cx);
+            let view = Arc::clone(&group.view);
+            if before.enforces_less(after) {
+                // It may hold what the tombstones deleted, and nobody needs it any more.
+                self.give_up_kept(&view, cx);
+            }
         }
         // It rests on the group's record, and on every tombstone that was stored before.
         cx.fx.send(from, Message::FloorB { view, generation: after });
@@ -46,6 +55,8 @@ impl Linearizable {
     ///
     /// In a later one it lists nothing: what came to it since is no tombstone that it held when it
     /// came there, and what a get read there may be older.
+    ///
+    /// Who is asked knows that all members have gathered ([`crate::linearizable::refill::gather`]).
     pub(crate) fn on_tombstones(
         &mut self,
         asker: Incarnation,
@@ -53,9 +64,9 @@ impl Linearizable {
         from: &Cursor,
         cx: &mut Context<'_>,
     ) {
-        let Some(group) = self.group(view) else { return };
+        let Some(group) = self.group_mut(view) else { return };
         let is_open = group.view.id == view && group.is_whole();
-        if !is_open || !group.view.range.contains(from.position) {
+        if !is_open || !group.view.range.contains(from.token) {
             return;
         }
         let announced = group.record.generation;
@@ -63,8 +74,15 @@ impl Linearizable {
             probe!("linearizable/listing_too_late");
             return;
         }
+        if !mutant!("listing_notes_nothing") {
+            // The leader has heard so from each of them, in this view.
+            group.note_all_gathered(cx);
+        }
         let is_meant = |head: Head| !head.live && head.ts.n <= announced.floor;
+        invariant!(group.transfer.is_none(), "who has everything waits for nothing");
         let (page, next) = heads(group, from, LIST_KEYS_MAX, is_meant, cx);
+        let is_further = next.as_ref().is_none_or(|next| next > from);
+        invariant!(is_further, "a page comes further than it began");
         let from = from.clone();
         cx.fx.send(asker, Message::TombstonesB { view, generation, from, next, page });
     }
@@ -81,6 +99,8 @@ impl Linearizable {
         if group.view.id != view || group.record.generation.number < generation.number {
             return;
         }
+        invariant!(group.is_one(), "the shared view is the installed one");
+        invariant!(self.has_slot(group), "what is deleted lies in a slot that was handed out");
         let Some(first) = page::first_key(&entries) else { return };
         for (key, record) in page::entries(entries) {
             let head = record.head();

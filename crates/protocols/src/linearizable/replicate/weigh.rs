@@ -2,14 +2,15 @@
 //!
 //! Every key is looked at, a few at a time, so that keys that stand close together (in a keyspace
 //! in key order they do) are weighed rightly; groups of hashed keys that are large are sampled
-//! instead, as their keys stand evenly. Operations are counted, and a sample of their positions is
+//! instead, as their keys stand evenly. Operations are counted, and a sample of their tokens is
 //! kept. What was weighed while groups moved is thrown away: a token is moved only by what was
 //! weighed since the last one was.
 
 use super::load::estimate;
 use crate::linearizable::group::Group;
-use crate::linearizable::keys::{Order, position_of, segments};
+use crate::linearizable::keys::{segments, token_of};
 use crate::linearizable::{Context, Linearizable};
+use crate::order::Order;
 use crate::placement;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -26,7 +27,7 @@ const MARKS_MAX: usize = 256;
 /// Into how many parts a group is cut by its keys, and again by its operations.
 const PARTS_MAX: usize = 4;
 
-/// A sample of positions with weights that add up to all that was noted.
+/// A sample of tokens with weights that add up to all that was noted.
 #[derive(Debug)]
 pub(crate) struct Marks {
     list: Vec<(u64, u64)>,
@@ -42,12 +43,12 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Notes something at a position.
-    pub fn note(&mut self, position: u64, weight: u64) {
+    /// Notes something at a token.
+    pub fn note(&mut self, token: u64, weight: u64) {
         self.noted += 1;
         self.pending += weight;
         if self.noted.is_multiple_of(self.stride) {
-            self.list.push((position, core::mem::take(&mut self.pending)));
+            self.list.push((token, core::mem::take(&mut self.pending)));
         }
         if self.list.len() >= MARKS_MAX {
             // Half of them stand for all from here on.
@@ -66,14 +67,14 @@ impl Marks {
 
     /// The weight of what was noted in a range.
     fn within(&self, range: &Range) -> u64 {
-        let inside = self.list.iter().filter(|(position, _)| range.contains(*position));
+        let inside = self.list.iter().filter(|(token, _)| range.contains(*token));
         inside.map(|(_, weight)| weight).sum()
     }
 
-    /// Positions that cut what was noted in a range into so many parts of about one weight.
+    /// Tokens that cut what was noted in a range into so many parts of about one weight.
     fn cuts(&self, range: &Range, parts: usize) -> Vec<u64> {
-        let reach = |position: u64| position.wrapping_sub(range.low).wrapping_sub(1);
-        let inside = self.list.iter().filter(|(position, _)| range.contains(*position));
+        let reach = |token: u64| token.wrapping_sub(range.low).wrapping_sub(1);
+        let inside = self.list.iter().filter(|(token, _)| range.contains(*token));
         let mut marks: Vec<(u64, u64)> = inside.map(|(at, weight)| (reach(*at), *weight)).collect();
         marks.sort_unstable();
         let total: u64 = marks.iter().map(|(_, weight)| weight).sum();
@@ -115,7 +116,7 @@ pub(crate) struct Weighing {
 
 impl Linearizable {
     /// The shape of the ring, if no group of this node moves or is about to.
-    fn shape_at_rest(&self) -> Option<u64> {
+    fn quiescent_shape(&self) -> Option<u64> {
         let ring = self.volatile.ring.as_ref()?;
         let is_moving = |group: &Group| {
             let is_lacking = group.is_member() && !group.is_serving();
@@ -127,7 +128,7 @@ impl Linearizable {
 
     /// Weighs some more. Returns whether all was weighed on one ring, at rest.
     pub(crate) fn weigh(&mut self, cx: &mut Context<'_>) -> bool {
-        let shape = self.shape_at_rest();
+        let shape = self.quiescent_shape();
         if shape.is_none() || self.volatile.weighing.shape != shape {
             self.weigh_anew(shape, cx.now);
             return false;
@@ -166,10 +167,10 @@ impl Linearizable {
             let range = group.view.range;
             let Some(keys) = weighing.walk.done.get(&group.view.id.group) else { continue };
             let total = u128::from(keys.total().max(1));
-            let reach = |position: &u64| position.wrapping_sub(range.low).wrapping_sub(1);
+            let reach = |token: &u64| token.wrapping_sub(range.low).wrapping_sub(1);
             let cuts = keys.cuts(&range, parts).into_iter();
             let cuts = cuts.chain(weighing.operations.cuts(&range, parts)).chain([range.high]);
-            let cuts: BTreeSet<u64> = cuts.map(|position| reach(&position)).collect();
+            let cuts: BTreeSet<u64> = cuts.map(|token| reach(&token)).collect();
             let mut low = range.low;
             for cut in cuts {
                 let high = range.low.wrapping_add(1).wrapping_add(cut);
@@ -211,7 +212,7 @@ impl Walk {
         let slot = group.record.slot;
         let after = self.after.take();
         // The part that holds the last key seen, and those behind it.
-        let at = after.as_ref().and_then(|key| slot.data_key(key)).map_or(0, position_of);
+        let at = after.as_ref().and_then(|key| slot.data_key(key)).map_or(0, token_of);
         for (first, last) in segments(&group.view.range).filter(|(_, last)| *last >= at) {
             let from = match &after {
                 Some(key) if at >= first => key.clone(),
@@ -220,8 +221,8 @@ impl Walk {
             let mut rest = None;
             cx.table.scan(Class::Data, &from, &mut |stored, record| {
                 let Some(key) = slot.data_key(stored) else { return false };
-                let position = position_of(key);
-                if position > last {
+                let token = token_of(key);
+                if token > last {
                     return false;
                 }
                 if after.as_ref().is_some_and(|after| stored <= &after[..]) {
@@ -233,7 +234,7 @@ impl Walk {
                 *budget -= 1;
                 let size = (key.len() + record.len()) as u64;
                 self.seen = (self.seen.0 + 1, self.seen.1 + size);
-                self.marks.note(position, size);
+                self.marks.note(token, size);
                 rest = (*budget == 0).then(|| Bytes::copy_from_slice(stored));
                 true
             });
@@ -278,7 +279,7 @@ mod tests {
     #[test]
     fn marks_stand_for_all_that_was_noted() {
         let mut marks = Marks::default();
-        (0..4096).for_each(|position| marks.note(position, 2));
+        (0..4096).for_each(|token| marks.note(token, 2));
         assert!(marks.list.len() < MARKS_MAX && marks.total() == 8192);
         let range = Range { low: u64::MAX, high: 4095 };
         let cuts = marks.cuts(&range, 4);
@@ -290,15 +291,15 @@ mod tests {
     #[test]
     fn cuts_of_a_range_that_wraps_follow_the_ring() {
         let mut marks = Marks::default();
-        for position in [u64::MAX - 1, 1, 2, 3, 500] {
-            marks.note(position, 1);
+        for token in [u64::MAX - 1, 1, 2, 3, 500] {
+            marks.note(token, 1);
         }
         let range = Range { low: u64::MAX - 5, high: 10 };
         assert_eq!(marks.cuts(&range, 4), [u64::MAX - 1, 1, 2, 3]);
         let hot = [7_u64; 50];
         let mut marks = Marks::default();
-        hot.iter().for_each(|position| marks.note(*position, 1));
+        hot.iter().for_each(|token| marks.note(*token, 1));
         let cuts: BTreeSet<u64> = marks.cuts(&range, 4).into_iter().collect();
-        assert!(cuts.into_iter().eq([7]), "one position cannot be cut");
+        assert!(cuts.into_iter().eq([7]), "one token cannot be cut");
     }
 }

@@ -72,9 +72,9 @@ fn a_write_under_way_has_an_unknown_outcome() {
     );
 }
 
-/// Of a position that no view covers nothing is known, and nobody tells.
+/// Of a token that no view covers nothing is known, and nobody tells.
 #[test]
-fn a_position_without_a_view_has_no_route() {
+fn a_token_without_a_view_has_no_route() {
     schedule(
         "nodes 3 first 100
          scan 2 5 10

@@ -1,10 +1,11 @@
 //! Any message that a correct peer can send.
 
 use super::super::group::{Generation, Standing};
-use super::super::keys::{Order, cursor_of};
+use super::super::keys::cursor_of;
 use super::super::message::{Basis, Beat, Bounds, Known, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{COUNTER_MAX, Record, Ts};
+use crate::order::Order;
 use crate::quorum::CrashVector;
 use crate::reconfigure::{self, Ballot};
 use bytes::{Bytes, BytesMut};
@@ -53,16 +54,13 @@ fn any_stamp() -> impl Strategy<Value = Stamp> {
     });
     let hint = proptest::option::of(any_view().prop_map(Box::new));
     let place = (any_view_id(), any_standing());
-    (place, any_known(), crashes, hint).prop_map(
-        |((view, standing), Known { generation, epoch }, crashes, hint)| Stamp {
-            view,
-            standing,
-            generation,
-            epoch,
-            crashes,
-            hint,
-        },
-    )
+    (place, any_known(), crashes, hint).prop_map(|((view, standing), known, crashes, hint)| Stamp {
+        view,
+        standing,
+        known,
+        crashes,
+        hint,
+    })
 }
 
 fn any_view_id() -> impl Strategy<Value = ViewId> {
@@ -154,37 +152,11 @@ fn any_page() -> impl Strategy<Value = Bytes> {
 
 /// Any message.
 pub(super) fn any_message() -> impl Strategy<Value = Message> {
-    prop_oneof![
-        of_operations(),
-        of_bare(),
-        of_transfers(),
-        of_groups(),
-        of_purges(),
-        of_comparisons()
-    ]
+    prop_oneof![of_operations(), of_transfers(), of_groups(), of_purges(), of_comparisons()]
 }
 
 fn any_want() -> impl Strategy<Value = Want> {
     prop_oneof![Just(Want::Value), Just(Want::Digest), Just(Want::Counter)]
-}
-
-fn of_bare() -> impl Strategy<Value = Message> {
-    let maybe_record = prop_oneof![Just(Bytes::new()), any_record()];
-    prop_oneof![
-        (any::<u64>(), any_want(), any_key()).prop_map(|(op, want, key)| Message::BareReadA {
-            op,
-            want,
-            key
-        }),
-        (any::<u64>(), any_ts(), any::<bool>(), maybe_record)
-            .prop_map(|(op, ts, live, record)| Message::BareReadB { op, ts, live, record }),
-        (any::<u64>(), any_key(), any_record()).prop_map(|(op, key, record)| Message::BareWriteA {
-            op,
-            key,
-            record
-        }),
-        any::<u64>().prop_map(|op| Message::BareWriteB { op }),
-    ]
 }
 
 fn of_operations() -> impl Strategy<Value = Message> {
@@ -257,18 +229,11 @@ fn of_transfers() -> impl Strategy<Value = Message> {
 }
 
 fn of_groups() -> impl Strategy<Value = Message> {
-    let beat = (any_view_id(), any_standing(), any_known(), any::<bool>()).prop_map(
-        |(view, standing, Known { generation, epoch }, asks)| Beat {
-            view,
-            standing,
-            generation,
-            epoch,
-            asks,
-        },
-    );
+    let beat = (any_view_id(), any_standing(), any_known(), any::<bool>())
+        .prop_map(|(view, standing, known, asks)| Beat { view, standing, known, asks });
     let into = any::<u64>().prop_map(NodeId);
     prop_oneof![
-        any::<u64>().prop_map(|position| Message::LocateA { position }),
+        any::<u64>().prop_map(|token| Message::LocateA { token }),
         any_view().prop_map(|view| Message::LocateB { view }),
         proptest::collection::vec(any_reconfiguration(), 0..4).prop_map(Message::Reconfigure),
         (any_view(), into, any_known()).prop_filter_map(

@@ -8,6 +8,7 @@ use crate::testing::world::{Setup, World};
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::GROUPS_MAX;
 use quorate_kernel::view::{Range, View, ViewId};
+use std::vec;
 use std::vec::Vec;
 
 /// Every host says that it knows of the split, or knows nothing of the group: its record goes, and
@@ -137,7 +138,7 @@ fn what_is_kept_of_a_part_outlives_its_parent() {
         let [parent, part] = [&parents[0], &parts[0]];
         let before = process.group(part.id).expect("it is there").record.clone();
         // It was replaced, chosen again, and lacks data.
-        process.set_aside(&before, cx);
+        process.set_aside(&before, before.generation, cx);
         let sources = part.members().to_vec();
         let id = ViewId { version: part.id.version + 2, ..part.id };
         let status = Status::Busy { sources, since: id, forgot: false };
@@ -146,7 +147,7 @@ fn what_is_kept_of_a_part_outlives_its_parent() {
         process.take_up(Linearizable::newborn(view, status, slot), cx);
         process.begin_transfer(id, cx);
         process.let_go(parent.id, cx);
-        assert_eq!(process.held_since(part.id), Some((before.slot, true)));
+        assert_eq!(process.held_since(part.id), Some((vec![before.slot], true)));
         assert!(!process.durable.garbage.contains(&(before.slot, part.range)));
         // Once everybody has everything it goes too.
         process.give_up_kept(part, cx);

@@ -1,4 +1,4 @@
-//! Keys that share their first eight bytes, and so one position of a keyspace in key order: however
+//! Keys that share their first eight bytes, and so one token of a keyspace in key order: however
 //! many they are, no message of a scan, a transfer or a removal of tombstones holds all of them.
 
 use super::super::Linearizable;
@@ -19,7 +19,7 @@ use std::vec::Vec;
 /// The longest frame that anybody may need: a page is closed behind the key that fills it, and two
 /// cursors may have keys of their own.
 const FRAME_BYTES: usize = PAGE_BYTES + 3 * KEY_BYTES_MAX + 1024;
-/// The first position of the one group.
+/// The first token of the one group.
 const FIRST: u64 = 100;
 const SOON: Span = Span::secs(5);
 const STEP: Span = Span::millis(20);
@@ -61,6 +61,7 @@ impl Pile {
             tokens: Vec::from([token(node)]),
             standing: Standing::Up,
             is_suspected: false,
+            doors: Vec::new(),
         };
         let mut hosts: Vec<RingHost> = (1..=4).map(host).collect();
         hosts.sort_by_key(|host| host.tokens[0]);
@@ -165,7 +166,7 @@ fn long() -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn a_page_ends_between_two_keys_of_one_position() {
+fn a_page_ends_between_two_keys_of_one_token() {
     let mut pile = Pile::new(many());
     [1, 7, 10_000].into_iter().for_each(|limit| pile.check(2, limit));
     let mut pile = Pile::new(long());
@@ -228,7 +229,7 @@ fn a_pile_is_compared_in_pieces() {
     }
 }
 
-/// A slot that was given up is emptied key by key, also where keys share a position.
+/// A slot that was given up is emptied key by key, also where keys share a token.
 #[test]
 fn a_pile_that_was_given_up_is_swept() {
     let mut pile = Pile::new(many());

@@ -41,12 +41,12 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, faults: Faults, option: Option<&str>) -> Run {
+    fn new(seed: u64, faults: Faults) -> Run {
         let mut rng = Rng::new(seed);
         let is_memory = matches!(faults, Faults::Forgetting | Faults::ViewsAndForgetting);
         let has_digests = rng.below(2) == 0;
         let digests = has_digests.then_some("digests");
-        let options = digests.into_iter().chain(option).map(ToString::to_string).collect();
+        let options = digests.into_iter().map(ToString::to_string).collect();
         let setup = Setup {
             members: MEMBERS,
             spares: NODES - MEMBERS,
@@ -149,8 +149,8 @@ impl Run {
 }
 
 /// Runs a seed; says what is wrong, if anything is.
-fn try_seed(seed: u64, faults: Faults, option: Option<&str>) -> Result<(), String> {
-    let mut run = Run::new(seed, faults, option);
+fn try_seed(seed: u64, faults: Faults) -> Result<(), String> {
+    let mut run = Run::new(seed, faults);
     for _ in 0..ACTIONS {
         run.act();
     }
@@ -167,7 +167,7 @@ fn try_seed(seed: u64, faults: Faults, option: Option<&str>) -> Result<(), Strin
 
 fn try_seeds(faults: Faults) {
     for seed in 0..300 {
-        if let Err(why) = try_seed(seed, faults, None) {
+        if let Err(why) = try_seed(seed, faults) {
             panic!("{why}");
         }
     }
@@ -191,14 +191,4 @@ fn view_changes_break_nothing() {
 #[test]
 fn view_changes_and_forgetting_break_nothing() {
     try_seeds(Faults::ViewsAndForgetting);
-}
-
-/// While the views stay, plain majorities are enough; `bare` shows what happens when they change.
-#[test]
-fn crashes_break_nothing_without_consistent_quorums() {
-    for seed in 0..100 {
-        if let Err(why) = try_seed(seed, Faults::Crashes, Some("static")) {
-            panic!("{why}");
-        }
-    }
 }

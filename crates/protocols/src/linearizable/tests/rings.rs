@@ -32,6 +32,7 @@ pub(super) fn up(hosts: &[(u64, u64)]) -> Vec<RingHost> {
         tokens: Vec::from([*token]),
         standing: Standing::Up,
         is_suspected: false,
+        doors: Vec::new(),
     };
     hosts.iter().map(host).collect()
 }
@@ -182,7 +183,7 @@ impl Run {
                 if standing != "ready" || row["role"] == "proposer" {
                     return Some(format!("node {node}: {row:?}"));
                 }
-                let high = u64::from_str_radix(&row["high"], 16).expect("a position");
+                let high = u64::from_str_radix(&row["high"], 16).expect("a token");
                 let desired = placement::desired(&ring, high, MEMBERS as usize);
                 let mut desired: Vec<String> = desired.iter().map(NodeId::to_string).collect();
                 desired.sort();

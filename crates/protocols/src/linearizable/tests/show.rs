@@ -5,7 +5,8 @@ use super::super::keys::{Slot, client_key, state_value};
 use super::super::message::{Beat, Message, Stamp, Want};
 use super::super::page;
 use super::super::record::{Record, Ts};
-use super::super::{Linearizable, Mode, Order, Pace, Settings};
+use super::super::{Linearizable, Mode, Pace, Settings};
+use crate::order::Order;
 use crate::quorum::CrashVector;
 use crate::reconfigure::{self, Ballot};
 use crate::testing::shown::{show_cursor, show_list};
@@ -32,7 +33,6 @@ impl Scripted for Linearizable {
             value_bytes_max: 1000,
             digest_reads: false,
             ask_majority_first: false,
-            static_views: false,
             transfer_bytes_per_second: 0,
             pace: Pace::default(),
         };
@@ -45,7 +45,6 @@ impl Scripted for Linearizable {
                 "brisk" => settings.pace = brisk(),
                 "hasty" => settings.pace.purge = Span::millis(60),
                 "comparing" => settings.pace.compare = Span::millis(500),
-                "static" => settings.static_views = true,
                 "majority" => settings.ask_majority_first = true,
                 other => panic!("no option {other}"),
             }
@@ -84,10 +83,6 @@ impl Scripted for Linearizable {
             Message::TombsA { .. } => "TombsA",
             Message::TombsB { .. } => "TombsB",
             Message::DropA { .. } => "DropA",
-            Message::BareReadA { .. } => "BareReadA",
-            Message::BareReadB { .. } => "BareReadB",
-            Message::BareWriteA { .. } => "BareWriteA",
-            Message::BareWriteB { .. } => "BareWriteB",
             Message::TombstonesA { .. } => "TombstonesA",
             Message::TombstonesB { .. } => "TombstonesB",
             Message::DropB { .. } => "DropB",
@@ -142,7 +137,7 @@ impl Scripted for Linearizable {
             let slot = if slot == 1 { String::new() } else { format!(" in slot {slot}") };
             return format!("{key} = {value}{slot}");
         }
-        let states = ["group", "decided", "crashes", "slot", "garbage", "left", "entry", "kept"];
+        let states = ["group", "decided", "crashes", "slot", "garbage", "left", "gathered", "kept"];
         let name = states.into_iter().find(|name| key.starts_with(name.as_bytes()));
         let name = name.unwrap_or_else(|| panic!("no state {key:?}"));
         let Some(value) = value else { return format!("state {name} is gone") };
@@ -153,7 +148,7 @@ impl Scripted for Linearizable {
             "slot" => state_value::<Slot>(value).0.to_string(),
             "garbage" => String::new(),
             "left" => format!("in v{}", state_value::<u64>(value)),
-            "entry" => format!("(version, generation) {:?}", state_value::<(u64, u64)>(value)),
+            "gathered" => format!("by all of v{}", state_value::<u64>(value)),
             _ => format!("until v{}", state_value::<u64>(value)),
         };
         format!("state {name} {}", shown.trim())
@@ -164,7 +159,7 @@ impl Scripted for Linearizable {
 /// they hold only if a test says so.
 fn brisk() -> Pace {
     Pace {
-        tend: Span::millis(20),
+        maintain: Span::millis(20),
         beat: Span::millis(100),
         settle: Span::millis(200),
         purge: Span::millis(500),
@@ -175,14 +170,6 @@ fn brisk() -> Pace {
 
 fn show_rare(message: &Message) -> String {
     match message {
-        Message::BareReadA { op, want, key } => format!("op {op} {want:?} of {}", data_key(key)),
-        Message::BareReadB { op, ts, live, record } => {
-            format!("op {op}: {}", show_answer(*ts, *live, record))
-        }
-        Message::BareWriteA { op, key, record } => {
-            format!("op {op} {} = {}", data_key(key), show_record(record))
-        }
-        Message::BareWriteB { op } => format!("op {op} ok"),
         Message::ListA { round, since, epoch, forgot, from } => {
             let (reason, epoch) = (if *forgot { "forgot" } else { "new" }, show_epoch(*epoch));
             let (since, from) = (version(*since), show_cursor(from));
@@ -208,7 +195,7 @@ fn show_rare(message: &Message) -> String {
         Message::Learn { view, .. } | Message::LocateB { view } | Message::Split { view, .. } => {
             show_view(view)
         }
-        Message::LocateA { position } => format!("{position:x}"),
+        Message::LocateA { token } => format!("{token:x}"),
         Message::DecisionsA { view } => format!("after {}", version(*view)),
         Message::DecisionsB { view, changes } => {
             let changes: Vec<String> = changes.iter().map(|change| show_change(*change)).collect();
@@ -366,10 +353,10 @@ fn show_stamp(stamp: &Stamp) -> String {
     if stamp.standing != Standing::Ready {
         shown += &format!(" {}", format!("{:?}", stamp.standing).to_lowercase());
     }
-    if stamp.generation != Generation::default() {
-        shown += &format!(" {}", show_generation(stamp.generation));
+    if stamp.known.generation != Generation::default() {
+        shown += &format!(" {}", show_generation(stamp.known.generation));
     }
-    shown += &show_epoch(stamp.epoch);
+    shown += &show_epoch(stamp.known.epoch);
     shown += &show_crashes(&stamp.crashes);
     if let Some(hint) = &stamp.hint {
         shown += &format!(" hint {}", show_view(hint));
@@ -382,11 +369,9 @@ fn show_epoch(epoch: u64) -> String {
 }
 
 fn show_crashes(crashes: &CrashVector) -> String {
-    let entries: Vec<String> = (1..=9)
-        .map(|node| Incarnation { node: NodeId(node), start: crashes.of(NodeId(node)) })
-        .filter(|entry| entry.start.0 > 0)
-        .map(incarnation)
-        .collect();
+    let of = |node| Incarnation { node: NodeId(node), start: crashes.of(NodeId(node)) };
+    let forgetful = (1..=9).map(of).filter(|entry| entry.start.0 > 0);
+    let entries: Vec<String> = forgetful.map(incarnation).collect();
     if entries.is_empty() { String::new() } else { format!(" forgetful({})", entries.join(" ")) }
 }
 

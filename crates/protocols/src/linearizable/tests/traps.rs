@@ -313,3 +313,32 @@ fn a_newcomer_acknowledges_only_when_the_view_before_was_left() {
          # told get k: nothing",
     );
 }
+
+/// Majorities of two views need not meet: replies of a member that has gone on to the next view
+/// must not count in the one before.
+#[test]
+fn a_reply_counts_only_in_the_view_that_it_is_stamped_with() {
+    schedule(
+        "nodes 3 spare 1
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         deliver Invite
+         deliver ListA
+         deliver ListB
+         put 1 k a
+         drop ReadA 1->2
+         deliver ReadA 1->4
+         deliver ReadB
+         drop WriteA 1->2
+         deliver WriteA
+         deliver WriteB
+         # told put k a: written
+         get 3 k
+         drop ReadA 3->1
+         deliver ReadA
+         deliver ReadB
+         tick 100ms
+         deliver all
+         # told get k: value a",
+    );
+}

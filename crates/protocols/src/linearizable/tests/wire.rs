@@ -4,7 +4,7 @@
 //! append a variant instead. `docs/wire.md` shows the same table.
 
 use super::super::group::{Generation, Standing};
-use super::super::message::{Beat, Message};
+use super::super::message::{Beat, Known, Message};
 use super::super::record::{COUNTER_MAX, Record, Ts};
 use super::any::any_message;
 use super::golden::{Golden, VARIANTS, golden, view_id, who};
@@ -73,7 +73,7 @@ fn a_whole_frame_has_its_bytes() {
     let message = Message::ListA { round, since, epoch, forgot, from };
     assert_eq!(
         hex(&frame(&message)),
-        "300000000803000000010000000000000002000000020000000000000000000000fada21670700000000000\
+        "300000000a03000000010000000000000002000000020000000000000000000000958143c40700000000000\
          00006020103000100"
     );
 }
@@ -146,8 +146,8 @@ fn the_longest_lists_fit_a_frame() {
     let promise = M::P1B(Promise { view, ballot, ok: true, installed, promised, accepted });
     let proposal = M::P2A { view, ballot, change };
     let generation = Generation { number: u64::MAX, floor: COUNTER_MAX };
-    let (standing, epoch, asks) = (Standing::Split, COUNTER_MAX, true);
-    let beat = Beat { view, standing, generation, epoch, asks };
+    let known = Known { generation, epoch: COUNTER_MAX };
+    let beat = Beat { view, standing: Standing::Split, known, asks: true };
     for message in [
         Message::Reconfigure(std::vec![promise; RECONFIGURES_MAX]),
         Message::Reconfigure(std::vec![proposal; RECONFIGURES_MAX]),
@@ -161,9 +161,8 @@ fn the_longest_lists_fit_a_frame() {
 #[test]
 fn a_beat_with_an_impossible_floor_is_refused() {
     let beats = |floor| {
-        let generation = Generation { number: 2, floor };
-        let (view, standing, epoch, asks) = (view_id(), Standing::Ready, 0, false);
-        let beat = Beat { view, standing, generation, epoch, asks };
+        let known = Known { generation: Generation { number: 2, floor }, epoch: 0 };
+        let beat = Beat { view: view_id(), standing: Standing::Ready, known, asks: false };
         survive(pieces(&Message::Beats(Vec::from([beat]))))
     };
     assert!(beats(COUNTER_MAX).is_ok());

@@ -14,10 +14,13 @@
 //! none the present one. A membership that was decided but never began here holds nothing, so
 //! nothing answers for it.
 
-use crate::linearizable::group::{Record, Status};
+use crate::linearizable::group::{Generation, Record, Status};
 use crate::linearizable::keys::{Slot, kept_key, state_bytes};
 use crate::linearizable::{Context, Linearizable};
+use alloc::vec::Vec;
+use core::iter;
 use quorate_kernel::ids::GroupId;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::view::{View, ViewId};
 
@@ -36,14 +39,24 @@ impl Linearizable {
         });
     }
 
-    /// This node begins anew in a group. What it held is kept for others if it is complete.
-    pub(crate) fn set_aside(&mut self, before: &Record, cx: &mut Context<'_>) {
+    /// This node begins anew in a group, in which removals of tombstones have come to this
+    /// generation. What it held is kept for others if it is complete.
+    pub(crate) fn set_aside(
+        &mut self,
+        before: &Record,
+        generation: Generation,
+        cx: &mut Context<'_>,
+    ) {
         let (slot, id) = (before.slot, before.view.id);
         let is_complete = matches!(
             before.status,
             Status::Ready | Status::Gathering | Status::Retired { was_ready: true, .. }
         );
-        if !is_complete {
+        let is_outlived = before.generation.enforces_less(generation);
+        if is_outlived {
+            self.give_up_kept(&before.view, cx);
+        }
+        if !is_complete || is_outlived {
             return self.give_slot_up(slot, &before.view, cx);
         }
         probe!("linearizable/kept_for_others");
@@ -65,19 +78,22 @@ impl Linearizable {
     }
 
     /// Where the data stands that this node holds for those who ask since a view, and whether it is
-    /// complete.
-    pub(crate) fn held_since(&self, since: ViewId) -> Option<(Slot, bool)> {
+    /// complete. Who lacks data tells all that it holds.
+    pub(crate) fn held_since(&self, since: ViewId) -> Option<(Vec<Slot>, bool)> {
         let group = self.group(since)?;
         let (own, is_source) = (group.record.slot, group.is_source());
         let ended = self.ended(since.group).filter(|(_, version)| *version >= since.version);
-        match ended.min_by_key(|(_, version)| *version) {
-            Some((slot, _)) if slot != own => Some((slot, true)),
-            Some(_) => Some((own, is_source)),
+        let (slot, is_complete) = match ended.min_by_key(|(_, version)| *version) {
+            Some((slot, _)) if slot != own => (slot, true),
+            Some(_) => (own, is_source),
             None => {
                 let is_over = self.durable.ended.contains_key(&(since.group, own));
-                Some((own, is_source && !is_over))
+                (own, is_source && !is_over)
             }
-        }
+        };
+        let tells_all = group.lacks_data() && !is_complete && !mutant!("tells_own_slot_alone");
+        let others = self.kept_slots(since.group).filter(|_| tells_all);
+        Some((iter::once(slot).chain(others).collect(), is_complete))
     }
 
     /// The memberships in a group that have ended and are remembered: their slots, and the versions
@@ -93,9 +109,32 @@ impl Linearizable {
         self.ended(group).map(|(slot, _)| slot).filter(move |slot| Some(*slot) != own)
     }
 
+    /// Somebody is in this generation. Who lacks data takes part in no removal, and what it has
+    /// kept may be older than tombstones that the others have removed. So may be what others have
+    /// listed that did not know of that either: they are asked anew.
+    pub(crate) fn come_to_generation(
+        &mut self,
+        view: ViewId,
+        generation: Generation,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
+        let before = group.record.generation;
+        if before.enforces_less(generation) && !mutant!("kept_through_removals") {
+            probe!("linearizable/kept_is_outlived");
+            group.record.generation = generation;
+            Self::persist(group, cx);
+            let view = View::clone(&group.view);
+            self.give_up_kept(&view, cx);
+            if !mutant!("transfer_outlives_removal") {
+                self.begin_transfer_anew(view.id, cx);
+            }
+        }
+    }
+
     /// Gives up what is kept beside the present membership.
     pub(crate) fn give_up_kept(&mut self, view: &View, cx: &mut Context<'_>) {
-        let kept: alloc::vec::Vec<Slot> = self.kept_slots(view.id.group).collect();
+        let kept: Vec<Slot> = self.kept_slots(view.id.group).collect();
         for slot in kept {
             probe!("linearizable/kept_no_longer");
             self.give_slot_up(slot, view, cx);

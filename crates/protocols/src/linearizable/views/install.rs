@@ -9,6 +9,7 @@ use crate::reconfigure::Acceptor;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::invariant;
 use quorate_kernel::limits::DECISIONS_IN_MESSAGE_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -30,14 +31,18 @@ impl Linearizable {
             // What follows a split is decided in its parts; a learner is no member yet.
             return Some(group.view.id);
         }
-        let installed = group.view.id.version;
+        let (installed, before) = (group.view.id.version, group.progress());
         if !group.queue.push(installed, follows.version, change) {
             cx.fx.refuse("two decisions follow one view");
             return Some(group.view.id);
         }
         self.install_queued(follows, cx);
+        invariant!(before.is_behind(self.progress(follows)), "no group goes back (I1)");
         let group = self.group(follows)?;
         let view = group.view.id;
+        let waits = group.queue.peek(view.version).is_some();
+        let is_awaited = self.is_chosen_again(view, cx.me.node);
+        invariant!(!waits || is_awaited, "what may be installed is installed");
         if group.queue.is_missing(view.version) {
             probe!("linearizable/install_queued");
             // A question promises nothing.
@@ -135,15 +140,20 @@ impl Linearizable {
             group.record.owed.push(Owed { newcomer, next, old });
         }
         group.begin_gathering(change);
-        group.note_entry(cx);
+        group.have_all_gathered = false;
         Self::persist(group, cx);
         let refills = matches!(
             group.record.status,
             Status::Forgot | Status::Gathering | Status::Retired { forgot: true, .. }
         );
-        if refills {
-            // Its sources are the members of the view that it is in now: others may be gone.
+        let is_after_loss = group.transfer.as_ref().is_some_and(|it| !it.lost.is_empty());
+        let is_told = !mutant!("loss_found_with_old_view");
+        if refills || is_after_loss && is_told {
+            // Its sources are the members of the view that it is in now: others may be gone. After
+            // a loss all of them are heard ([`crate::linearizable::refill::epoch`]).
             self.begin_transfer(of, cx);
+        } else if let Some(transfer) = group.transfer.as_mut().filter(|_| is_told) {
+            transfer.ask_members(next.members(), cx.me.node);
         }
         self.invite_owed(of, cx);
     }
@@ -210,6 +220,8 @@ impl Linearizable {
     ) {
         let Some(group) = self.group(view) else { return };
         let upto = group.view.id.version + u64::from(is_split(group));
+        invariant!(group.is_one(), "the shared view is the installed one");
+        invariant!(upto == group.installed().id.version, "a split makes the next version");
         let mut changes = Vec::new();
         let versions = (view.version..upto).take(DECISIONS_IN_MESSAGE_MAX);
         for version in versions {
@@ -236,9 +248,14 @@ impl Linearizable {
         changes: Vec<Change>,
         cx: &mut Context<'_>,
     ) {
+        let before = self.progress(view);
         for (version, change) in (view.version..u64::MAX).zip(changes) {
             self.on_decided(from, ViewId { group: view.group, version }, change, cx);
         }
+        invariant!(before.is_behind(self.progress(view)), "no group goes back (I1)");
+        let group = self.group(view);
+        let is_kept = group.is_none_or(|group| self.has_slot(group));
+        invariant!(is_kept, "a slot is handed out once");
     }
 
     /// A view that this node is born with, or becomes a member of.

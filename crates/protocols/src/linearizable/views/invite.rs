@@ -17,6 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::GROUPS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -41,7 +42,7 @@ impl Linearizable {
         group.touched = cx.now;
         for owed in &group.record.owed {
             let (next, old) = (owed.next.clone(), owed.old.clone());
-            let message = Message::Invite { next, old, known: group.known() };
+            let message = Message::Invite { next, old, known: group.record.known() };
             // It rests on the installed view alone.
             cx.fx.send_after_state(owed.newcomer, message);
         }
@@ -84,6 +85,7 @@ impl Linearizable {
             return;
         }
         let invitations = &mut self.volatile.invitations.0;
+        invariant!(invitations.len() <= GROUPS_MAX, "invitations that wait are bounded");
         if invitations.len() >= GROUPS_MAX {
             invitations.clear();
         }
@@ -96,13 +98,15 @@ impl Linearizable {
             return;
         }
         entry.from.insert(from.node);
-        entry.known.generation = entry.known.generation.max(known.generation);
-        entry.known.epoch = entry.known.epoch.max(known.epoch);
+        entry.known = entry.known.max(*known);
         let needed = if mutant!("newcomer_before_majority") { 1 } else { old.majority() };
         if entry.from.len() >= needed
             && let Some(invitation) = invitations.remove(&next.id.group)
         {
             self.become_member(invitation, &old, cx);
+            let version = self.group(next.id).map(|group| group.view.id.version);
+            let has_come = version.is_some_and(|version| version >= next.id.version);
+            invariant!(has_come, "who is invited by a majority comes");
         }
     }
 
@@ -120,11 +124,10 @@ impl Linearizable {
             return false;
         };
         if mine.version > view.id.version {
-            // Of two views of a position the one with the higher version is the newer: this node
+            // Of two views of a token the one with the higher version is the newer: this node
             // has come there by another way, and who asks need not go on.
-            let (standing, generation) = (Standing::Split, Generation::default());
-            let (view, epoch, asks) = (view.id, 0, false);
-            let beat = Beat { view, standing, generation, epoch, asks };
+            let (standing, known, asks) = (Standing::Split, Known::default(), false);
+            let beat = Beat { view: view.id, standing, known, asks };
             cx.fx.send(from, Message::Beats(vec![beat]));
             return true;
         }
@@ -144,7 +147,7 @@ impl Linearizable {
             Some(copied) => copied.slot,
             None => {
                 if let Some(record) = self.group(id).map(|group| group.record.clone()) {
-                    self.set_aside(&record, cx);
+                    self.set_aside(&record, known.generation, cx);
                 }
                 self.fresh_slot(cx)
             }
@@ -237,10 +240,10 @@ impl Linearizable {
             return false;
         };
         probe!("linearizable/passed_through");
-        self.set_aside(&before, cx);
+        self.set_aside(&before, before.generation, cx);
         let slot = self.fresh_slot(cx);
         let id = next.id;
-        let known = Known { generation: before.generation, epoch: before.epoch };
+        let known = before.known();
         self.begin_membership(next, &old, slot, known, cx);
         self.begin_transfer(id, cx);
         true
@@ -268,6 +271,7 @@ impl Linearizable {
         }
         let id = view.id;
         if let Some(group) = self.group(id) {
+            invariant!(group.is_one(), "the shared view is the installed one");
             let is_stale = group.view.id.version < id.version;
             let is_lost = group.is_copied_before_loss(&known);
             match &group.record.status {
@@ -302,8 +306,16 @@ impl Linearizable {
                 }
             }
         }
+        self.begin_learning(view, known, cx);
+        let group = self.group(id);
+        let moves = group.is_some_and(|group| group.is_learner() && group.moves_what_it_lacks());
+        invariant!(moves, "who learns copies what it lacks");
+    }
+
+    /// Begins to copy what a view's members hold, into a slot of its own.
+    fn begin_learning(&mut self, view: View, known: Known, cx: &mut Context<'_>) {
         probe!("linearizable/learner");
-        let slot = self.fresh_slot(cx);
+        let (id, slot) = (view.id, self.fresh_slot(cx));
         let status = Status::Learner { sources: view.members().to_vec(), is_done: false };
         let mut record = Self::newborn(view, status, slot);
         (record.generation, record.epoch) = (known.generation, known.epoch);
@@ -312,7 +324,7 @@ impl Linearizable {
             group.touched = cx.now;
         }
         self.begin_transfer(id, cx);
-        self.tend_at(cx.now + self.settings.pace.tend, cx);
+        self.maintain_at(cx.now + self.settings.pace.maintain, cx);
     }
 
     /// Whether what a learner copied is of a view that shares a majority of either's members with

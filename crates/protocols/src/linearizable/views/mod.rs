@@ -3,7 +3,7 @@
 pub(crate) mod former;
 pub(crate) mod install;
 pub(crate) mod invite;
+pub(crate) mod maintain;
 pub(crate) mod outpaced;
 pub(crate) mod parents;
 pub(crate) mod propose;
-pub(crate) mod tend;

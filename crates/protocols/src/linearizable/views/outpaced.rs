@@ -36,7 +36,7 @@
 
 use super::propose::recent;
 use crate::linearizable::group::{Group, Outpaced, Standing, Status};
-use crate::linearizable::message::Message;
+use crate::linearizable::message::{Known, Message};
 use crate::linearizable::refill::gather::is_even;
 use crate::linearizable::replicate::replica::remembers;
 use crate::linearizable::{Context, Linearizable};
@@ -127,7 +127,7 @@ impl Linearizable {
         group.record.status = Status::Retired { was_ready, forgot, lacking, parts };
         group.record.acceptor = Acceptor::default();
         group.record.owed.clear();
-        group.leaver = None;
+        (group.leaver, group.have_all_gathered) = (None, false);
         group.queue = InstallQueue::default();
         (group.transfer, group.running, group.wished, group.outpaced) = (None, None, None, None);
         group.heard.clear();
@@ -160,7 +160,7 @@ impl Linearizable {
                 Standing::Busy | Standing::Forgot | Standing::Gathering => has_lost_all,
                 Standing::Outside | Standing::Learned => false,
             };
-            (heard.version == view.id.version && counts).then_some((heard.generation, heard.epoch))
+            (heard.version == view.id.version && counts).then_some(heard.known)
         };
         let standing = view.members().iter().filter_map(|node| stands_there(*node));
         let stands: Vec<_> = standing.collect();
@@ -171,16 +171,13 @@ impl Linearizable {
         let before = group.record.clone();
         let id: ViewId = view.id;
         let sources = view.members().to_vec();
-        self.set_aside(&before, cx);
+        // As who invites says it (`refill::epoch`).
+        let known = stands.into_iter().fold(before.known(), Known::max);
+        self.set_aside(&before, known.generation, cx);
         let slot = self.fresh_slot(cx);
         let status = Status::Busy { sources, since: id, forgot };
         let mut record = Self::newborn(view.clone(), status, slot);
-        (record.generation, record.epoch) = (before.generation, before.epoch);
-        for (generation, epoch) in stands {
-            record.generation = record.generation.max(generation);
-            // As who invites says it (`refill::epoch`).
-            record.epoch = record.epoch.max(epoch);
-        }
+        (record.generation, record.epoch) = (known.generation, known.epoch);
         record.owed = before.owed;
         record.owed.retain(|owed| view.index_of(owed.newcomer).is_some());
         self.take_up(record, cx);

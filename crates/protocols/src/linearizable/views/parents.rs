@@ -18,12 +18,13 @@
 use super::install::is_split;
 use crate::linearizable::group::{Generation, Group, Standing, Status};
 use crate::linearizable::keys::{Slot, decided_key, each_state, group_key};
-use crate::linearizable::message::{Beat, Message};
+use crate::linearizable::message::{Beat, Known, Message};
 use crate::linearizable::{Context, Linearizable};
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::Standing as HostStanding;
@@ -31,7 +32,7 @@ use quorate_kernel::view::{Range, View, ViewId};
 
 impl Linearizable {
     /// Forgets a group that was split if nobody can ask for it, or asks who can.
-    pub(crate) fn tend_parent(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn maintain_parent(&mut self, view: ViewId, cx: &mut Context<'_>) -> bool {
         let Some(group) = self.group(view) else { return false };
         if group.view.index_of(cx.me.node).is_none() {
             return self.release_after_split(view, cx);
@@ -52,7 +53,7 @@ impl Linearizable {
         let beat = group.beat();
         assert!(beat.asks && beat.standing == Standing::Split, "who was split is no member");
         for node in unsettled {
-            let (view, generation) = (View::clone(&group.view), beat.generation);
+            let (view, generation) = (View::clone(&group.view), beat.known.generation);
             cx.fx.send(node, Message::Split { view, generation });
         }
         false
@@ -104,8 +105,8 @@ impl Linearizable {
             self.let_go(id, cx);
         }
         if self.group(id).is_some() {
-            let (view, epoch, asks) = (id, 0, true);
-            let beat = Beat { view, standing, generation, epoch, asks };
+            let known = Known { generation, epoch: 0 };
+            let beat = Beat { view: id, standing, known, asks: true };
             return self.on_beats(from, vec![beat], cx);
         }
         if let Some(whole) = self.whole_of(&view).filter(|_| !mutant!("part_forgotten")) {
@@ -120,6 +121,9 @@ impl Linearizable {
         if self.durable.left.get(&id.group).is_none_or(|left| *left < version) {
             self.note_left(id.group, version, cx);
         }
+        let left = self.durable.left.get(&id.group);
+        invariant!(left.is_some_and(|left| *left >= version), "who says that it has left noted it");
+        invariant!(self.group(id).is_none(), "who says that it is outside knows no such group");
         tell_outside(from, ViewId { version, ..id }, generation, cx);
     }
 
@@ -152,9 +156,9 @@ impl Linearizable {
         let (range, owed) = (group.view.range, group.record.owed.first());
         let expected = owed.and_then(|owed| self.volatile.routes.expects(&range, owed.newcomer));
         cx.fx.send(&members, Message::Beats(vec![beat]));
-        if let Some(position) = expected {
+        if let Some(token) = expected {
             // In no part itself, it does not hear who is.
-            self.seek_news(position, cx);
+            self.seek_news(token, cx);
         }
         true
     }
@@ -208,7 +212,7 @@ pub(crate) fn tell_outside(
     generation: Generation,
     cx: &mut Context<'_>,
 ) {
-    let (standing, epoch, asks) = (Standing::Outside, 0, false);
-    let beat = Beat { view, standing, generation, epoch, asks };
+    let known = Known { generation, epoch: 0 };
+    let beat = Beat { view, standing: Standing::Outside, known, asks: false };
     cx.fx.send(to, Message::Beats(vec![beat]));
 }

@@ -16,6 +16,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::RECONFIGURES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -34,6 +35,14 @@ pub(crate) struct Running {
     proposer: Proposer,
     alarm: Time,
     attempts: u32,
+}
+
+impl Group {
+    /// Whether what this node proposes, if anything, follows the view that it has installed.
+    fn proposes_next(&self) -> bool {
+        let running = self.running.as_ref();
+        running.is_none_or(|running| running.proposer.view().id == self.view.id)
+    }
 }
 
 /// Messages of several groups, one frame for each node.
@@ -87,7 +96,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) -> bool {
         let (me, replicas) = (cx.me.node, self.settings.replicas);
-        let (settle, tend) = (self.settings.pace.settle, self.settings.pace.tend);
+        let (settle, maintain) = (self.settings.pace.settle, self.settings.pace.maintain);
         let ring_at = self.volatile.ring_at;
         let Some(group) = self.group_mut(id) else { return false };
         if !group.is_serving() || group.running.is_some() {
@@ -128,15 +137,15 @@ impl Linearizable {
             return false;
         }
         if cx.now < due {
-            self.tend_at(due, cx);
+            self.maintain_at(due, cx);
             return false;
         }
         if let Some(newcomer) = change.newcomer()
             && !may_come(group, newcomer, is_forced, cx.now)
         {
-            if group.taught.is_none_or(|taught| cx.now >= taught + tend) {
+            if group.taught.is_none_or(|taught| cx.now >= taught + maintain) {
                 group.taught = Some(cx.now);
-                let (view, known) = (View::clone(&view), group.known());
+                let (view, known) = (View::clone(&view), group.record.known());
                 // A wish promises nothing.
                 cx.fx.send_early(newcomer, Message::Learn { view, known });
             }
@@ -203,6 +212,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let (mut replies, mut outbox) = (Vec::new(), Outbox::default());
+        let asked = messages.len();
         for message in messages {
             use reconfigure::Message as M;
             match message {
@@ -225,6 +235,9 @@ impl Linearizable {
                 }),
             }
         }
+        invariant!(replies.len() <= asked, "a question is answered once");
+        let mut groups = self.durable.groups.values();
+        invariant!(groups.all(Group::proposes_next), "what is proposed follows the installed view");
         for part in replies.chunks(RECONFIGURES_MAX) {
             // Votes rest on protocol state alone.
             cx.fx.send_after_state(from, Message::Reconfigure(part.to_vec()));
@@ -244,6 +257,7 @@ impl Linearizable {
         let installed = group.installed().clone();
         installed.index_of(cx.me.node)?;
         let acceptor = &mut group.record.acceptor;
+        let before = acceptor.promised();
         let (reply, has_changed) = match *message {
             M::P1A { view, ballot } => {
                 let (reply, has_changed) = acceptor.on_prepare(&installed, view, ballot);
@@ -255,6 +269,7 @@ impl Linearizable {
             }
             _ => return None,
         };
+        invariant!(acceptor.promised() >= before, "a promise never falls");
         if has_changed {
             Self::persist(group, cx);
         }
@@ -355,8 +370,9 @@ pub(crate) fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
 mod tests {
     use super::*;
     use crate::linearizable::Linearizable;
-    use crate::linearizable::group::{Generation, Status};
+    use crate::linearizable::group::Status;
     use crate::linearizable::keys::Slot;
+    use crate::linearizable::message::Known;
     use alloc::vec;
     use quorate_kernel::ids::Start;
     use quorate_kernel::view::Range;
@@ -370,9 +386,8 @@ mod tests {
         let may_change = |status, standing| {
             let record = Linearizable::newborn(view.clone(), status, Slot::default());
             let mut group = Group::new(record);
-            let (version, generation) = (view.id.version, Generation::default());
-            let (start, epoch, at) = (Start(1), 0, Time(0));
-            let heard = Heard { start, version, standing, generation, epoch, at };
+            let (start, version) = (Start(1), view.id.version);
+            let heard = Heard { start, version, standing, known: Known::default(), at: Time(0) };
             group.heard.insert(NodeId(2), heard);
             may_change(&group, &view, &ring, NodeId(1), Time(0))
         };

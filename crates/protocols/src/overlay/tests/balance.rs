@@ -4,6 +4,7 @@ use crate::overlay::balance::{Least, Model, TokenMove};
 use crate::overlay::tokens::founding;
 use crate::placement::desired;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::TOKENS_PER_HOST_MAX;
 use quorate_kernel::ring::{Piece, Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::view::Range;
@@ -21,6 +22,7 @@ fn host(node: u64, tokens: &[u64], zone: &str) -> RingHost {
         tokens: tokens.to_vec(),
         standing: Standing::Up,
         is_suspected: false,
+        doors: Vec::new(),
     }
 }
 
@@ -149,9 +151,9 @@ fn zones_are_kept_and_unequal_hosts_evened_out() {
 }
 
 #[test]
-fn one_hot_position_and_even_load_are_left_alone() {
+fn one_hot_token_and_even_load_are_left_alone() {
     let mut world = World::new(hosts(6, 2, 0), Vec::from([(77, 1000)]), 3);
-    assert_eq!(world.settle(), 0, "one position has three holders wherever tokens are");
+    assert_eq!(world.settle(), 0, "one token has three holders wherever tokens are");
     let even = (0..600).map(|key: u64| (key * (u64::MAX / 600), 1)).collect();
     assert_eq!(World::new(hosts(6, 2, 0), even, 3).settle(), 0);
     let keys = ordered_keys(&mut Rng::new(1));
@@ -189,6 +191,18 @@ fn an_end_of_a_group_is_taken_before_a_new_one() {
     let near = best - (9 << 20);
     world.ends.insert(near);
     assert_eq!(place(&world), near);
+}
+
+/// Advice comes from others, who may not know how many tokens a host has.
+#[test]
+fn no_advice_takes_the_last_token_or_gives_one_too_many() {
+    let most: Vec<u64> = (0..TOKENS_PER_HOST_MAX as u64).collect();
+    let (more, other) = (TokenMove::Add { at: 77 }, TokenMove::Move { from: 99, to: 77 });
+    for change in [more, other] {
+        assert!(change.within_bounds(&most).is_none(), "{change:?}");
+        assert!(change.within_bounds(&most[1..]).is_some(), "{change:?}");
+    }
+    assert_eq!(TokenMove::Remove { token: 9 }.within_bounds(&[9]), None);
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn ring_of(tokens: &[Vec<u64>]) -> Ring {
         tokens: tokens.clone(),
         standing: Standing::Up,
         is_suspected: false,
+        doors: Vec::new(),
     };
     Ring::new(1, tokens.iter().enumerate().map(host).collect())
 }

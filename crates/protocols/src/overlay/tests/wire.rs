@@ -11,7 +11,7 @@ use crate::overlay::message::Message;
 use crate::overlay::shutdown::Stage;
 use crate::overlay::weights::{Advice, Weights};
 use crate::ring::pointers::Place;
-use crate::ring::stabilize::{Answer, Ask};
+use crate::ring::stabilize::{NeighboursReply, NeighboursRequest};
 use bytes::BytesMut;
 use proptest::prelude::*;
 use quorate_kernel::error::WireError;
@@ -20,7 +20,7 @@ use quorate_kernel::limits::{
     ADDRESS_BYTES_MAX, HOSTS_LISTED_MAX, NEWS_BYTES_MAX, PIECES_MAX, SUCCESSORS_MAX,
     TOKENS_PER_HOST_MAX,
 };
-use quorate_kernel::ring::{Piece, Standing};
+use quorate_kernel::ring::{Door, Piece, Standing};
 use quorate_kernel::view::Range;
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
 use std::boxed::Box;
@@ -45,6 +45,7 @@ fn record() -> HostRecord {
         load: Load { keys: 4, bytes: 5, operations: 6 },
         order: Order(9),
         standing: Standing::Leaving,
+        doors: Arc::from([Door { name: "resp".into(), address: "a:2".into() }]),
     }
 }
 
@@ -93,9 +94,9 @@ fn tag(message: &Message) -> u8 {
 const VARIANTS: u8 = 18;
 
 fn golden() -> Vec<(Message, &'static str)> {
-    let ask = Ask { own: 1, of: 300 };
+    let ask = NeighboursRequest { own: 1, of: 300 };
     let place = Place { token: 7, node: NodeId(2) };
-    let answer = Answer { ask, predecessor: Some(place), successors: vec![place] };
+    let answer = NeighboursReply { ask, predecessor: Some(place), successors: vec![place] };
     let seen = Seen {
         who: who(1, 2),
         version: Version(3),
@@ -106,14 +107,17 @@ fn golden() -> Vec<(Message, &'static str)> {
     vec![
         (Message::Shuffle { entries: peers() }, "000101020303613a31"),
         (Message::ShuffleReply { entries: peers() }, "010101020303613a31"),
-        (Message::News { news: vec![news()] }, "020101020303613a31017a0207ac0204050609010108"),
+        (
+            Message::News { news: vec![news()] },
+            "020101020303613a31017a0207ac02040506090101047265737003613a320108",
+        ),
         (Message::Digest { sum: 300 }, "03ac02"),
         (Message::Buckets { sums: vec![1, 300] }, "040201ac02"),
         (Message::Versions { buckets: 5, seen: vec![seen] }, "050501010203090201"),
         (Message::Want { nodes: vec![NodeId(1), NodeId(300)] }, "060201ac02"),
         (
             Message::Missing { news: vec![News::of(record())] },
-            "070101020303613a31017a0207ac02040506090100",
+            "070101020303613a31017a0207ac02040506090101047265737003613a3200",
         ),
         (Message::Ping { sent: 300 }, "08ac02"),
         (Message::Pong { sent: 300 }, "09ac02"),
@@ -121,7 +125,7 @@ fn golden() -> Vec<(Message, &'static str)> {
         (Message::Neighbours { answers: vec![answer] }, "0b0101ac02010702010702"),
         (
             Message::Lookup { news: Box::new(news()), hops: 3 },
-            "0c01020303613a31017a0207ac020405060901010803",
+            "0c01020303613a31017a0207ac02040506090101047265737003613a32010803",
         ),
         (Message::Close { is_over: true }, "0d01"),
         (Message::Closing { stage: Stage::Idle }, "0e01"),
@@ -276,8 +280,9 @@ fn the_largest_messages_fit() {
     let alone = head(&Message::Weights { words: vec![word.clone()] }).len();
     assert!(alone <= word.bytes_max(), "{alone}");
     let place = Place { token: u64::MAX, node: NodeId(u64::MAX) };
-    let ask = Ask { own: u64::MAX, of: u64::MAX };
-    let answer = Answer { ask, predecessor: Some(place), successors: vec![place; SUCCESSORS_MAX] };
+    let ask = NeighboursRequest { own: u64::MAX, of: u64::MAX };
+    let answer =
+        NeighboursReply { ask, predecessor: Some(place), successors: vec![place; SUCCESSORS_MAX] };
     let answers = vec![answer; TOKENS_PER_HOST_MAX];
     assert!(survive(&head(&Message::Neighbours { answers })).is_ok());
     let seen = Seen {

@@ -68,6 +68,7 @@ fn ring_host(host: usize) -> RingHost {
         tokens: Vec::new(),
         standing: Standing::Up,
         is_suspected: false,
+        doors: Vec::new(),
     }
 }
 
@@ -99,6 +100,7 @@ impl World {
         let settings = Settings {
             address: format!("host-{host}:7000"),
             zone: String::new(),
+            doors: Vec::new(),
             tokens: Vec::from([mix(host as u64), mix(host as u64 + 1000)]),
             hosts: known.iter().map(|host| ring_host(*host)).collect(),
             replicas_max: 3,

@@ -222,7 +222,10 @@ fn hosts_keyspaces_the_ring_and_health_are_told() {
         let ring = admin.ring(RingRequest {}).await.expect("it answers").into_inner();
         assert_eq!(ring.hosts.len(), 3);
         let node = status.coordinator.expect("it says who it is").node;
-        assert!(ring.hosts.iter().any(|host| host.node == node));
+        let mine = ring.hosts.iter().find(|host| host.node == node).expect("it is there itself");
+        let found = |name: &str| mine.doors.iter().any(|door| door.name == name);
+        assert!(["resp", "http", "grpc"].into_iter().all(found), "{:?}", mine.doors);
+        assert!(mine.doors.iter().any(|door| door.address == cluster.grpc(2)));
         assert!(ring.groups.iter().any(|group| group.members.contains(&node)));
         let health = HealthClient::new(channel);
         for service in ["", "quorate.v1.Kv", "keyspace/days"] {

@@ -1,4 +1,5 @@
-//! Operators' orders by gRPC: keyspaces are made, shown, altered and dropped, positions given away.
+//! Operators' orders by gRPC: keyspaces are made, shown, altered and dropped, partitions given
+//! away.
 
 use super::{block_on, channel, done, error, get, kv, put};
 use crate::cluster::{Cluster, until};
@@ -6,7 +7,7 @@ use crate::run::quorate;
 use quorate_api::v1::admin_client::AdminClient;
 use quorate_api::v1::{
     AlterKeyspaceRequest, CreateKeyspaceRequest, DropKeyspaceRequest, KeyspaceDetails, Kind,
-    PutRequest, ReplacePositionRequest, ShowKeyspaceRequest, StatusRequest,
+    PutRequest, ReplacePartitionRequest, ShowKeyspaceRequest, StatusRequest,
 };
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -77,7 +78,7 @@ fn a_keyspace_is_made_shown_altered_and_dropped() {
         assert_eq!((shown.engine.as_str(), shown.number), ("linearizable", 1));
         assert_eq!(value(&shown, "value"), (String::from("1024"), true));
         assert_eq!(value(&shown, "durability"), (String::from("memory"), false));
-        assert!(shown.positions.is_empty());
+        assert!(shown.partitions.is_empty());
         shown.created
     });
     (1..=3).for_each(|host| until_known(&cluster, host, "sessions", true));
@@ -179,38 +180,38 @@ fn an_order_that_cannot_be_is_told_what_is_wrong() {
 }
 
 #[test]
-fn a_position_goes_to_another_host() {
-    let more = ["--keyspace", "carts=causal,positions=9,replicas=1"];
+fn a_partition_goes_to_another_host() {
+    let more = ["--keyspace", "carts=causal,partitions=9,replicas=1"];
     let mut cluster = Cluster::create_with("memory", &more);
     cluster.start_all();
-    let replace = |position, host: &str| ReplacePositionRequest {
+    let replace = |partition, host: &str| ReplacePartitionRequest {
         keyspace: String::from("carts"),
-        position,
+        partition,
         host: host.to_owned(),
         timeout_ms: 0,
     };
-    let (node, position) = block_on(async {
+    let (node, partition) = block_on(async {
         let mut one = admin(&cluster, 1).await;
         let status = one.status(StatusRequest {}).await.expect("it answers").into_inner();
         let node = status.coordinator.expect("it says who").node;
         let shown = show(&one, "carts").await.expect("it is there");
-        assert_eq!((shown.engine.as_str(), shown.positions.len()), ("causal", 9));
-        let numbers: Vec<u32> = shown.positions.iter().map(|place| place.position).collect();
+        assert_eq!((shown.engine.as_str(), shown.partitions.len()), ("causal", 9));
+        let numbers: Vec<u32> = shown.partitions.iter().map(|place| place.partition).collect();
         assert_eq!(numbers, (0..9).collect::<Vec<u32>>());
-        let (code, unknown) = error(one.replace_position(replace(0, "nobody")).await);
+        let (code, unknown) = error(one.replace_partition(replace(0, "nobody")).await);
         assert_eq!((code, unknown.field.as_str()), (Code::InvalidArgument, "host"), "{unknown:?}");
-        let (code, none) = error(one.replace_position(replace(9, "1")).await);
+        let (code, none) = error(one.replace_partition(replace(9, "1")).await);
         assert_eq!((code, none.kind()), (Code::FailedPrecondition, Kind::Conflict), "{none:?}");
-        let other = shown.positions.iter().find(|place| place.node != node);
-        let position = other.expect("the others have some").position;
+        let other = shown.partitions.iter().find(|place| place.node != node);
+        let partition = other.expect("the others have some").partition;
         let to = format!("{node:016x}");
-        let given = one.replace_position(replace(position, &to)).await.expect("it is given");
+        let given = one.replace_partition(replace(partition, &to)).await.expect("it is given");
         assert!(given.into_inner().coordinator.is_some());
-        (node, position)
+        (node, partition)
     });
-    until("the position is there", || {
+    until("the partition is there", || {
         let shown = block_on(async { show(&admin(&cluster, 2).await, "carts").await });
-        let place = shown.expect("it is there").positions[position as usize];
+        let place = shown.expect("it is there").partitions[partition as usize];
         place.node == node && place.is_settled
     });
 }

@@ -6,15 +6,15 @@
 
 mod chain;
 
-use super::fleet::{Asked, End, Fleet, Stage};
+use super::fleet::{Addressee, End, Fleet, Stage};
 use super::section::WorkloadSection;
-use super::{Ask, Findings, Ground, Workload};
+use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
 use crate::host::Host;
 use crate::machines::Scene;
 use chain::Chain;
 use quorate_check::Judges;
-use quorate_check::catalog::{self, Ask as Asks, Ending, History, OrderNumber};
+use quorate_check::catalog::{self, CatalogOrder, Ending, History, OrderNumber};
 use quorate_kernel::keyspace::{CatalogRefusal, KeyspaceOrder, NewKeyspace, Settings};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::rng::Rng;
@@ -53,7 +53,7 @@ impl Orders {
     }
 
     /// Draws what a client orders; nothing if it asks for a list.
-    fn draw(&mut self, rng: &mut Rng) -> Option<(KeyspaceOrder, Asks)> {
+    fn draw(&mut self, rng: &mut Rng) -> Option<(KeyspaceOrder, CatalogOrder)> {
         let name = format!("k{}", rng.below(self.names));
         let WorkloadSection { get: list, put: create, delete: drop, alter, .. } = self.section;
         let drawn = rng.below(u64::from(list + create + drop + alter)) as u32;
@@ -65,11 +65,11 @@ impl Orders {
         } else if drawn < list + create {
             let (engine, ask) = (ENGINES[0].name.to_owned(), name.clone());
             let order = KeyspaceOrder::Create(NewKeyspace { name, engine, settings });
-            Some((order, Asks::Create { name: ask, tag }))
+            Some((order, CatalogOrder::Create { name: ask, tag }))
         } else if drawn < list + create + drop {
-            Some((KeyspaceOrder::Drop { name: name.clone() }, Asks::Drop { name }))
+            Some((KeyspaceOrder::Drop { name: name.clone() }, CatalogOrder::Drop { name }))
         } else {
-            let ask = Asks::Alter { name: name.clone(), tag };
+            let ask = CatalogOrder::Alter { name: name.clone(), tag };
             Some((KeyspaceOrder::Alter { name, settings }, ask))
         }
     }
@@ -114,12 +114,12 @@ impl Workload for Orders {
         scene.line(format_args!("{name} -> n{} {order:?}", host + 1));
         self.open[index] = Some(self.history.order(scene.hosts[host].me(), ask));
         fleet.begin(index, 1, false, scene);
-        fleet.send(index, 0, Ask::Order(order));
+        fleet.send(index, 0, Demand::Order(order));
     }
 
     fn on_answer(
         &mut self,
-        asked: Asked,
+        asked: Addressee,
         outcome: Outcome,
         fleet: &mut Fleet,
         scene: &mut Scene<'_>,
@@ -146,7 +146,7 @@ impl Workload for Orders {
     }
 
     /// When all know the same, each host is asked.
-    fn at_rest(&mut self, ground: &Ground<'_>, _fleet: &mut Fleet) -> Option<String> {
+    fn at_quiescence(&mut self, ground: &Ground<'_>, _fleet: &mut Fleet) -> Option<String> {
         if ground.unsettled.is_none() && !self.is_asked {
             self.is_asked = true;
             for host in ground.hosts {

@@ -224,7 +224,7 @@ fn page(reply: &Reply) -> Result<Completion, String> {
     let cursor = std::str::from_utf8(cursor).ok().and_then(|text| text.parse::<u64>().ok());
     let next = match cursor.ok_or_else(wrong)? {
         0 => None,
-        position => Some(Cursor::at(position)),
+        token => Some(Cursor::at(token)),
     };
     let key = |each: &Reply| match each {
         Reply::Bulk(key) => Ok(key.clone()),

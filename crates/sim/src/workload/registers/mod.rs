@@ -8,9 +8,9 @@ pub mod door;
 mod promise;
 mod shown;
 
-use super::fleet::{Asked, End, Fleet, Stage};
+use super::fleet::{Addressee, End, Fleet, Stage};
 use super::section::WorkloadSection;
-use super::{Ask, Findings, Ground, Workload};
+use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
 use crate::machines::Scene;
 use crate::queue::HostIndex;
@@ -64,7 +64,7 @@ impl Registers {
             return self.started.clear();
         }
         for (number, operation) in self.started.drain(..) {
-            fleet.send(client, number, Ask::Operation(operation));
+            fleet.send(client, number, Demand::Operation(operation));
         }
     }
 
@@ -151,7 +151,7 @@ impl Workload for Registers {
 
     fn on_answer(
         &mut self,
-        asked: Asked,
+        asked: Addressee,
         outcome: Outcome,
         fleet: &mut Fleet,
         scene: &mut Scene<'_>,

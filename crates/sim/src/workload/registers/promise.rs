@@ -59,10 +59,10 @@ fn may_lose(host: HostIndex, ground: &Ground<'_>) -> bool {
 /// Whether one of these hosts may hold a key, as the groups say.
 pub(super) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> bool {
     let (Some(engine), Some(known)) = (ground.engine, ground.known) else { return true };
-    let position = (engine.position)(&known.settings, key);
+    let token = (engine.token)(&known.settings, key);
     let groups = ground.hosts.iter().filter_map(|host| Groups::of(host, ground.lane));
     let rows: Vec<Row> = groups.flat_map(|groups| groups.rows).collect();
-    let of_key = rows.iter().filter(|row| row.range.contains(position));
+    let of_key = rows.iter().filter(|row| row.range.contains(token));
     let mut members = of_key.flat_map(|row| &row.members);
     let names = hosts.iter().map(|host| ground.hosts[*host].node_id.to_string());
     let names: Vec<String> = names.collect();

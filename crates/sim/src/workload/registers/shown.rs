@@ -43,7 +43,7 @@ impl std::fmt::Display for Shown<'_> {
             Operation::Delete { key, .. } => write!(f, "delete {}", key.escape_ascii()),
             Operation::Scan { from, limit } => {
                 let key = from.key.escape_ascii();
-                write!(f, "scan {limit} from {:016x}{key}", from.position)
+                write!(f, "scan {limit} from {:016x}{key}", from.token)
             }
             Operation::Transact { items, .. } => write!(f, "transact {} items", items.len()),
         }
@@ -64,7 +64,7 @@ impl std::fmt::Display for ShownEnd<'_> {
             Completion::Deleted { existed } => write!(f, "deleted, existed: {existed}"),
             Completion::Page { keys, next: Some(next) } => {
                 let key = next.key.escape_ascii();
-                write!(f, "{} keys, more from {:016x}{key}", keys.len(), next.position)
+                write!(f, "{} keys, more from {:016x}{key}", keys.len(), next.token)
             }
             Completion::Page { keys, next: None } => write!(f, "{} keys, no more", keys.len()),
             Completion::Transacted(items) => write!(f, "{} items done", items.len()),

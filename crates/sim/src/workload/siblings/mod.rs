@@ -10,9 +10,9 @@ mod promise;
 mod remains;
 mod shown;
 
-use super::fleet::{Asked, End, Fleet, Stage};
+use super::fleet::{Addressee, End, Fleet, Stage};
 use super::section::WorkloadSection;
-use super::{Ask, Findings, Ground, Workload};
+use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
 use crate::machines::Scene;
 use crate::queue::HostIndex;
@@ -158,7 +158,7 @@ impl Siblings {
         for (number, key) in self.keys.iter().enumerate() {
             for host in ground.holders(key) {
                 let get = Operation::get_all(key.clone(), Some(1));
-                fleet.ask(host, number as u32, Ask::Operation(get));
+                fleet.ask(host, number as u32, Demand::Operation(get));
                 count += 1;
             }
         }
@@ -171,7 +171,7 @@ impl Siblings {
         *unanswered -= 1;
         match outcome {
             Outcome::Values { values, .. } => {
-                self.history.read_at_rest(key, values.into_vec());
+                self.history.read_at_quiescence(key, values.into_vec());
             }
             other => {
                 let what = told(&other);
@@ -200,12 +200,12 @@ impl Workload for Siblings {
         scene.line(format_args!("{name} -> n{} {}", host + 1, shown(&ask)));
         // Of a write that is sent again a host may not know any more what became of it.
         fleet.begin(index, 1, is_again, scene);
-        fleet.send(index, 0, Ask::Operation(ask));
+        fleet.send(index, 0, Demand::Operation(ask));
     }
 
     fn on_answer(
         &mut self,
-        asked: Asked,
+        asked: Addressee,
         outcome: Outcome,
         fleet: &mut Fleet,
         scene: &mut Scene<'_>,
@@ -267,15 +267,15 @@ impl Workload for Siblings {
         }
     }
 
-    fn at_rest(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {
-        let unrest =
+    fn at_quiescence(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {
+        let unsettled =
             ground.unsettled.map(str::to_owned).or_else(|| remains::unclean(ground, self.has_lost));
         match self.unanswered {
             Some(count @ 1..) => Some(format!("{count} last gets are under way")),
             // Something has moved since they were asked, if they were.
-            _ if unrest.is_some() => {
+            _ if unsettled.is_some() => {
                 self.unanswered = None;
-                unrest
+                unsettled
             }
             None => {
                 self.ask_all(ground, fleet);

@@ -2,7 +2,7 @@
 //! for, so it bears the loss of one less at a time.
 
 use crate::fault::What;
-use crate::host::{Host, Running, count};
+use crate::host::{Host, Running};
 use crate::queue::HostIndex;
 use crate::workload::Ground;
 use quorate_kernel::keyspace::Keyspace;
@@ -14,7 +14,7 @@ pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
     let is_memory = ground.durability == Durability::Memory;
     match what {
         What::Kill { host } => {
-            !is_memory || is_any_borne(ground) || has_left(&ground.hosts[*host], ground)
+            !is_memory || is_any_borne(ground) || is_rolling(&ground.hosts[*host], ground)
         }
         What::Power { hosts } => {
             let is_all = ground.hosts.len() == hosts.len();
@@ -35,17 +35,12 @@ fn is_any_borne(ground: &Ground<'_>) -> bool {
     is_only || (ground.copies > 1 && !has_forgotten && ground.unsettled.is_none())
 }
 
-/// Whether a host has nothing any more but what it has still to hand over, and all others run and
-/// have forgotten nothing.
-fn has_left(host: &Host, ground: &Ground<'_>) -> bool {
+/// Whether a restart of this host is one of hosts that restart one by one: all others run and have
+/// again what they forgot. Partitions may move meanwhile.
+fn is_rolling(host: &Host, ground: &Ground<'_>) -> bool {
     let is_whole = |host: &Host| host.running == Running::Up && !host.has_forgotten;
-    let has_place = |keyspace: &Keyspace| {
-        keyspace.positions.iter().any(|place| place.node == host.node_id || !place.is_settled)
-    };
-    ground.copies > 1
-        && ground.hosts.iter().filter(|host| host.has_joined).all(is_whole)
-        && ground.known.is_some_and(|keyspace| !has_place(keyspace))
-        && count(host, ground.lane, "leaving") > 0
+    let mut others = ground.hosts.iter().filter(|other| other.has_joined);
+    ground.copies > 1 && !host.has_forgotten && others.all(is_whole)
 }
 
 /// From when on what was acknowledged may be gone, now that these hosts have lost what they had not
@@ -54,11 +49,11 @@ pub(super) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u
     ground.durability.every()?;
     let mut others = ground.hosts.iter().enumerate();
     let has_copies = |host: &Host| host.running == Running::Up && !host.has_forgotten;
-    let is_at_rest = |keyspace: &Keyspace| {
-        keyspace.former.is_empty() && keyspace.positions.iter().all(|place| place.is_settled)
+    let is_quiescent = |keyspace: &Keyspace| {
+        keyspace.former.is_empty() && keyspace.partitions.iter().all(|place| place.is_settled)
     };
     let is_elsewhere = targets.len() < ground.copies
-        && ground.known.is_some_and(is_at_rest)
+        && ground.known.is_some_and(is_quiescent)
         && others
             .all(|(index, host)| targets.contains(&index) || !host.has_joined || has_copies(host));
     let lost = targets.iter().map(|host| ground.hosts[*host].disk.survives_until());

@@ -41,7 +41,7 @@ fn remains(host: &Host, lane: LaneId, has_lost: bool) -> Remains {
     let kept = |name| if has_lost { 0 } else { count(host, lane, name) };
     Remains {
         // The baseline shows how many of its trees are not known to be equal. A clock has two
-        // entries of a position at most: of who holds it, and of all that held it before.
+        // entries of a partition at most: of who holds it, and of all that held it before.
         moving: shown(&["joining", "leaving", "unequal"]) + kept("spare_entries"),
         dots: count(host, lane, "dot_keys"),
         contexts: kept("unstripped"),

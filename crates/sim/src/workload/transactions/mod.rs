@@ -9,14 +9,15 @@
 //! keys of its own, for which it alone is asked; at rest all hosts must show the same of each.
 
 mod draw;
-mod rest;
+mod quiescence;
 
-use super::fleet::{Asked, End, Fleet, Stage};
+use super::fleet::{Addressee, End, Fleet, Stage};
 use super::section::WorkloadSection;
-use super::{Ask, Findings, Ground, Workload};
+use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
 use crate::machines::Scene;
 use bytes::Bytes;
+use quiescence::Quiescence;
 use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
 use quorate_kernel::operation::{Operation, Outcome};
@@ -24,7 +25,6 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use quorate_kernel::transaction::{Item, ItemOutcome};
-use rest::Rest;
 use std::collections::BTreeMap;
 
 /// How many of a million answers, and of a million refusals, are followed by a change of the host.
@@ -50,7 +50,7 @@ pub struct Transactions {
     clients: Vec<Client>,
     /// How many values were drawn: each is a number of its own.
     written: u64,
-    rest: Rest,
+    quiescence: Quiescence,
     /// When a client was told something last.
     latest: Time,
     /// The history since everything was lost, if it ever was.
@@ -68,7 +68,7 @@ impl Transactions {
             keys: rng.between(section.keys_min, section.keys),
             clients: (0..section.clients).map(|_| Client::default()).collect(),
             written: 0,
-            rest: Rest::default(),
+            quiescence: Quiescence::default(),
             latest: Time(0),
             recorder: Recorder::default(),
             past: Vec::new(),
@@ -158,12 +158,12 @@ impl Workload for Transactions {
         let id = self.recorder.invoke(ClientId(index as u32), operation.clone(), now);
         self.clients[index].open = Some((id, operation.clone()));
         fleet.begin(index, 1, false, scene);
-        fleet.send(index, 0, Ask::Operation(operation));
+        fleet.send(index, 0, Demand::Operation(operation));
     }
 
     fn on_answer(
         &mut self,
-        asked: Asked,
+        asked: Addressee,
         outcome: Outcome,
         fleet: &mut Fleet,
         scene: &mut Scene<'_>,
@@ -171,7 +171,7 @@ impl Workload for Transactions {
         scene.trace.note(u64::from(asked.number) << 8 ^ word(&outcome));
         let Some(client) = asked.client else {
             self.latest = Time(scene.now);
-            return self.rest.on_answer(asked.number, outcome);
+            return self.quiescence.on_answer(asked.number, outcome);
         };
         let completion = Completion::from(outcome);
         let is_refused = matches!(completion, Completion::Refused | Completion::Unknown);
@@ -197,13 +197,13 @@ impl Workload for Transactions {
         self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
 
-    fn at_rest(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {
+    fn at_quiescence(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {
         let unsettled = ground.unsettled.map(str::to_owned);
         if unsettled.is_some() || !self.section.own_keys {
             return unsettled;
         }
         let keys = (0..ground.hosts.len()).flat_map(|host| self.keys_of(host)).collect();
-        self.rest.look(keys, ground.hosts.len(), fleet, (&mut self.recorder, self.latest))
+        self.quiescence.look(keys, ground.hosts.len(), fleet, (&mut self.recorder, self.latest))
     }
 
     fn judge(&mut self, judges: &mut Judges) -> Findings {

@@ -1,0 +1,372 @@
+//! The table of all settings: with `doors`, the one place that names them.
+
+use super::doors;
+use super::settings::Config;
+use super::values::Addresses;
+use quorate_doors::DOORS;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+/// How a setting is written in TOML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// As a quoted string.
+    Text,
+    /// As a whole number.
+    Number,
+    /// As `true` or `false`.
+    Flag,
+    /// As an array of strings.
+    List,
+}
+
+/// One setting.
+pub struct Field {
+    /// `section.name`.
+    pub path: &'static str,
+    /// How it is written.
+    pub shape: Shape,
+    /// What it means, in sentences.
+    pub doc: &'static str,
+    /// Reads its text form into the configuration.
+    pub set: Set,
+    /// Its text form.
+    pub show: Show,
+}
+
+/// Reads a text into the configuration.
+pub type Set = Box<dyn Fn(&mut Config, &str) -> Result<(), String> + Send + Sync>;
+/// Shows a value of the configuration.
+pub type Show = Box<dyn Fn(&Config) -> String + Send + Sync>;
+
+/// A setting whose place in the configuration has a name.
+struct Row {
+    path: &'static str,
+    shape: Shape,
+    doc: &'static str,
+    set: fn(&mut Config, &str) -> Result<(), String>,
+    show: fn(&Config) -> String,
+}
+
+/// The sections in the order they are shown, with what each is about.
+pub static SECTIONS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+    let mut all = vec![("node", String::from("The host itself."))];
+    all.extend(DOORS.iter().map(|door| (door.name, format!("The door for {}.", door.clients))));
+    all.extend(SECTIONS_AFTER_DOORS.iter().map(|(name, doc)| (*name, (*doc).to_owned())));
+    all
+});
+
+const SECTIONS_AFTER_DOORS: &[(&str, &str)] = &[
+    ("cluster", "The door for the other hosts of the cluster."),
+    ("http", "The door for HTTP/JSON, health checks, metrics and status."),
+    ("grpc", "The door for gRPC clients."),
+    ("store", "The store in the data directory."),
+    ("limits", "Bounds."),
+    ("log", "Log lines, on standard error."),
+    ("dev", "What only clusters on one machine want; `quorate dev` sets it."),
+];
+
+/// Every setting, grouped by section in the order of [`SECTIONS`].
+pub static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
+    let (node, others) = ROWS.split_at(NODE_ROWS);
+    let mut all: Vec<Field> = node.iter().map(Field::of).collect();
+    all.extend(doors::fields());
+    all.extend(others.iter().map(Field::of));
+    all
+});
+
+/// How many rows the section before those of the doors has.
+const NODE_ROWS: usize = 2;
+
+const ROWS: &[Row] = &[
+    Row {
+        path: "node.data",
+        shape: Shape::Text,
+        doc: "The data directory of this host, as `quorate init` wrote it.",
+        set: |config, text| assign(&mut config.node.data, text),
+        show: |config| config.node.data.display().to_string(),
+    },
+    Row {
+        path: "node.insecure",
+        shape: Shape::Flag,
+        doc: "Whether doors may be bound to addresses that other machines can reach. There is no\n\
+              encryption and no authentication yet: whoever can connect can read and write.",
+        set: |config, text| assign(&mut config.node.insecure, text),
+        show: |config| config.node.insecure.to_string(),
+    },
+    Row {
+        path: "cluster.bind",
+        shape: Shape::Text,
+        doc: "Where the other hosts connect.",
+        set: |config, text| assign(&mut config.cluster.bind, text),
+        show: |config| config.cluster.bind.to_string(),
+    },
+    Row {
+        path: "cluster.addresses",
+        shape: Shape::List,
+        doc: "Where the hosts of the cluster are found, in the order of their numbers, this one\n\
+              included. Empty means the addresses that `quorate init` was given.",
+        set: |config, text| assign(&mut config.cluster.addresses, text),
+        show: |config| config.cluster.addresses.to_string(),
+    },
+    Row {
+        path: "cluster.advertise",
+        shape: Shape::List,
+        doc: "Where the other hosts find this one, if it moved since its directory was made. They\n\
+              hear of it by gossip. One address, or none for what the directory says.",
+        set: |config, text| {
+            let addresses: Addresses = text.parse()?;
+            match addresses.0.len() {
+                0 | 1 => config.cluster.advertise = addresses,
+                count => return Err(format!("expected one address, not {count}")),
+            }
+            Ok(())
+        },
+        show: |config| config.cluster.advertise.to_string(),
+    },
+    Row {
+        path: "cluster.encrypt",
+        shape: Shape::Text,
+        doc: "Which connections between hosts are encrypted: auto for those that leave the \
+              machine,\nalways for all. Of two hosts one that wants it is enough. Both sides prove \
+              that they\n\
+              know the cluster's secret on every connection, whatever is set here.",
+        set: |config, text| assign(&mut config.cluster.encrypt, text),
+        show: |config| config.cluster.encrypt.to_string(),
+    },
+    Row {
+        path: "cluster.balance",
+        shape: Shape::Flag,
+        doc: "Whether this host moves, adds and gives up tokens to even out the load of the ring.\n\
+              It works only if every host does.",
+        set: |config, text| assign(&mut config.cluster.balance, text),
+        show: |config| config.cluster.balance.to_string(),
+    },
+    Row {
+        path: "cluster.balance_every",
+        shape: Shape::Text,
+        doc: "How often this host looks at the load of all hosts to even it out. One change of\n\
+              one host's tokens takes at least two looks.",
+        set: |config, text| assign(&mut config.cluster.balance_every, text),
+        show: |config| config.cluster.balance_every.to_string(),
+    },
+    Row {
+        path: "cluster.transfer_rate",
+        shape: Shape::Text,
+        doc: "How many bytes a second this host fetches at most when data moves; 0 is no limit.",
+        set: |config, text| assign(&mut config.cluster.transfer_rate, text),
+        show: |config| config.cluster.transfer_rate.to_string(),
+    },
+    Row {
+        path: "http.bind",
+        shape: Shape::Text,
+        doc: "Where HTTP/JSON under /v1, /livez, /readyz, /metrics and /status answer.",
+        set: |config, text| assign(&mut config.http.bind, text),
+        show: |config| config.http.bind.to_string(),
+    },
+    Row {
+        path: "http.hosts",
+        shape: Shape::List,
+        doc: "The names by which clients reach this door, besides localhost, its own addresses\n\
+              and those of `cluster.advertise` and of the data directory. A request for any other\n\
+              name is refused: a web page could send it after its own name was made to\n\
+              point here.",
+        set: |config, text| assign(&mut config.http.hosts, text),
+        show: |config| config.http.hosts.to_string(),
+    },
+    Row {
+        path: "grpc.bind",
+        shape: Shape::Text,
+        doc: "Where gRPC clients connect. Port 0 takes a free port, shown when the host is ready.",
+        set: |config, text| assign(&mut config.grpc.bind, text),
+        show: |config| config.grpc.bind.to_string(),
+    },
+    Row {
+        path: "grpc.clients_max",
+        shape: Shape::Number,
+        doc: "The most connections of gRPC clients at once; one more is refused. Fewer if the\n\
+              system allows this process too few open files (`ulimit -n`).",
+        set: |config, text| assign_positive(&mut config.grpc.clients_max, text),
+        show: |config| config.grpc.clients_max.to_string(),
+    },
+    Row {
+        path: "store.cache",
+        shape: Shape::Text,
+        doc: "The memory for blocks read from the disk.",
+        set: |config, text| assign(&mut config.store.cache, text),
+        show: |config| config.store.cache.to_string(),
+    },
+    Row {
+        path: "store.memtable",
+        shape: Shape::Text,
+        doc: "The size of one memtable, of which up to four are in memory. Fixed when the\n\
+              directory is first opened.",
+        set: |config, text| assign(&mut config.store.memtable, text),
+        show: |config| config.store.memtable.to_string(),
+    },
+    Row {
+        path: "store.journal_max",
+        shape: Shape::Text,
+        doc: "The disk space for journals, at least 64MiB.",
+        set: |config, text| assign(&mut config.store.journal_max, text),
+        show: |config| config.store.journal_max.to_string(),
+    },
+    Row {
+        path: "store.worker_threads",
+        shape: Shape::Number,
+        doc: "The threads that write and merge tables.",
+        set: |config, text| assign_positive(&mut config.store.worker_threads, text),
+        show: |config| config.store.worker_threads.to_string(),
+    },
+    Row {
+        path: "store.sync_delay",
+        shape: Shape::Text,
+        doc: "A delay added to every sync, to see how a slower disk would do. For measurements.",
+        set: |config, text| assign(&mut config.store.sync_delay, text),
+        show: |config| config.store.sync_delay.to_string(),
+    },
+    Row {
+        path: "limits.request_timeout",
+        shape: Shape::Text,
+        doc: "When an operation must have been answered; after it the client is told that there\n\
+              was no quorum, or that the outcome of its write is unknown.",
+        set: |config, text| assign(&mut config.limits.request_timeout, text),
+        show: |config| config.limits.request_timeout.to_string(),
+    },
+    Row {
+        path: "log.level",
+        shape: Shape::Text,
+        doc: "How much is logged: error, warn, info, debug or trace.",
+        set: |config, text| assign(&mut config.log.level, text),
+        show: |config| config.log.level.to_string(),
+    },
+    Row {
+        path: "log.format",
+        shape: Shape::Text,
+        doc: "How lines are written: text, json, or auto for text on a terminal and json\n\
+              otherwise.",
+        set: |config, text| assign(&mut config.log.format, text),
+        show: |config| config.log.format.to_string(),
+    },
+    Row {
+        path: "dev.faults",
+        shape: Shape::Flag,
+        doc: "Whether `quorate dev ctl` may have this host drop and delay frames.",
+        set: |config, text| assign(&mut config.dev.faults, text),
+        show: |config| config.dev.faults.to_string(),
+    },
+];
+
+pub(super) fn assign<T>(slot: &mut T, text: &str) -> Result<(), String>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    *slot = text.parse().map_err(|error: T::Err| error.to_string())?;
+    Ok(())
+}
+
+pub(super) fn assign_positive(slot: &mut u32, text: &str) -> Result<(), String> {
+    match text.parse() {
+        Ok(number @ 1..) => {
+            *slot = number;
+            Ok(())
+        }
+        _ => Err(String::from("expected a whole number above zero")),
+    }
+}
+
+/// The setting of this path.
+#[must_use]
+pub fn find(path: &str) -> Option<&'static Field> {
+    FIELDS.iter().find(|field| field.path == path)
+}
+
+impl Field {
+    fn of(row: &Row) -> Field {
+        let Row { path, shape, doc, set, show } = *row;
+        Field { path, shape, doc, set: Box::new(set), show: Box::new(show) }
+    }
+
+    /// The section it is in.
+    #[must_use]
+    pub fn section(&self) -> &'static str {
+        self.path.split_once('.').expect("every path has a section").0
+    }
+
+    /// Its name within the section.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.path.split_once('.').expect("every path has a section").1
+    }
+
+    /// The environment variable that sets it.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("QUORATE_{}__{}", self.section(), self.name()).to_uppercase()
+    }
+
+    /// Its value as TOML.
+    #[must_use]
+    pub fn toml(&self, config: &Config) -> String {
+        let text = (self.show)(config);
+        match self.shape {
+            Shape::Text => toml::Value::String(text).to_string(),
+            Shape::Number | Shape::Flag => text,
+            Shape::List => {
+                let items = text.split(',').filter(|item| !item.is_empty());
+                toml::Value::Array(items.map(toml::Value::from).collect()).to_string()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_reads_what_it_shows() {
+        for field in FIELDS.iter() {
+            let default = Config::default();
+            let mut config = Config::default();
+            let text = (field.show)(&default);
+            (field.set)(&mut config, &text).expect("its own text form");
+            assert_eq!(config, default, "{}", field.path);
+        }
+    }
+
+    #[test]
+    fn fields_are_grouped_by_section_and_named_once() {
+        let sections: Vec<&str> = FIELDS.iter().map(Field::section).collect();
+        let mut order = sections.clone();
+        order.dedup();
+        assert_eq!(order, SECTIONS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        for field in FIELDS.iter() {
+            assert_eq!(FIELDS.iter().filter(|other| other.path == field.path).count(), 1);
+        }
+        assert_eq!(FIELDS[3].variable(), "QUORATE_RESP__CLIENTS_MAX");
+    }
+
+    #[test]
+    fn bad_values_are_refused() {
+        let bad = [
+            ("resp.bind", "here"),
+            ("resp.clients_max", "0"),
+            ("node.insecure", "yes"),
+            ("store.cache", "much"),
+            ("limits.request_timeout", "5"),
+            ("log.level", "loud"),
+            ("cluster.encrypt", "never"),
+            ("cluster.addresses", "a,b"),
+            ("http.hosts", "a:1"),
+        ];
+        for (path, text) in bad {
+            let field = find(path).expect("a field");
+            let mut config = Config::default();
+            assert!((field.set)(&mut config, text).is_err(), "{path} = {text}");
+            assert_eq!(config, Config::default(), "nothing is changed by a refused value");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Values as people write them: `"500ms"`, `"64MiB"`, `"127.0.0.1:7413"`.
+
+pub use quorate_gateway::units::{Length, Size};
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+/// Addresses as texts, comma-separated. Names are resolved when they are used, not when read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses(pub Vec<String>);
+
+impl FromStr for Addresses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Addresses, String> {
+        let addresses: Vec<String> =
+            text.split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned).collect();
+        for address in &addresses {
+            check_address(address)?;
+        }
+        Ok(Addresses(addresses))
+    }
+}
+
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+/// Names of hosts without ports, comma-separated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+impl FromStr for Names {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Names, String> {
+        let names: Vec<String> =
+            text.split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned).collect();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        match names.iter().find(|name| !name.chars().all(is_name)) {
+            Some(wrong) => Err(format!("expected names of hosts without ports, not {wrong:?}")),
+            None => Ok(Names(names)),
+        }
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+/// Checks that a text is `HOST:PORT`.
+///
+/// # Errors
+/// A text that says what was expected.
+pub fn check_address(text: &str) -> Result<(), String> {
+    let valid = text.parse::<SocketAddr>().is_ok()
+        || text.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && !host.contains(':') && port.parse::<u16>().is_ok()
+        });
+    if valid { Ok(()) } else { Err(format!("expected HOST:PORT, not {text:?}")) }
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// What an operator must look at and cannot wait.
+    Error,
+    /// What an operator must look at.
+    Warn,
+    /// Notable events of normal life.
+    Info,
+    /// What helps to understand a fault.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// As text on a terminal, as JSON otherwise.
+    Auto,
+    /// As text.
+    Text,
+    /// As one JSON object a line.
+    Json,
+}
+
+macro_rules! words {
+    ($name:ident: $expected:literal { $($value:ident = $text:literal,)* }) => {
+        impl FromStr for $name {
+            type Err = &'static str;
+            fn from_str(text: &str) -> Result<$name, &'static str> {
+                match text {
+                    $($text => Ok($name::$value),)*
+                    _ => Err($expected),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $($name::$value => $text,)* })
+            }
+        }
+    };
+}
+
+words!(LogLevel: "expected `error`, `warn`, `info`, `debug` or `trace`" {
+    Error = "error", Warn = "warn", Info = "info", Debug = "debug", Trace = "trace",
+});
+words!(LogFormat: "expected `auto`, `text` or `json`" {
+    Auto = "auto", Text = "text", Json = "json",
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_need_a_host_and_a_port() {
+        for good in ["127.0.0.1:0", "[::1]:7411", "kv-1.example:7411"] {
+            assert_eq!(check_address(good), Ok(()), "{good}");
+        }
+        for bad in ["127.0.0.1", ":7411", "host:", "host:70000", "::1:7411", ""] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
+        let list: Addresses = " a:1, b:2 ,".parse().expect("a list");
+        assert_eq!(list.to_string(), "a:1,b:2");
+        assert!("a:1,b".parse::<Addresses>().is_err());
+    }
+}

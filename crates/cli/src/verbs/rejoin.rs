@@ -1,0 +1,90 @@
+//! `rejoin`: makes room for a new identity where a directory was refused.
+
+use crate::config::load::FILE_NAME;
+use crate::exit::{Code, Failure};
+use quorate_store::{Directory, DirectoryError};
+use std::ffi::OsString;
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+/// The arguments of `rejoin`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The old directory is kept beside the new one, as DIR.refused-N. What it \
+                        held is fetched from the other hosts after the join, so never do this to \
+                        a majority of the replicas of a key at once: wait until `quorate status` \
+                        shows that nothing moves.\n\n\
+                        Example: quorate rejoin --data quorate-data/host-2")]
+pub struct Args {
+    /// The data directory that a host refuses
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Also if nothing is wrong with the directory, such as that of a host that was removed
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs `rejoin`.
+///
+/// # Errors
+/// The directory is in use, was never one, or is well; it stays as it was.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let data = std::path::absolute(&args.data)?;
+    if !data.is_dir() {
+        let text = format!("{} is no directory; nothing was changed", data.display());
+        return Err(Failure::new(Code::Usage, text));
+    }
+    quorate_store::directory::check_unused(&data)?;
+    let why = refusal(&data, args.force)?;
+    let aside = free_name(&data);
+    std::fs::rename(&data, &aside)?;
+    std::fs::create_dir(&data)?;
+    let settings = aside.join(FILE_NAME);
+    if settings.exists() {
+        std::fs::copy(&settings, data.join(FILE_NAME))?;
+    }
+    writeln!(
+        stdout(),
+        "{why}\nIt was moved to {}, and {} is empty now.\nFirst count the old node as gone: \
+         quorate remove {} --http HOST:PORT\nThen join again: quorate server --data {} --join \
+         HOST:PORT --secret-file cluster.secret",
+        aside.display(),
+        data.display(),
+        quorate_store::identity_of(&aside)
+            .map_or_else(|_| String::from("NODE"), |identity| identity.node.to_string()),
+        data.display()
+    )?;
+    Ok(())
+}
+
+/// Why the directory cannot serve any more. Looking may raise its start counter, which is harmless.
+fn refusal(data: &Path, is_forced: bool) -> Result<String, Failure> {
+    let opened = Directory::open(data, None).and_then(|directory| {
+        let options = quorate_store::Options::default();
+        let opened = quorate_store::open(&directory, &options, quorate_store::machine_clock())?;
+        drop(opened);
+        Ok(directory.identity().node)
+    });
+    match opened {
+        Err(error @ DirectoryError::NotInitialised { .. }) => Err(error.into()),
+        Err(error @ (DirectoryError::Locked { .. } | DirectoryError::NewerFormat { .. })) => {
+            Err(error.into())
+        }
+        Err(error) => Ok(error.to_string()),
+        Ok(node) if is_forced => Ok(format!("node {node} was given up by force.")),
+        Ok(node) => Err(Failure::failed(format!(
+            "{} holds node {node} and nothing is wrong with it: start it as it is. If node {node} \
+             was removed from its cluster, or its directory is a copy, use --force",
+            data.display()
+        ))),
+    }
+}
+
+/// The first name beside the directory that is free.
+fn free_name(data: &Path) -> PathBuf {
+    let name = |number: u32| {
+        let mut name: OsString = data.as_os_str().to_owned();
+        name.push(format!(".refused-{number}"));
+        PathBuf::from(name)
+    };
+    (1..).map(name).find(|name| !name.exists()).expect("numbers do not run out before names do")
+}

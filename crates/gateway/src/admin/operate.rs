@@ -1,0 +1,260 @@
+//! What operators ask of the running host: the ring, drains and removals, how a read was served.
+//!
+//! Each is answered by the core thread, within a time; what a lane refuses becomes a status.
+
+use super::Door;
+use super::svg;
+use axum::extract::{Query, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use quorate_host::ring::report;
+use quorate_host::{Fault, OperatorReply, OperatorRequest, Silence};
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::CatalogRefusal;
+use quorate_kernel::operation::Refusal;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much longer than the lanes may take the door waits for the core thread.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long a shutdown may take: longer than the overlay waits for anybody.
+const SHUTDOWN: Duration = Duration::from_secs(30);
+/// The longest delay that frames can be given on purpose.
+const DELAY_MAX: Duration = Duration::from_secs(60);
+
+/// The parameters of a request, decoded.
+pub(super) type Pairs = Query<Vec<(String, String)>>;
+
+pub(super) fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
+    pairs.0.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str())
+}
+
+/// JSON with a status.
+pub(super) fn answer(status: StatusCode, body: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
+}
+
+/// A failure with a status and a reason.
+pub(super) fn failure(status: StatusCode, why: impl Into<String>) -> Response {
+    answer(status, &json!({ "error": why.into() }))
+}
+
+/// Refuses what a web page asks for: a browser on an operator's machine reaches this door too, and
+/// must not change a cluster because somebody else's page says so.
+pub(super) async fn no_browsers(request: Request, next: Next) -> Response {
+    match request.headers().contains_key(header::ORIGIN) {
+        true => failure(StatusCode::FORBIDDEN, "web pages may not change anything here"),
+        false => next.run(request).await,
+    }
+}
+
+/// Asks the core thread; a response that says so if it does not answer.
+pub(super) async fn ask(door: &Door, request: OperatorRequest) -> Result<OperatorReply, Response> {
+    let failed = |(status, why): (StatusCode, String)| failure(status, why);
+    ask_within(door, request, door.timeout + GRACE).await.map_err(failed)
+}
+
+/// Asks the core thread; a status and the reason if it does not answer.
+pub(super) async fn ask_within(
+    door: &Door,
+    request: OperatorRequest,
+    within: Duration,
+) -> Result<OperatorReply, (StatusCode, String)> {
+    let is_order = request.is_order();
+    match tokio::time::timeout(within, door.calls.ask(request)).await {
+        Ok(Ok(OperatorReply::Refused(refusal))) => Err((status_of(&refusal), refusal.to_string())),
+        Ok(Ok(OperatorReply::Unknown(what))) => Err((StatusCode::NOT_FOUND, what)),
+        Ok(Ok(reply)) => Ok(reply),
+        Ok(Err(Silence::InHand)) if is_order => {
+            let text = "the host is stopping, and the order may be carried out yet; look again";
+            Err((StatusCode::GATEWAY_TIMEOUT, String::from(text)))
+        }
+        Ok(Err(_)) => Err((StatusCode::SERVICE_UNAVAILABLE, String::from("the host is stopping"))),
+        Err(_) => {
+            let text = format!("the host did not answer within {} s", within.as_secs());
+            Err((StatusCode::GATEWAY_TIMEOUT, text))
+        }
+    }
+}
+
+fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal {
+        Refusal::Membership { .. } | Refusal::Siblings { .. } | Refusal::Unmet { .. } => {
+            StatusCode::CONFLICT
+        }
+        Refusal::Catalog(why) => status_of_catalog(why),
+        Refusal::NotOpen => StatusCode::NOT_FOUND,
+        Refusal::TooLarge { .. }
+        | Refusal::TooMany { .. }
+        | Refusal::Value { .. }
+        | Refusal::Context(_) => StatusCode::BAD_REQUEST,
+        Refusal::Lacking(_) | Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Refusal::NoQuorum { .. }
+        | Refusal::Minority { .. }
+        | Refusal::NoRoute
+        | Refusal::Overloaded
+        | Refusal::TooSlow
+        | Refusal::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn status_of_catalog(why: &CatalogRefusal) -> StatusCode {
+    match why {
+        CatalogRefusal::Unknown { .. } => StatusCode::NOT_FOUND,
+        CatalogRefusal::Name { .. }
+        | CatalogRefusal::Engine { .. }
+        | CatalogRefusal::Setting { .. }
+        | CatalogRefusal::Value { .. } => StatusCode::BAD_REQUEST,
+        CatalogRefusal::Exists { .. }
+        | CatalogRefusal::Unset { .. }
+        | CatalogRefusal::Fixed { .. }
+        | CatalogRefusal::Partitions { .. }
+        | CatalogRefusal::Full { .. } => StatusCode::CONFLICT,
+        CatalogRefusal::Hosts { .. } | CatalogRefusal::NotLearnt => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// `GET /ring`.
+pub(super) async fn ring(State(door): State<Arc<Door>>) -> Response {
+    match ask(&door, OperatorRequest::Ring).await {
+        Ok(OperatorReply::Ring(report)) => answer(StatusCode::OK, &report.json()),
+        Ok(_) => unexpected(),
+        Err(response) => response,
+    }
+}
+
+/// `GET /ring.svg`.
+pub(super) async fn ring_svg(State(door): State<Arc<Door>>) -> Response {
+    match ask(&door, OperatorRequest::Ring).await {
+        Ok(OperatorReply::Ring(report)) => {
+            ([(header::CONTENT_TYPE, "image/svg+xml")], svg::render(&report)).into_response()
+        }
+        Ok(_) => unexpected(),
+        Err(response) => response,
+    }
+}
+
+/// `GET /explain?keyspace=..&key=..`, or `key_hex=..` for keys that are no text.
+pub(super) async fn explain(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let key = match (parameter(&pairs, "key"), parameter(&pairs, "key_hex")) {
+        (Some(key), None) => Some(Bytes::copy_from_slice(key.as_bytes())),
+        (None, Some(hex)) => unhex(hex).map(Bytes::from),
+        _ => None,
+    };
+    let Some(key) = key else {
+        let text = "give the key as key=.. or, in hexadecimal, as key_hex=..";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    let named = parameter(&pairs, "keyspace").map(str::to_owned);
+    let first = || door.shared.keyspaces().first().map(|keyspace| keyspace.name().to_owned());
+    let keyspace = named.or_else(first).unwrap_or_default();
+    match ask(&door, OperatorRequest::Explain { keyspace, key }).await {
+        Ok(OperatorReply::Explained(explanation)) => {
+            answer(StatusCode::OK, &report::explanation(&explanation))
+        }
+        Ok(_) => unexpected(),
+        Err(response) => response,
+    }
+}
+
+/// `POST /control/drain?node=..[&undo=true]`.
+pub(super) async fn drain(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let undo = match parameter(&pairs, "undo") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return failure(StatusCode::BAD_REQUEST, "undo is true or false"),
+    };
+    control(&door, &pairs, |host| OperatorRequest::Drain { host, undo }).await
+}
+
+/// `POST /control/shutdown[?force=true]`.
+pub(super) async fn shutdown(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let force = match parameter(&pairs, "force") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return failure(StatusCode::BAD_REQUEST, "force is true or false"),
+    };
+    match ask_within(&door, OperatorRequest::Shutdown { force }, SHUTDOWN).await {
+        Ok(OperatorReply::Closed(silent)) => {
+            let silent: Vec<String> = silent.iter().map(ToString::to_string).collect();
+            answer(StatusCode::OK, &json!({ "silent": silent }))
+        }
+        Ok(_) => unexpected(),
+        Err((status, why)) => failure(status, why),
+    }
+}
+
+async fn control(
+    door: &Door,
+    pairs: &Pairs,
+    request: impl Fn(String) -> OperatorRequest,
+) -> Response {
+    let Some(host) = parameter(pairs, "node") else {
+        let text = "say which host: node=NODE, its node id, address or number";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    match ask(door, request(host.to_owned())).await {
+        Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
+        Err(response) => response,
+    }
+}
+
+/// `POST /dev/faults?NODE=cut|MILLISECONDS`: the faults that frames to other hosts meet from now
+/// on, each by its node id; without parameters there are none.
+pub(super) async fn faults(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if !door.takes_faults {
+        let text = "this host takes no faults; only hosts of `quorate dev` do";
+        return failure(StatusCode::FORBIDDEN, text);
+    }
+    let table: Option<BTreeMap<NodeId, Fault>> =
+        pairs.0.iter().map(|(node, fault)| Some((node_id(node)?, parse_fault(fault)?))).collect();
+    let Some(table) = table else {
+        let text = "each fault is NODE=cut or NODE=MILLISECONDS, up to 60000";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    match ask(&door, OperatorRequest::Faults(table)).await {
+        Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
+        Err(response) => response,
+    }
+}
+
+fn node_id(text: &str) -> Option<NodeId> {
+    u64::from_str_radix(text, 16).ok().map(NodeId)
+}
+
+fn parse_fault(text: &str) -> Option<Fault> {
+    if text == "cut" {
+        return Some(Fault { is_cut: true, delay: Duration::ZERO });
+    }
+    let delay = Duration::from_millis(text.parse().ok()?);
+    (delay <= DELAY_MAX).then_some(Fault { is_cut: false, delay })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.is_ascii() && text.len().is_multiple_of(2);
+    let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).ok();
+    digits.then(|| (0..text.len()).step_by(2).map(byte).collect())?
+}
+
+pub(super) fn unexpected() -> Response {
+    failure(StatusCode::INTERNAL_SERVER_ERROR, "the host answered another question")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_and_keys_are_read_or_refused() {
+        assert_eq!(parse_fault("cut").map(|fault| fault.is_cut), Some(true));
+        assert_eq!(parse_fault("50").map(|fault| fault.delay), Some(Duration::from_millis(50)));
+        assert!(parse_fault("60001").is_none() && parse_fault("-1").is_none());
+        assert_eq!(unhex("00ff"), Some(vec![0, 255]));
+        assert_eq!((unhex("0"), unhex("zz"), unhex("é1")), (None, None, None));
+    }
+}

@@ -1,0 +1,222 @@
+//! `POST /control/remove?node=..[&lose_data=true]`: a host is counted as gone for good.
+//!
+//! What that would cost is asked of every group of every keyspace as it is now. It is refused with
+//! the groups' names if anything would be lost or stuck: a group whose majority would not answer
+//! any more, a partition of a keyspace that nobody else holds, the system group. `lose_data` skips
+//! that, for a cluster that lost its data already.
+
+use super::Door;
+use super::holds::{Owner, Survey, Unknown, groups_of, parse};
+use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use quorate_host::{OperatorReply, OperatorRequest};
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::part::{Left, Part, PartName};
+use quorate_kernel::ring::{Ring, Standing};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How many reasons against a removal are told.
+const TOLD_MAX: usize = 8;
+
+/// `POST /control/remove?node=..[&lose_data=true]`.
+pub(super) async fn remove(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    let Some(host) = parameter(&pairs, "node") else {
+        let text = "say which host: node=NODE, its node id, address or number";
+        return failure(StatusCode::BAD_REQUEST, text);
+    };
+    let force = match parameter(&pairs, "lose_data") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return failure(StatusCode::BAD_REQUEST, "lose_data is true or false"),
+    };
+    if !force && let Err(response) = check(&door, host).await {
+        return response;
+    }
+    match ask(&door, OperatorRequest::Remove { host: host.to_owned(), force }).await {
+        Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
+        Err(response) => response,
+    }
+}
+
+/// Refuses a removal that costs something.
+async fn check(door: &Door, host: &str) -> Result<(), Response> {
+    let OperatorReply::Ring(report) = ask(door, OperatorRequest::Ring).await? else {
+        return Err(unexpected());
+    };
+    let known = report.ring.hosts().iter();
+    let is_meant = |node: NodeId| {
+        let number = report.numbers.iter().find(|(other, _)| *other == node);
+        parse(host) == Some(node) || number.is_some_and(|(_, number)| number.to_string() == host)
+    };
+    let meant = known.clone().find(|it| is_meant(it.who.node) || it.address == host);
+    // The overlay refuses what is unknown, and has no objection to what has left already.
+    let Some(meant) = meant.filter(|it| it.standing != Standing::Left) else { return Ok(()) };
+    let node = meant.who.node;
+    if meant.standing == Standing::Up && !meant.is_suspected {
+        // Refused here too: it may be suspected by when the overlay is asked.
+        let why = format!("host {node} answers; drain it first, or stop it");
+        return Err(failure(StatusCode::CONFLICT, why));
+    }
+    let survey = Survey::of(door, node).await?;
+    let held = survey.held(node);
+    let against = if !meant.is_suspected && meant.standing == Standing::Leaving && held > 0 {
+        vec![format!("it answers and still is a member of {held} groups: wait until it is drained")]
+    } else {
+        losses(&survey, &report.ring, node)
+    };
+    if against.is_empty() {
+        return Ok(());
+    }
+    let more = against.len().saturating_sub(TOLD_MAX);
+    let mut text = against[..against.len() - more].join("; ");
+    if more > 0 {
+        text.push_str(&format!("; and {more} more"));
+    }
+    let why = format!(
+        "host {node} is not removed: {text}. Bring hosts back or add some first; --lose-data \
+         removes it all the same and gives up what it alone holds"
+    );
+    Err(failure(StatusCode::CONFLICT, why))
+}
+
+/// What would be lost or stuck without the node, each with its name.
+fn losses(survey: &Survey, ring: &Ring, node: NodeId) -> Vec<String> {
+    let is_absent = |holder: NodeId| {
+        let host = ring.host(holder);
+        host.is_none_or(|it| it.standing == Standing::Left || it.is_suspected)
+    };
+    let (mut all, mut bereft) = (Vec::new(), BTreeSet::new());
+    for (owner, part) in &survey.parts {
+        let left = part.without(&[node], is_absent);
+        // Of partitions that lose all their keys the first one is told.
+        let is_told = left != Left::Enough
+            && (matches!(part.name, PartName::Group(_)) || bereft.insert(owner.clone()));
+        if is_told {
+            all.push(loss(owner, part, part.staying(&[node], is_absent)));
+        }
+    }
+    for Unknown { owner, from, why } in &survey.unknown {
+        all.push(format!(
+            "{} from {from:016x} on do not answer ({why}), and it may be that they need it",
+            groups_of(owner)
+        ));
+    }
+    all
+}
+
+/// What becomes of a part of which too little is left, `staying` hosts among it.
+fn loss(owner: &Owner, part: &Part, staying: usize) -> String {
+    let count = part.holders.len();
+    match (owner, part.name) {
+        (None, _) => format!(
+            "the system group would have {staying} of its {count} members: keyspaces could never \
+             be made or changed again"
+        ),
+        (Some(keyspace), PartName::Group(id)) if staying < part.quorum => format!(
+            "group {:016x} of keyspace {keyspace} would have {staying} of its {count} members, \
+             fewer than a majority: it could never be read, written or changed again",
+            id.group.0
+        ),
+        // A member that restarted without its memory answers, but what it held may be at the
+        // host alone.
+        (Some(keyspace), PartName::Group(id)) => format!(
+            "group {:016x} of keyspace {keyspace} was read with the host's help: it may hold \
+             what another member has yet to get; wait until all are ready, or stop the host",
+            id.group.0
+        ),
+        (Some(keyspace), PartName::Partition(partition)) => format!(
+            "the keys at partition {partition} of keyspace {keyspace} are held by no other host \
+             that answers and has all of them: they would be lost"
+        ),
+        (Some(_), PartName::Unknown) => unreachable!("it is told as unknown"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::LaneId;
+    use quorate_kernel::ids::{GroupId, Incarnation, Start};
+    use quorate_kernel::keyspace::{Keyspace, Partition, Settings};
+    use quorate_kernel::part::Holds;
+    use quorate_kernel::ring::RingHost;
+    use quorate_kernel::view::{Range, View, ViewId};
+
+    fn ring(hosts: u64, suspected: &[u64]) -> Ring {
+        let host = |node: u64| RingHost {
+            who: Incarnation { node: NodeId(node), start: Start(1) },
+            address: format!("127.0.0.1:{node}"),
+            zone: String::new(),
+            tokens: vec![node],
+            standing: Standing::Up,
+            is_suspected: suspected.contains(&node),
+            doors: Vec::new(),
+        };
+        Ring::new(1, (1..=hosts).map(host).collect())
+    }
+
+    /// A group of these members, of which some were asked, and the system group.
+    fn survey(members: &[u64], answered: &[u64]) -> Survey {
+        let members = members.iter().map(|node| NodeId(*node)).collect();
+        let view = View::new(ViewId { group: GroupId(7), version: 1 }, Range::ALL, members);
+        let group =
+            Part::of_group(&view, view.majority(), |node| match answered.contains(&node.0) {
+                true => Holds::Confirmed,
+                false => Holds::Some,
+            });
+        let system = Part::of_group(&view, view.majority(), |_| Holds::Recorded);
+        let parts = vec![(Some(String::from("carts")), group), (None, system)];
+        Survey { parts, unknown: Vec::new() }
+    }
+
+    #[test]
+    fn a_group_that_keeps_its_majority_loses_nothing() {
+        assert_eq!(losses(&survey(&[1, 2, 3], &[2, 3]), &ring(4, &[1]), NodeId(1)), [""; 0]);
+    }
+
+    #[test]
+    fn a_group_that_loses_its_majority_is_named() {
+        // Four of the six hosts answer, which is more than any majority of three.
+        let against = losses(&survey(&[1, 2, 3], &[2, 3]), &ring(6, &[1, 2]), NodeId(1));
+        assert_eq!(against.len(), 2, "{against:?}");
+        assert!(against[0].contains("of keyspace carts would have 1 of its 3 members"));
+        assert!(against[1].contains("the system group"));
+    }
+
+    #[test]
+    fn a_group_that_was_read_with_the_hosts_help_may_need_it() {
+        // Host 3 is refilling: the read rested on 1, which is suspected but answers, and on 2.
+        let helped = survey(&[1, 2, 3], &[1, 2]);
+        let against = losses(&helped, &ring(4, &[1]), NodeId(1));
+        assert_eq!(against.len(), 1, "{against:?}");
+        assert!(against[0].contains("of keyspace carts was read with the host's help"));
+    }
+
+    #[test]
+    fn a_group_that_does_not_answer_may_need_the_host() {
+        let mut silent = survey(&[1, 2, 3], &[2, 3]);
+        let (owner, why) = (Some(String::from("carts")), String::from("no quorum"));
+        silent.unknown.push(Unknown { owner, from: 16, why });
+        let against = losses(&silent, &ring(6, &[1]), NodeId(1));
+        assert!(against[0].contains("carts from 0000000000000010 on do not answer (no quorum)"));
+    }
+
+    #[test]
+    fn keys_that_nobody_else_has_are_named_by_the_first_of_their_partitions() {
+        let settings = Settings::from([(String::from("replicas"), String::from("1"))]);
+        let mut carts = Keyspace::new("carts", LaneId(17), "any", settings, 1);
+        let place = |node| Partition { node: NodeId(node), since: 1, is_settled: true };
+        carts.partitions = [2, 1, 1].map(place).to_vec();
+        let parts = carts.parts(|_| 1).into_iter().filter(|part| part.seats_of(NodeId(1)) > 0);
+        let parts = parts.map(|part| (Some(String::from("carts")), part)).collect();
+        let survey = Survey { parts, unknown: Vec::new() };
+        assert_eq!(survey.held(NodeId(1)), 2);
+        let against = losses(&survey, &ring(3, &[1]), NodeId(1));
+        assert_eq!(against.len(), 1, "{against:?}");
+        assert!(against[0].contains("the keys at partition 1 of keyspace carts are held by no"));
+    }
+}

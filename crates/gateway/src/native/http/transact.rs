@@ -1,0 +1,170 @@
+//! Several keys as one operation.
+
+use super::super::problem::{self, Problem};
+use super::super::service::Native;
+use super::ask::{self, Form, Parameters};
+use super::at_most::AtMost;
+use super::kv::{asking, signed};
+use super::{answer, failed};
+use crate::web::Allowance;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use bytes::Bytes;
+use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
+use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The longest body: room for the longest transaction in base64, and for what is beside it.
+const BODY_BYTES_MAX: usize = TRANSACTION_BYTES_MAX / 3 * 4 + 1024 * 1024;
+/// What is right.
+const FORM: &str = "send an object with `items`, a list of at most 1024 objects with `op` (`get`, \
+                    `put`, `delete` or `check`), `key` or `key_base64`, of a put `value` or \
+                    `value_base64`, of a check one of these or `exists`, true or false";
+
+/// `POST /v1/transactions/{keyspace}`.
+pub async fn post(State(native): State<Native>, request: Request) -> Response {
+    transact(&native, request).await.unwrap_or_else(|problem| failed(&native, problem))
+}
+
+async fn transact(native: &Native, request: Request) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms"])?;
+    let (keyspace, _) = ask::place(&parts.uri)?;
+    let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
+    let options = ask::write_options(&parts.headers, timeout_ms)?;
+    let asking = asking(&parts);
+    if ask::form(&parts.headers)? != Form::Json {
+        let what = "the items are not given as application/json";
+        return Err(problem::invalid("content-type", what, FORM));
+    }
+    let body = ask::body(body, BODY_BYTES_MAX, ("items", "send less in one transaction")).await?;
+    let items = items(&body, &asking.allowance)?;
+    drop(body);
+    let keys: Vec<Bytes> = items.iter().map(|item| item.key().clone()).collect();
+    let (told, is_repeated) = native.transact(&keyspace, items, &options, &asking).await?;
+    let answers: Vec<Value> = keys.iter().zip(&told).map(|(key, told)| shown(key, told)).collect();
+    let body = json!({ "answers": answers, "is_repeated": is_repeated });
+    Ok(signed(answer::json(StatusCode::OK, &body), Some(native.me())))
+}
+
+/// What an item is told.
+fn shown(key: &Bytes, told: &ItemOutcome) -> Value {
+    let mut object = Map::new();
+    answer::put_bytes(&mut object, "key", key);
+    match told {
+        ItemOutcome::Checked | ItemOutcome::Written => {}
+        ItemOutcome::Value(Some(value)) => answer::put_bytes(&mut object, "value", value),
+        ItemOutcome::Value(None) => drop(object.insert(String::from("value"), Value::Null)),
+        ItemOutcome::Deleted { existed } => {
+            object.insert(String::from("existed"), (*existed).into());
+        }
+    }
+    Value::Object(object)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TransactBody {
+    items: AtMost<TRANSACTION_ITEMS_MAX, Row>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Op {
+    Check,
+    Get,
+    Put,
+    Delete,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    op: Op,
+    key: Option<String>,
+    key_base64: Option<String>,
+    value: Option<String>,
+    value_base64: Option<String>,
+    exists: Option<bool>,
+}
+
+/// The items in a JSON body.
+fn items(body: &Bytes, allowance: &Allowance) -> Result<Vec<Item>, Problem> {
+    // The text is taken apart beside itself.
+    allowance.take(body.len()).map_err(|_| problem::overloaded())?;
+    let asked: TransactBody = serde_json::from_slice(body)
+        .map_err(|error| problem::invalid("body", format!("the body is not so: {error}"), FORM))?;
+    asked.items.0.into_iter().enumerate().map(|(at, row)| item(at, row)).collect()
+}
+
+fn item(at: usize, row: Row) -> Result<Item, Problem> {
+    let Row { op, key, key_base64, value, value_base64, exists } = row;
+    let field = format!("items[{at}]");
+    let wrong = |what: &str| problem::invalid(&field, what, FORM);
+    let key = ask::either(&field, key, key_base64)?.ok_or_else(|| wrong("there is no key"))?;
+    let value = ask::either(&field, value, value_base64)?;
+    match (op, value, exists) {
+        (Op::Check, Some(value), None) => Ok(Item::Check { key, holds: Condition::Value(value) }),
+        (Op::Check, None, Some(true)) => Ok(Item::Check { key, holds: Condition::Present }),
+        (Op::Check, None, Some(false)) => Ok(Item::Check { key, holds: Condition::Absent }),
+        (Op::Get, None, None) => Ok(Item::Get { key }),
+        (Op::Put, Some(value), None) => Ok(Item::Put { key, value }),
+        (Op::Delete, None, None) => Ok(Item::Delete { key }),
+        (Op::Check, ..) => Err(wrong("a check has not just one of a value and `exists`")),
+        (Op::Put, ..) => Err(wrong("a put has not just a value")),
+        (Op::Get | Op::Delete, ..) => Err(wrong("it has more than a key")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_api::v1::Kind;
+
+    fn of(text: impl Into<Bytes>) -> Result<Vec<Item>, Problem> {
+        let budget = crate::web::Budget::new(1_000_000);
+        items(&text.into(), &budget.allowance())
+    }
+
+    #[test]
+    fn items_are_objects_with_an_op() {
+        let text = r#"{"items":[{"op":"check","key":"a","exists":false},
+            {"op":"check","key":"a","value":""},{"op":"get","key_base64":"/w=="},
+            {"op":"put","key":"a","value_base64":"/w=="},{"op":"delete","key":"a"}]}"#;
+        let (a, ff) = (|| Bytes::from_static(b"a"), || Bytes::from_static(b"\xff"));
+        let expected = vec![
+            Item::Check { key: a(), holds: Condition::Absent },
+            Item::Check { key: a(), holds: Condition::Value(Bytes::new()) },
+            Item::Get { key: ff() },
+            Item::Put { key: a(), value: ff() },
+            Item::Delete { key: a() },
+        ];
+        assert_eq!(of(text), Ok(expected));
+    }
+
+    #[test]
+    fn a_body_that_is_not_so_is_refused() {
+        for bad in [
+            r#"{}"#,
+            r#"{"items":[{"key":"a"}]}"#,
+            r#"{"items":[{"op":"incr","key":"a"}]}"#,
+            r#"{"items":[{"op":"get"}]}"#,
+            r#"{"items":[{"op":"get","key":"a","key_base64":"/w=="}]}"#,
+            r#"{"items":[{"op":"get","key":"a","value":"b"}]}"#,
+            r#"{"items":[{"op":"put","key":"a"}]}"#,
+            r#"{"items":[{"op":"put","key":"a","value_base64":"/w"}]}"#,
+            r#"{"items":[{"op":"put","key":"a","value":"b","exists":true}]}"#,
+            r#"{"items":[{"op":"check","key":"a"}]}"#,
+            r#"{"items":[{"op":"check","key":"a","value":"b","exists":true}]}"#,
+        ] {
+            assert_eq!(of(bad).expect_err("not so").kind(), Kind::Invalid, "{bad}");
+        }
+        let row = r#"{"op":"get","key":""}"#;
+        let many = |count: usize| format!(r#"{{"items":[{}]}}"#, vec![row; count].join(","));
+        assert_eq!(of(many(TRANSACTION_ITEMS_MAX)).expect("they fit").len(), 1024);
+        let refused = of(many(TRANSACTION_ITEMS_MAX + 1)).expect_err("one too many");
+        assert!(refused.what.contains("more than 1024"), "{refused:?}");
+    }
+}

@@ -1,0 +1,87 @@
+//! The keyspaces by name, as they are at the moment, and what listings of each promise.
+
+use super::problem::{self, Problem};
+use quorate_api::v1::{ScanOrder, ScanPromise};
+use std::sync::Arc;
+
+pub use quorate_host::Served as Keyspace;
+
+/// All keyspaces that the host serves at the moment; none while it does not know which there are.
+#[derive(Clone, Debug)]
+pub struct Keyspaces(pub Option<Arc<[Arc<Keyspace>]>>);
+
+impl Keyspaces {
+    /// The keyspace of this name.
+    pub fn find(&self, name: &str) -> Result<&Arc<Keyspace>, Problem> {
+        let all = self.0.as_ref().ok_or_else(problem::not_learnt)?;
+        let names = || all.iter().map(|known| known.keyspace().name.as_str()).collect::<Vec<_>>();
+        if name.is_empty() {
+            let right = format!("name one of: {}", names().join(", "));
+            return Err(problem::invalid("keyspace", "no keyspace is named", right));
+        }
+        let found = all.iter().find(|known| known.keyspace().name == name);
+        found.ok_or_else(|| problem::no_keyspace(name, &names()))
+    }
+
+    /// All of them, in the order of their lanes.
+    pub fn iter(&self) -> impl Iterator<Item = &Keyspace> {
+        self.0.iter().flat_map(|all| all.iter()).map(|keyspace| &**keyspace)
+    }
+
+    /// The longest value that any of them takes.
+    pub fn value_bytes_max(&self) -> usize {
+        self.iter().map(|keyspace| keyspace.entry.value_bytes_max).max().unwrap_or(0)
+    }
+}
+
+/// In what order the keys of a keyspace are listed.
+pub fn order(keyspace: &Keyspace) -> ScanOrder {
+    if keyspace.entry.is_ordered() { ScanOrder::Key } else { ScanOrder::Hash }
+}
+
+/// What a listing of its keys promises.
+pub fn promise(keyspace: &Keyspace) -> ScanPromise {
+    let listing = keyspace.entry.engine.listing;
+    ScanPromise {
+        engine: keyspace.entry.engine.name.to_owned(),
+        order: order(keyspace).into(),
+        is_snapshot: false,
+        is_complete: listing.is_complete,
+        may_repeat: false,
+        text: listing.text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use quorate_api::v1::Kind;
+    use quorate_host::samples;
+    use quorate_kernel::ids::LaneId;
+
+    /// Three keyspaces: `default` by hash, `events` in order, `carts` with siblings.
+    pub(crate) fn sample() -> Keyspaces {
+        let (registers, siblings) = ("linearizable", "causal");
+        let all = [
+            ("default", registers, &[][..], LaneId(4)),
+            ("events", registers, &[("order", "key")], LaneId(5)),
+            ("carts", siblings, &[], LaneId(6)),
+        ];
+        Keyspaces(Some(
+            all.map(|(name, engine, set, lane)| Arc::new(samples::served(name, engine, set, lane)))
+                .into(),
+        ))
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_told_what_is() {
+        let all = sample();
+        assert_eq!(all.find("events").expect("it is there").keyspace().lane, LaneId(5));
+        let unknown = all.find("event").expect_err("there is none");
+        assert_eq!(unknown.kind(), Kind::NoKeyspace);
+        assert_eq!(unknown.right, "there are: default, events, carts");
+        assert_eq!(all.find("").expect_err("no name").kind(), Kind::Invalid);
+        let unlearnt = Keyspaces(None).find("events").expect_err("nothing is known");
+        assert_eq!((unlearnt.kind(), unlearnt.may_have_applied), (Kind::NoQuorum, false));
+    }
+}

@@ -1,0 +1,261 @@
+//! The one place where the API's words meet those of the kernel.
+//!
+//! What a keyspace takes is in the functions that build operations, what it answers in those that
+//! read outcomes: plain values, or siblings and contexts, with request ids kept in versions.
+
+use super::keyspaces::Keyspace;
+use super::named::write_name;
+use super::problem::{self, Problem};
+use bytes::Bytes;
+use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
+use quorate_host::CallEnd;
+use quorate_kernel::engine::Capability;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Which};
+
+/// What to do when a value does not fit.
+const SPLIT: &str =
+    "split it, or use a keyspace that takes longer values (quorate keyspace create)";
+
+/// A read of a key: of all that stands side by side, where that is kept.
+pub fn get(keyspace: &Keyspace, key: Bytes, replicas: u32) -> Result<Operation, Problem> {
+    check_key(&key)?;
+    check_replicas(keyspace, replicas)?;
+    let which = if has_siblings(keyspace) { Which::All } else { Which::One };
+    let replies = u8::try_from(replicas).ok().filter(|replies| *replies > 0);
+    able(keyspace, "a read of a key", Operation::Get { key, which, replies })
+}
+
+/// A write of a key.
+pub fn put(
+    keyspace: &Keyspace,
+    key: Bytes,
+    value: Bytes,
+    context: Bytes,
+    options: &WriteOptions,
+) -> Result<Operation, Problem> {
+    check_key(&key)?;
+    check_context(keyspace, &context)?;
+    let limit = keyspace.entry.value_bytes_max;
+    if value.len() > limit {
+        return Err(problem::too_large("value", value.len(), limit, SPLIT));
+    }
+    if !has_siblings(keyspace) {
+        return able(keyspace, "a write of a key", Operation::put(key, value));
+    }
+    // The id stays with the version: one that is written twice is one all the same.
+    Ok(Operation::put_over(key, value, context, write_name(options)))
+}
+
+/// Whether values stand side by side in a keyspace.
+fn has_siblings(keyspace: &Keyspace) -> bool {
+    keyspace.entry.can(Capability::Siblings)
+}
+
+/// The operation, if the keyspace's engine can do it.
+pub(super) fn able(
+    keyspace: &Keyspace,
+    asked: &str,
+    operation: Operation,
+) -> Result<Operation, Problem> {
+    match keyspace.entry.engine.lacks(&operation) {
+        None => Ok(operation),
+        Some(needs) => {
+            let lacking = keyspace.entry.require(needs, asked, None);
+            lacking.map(|()| operation).map_err(|lacking| problem::lacking(&lacking))
+        }
+    }
+}
+
+/// A delete of a key: without a context of what the coordinator has of it.
+pub fn delete(keyspace: &Keyspace, key: Bytes, context: Bytes) -> Result<Operation, Problem> {
+    check_key(&key)?;
+    check_context(keyspace, &context)?;
+    Ok(match context.is_empty() {
+        true => Operation::delete(key),
+        false => Operation::delete_over(key, context),
+    })
+}
+
+fn check_key(key: &Bytes) -> Result<(), Problem> {
+    match key.len() {
+        0..=KEY_BYTES_MAX => Ok(()),
+        length => {
+            Err(problem::too_large("key", length, KEY_BYTES_MAX, "use shorter keys, or a hash"))
+        }
+    }
+}
+
+/// Whether a read may ask for so many replicas.
+pub fn check_replicas(keyspace: &Keyspace, replicas: u32) -> Result<(), Problem> {
+    if replicas == 0 {
+        return Ok(());
+    }
+    let (asked, instead) = ("the field replicas", Some("leave replicas at 0"));
+    let lacking = keyspace.entry.require(Capability::Replies, asked, instead);
+    lacking.map_err(|lacking| problem::lacking(&lacking))?;
+    let most = keyspace.keyspace().replicas();
+    if replicas as usize > most {
+        let what = format!("a read of {replicas} replicas");
+        let right = format!("each key has {most}; ask for no more");
+        return Err(problem::invalid("replicas", what, right));
+    }
+    Ok(())
+}
+
+fn check_context(keyspace: &Keyspace, context: &Bytes) -> Result<(), Problem> {
+    if context.is_empty() {
+        return Ok(());
+    }
+    let (asked, instead) = ("a context", Some("leave the context out"));
+    let lacking = keyspace.entry.require(Capability::Siblings, asked, instead);
+    lacking.map_err(|lacking| problem::lacking(&lacking))?;
+    if context.len() > CONTEXT_BYTES_MAX {
+        let right = "give the context of an earlier answer as it was";
+        return Err(problem::too_large("context", context.len(), CONTEXT_BYTES_MAX, right));
+    }
+    Ok(())
+}
+
+/// The coordinator as the API says it.
+pub fn coordinator(who: Incarnation) -> v1::Coordinator {
+    v1::Coordinator { node: who.node.0, start: who.start.0 }
+}
+
+/// What became of a call, and whether an earlier request had it done.
+pub fn ended(told: CallEnd, me: v1::Coordinator) -> Result<(Outcome, bool), Problem> {
+    match told {
+        CallEnd::Ended { outcome: Outcome::Refused(refusal), .. } => {
+            Err(problem::refused(&refusal))
+        }
+        CallEnd::Ended { outcome, is_repeated } => Ok((outcome, is_repeated)),
+        CallEnd::Reused => Err(problem::reused()),
+        CallEnd::Elsewhere => Err(problem::elsewhere(me)),
+        CallEnd::Forgotten => Err(problem::forgotten()),
+    }
+}
+
+/// What was read in a keyspace.
+pub fn reading(keyspace: &Keyspace, outcome: Outcome) -> Result<Reading, Problem> {
+    let Outcome::Values { values, context } = outcome else { return Err(problem::mismatch()) };
+    let state = if has_siblings(keyspace) {
+        State::Siblings(v1::Siblings { values: values.into_vec(), context })
+    } else {
+        match values.into_one() {
+            Ok(Some(value)) => State::Value(value),
+            Ok(None) => State::Absent(Absent {}),
+            Err(_) => return Err(problem::mismatch()),
+        }
+    };
+    Ok(Reading { state: Some(state) })
+}
+
+/// A write has taken effect; the context that covers it.
+pub fn written(outcome: Outcome) -> Result<Bytes, Problem> {
+    match outcome {
+        Outcome::Written { context } => Ok(context),
+        _ => Err(problem::mismatch()),
+    }
+}
+
+/// A delete has taken effect; whether there was a value, which is not said of what a context
+/// covered, and the context that covers it.
+pub fn deleted(outcome: Outcome) -> Result<(bool, Bytes), Problem> {
+    match outcome {
+        Outcome::Deleted { existed, context } => Ok((existed, context)),
+        _ => Err(problem::mismatch()),
+    }
+}
+
+/// A page of keys, and where to go on.
+pub fn page(outcome: Outcome) -> Result<(Vec<Bytes>, Option<Cursor>), Problem> {
+    match outcome {
+        Outcome::Page { keys, next } => Ok((keys, next)),
+        _ => Err(problem::mismatch()),
+    }
+}
+
+/// How many bytes of values a reading holds.
+pub fn size(reading: &Reading) -> usize {
+    match &reading.state {
+        Some(State::Value(value)) => value.len(),
+        Some(State::Siblings(siblings)) => siblings.values.iter().map(Bytes::len).sum(),
+        Some(State::Absent(_)) | None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keyspaces::tests::sample;
+    use super::super::named::named;
+    use super::*;
+    use quorate_api::v1::{Coordinator, Kind, Repeat};
+    use quorate_kernel::time::Span;
+    use quorate_kernel::write::{WriteId, WriteName};
+
+    fn bytes(length: usize) -> Bytes {
+        Bytes::from(vec![b'x'; length])
+    }
+
+    #[test]
+    fn keys_values_contexts_and_replicas_are_checked() {
+        let all = sample();
+        let keyspace = all.find("default").expect("it is there");
+        let (none, usual) = (Bytes::new(), WriteOptions::default());
+        assert!(get(keyspace, bytes(KEY_BYTES_MAX), 0).is_ok());
+        assert!(
+            put(keyspace, none.clone(), none.clone(), none, &usual).is_ok(),
+            "both may be empty"
+        );
+        let limit = keyspace.entry.value_bytes_max;
+        let table = [
+            (get(keyspace, bytes(KEY_BYTES_MAX + 1), 0), Kind::TooLarge, "key"),
+            (get(keyspace, bytes(1), 2), Kind::Unsupported, ""),
+            (put(keyspace, bytes(1), bytes(limit + 1), bytes(0), &usual), Kind::TooLarge, "value"),
+            (put(keyspace, bytes(1), bytes(1), bytes(1), &usual), Kind::Unsupported, ""),
+            (delete(keyspace, bytes(1), bytes(1)), Kind::Unsupported, ""),
+        ];
+        for (result, kind, field) in table {
+            let problem = result.expect_err("it breaks a rule");
+            assert_eq!((problem.kind(), problem.field.as_str()), (kind, field), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_causal_keyspace_is_asked_with_contexts_and_answers_with_siblings() {
+        let all = sample();
+        let keyspace = all.find("carts").expect("it is there");
+        let read = get(keyspace, bytes(1), 2).expect("two of three");
+        assert_eq!(read, Operation::get_all(bytes(1), Some(2)));
+        assert_eq!(get(keyspace, bytes(1), 4).expect_err("four of three").field, "replicas");
+        let options = WriteOptions { request_id: bytes(16), ..WriteOptions::default() };
+        let write = put(keyspace, bytes(1), bytes(2), bytes(3), &options).expect("all is right");
+        let id = WriteId(u128::from_be_bytes([b'x'; 16]));
+        let id = Some(WriteName { id, age: Span(0) });
+        let (key, value, context) = (bytes(1), bytes(2), bytes(3));
+        assert_eq!(write, Operation::put_over(key, value, context, id));
+        let first = Coordinator { node: 7, start: 2 };
+        let repeat = Some(Repeat { coordinator: Some(first), age_ms: 9 });
+        let named = named(&WriteOptions { repeat, ..options }, &write).expect("it has an id");
+        assert_eq!(named.map(|named| named.repeat), Some(None), "anybody may be asked again");
+        let long = put(keyspace, bytes(1), bytes(1), bytes(1 << 20), &WriteOptions::default());
+        assert_eq!(long.expect_err("too long").field, "context");
+        let blind = delete(keyspace, bytes(1), bytes(0)).expect("it needs no context");
+        assert_eq!(blind, Operation::delete(bytes(1)));
+        let seen = delete(keyspace, bytes(1), bytes(3)).expect("all is right");
+        let (key, context) = (bytes(1), bytes(3));
+        assert_eq!(seen, Operation::delete_over(key, context));
+        let values = vec![bytes(1), bytes(2)].into();
+        let read = reading(keyspace, Outcome::Values { values, context: bytes(3) });
+        assert_eq!(size(&read.expect("siblings")), 3);
+        let alone = Outcome::Values { values: vec![bytes(1)].into(), context: bytes(3) };
+        let siblings = v1::Siblings { values: vec![bytes(1)], context: bytes(3) };
+        let alone = reading(keyspace, alone).expect("one sibling");
+        assert_eq!(alone.state, Some(State::Siblings(siblings)));
+        let context = bytes(4);
+        assert_eq!(written(Outcome::Written { context: context.clone() }), Ok(bytes(4)));
+        let gone = Outcome::Deleted { existed: false, context };
+        assert_eq!(deleted(gone), Ok((false, bytes(4))));
+    }
+}

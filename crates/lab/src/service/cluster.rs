@@ -1,0 +1,227 @@
+//! Clients, and hosts whose cores do one thing at a time.
+
+use super::machines::{Machines, prepared};
+use super::{Costs, Load, Served};
+use bytes::Bytes;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::Request;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::{Span, Time};
+use quorate_node::pump::Input;
+use quorate_sim::host::Host;
+use quorate_sim::prepared::Prepared;
+use quorate_sim::queue::{Event, HostIndex};
+use quorate_sim::world::{Founders, Lanes, NOBODY};
+use std::collections::VecDeque;
+
+/// The most simulated time hosts may take until they can serve.
+const READY_NS: u64 = 10_000_000_000;
+const MILLION: u64 = 1_000_000;
+
+/// One host's core: what waits for it.
+#[derive(Debug, Default)]
+struct Core {
+    waiting: VecDeque<Input>,
+    is_busy: bool,
+}
+
+/// A client: when it sent the operation that is on its way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asker {
+    sent: u64,
+}
+
+/// The cluster, and the clients that ask it.
+pub(super) struct Cluster<'a> {
+    load: &'a Load,
+    costs: Costs,
+    prepared: Prepared,
+    founders: Founders,
+    lanes: Lanes,
+    machines: Machines,
+    cores: Vec<Core>,
+    askers: Vec<Asker>,
+    rng: Rng,
+    opens: u64,
+    closes: u64,
+    latencies: Vec<u64>,
+    served: Served,
+    busy_ns: u64,
+}
+
+impl<'a> Cluster<'a> {
+    pub(super) fn new(load: &'a Load, costs: Costs) -> Cluster<'a> {
+        let prepared = prepared(load);
+        let mut rng = Rng::new(load.seed);
+        let machines = Machines::new(load, &prepared, &mut rng);
+        let nodes = machines.hosts.iter().map(|host| host.node_id);
+        let clients = load.hosts * load.clients_per_three / 3;
+        Cluster {
+            load,
+            costs,
+            founders: Founders::new(&prepared.scenario, nodes),
+            lanes: Lanes::new(&prepared, &[]),
+            machines,
+            cores: (0..load.hosts).map(|_| Core::default()).collect(),
+            askers: vec![Asker::default(); clients.max(1)],
+            rng: rng.fork(3),
+            opens: u64::MAX,
+            closes: u64::MAX,
+            latencies: Vec::new(),
+            served: Served::default(),
+            busy_ns: 0,
+            prepared,
+        }
+    }
+
+    /// Starts the hosts, waits until all can serve, and lets the clients begin.
+    pub(super) fn start(&mut self) -> Result<(), Fatal> {
+        for index in 0..self.machines.hosts.len() {
+            let node = self.machines.hosts[index].node_id;
+            let scenario = &self.prepared.scenario;
+            let overlay = self.founders.overlay(scenario, &self.machines.hosts, index);
+            let ring = self.founders.ring(node);
+            let (host, mut around) = self.machines.lend(index);
+            self.lanes.launch(host, overlay, ring, &mut around)?;
+        }
+        while !self.machines.hosts.iter().all(Host::is_ready) {
+            self.step()?;
+            assert!(self.machines.now < READY_NS, "hosts that nothing disturbs come to serve");
+        }
+        self.opens = self.machines.now + self.load.warm_up_ms * MILLION;
+        self.closes = self.opens + self.load.measured_ms * MILLION;
+        for client in 0..self.askers.len() {
+            // Not all at the same moment.
+            let at = self.machines.now + self.rng.below(MILLION);
+            self.ask(client, at);
+        }
+        Ok(())
+    }
+
+    pub(super) fn run(&mut self) -> Result<(), Fatal> {
+        while self.machines.now < self.closes {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// A client sends its next operation, which arrives a network delay later.
+    fn ask(&mut self, client: usize, at: u64) {
+        self.askers[client].sent = at;
+        let arrives = at + self.load.network_us * 1000;
+        self.machines.queue.push(arrives, Event::Client { client, connection: 0 });
+    }
+
+    fn step(&mut self) -> Result<(), Fatal> {
+        let (time, event) = self.machines.queue.pop().expect("hosts always have a timer");
+        assert!(time >= self.machines.now, "time does not go back");
+        self.machines.now = time;
+        match event {
+            Event::Frame { host, bytes, .. } => self.arrive(host, Input::Frame(bytes)),
+            Event::Client { client, .. } => {
+                let request = self.draw();
+                let ticket = Ticket(client as u64);
+                let input = Input::Request { lane: LaneId::KEYSPACES, ticket, request };
+                self.arrive(client % self.machines.hosts.len(), input);
+            }
+            Event::Turn { host, .. } => self.serve_first(host)?,
+            Event::Wake { host, .. } => {
+                let (target, mut around) = self.machines.lend(host);
+                if target.is_awake(&mut around) {
+                    target.turn(&mut around)?;
+                }
+            }
+            event => {
+                if let Some((host, durable)) = self.machines.on_disk(&event)? {
+                    self.machines.handle(host, Input::Durable(durable))?;
+                }
+            }
+        }
+        self.deliver();
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Request {
+        let keys = self.load.keys_per_host * self.load.hosts as u64;
+        let key = Bytes::from(format!("user{:016x}", self.rng.below(keys)));
+        let operation = match self.rng.below(100) < self.load.read_percent {
+            true => Operation::get(key),
+            false => Operation::put(key, Bytes::from_static(b"value")),
+        };
+        // Clocks here are the world's, and nothing may time out.
+        Request { operation, deadline: Time(self.machines.now) + Span::secs(60) }
+    }
+
+    /// Something waits for a host's core.
+    fn arrive(&mut self, host: HostIndex, input: Input) {
+        self.cores[host].waiting.push_back(input);
+        if !self.cores[host].is_busy {
+            self.take_first(host);
+        }
+    }
+
+    /// The core takes what has waited longest, if there is anything.
+    fn take_first(&mut self, host: HostIndex) {
+        let Some(first) = self.cores[host].waiting.front() else { return };
+        let is_counted = (self.opens..self.closes).contains(&self.machines.now);
+        let cost = match first {
+            Input::Request { .. } => {
+                self.served.requests += u64::from(is_counted);
+                self.costs.request_ns
+            }
+            _ => {
+                self.served.frames += u64::from(is_counted);
+                self.costs.frame_ns
+            }
+        };
+        self.busy_ns += if is_counted { cost } else { 0 };
+        self.cores[host].is_busy = true;
+        self.machines.queue.push(self.machines.now + cost, Event::Turn { host, life: 0 });
+    }
+
+    /// The core has done its work for the first that waits.
+    fn serve_first(&mut self, host: HostIndex) -> Result<(), Fatal> {
+        let input = self.cores[host].waiting.pop_front().expect("the core was busy with it");
+        self.machines.handle(host, input)?;
+        self.cores[host].is_busy = false;
+        self.take_first(host);
+        Ok(())
+    }
+
+    /// Answers reach their clients, which go on.
+    fn deliver(&mut self) {
+        let mut answers = std::mem::take(&mut self.machines.answers);
+        for (ticket, outcome) in answers.drain(..) {
+            if ticket == NOBODY {
+                continue;
+            }
+            let client = ticket.0 as usize;
+            let back = self.machines.now + self.load.network_us * 1000;
+            if (self.opens..self.closes).contains(&back) {
+                match outcome {
+                    Outcome::Refused(_) => self.served.refused += 1,
+                    _ => self.latencies.push(back - self.askers[client].sent),
+                }
+            }
+            self.ask(client, back);
+        }
+        self.machines.answers = answers;
+    }
+
+    pub(super) fn sums(mut self) -> Served {
+        self.latencies.sort_unstable();
+        let count = self.latencies.len();
+        let total: u64 = self.latencies.iter().sum();
+        let nanos = (self.load.measured_ms * MILLION) as f64;
+        Served {
+            operations: count as u64,
+            mean_ns: total as f64 / count.max(1) as f64,
+            p99_ns: self.latencies.get(count * 99 / 100).copied().unwrap_or(0),
+            throughput: count as f64 * 1e9 / nanos,
+            busy: self.busy_ns as f64 / (nanos * self.machines.hosts.len() as f64),
+            ..self.served
+        }
+    }
+}
