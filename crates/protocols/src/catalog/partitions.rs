@@ -47,7 +47,7 @@ pub(super) fn check(places: &[NodeId], replicas: usize) -> Result<(), CatalogRef
 }
 
 /// Checks that a node can have a partition: it has none near it, and all those near it are settled,
-/// for what they hold is all there is of the keys.
+/// so that of the replicas of a key one at most is copied at a time.
 pub(super) fn check_replacement(
     keyspace: &Keyspace,
     partition: usize,
