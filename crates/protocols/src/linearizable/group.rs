@@ -290,12 +290,16 @@ impl Group {
     /// Whether others wait for data that this node waits for too, or has lost for good. A group
     /// that was split goes on in its parts, where this is asked again.
     pub fn lacks_data(&self) -> bool {
-        let may_be_asked = match &self.record.status {
+        self.is_asked() && !self.is_source()
+    }
+
+    /// Whether others ask it what it holds: no learner, and no group that was split.
+    pub fn is_asked(&self) -> bool {
+        match &self.record.status {
             Status::Learner { .. } => false,
             Status::Retired { parts, .. } => parts.is_empty(),
             _ => true,
-        };
-        may_be_asked && !self.is_source()
+        }
     }
 
     /// Whether a loss is known in which all of these were there.

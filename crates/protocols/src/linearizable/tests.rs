@@ -51,6 +51,7 @@ mod outlived;
 mod outpaced;
 mod owed;
 mod pages;
+mod passed;
 mod parents;
 mod piles;
 mod random;

@@ -46,8 +46,10 @@
 //! that forgot has on its disk all that it had acknowledged until shortly before, and while some of
 //! the set are complete the others need not wait for ever. The same two rounds are held; the asker
 //! may go on if each of the set is complete, or lacked data at the moment between the rounds, and
-//! hears all of them. Then of what was acknowledged only this is lost: writes that each member of a
-//! majority had acknowledged, and lost from its disk.
+//! hears all of them. One whose memberships are over, and that is no source for the asker, says
+//! that it lacks data too, and waits for nobody: it has heard all others, if it lost anything, and
+//! lists what it holds. Then of what was acknowledged only this is lost: writes that each member of
+//! a majority had acknowledged, and lost from its disk.
 //! - *A write that one of them still holds*, complete or not, is heard from it. One that this
 //!   member takes later does not count together with an acknowledgement of the asker's earlier
 //!   start, for this member knows by then that the asker forgot.

@@ -52,10 +52,15 @@ impl Transfer {
 }
 
 impl Linearizable {
+    /// Whether a node that forgot has lost the last interval alone.
+    fn is_lasting(&self) -> bool {
+        matches!(self.settings.durability, Durability::Periodic { .. })
+    }
+
     /// Begins the transfer that a group's status asks for, if it asks for one.
     pub(crate) fn begin_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let me = cx.me.node;
-        let is_lasting = matches!(self.settings.durability, Durability::Periodic { .. });
+        let is_lasting = self.is_lasting();
         // An answer to an earlier transfer says nothing of this one, nor confirms anything.
         let round = self.volatile.round + 1;
         let Some(group) = self.durable.groups.get_mut(&view.group) else { return };
@@ -232,8 +237,11 @@ impl Linearizable {
         // durable. That a record is shown whose write is not yet, promises nothing: the asker has
         // nothing until it has the record itself.
         cx.fx.send_after_state(asker, message);
+        // In `periodic` one whose memberships are over, and that lacks nothing more, is heard as one
+        // that lacks data, and need not be waited for: what it holds is what others count as left.
+        let is_over = self.is_lasting() && !is_source && !mutant!("silent_once_over");
         if let Some(group) = self.group(since).filter(has_left)
-            && group.lacks_data()
+            && (group.lacks_data() || is_over && group.is_asked())
             && (!is_source || mutant!("takes_back_what_it_kept"))
         {
             let asked = group.transfer.iter().flat_map(|transfer| &transfer.sources);

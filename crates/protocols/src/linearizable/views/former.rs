@@ -78,7 +78,7 @@ impl Linearizable {
     }
 
     /// Where the data stands that this node holds for those who ask since a view, and whether it is
-    /// complete. Who lacks data tells all that it holds.
+    /// complete. Who is no source for them tells all that it holds.
     pub(crate) fn held_since(&self, since: ViewId) -> Option<(Vec<Slot>, bool)> {
         let group = self.group(since)?;
         let (own, is_source) = (group.record.slot, group.is_source());
@@ -91,7 +91,7 @@ impl Linearizable {
                 (own, is_source && !is_over)
             }
         };
-        let tells_all = group.lacks_data() && !is_complete && !mutant!("tells_own_slot_alone");
+        let tells_all = group.is_asked() && !is_complete && !mutant!("tells_own_slot_alone");
         let others = self.kept_slots(since.group).filter(|_| tells_all);
         Some((iter::once(slot).chain(others).collect(), is_complete))
     }
