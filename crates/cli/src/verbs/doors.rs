@@ -2,8 +2,9 @@
 
 use crate::config::Config;
 use crate::exit::Failure;
-use quorate_gateway::admin::{Admin, Api, Door, Names};
+use quorate_gateway::admin::{self, Api, Door, Names};
 use quorate_gateway::native::{Native, grpc, http};
+use quorate_gateway::web::OpenDoor;
 use quorate_host::Calls;
 use quorate_host::metrics::Shared;
 use quorate_host::proof::Secrets;
@@ -24,7 +25,7 @@ pub fn open(
     shared: &Arc<Shared>,
     calls: Arc<Calls>,
     beside: impl Future<Output = ()> + Send + 'static,
-) -> Result<(Admin, grpc::Door), Failure> {
+) -> Result<(OpenDoor, OpenDoor), Failure> {
     let timeout = config.limits.request_timeout.0;
     let native = Native::new(Arc::clone(shared), Arc::clone(&calls), timeout);
     let own = identity.hosts.iter().filter(|record| record.node == identity.node);
@@ -50,8 +51,8 @@ pub fn open(
         move |error| Failure::failed(format!("the {door} door cannot listen on {address}: {error}"))
     };
     let http = config.http.bind;
-    let admin = Admin::open(http, door, beside).map_err(refused("http", http))?;
+    let admin = admin::open(http, door, beside).map_err(refused("http", http))?;
     let bind = config.grpc.bind;
-    let grpc = grpc::Door::open(bind, native, grpc_max).map_err(refused("grpc", bind))?;
+    let grpc = grpc::open(bind, native, grpc_max).map_err(refused("grpc", bind))?;
     Ok((admin, grpc))
 }

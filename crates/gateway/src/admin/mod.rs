@@ -1,7 +1,6 @@
 //! The HTTP door: health, metrics and status, for operators and their tools.
 //!
-//! It runs on a thread of its own with a runtime of its own, so that a slow or hostile client here
-//! never costs an operation anything. Health, metrics and status only read [`Shared`] and can be
+//! Health, metrics and status only read [`Shared`] and can be
 //! asked while the core thread is stuck: that is when it matters. What only the core thread knows
 //! is asked of it through a queue.
 //!
@@ -35,7 +34,7 @@ pub use invitation::Invitation;
 pub use names::Names;
 
 use crate::native::http;
-use crate::web::{App, Budget, Exhausted, Patience, Spare, serve};
+use crate::web::{App, Budget, Exhausted, OpenDoor, Patience, Spare};
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -49,11 +48,9 @@ use quorate_host::proof::{Secrets, fingerprint};
 use quorate_store::Identity;
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// What the door answers from.
 pub struct Door {
@@ -90,73 +87,32 @@ pub const CONNECTIONS_MAX: usize = 1_024;
 /// The most beyond that: of these only what is not the native API is answered.
 pub const CONNECTIONS_SPARE: usize = 32;
 
-/// The HTTP door while it is open. Closed when dropped.
-pub struct Admin {
-    address: SocketAddr,
-    stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Admin {
-    /// Opens the door, and runs `beside` on the same thread until the door is closed.
-    ///
-    /// # Errors
-    /// The listener or the thread cannot be had; nothing was started.
-    pub fn open(
-        bind: SocketAddr,
-        door: Door,
-        beside: impl Future<Output = ()> + Send + 'static,
-    ) -> io::Result<Admin> {
-        let listener = TcpListener::bind(bind)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = watch::channel(false);
-        let run = async move {
-            tokio::spawn(beside);
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let budget = Budget::new(door.api.budget_bytes);
-            let connections_max = door.connections_max;
-            let app = App {
-                router: router(door),
-                late: http::late,
-                exhausted: || Exhausted.into(),
-                budget,
-                patience: Patience::default(),
-                connections_max,
-                spare: Spare {
-                    connections_max: CONNECTIONS_SPARE,
-                    answers: |path| !path.starts_with("/v1/"),
-                    full: http::full,
-                },
-                is_http1: true,
-            };
-            serve(listener, app, stopped).await
-        };
-        let turn = move || {
-            if let Err(error) = runtime.block_on(run) {
-                tracing::error!(event = "http_door_failed", %error, "health and metrics are gone");
-            }
-        };
-        let thread = std::thread::Builder::new().name(String::from("admin")).spawn(turn)?;
-        Ok(Admin { address, stop, thread: Some(thread) })
-    }
-
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl Drop for Admin {
-    fn drop(&mut self) {
-        // A thread that panicked has already said so.
-        let _ = self.stop.send(true);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// Opens the door, and runs `beside` on its thread until it is closed.
+///
+/// # Errors
+/// The listener or the thread cannot be had; nothing was started.
+pub fn open(
+    bind: SocketAddr,
+    door: Door,
+    beside: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<OpenDoor> {
+    let budget = Budget::new(door.api.budget_bytes);
+    let connections_max = door.connections_max;
+    let app = App {
+        router: router(door),
+        late: http::late,
+        exhausted: || Exhausted.into(),
+        budget,
+        patience: Patience::default(),
+        connections_max,
+        spare: Spare {
+            connections_max: CONNECTIONS_SPARE,
+            answers: |path| !path.starts_with("/v1/"),
+            full: http::full,
+        },
+        is_http1: true,
+    };
+    OpenDoor::open("http", bind, app, beside)
 }
 
 fn router(mut door: Door) -> Router {
@@ -257,7 +213,7 @@ mod tests {
             connections_max: CONNECTIONS_MAX,
             api: Api { router: Router::new(), budget_bytes: 1 << 20 },
         };
-        let admin = Admin::open(any, door, async {}).expect("a free port");
+        let admin = open(any, door, async {}).expect("a free port");
         let ask = |path: &str| {
             http::get(&admin.address().to_string(), path, Duration::from_secs(10)).expect("answer")
         };

@@ -7,7 +7,9 @@
 
 pub mod http;
 pub mod meter;
+pub mod open;
 pub mod serve;
 
 pub use meter::{Allowance, Budget, Exhausted};
-pub use serve::{App, Patience, Spare, serve};
+pub use open::OpenDoor;
+pub use serve::{App, Patience, Spare};

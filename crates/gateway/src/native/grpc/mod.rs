@@ -1,7 +1,6 @@
 //! The gRPC door: `quorate.v1`, the health service and reflection.
 //!
-//! It has a thread and a runtime of its own. A client that speaks HTTP/1 here is told what this
-//! door is.
+//! A client that speaks HTTP/1 here is told what this door is.
 
 mod admin;
 mod kv;
@@ -12,7 +11,7 @@ use super::problem::{self, Problem};
 use super::room;
 use super::service::{Asking, Native};
 use crate::admin::health;
-use crate::web::{Allowance, App, Budget, Patience, Spare, serve};
+use crate::web::{Allowance, App, Budget, OpenDoor, Patience, Spare};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, Version};
@@ -23,11 +22,9 @@ use quorate_api::{DESCRIPTOR_SET, details};
 use quorate_host::metrics::Shared;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::watch;
 use tonic::service::Routes;
 use tonic::{Extensions, Status};
 use tonic_health::ServingStatus;
@@ -40,68 +37,28 @@ pub const CONNECTIONS_SPARE: usize = 8;
 /// How often readiness is looked at for the health service.
 const HEALTH_EVERY: Duration = Duration::from_millis(250);
 
-/// The gRPC door while it is open. Closed when dropped.
-pub struct Door {
-    address: SocketAddr,
-    stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Door {
-    /// Opens the door.
-    ///
-    /// # Errors
-    /// The listener or the thread cannot be had; nothing was started.
-    pub fn open(bind: SocketAddr, native: Native, connections_max: usize) -> io::Result<Door> {
-        let listener = TcpListener::bind(bind)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = watch::channel(false);
-        let run = async move {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let (reporter, shared) = (health_reporter(), Arc::clone(&native.shared));
-            let app = App {
-                router: router(native.clone(), reporter.1),
-                late: || Status::deadline_exceeded("the request took too long").into_http(),
-                exhausted: || details::status(&problem::overloaded()).into(),
-                budget: Budget::new(native.budget_bytes()),
-                patience: Patience::default(),
-                connections_max,
-                spare: Spare {
-                    connections_max: CONNECTIONS_SPARE,
-                    answers: |path| path == "/grpc.health.v1.Health/Check",
-                    full: || details::status(&problem::full()).into_http(),
-                },
-                is_http1: false,
-            };
-            tokio::spawn(report(reporter.0, shared));
-            serve(listener, app, stopped).await
-        };
-        let run = move || {
-            if let Err(error) = runtime.block_on(run) {
-                tracing::error!(event = "grpc_door_failed", %error);
-            }
-        };
-        let thread = std::thread::Builder::new().name(String::from("grpc")).spawn(run)?;
-        Ok(Door { address, stop, thread: Some(thread) })
-    }
-
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        let _ = self.stop.send(true);
-        // A thread that panicked has already said so.
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// Opens the door.
+///
+/// # Errors
+/// The listener or the thread cannot be had; nothing was started.
+pub fn open(bind: SocketAddr, native: Native, connections_max: usize) -> io::Result<OpenDoor> {
+    let (reporter, shared) = (health_reporter(), Arc::clone(&native.shared));
+    let budget = Budget::new(native.budget_bytes());
+    let app = App {
+        router: router(native, reporter.1),
+        late: || Status::deadline_exceeded("the request took too long").into_http(),
+        exhausted: || details::status(&problem::overloaded()).into(),
+        budget,
+        patience: Patience::default(),
+        connections_max,
+        spare: Spare {
+            connections_max: CONNECTIONS_SPARE,
+            answers: |path| path == "/grpc.health.v1.Health/Check",
+            full: || details::status(&problem::full()).into_http(),
+        },
+        is_http1: false,
+    };
+    OpenDoor::open("grpc", bind, app, report(reporter.0, shared))
 }
 
 fn router<H: tonic_health::pb::health_server::Health>(
