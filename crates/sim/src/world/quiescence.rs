@@ -24,10 +24,6 @@ impl World<'_> {
             return self.look_later();
         }
         self.restless = self.unsettled().or_else(|| self.unbalanced());
-        if self.restless.is_some() {
-            let up = self.up().next();
-            up.into_iter().for_each(|host| self.remove_wiped(host));
-        }
         if is_finished {
             self.restless = self.ask_all();
             if self.restless.is_none() {

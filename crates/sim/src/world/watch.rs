@@ -48,6 +48,12 @@ impl World<'_> {
             // All is made up for: another may lose its disk.
             self.machines.hosts.iter_mut().for_each(|host| host.is_wiped = false);
         }
+        // What was refused while hosts failed is done before anything is demanded: until then
+        // nobody goes on after a loss that concerns who is gone.
+        if self.plan.is_healed && self.is_whole && self.unsettled().is_some() {
+            let up = self.up().next();
+            up.into_iter().for_each(|host| self.remove_wiped(host));
+        }
     }
 
     /// Shows the workloads what hosts have stored; `anew` all of it.
