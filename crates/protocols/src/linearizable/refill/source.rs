@@ -237,8 +237,8 @@ impl Linearizable {
         // durable. That a record is shown whose write is not yet, promises nothing: the asker has
         // nothing until it has the record itself.
         cx.fx.send_after_state(asker, message);
-        // In `periodic` one whose memberships are over, and that lacks nothing more, is heard as one
-        // that lacks data, and need not be waited for: what it holds is what others count as left.
+        // In `periodic` one whose memberships are over, and that lacks nothing more, is heard as
+        // one that lacks data, and not waited for: what it holds is part of what is left.
         let is_over = self.is_lasting() && !is_source && !mutant!("silent_once_over");
         if let Some(group) = self.group(since).filter(has_left)
             && (group.lacks_data() || is_over && group.is_asked())

@@ -360,3 +360,27 @@ fn who_left_and_came_again_brings_nothing_back_that_was_deleted() {
          # told get x: nothing",
     );
 }
+
+/// Who has left was down while the group went on, and forgot. The only member that it knows of has
+/// let go since, and tells it what has become of the group.
+#[test]
+fn who_has_left_hears_that_the_group_went_on() {
+    schedule(
+        "nodes 1 spare 2 memory first 100 brisk
+         view 1 2 2
+         deliver Invite
+         deliver ListA
+         deliver ListB
+         crash 1
+         view 2 3 3
+         ring all 1:1:leaving 2:2:leaving 3:3
+         run 3s
+         restart 1 forgot
+         ring 1 1:1:leaving 2:2:leaving 3:3
+         run 6s
+         show 1 ready
+         # last 1: ready true
+         show 1 transfers
+         # last 1: transfers 0",
+    );
+}

@@ -218,7 +218,9 @@ impl Linearizable {
         view: ViewId,
         cx: &mut Context<'_>,
     ) {
-        let Some(group) = self.group(view) else { return };
+        let Some(group) = self.group(view) else {
+            return self.tell_who_goes_on(from, view, cx);
+        };
         let upto = group.view.id.version + u64::from(is_split(group));
         invariant!(group.is_one(), "the shared view is the installed one");
         invariant!(upto == group.installed().id.version, "a split makes the next version");

@@ -134,16 +134,19 @@ impl Linearizable {
         }
     }
 
-    /// A peer takes this node for one of a group that it does not know any more. If the group
-    /// has gone on, as far as is known here, the peer hears of it.
+    /// A peer takes this node for one of a group that it does not know any more.
     fn tell_stranger(&self, to: Incarnation, beat: &Beat, cx: &mut Context<'_>) {
-        let is_kept = !matches!(beat.standing, Standing::Learned | Standing::Outside);
-        if let Some(view) = self.volatile.routes.of(beat.view.group)
-            && is_kept
-            && view.id.version > beat.view.version
-        {
+        if !matches!(beat.standing, Standing::Learned | Standing::Outside) {
+            self.tell_who_goes_on(to, beat.view, cx);
+        }
+    }
+
+    /// Tells of the newest view of a group that is known here, if it is newer than the peer's.
+    pub(crate) fn tell_who_goes_on(&self, to: Incarnation, view: ViewId, cx: &mut Context<'_>) {
+        let newest = self.volatile.routes.of(view.group);
+        if let Some(newest) = newest.filter(|newest| newest.id.version > view.version) {
             // A hint.
-            cx.fx.send_early(to, Message::LocateB { view: View::clone(view) });
+            cx.fx.send_early(to, Message::LocateB { view: View::clone(newest) });
         }
     }
 
