@@ -44,7 +44,7 @@ pub struct Keyspace {
 /// Where a keyspace of groups began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Birth {
-    /// With its cluster: the founders know its first views, nobody else need.
+    /// Without views: it has no groups.
     WithCluster,
     /// With these views, which cover the ring. Their members begin with them, also late; everybody
     /// else may take them for a hint.

@@ -77,6 +77,12 @@ fn number(settings: &Settings, name: &str) -> usize {
     settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
 }
 
+/// The views that a keyspace of groups begins with.
+pub(super) fn groups_of(ring: &Ring, settings: &Settings) -> Birth {
+    let replicas = number(settings, "replicas");
+    Birth::Online(placement::online_views(ring, replicas, FIRST_GROUPS_MAX))
+}
+
 fn create(
     ring: &Ring,
     engine: &Engine,
@@ -91,11 +97,11 @@ fn create(
             (Birth::WithCluster, partitions::spread(ring, count, replicas)?)
         }
         Placement::Groups => {
-            let views = placement::online_views(ring, replicas, FIRST_GROUPS_MAX);
-            if views.is_empty() {
+            let birth = groups_of(ring, &settings);
+            if birth == Birth::Online(Vec::new()) {
                 return Err(CatalogRefusal::Hosts { needed: 1, there: 0 });
             }
-            (Birth::Online(views), Vec::<NodeId>::new())
+            (birth, Vec::<NodeId>::new())
         }
         Placement::Everywhere => (Birth::WithCluster, Vec::new()),
     };

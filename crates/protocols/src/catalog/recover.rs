@@ -2,6 +2,7 @@
 
 use super::decree::{Decree, Entry, Origin};
 use super::fold::Catalog;
+use super::orders::groups_of;
 use super::state::State;
 use super::timer::Timer;
 use super::{CatalogLane, Context, PERIOD, keys, partitions, system_size};
@@ -67,13 +68,17 @@ impl CatalogLane {
     /// A keyspace of a cluster's birth as a decree. Nobody decided it: all founders know it.
     fn birth(&self, ring: &Ring, founded: &NewKeyspace) -> Entry {
         let NewKeyspace { name, engine, settings } = founded.clone();
-        let birth = Birth::WithCluster;
         let placed = engine::find(self.settings.engines, &engine).map(|engine| engine.placement);
-        let places = match placed {
-            Ok(Placement::Partitions) => partitions::founding(ring, &settings)
-                .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}")),
-            // The engine itself looks after its groups; one of a later build is opened by nobody.
-            Ok(Placement::Groups | Placement::Everywhere) | Err(_) => Vec::new(),
+        let (birth, places) = match placed {
+            Ok(Placement::Partitions) => {
+                let places = partitions::founding(ring, &settings)
+                    .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}"));
+                (Birth::WithCluster, places)
+            }
+            // What a keyspace is set to may change later: the first views never do.
+            Ok(Placement::Groups) => (groups_of(ring, &settings), Vec::new()),
+            // One of a later build is opened by nobody.
+            Ok(Placement::Everywhere) | Err(_) => (Birth::WithCluster, Vec::new()),
         };
         let decree = Decree::Create { name, engine, settings, birth, places };
         Entry { origin: Origin::default(), decree }

@@ -35,8 +35,27 @@ fn all_founders_know_the_birth_and_the_first_start_of_its_lanes() {
         let told = world.hosts[host].told.as_ref().expect("it was told");
         let (keyspace, start) = &told.list[0];
         assert_eq!((keyspace.lane, keyspace.created, *start), (LaneId::KEYSPACES, 2, Start(1)));
-        assert_eq!(keyspace.birth, Birth::WithCluster);
+        let Birth::Online(views) = &keyspace.birth else { panic!("{:?}", keyspace.birth) };
+        assert!(views.iter().all(|view| view.members().len() == keyspace.replicas()));
     }
+}
+
+/// Who starts later takes the first views from the record: views of another size under the same
+/// name would have quorums that do not meet those of the others.
+#[test]
+fn what_a_keyspace_began_with_stays_when_its_replicas_are_altered() {
+    let mut world = World::founded(1, 5);
+    world.run(SOON);
+    let told = |world: &World| world.hosts[0].told.as_ref().expect("it was told").list[0].0.clone();
+    let before = told(&world);
+    let replicas = if before.replicas() == 3 { "5" } else { "3" };
+    let (name, settings) = ("default".to_string(), settings(&[("replicas", replicas)]));
+    let order = world.order(0, KeyspaceOrder::Alter { name, settings }, SOON);
+    world.run(SOON);
+    assert_eq!(world.answers[&order], Outcome::Noted);
+    let after = told(&world);
+    assert_ne!(before.replicas(), after.replicas());
+    assert_eq!(before.birth, after.birth);
 }
 
 #[test]
