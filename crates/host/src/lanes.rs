@@ -8,7 +8,7 @@ use quorate_kernel::ids::{LaneId, Start};
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, NewKeyspace};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
-use quorate_kernel::ring::{Door, Ring};
+use quorate_kernel::ring::Door;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_node::node::Opener;
@@ -55,7 +55,6 @@ pub(super) fn opener(options: &Options) -> Opener {
         pace = pace.with("weigh", weigh.as_millis());
     }
     let identity = directory.identity();
-    let founding: Option<Ring> = founding::ring(identity);
     let (cluster, signing_key) = (identity.cluster, context_key(identity));
     Box::new(move |keyspace: &Keyspace, since: Start| {
         let remembers = match keyspace.durability() {
@@ -65,8 +64,7 @@ pub(super) fn opener(options: &Options) -> Opener {
         };
         let is_intact = remembers || since == start;
         let recovery = if is_intact { Recovery::Intact } else { Recovery::Forgot };
-        let (founding, pace) = (founding.as_ref(), &pace);
-        let opening = Opening { keyspace, founding, cluster, signing_key, pace };
+        let opening = Opening { keyspace, cluster, signing_key, pace: &pace };
         open(engines::all(), &opening, recovery).ok()
     })
 }

@@ -8,7 +8,6 @@ use crate::ids::ClusterId;
 use crate::keyspace::{CatalogRefusal, Keyspace, Settings};
 use crate::lane::Lane;
 use crate::operation::Operation;
-use crate::ring::Ring;
 use crate::rules::Setting;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -100,8 +99,6 @@ pub struct Listing {
 pub struct Opening<'a> {
     /// The keyspace as the catalog has it.
     pub keyspace: &'a Keyspace,
-    /// The ring that the cluster was born with, on hosts that it was born with.
-    pub founding: Option<&'a Ring>,
     /// The cluster.
     pub cluster: ClusterId,
     /// The key that signs what clients carry from host to host; the same on all hosts.

@@ -45,10 +45,10 @@ pub struct Keyspace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Birth {
     /// Without views: it has no groups.
-    WithCluster,
+    Groupless,
     /// With these views, which cover the ring. Their members begin with them, also late; everybody
     /// else may take them for a hint.
-    Online(Vec<View>),
+    Groups(Vec<View>),
 }
 
 /// One of a keyspace's fixed partitions. Its keys are held by it and the partitions that follow,
@@ -102,7 +102,7 @@ impl Keyspace {
             settings,
             created,
             changed: created,
-            birth: Birth::WithCluster,
+            birth: Birth::Groupless,
             partitions: Vec::new(),
             former: Vec::new(),
             gone: BTreeSet::new(),

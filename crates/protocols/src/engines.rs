@@ -62,8 +62,8 @@ mod tests {
     }
 
     fn refusal(keyspace: &Keyspace) -> Option<CatalogRefusal> {
-        let (founding, cluster, pace) = (None, ClusterId(1), &Pace::default());
-        let opening = Opening { keyspace, founding, cluster, signing_key: [7; 32], pace };
+        let (cluster, pace) = (ClusterId(1), &Pace::default());
+        let opening = Opening { keyspace, cluster, signing_key: [7; 32], pace };
         open(ENGINES, &opening, Recovery::Intact).err()
     }
 

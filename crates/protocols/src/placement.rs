@@ -100,17 +100,10 @@ pub fn proposer(view: &View, ring: &Ring) -> Option<NodeId> {
     found.map(|host| host.who.node)
 }
 
-/// The views a cluster is born with: one group for each token of its founding hosts.
+/// The views that a keyspace begins with: one group for each token, or on a larger ring for each of
+/// a few, evenly chosen; splits make the others. None if nobody takes part.
 #[must_use]
-pub fn first_views(ring: &Ring, replicas: usize) -> Vec<View> {
-    let tokens: Vec<u64> = ring.tokens().map(|(token, _)| token).collect();
-    views_at(&tokens, ring, replicas)
-}
-
-/// The views that a keyspace made online begins with: one group for each token, or on a larger ring
-/// for each of a few, evenly chosen; splits make the others. None if nobody takes part.
-#[must_use]
-pub fn online_views(ring: &Ring, replicas: usize, groups_max: usize) -> Vec<View> {
+pub fn first_views(ring: &Ring, replicas: usize, groups_max: usize) -> Vec<View> {
     let up = |node: &NodeId| ring.host(*node).is_some_and(|host| host.standing == Standing::Up);
     let tokens = ring.tokens().filter(|(_, node)| up(node)).map(|(token, _)| token);
     let tokens: Vec<u64> = tokens.collect();
@@ -256,18 +249,18 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_born_with_a_group_for_each_token() {
-        let views = first_views(&Ring::new(1, ring(4)), 3);
+    fn a_keyspace_is_born_with_a_group_for_each_token() {
+        let views = first_views(&Ring::new(1, ring(4)), 3, 4);
         assert_eq!(views.len(), 4);
         for token in [0, 10, 11, 25, 40, 41, u64::MAX] {
             let count = views.iter().filter(|view| view.range.contains(token)).count();
             assert_eq!(count, 1, "the ranges cover the ring without overlap");
         }
         let one = Ring::new(1, vec![host(1, &[7])]);
-        let views = first_views(&one, 3);
+        let views = first_views(&one, 3, 4);
         assert!(views.len() == 1 && views[0].range.contains(7) && views[0].range.contains(8));
         let ring = Ring::new(1, ring(4));
         let settled = |view: &View| next_change(view, &ring, 3).is_none();
-        assert!(first_views(&ring, 3).iter().all(settled), "nothing is left to wish for");
+        assert!(first_views(&ring, 3, 4).iter().all(settled), "nothing is left to wish for");
     }
 }

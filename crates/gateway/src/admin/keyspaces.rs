@@ -132,8 +132,8 @@ fn keyspace(keyspace: &Keyspace) -> Value {
         })
     };
     let first_groups = match &keyspace.birth {
-        Birth::WithCluster => Value::Null,
-        Birth::Online(views) => Value::from(views.len()),
+        Birth::Groupless => Value::Null,
+        Birth::Groups(views) => Value::from(views.len()),
     };
     json!({
         "name": keyspace.name,

@@ -70,6 +70,6 @@ fn the_engine_has_one_setting_more() {
     assert!(ENGINE.complete(&asked).is_err());
     let keyspace = Keyspace::new("k", LaneId::KEYSPACES, ENGINE.name, settings, 1);
     let (cluster, signing_key, pace) = (ClusterId(1), [7; 32], &Default::default());
-    let opening = Opening { keyspace: &keyspace, founding: None, cluster, signing_key, pace };
+    let opening = Opening { keyspace: &keyspace, cluster, signing_key, pace };
     assert!((ENGINE.open)(&opening).is_ok());
 }

@@ -138,8 +138,8 @@ pub(super) fn are_bounded(settings: &Settings) -> bool {
 /// Whether a birth keeps the rules of views.
 pub(super) fn is_birth(birth: &Birth) -> bool {
     match birth {
-        Birth::WithCluster => true,
-        Birth::Online(views) => {
+        Birth::Groupless => true,
+        Birth::Groups(views) => {
             views.len() <= FIRST_GROUPS_MAX && views.iter().all(View::is_well_formed)
         }
     }

@@ -80,7 +80,7 @@ fn number(settings: &Settings, name: &str) -> usize {
 /// The views that a keyspace of groups begins with.
 pub(super) fn groups_of(ring: &Ring, settings: &Settings) -> Birth {
     let replicas = number(settings, "replicas");
-    Birth::Online(placement::online_views(ring, replicas, FIRST_GROUPS_MAX))
+    Birth::Groups(placement::first_views(ring, replicas, FIRST_GROUPS_MAX))
 }
 
 fn create(
@@ -94,16 +94,16 @@ fn create(
     let (birth, places) = match engine.placement {
         Placement::Partitions => {
             let count = number(&settings, "partitions");
-            (Birth::WithCluster, partitions::spread(ring, count, replicas)?)
+            (Birth::Groupless, partitions::spread(ring, count, replicas)?)
         }
         Placement::Groups => {
             let birth = groups_of(ring, &settings);
-            if birth == Birth::Online(Vec::new()) {
+            if birth == Birth::Groups(Vec::new()) {
                 return Err(CatalogRefusal::Hosts { needed: 1, there: 0 });
             }
             (birth, Vec::<NodeId>::new())
         }
-        Placement::Everywhere => (Birth::WithCluster, Vec::new()),
+        Placement::Everywhere => (Birth::Groupless, Vec::new()),
     };
     Ok(Decree::Create {
         name: name.to_string(),

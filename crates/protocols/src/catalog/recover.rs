@@ -73,12 +73,12 @@ impl CatalogLane {
             Ok(Placement::Partitions) => {
                 let places = partitions::founding(ring, &settings)
                     .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}"));
-                (Birth::WithCluster, places)
+                (Birth::Groupless, places)
             }
             // What a keyspace is set to may change later: the first views never do.
             Ok(Placement::Groups) => (groups_of(ring, &settings), Vec::new()),
             // One of a later build is opened by nobody.
-            Ok(Placement::Everywhere) | Err(_) => (Birth::WithCluster, Vec::new()),
+            Ok(Placement::Everywhere) | Err(_) => (Birth::Groupless, Vec::new()),
         };
         let decree = Decree::Create { name, engine, settings, birth, places };
         Entry { origin: Origin::default(), decree }

@@ -232,9 +232,9 @@ mod tests {
     }
 
     fn settings_of(keyspace: &Keyspace) -> Result<Settings, CatalogRefusal> {
-        let (founding, signing_key, pace) = (None, [7; 32], &Pace::default());
+        let (signing_key, pace) = ([7; 32], &Pace::default());
         let cluster = ClusterId(1);
-        Settings::of(&Opening { keyspace, founding, cluster, signing_key, pace })
+        Settings::of(&Opening { keyspace, cluster, signing_key, pace })
     }
 
     #[test]

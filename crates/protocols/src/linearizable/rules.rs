@@ -2,7 +2,6 @@
 
 use super::{Linearizable, Mode, Pace, Settings};
 use crate::order::Order;
-use crate::placement;
 use alloc::vec::Vec;
 use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Pace as Numbers, Placement};
 use quorate_kernel::keyspace::{Birth, CatalogRefusal, Keyspace, Settings as Words};
@@ -80,14 +79,12 @@ impl Settings {
     /// # Errors
     /// A setting cannot be read.
     pub fn of(opening: &Opening<'_>) -> Result<Settings, CatalogRefusal> {
-        let Opening { keyspace, founding, pace, .. } = opening;
+        let Opening { keyspace, pace, .. } = opening;
         ENGINE.check(&keyspace.settings)?;
         let replicas = keyspace.replicas();
-        let first_views = match (&keyspace.birth, founding) {
-            (Birth::Online(views), _) => views.clone(),
-            (Birth::WithCluster, Some(ring)) => placement::first_views(ring, replicas),
-            // A host that joined learns from the others which groups there are.
-            (Birth::WithCluster, None) => Vec::new(),
+        let first_views = match &keyspace.birth {
+            Birth::Groups(views) => views.clone(),
+            Birth::Groupless => Vec::new(),
         };
         let durability = keyspace.durability();
         Ok(Settings {
@@ -139,10 +136,10 @@ impl Linearizable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::{String, ToString};
-    use quorate_kernel::ids::{ClusterId, Incarnation, LaneId, NodeId, Start};
+    use alloc::string::ToString;
+    use quorate_kernel::ids::{ClusterId, GroupId, LaneId, NodeId};
     use quorate_kernel::limits::VALUE_BYTES_DEFAULT;
-    use quorate_kernel::ring::{Ring, RingHost, Standing};
+    use quorate_kernel::view::{Range, View, ViewId};
 
     fn words(pairs: &[(&str, &str)]) -> Words {
         pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
@@ -153,48 +150,20 @@ mod tests {
         Keyspace::new("k", LaneId(17), ENGINE.name, settings, 1)
     }
 
-    fn settings_of(
-        keyspace: &Keyspace,
-        founding: Option<&Ring>,
-        pace: &Numbers,
-    ) -> Result<Settings, CatalogRefusal> {
+    fn settings_of(keyspace: &Keyspace, pace: &Numbers) -> Result<Settings, CatalogRefusal> {
         let (cluster, signing_key) = (ClusterId(1), [7; 32]);
-        Settings::of(&Opening { keyspace, founding, cluster, signing_key, pace })
-    }
-
-    /// So many hosts, each with one token.
-    fn ring(hosts: u64) -> Ring {
-        let host = |node: u64| RingHost {
-            who: Incarnation { node: NodeId(node), start: Start(0) },
-            address: String::new(),
-            zone: "".into(),
-            tokens: Vec::from([node << 60]),
-            standing: Standing::Up,
-            is_suspected: false,
-            doors: Vec::new(),
-        };
-        Ring::new(1, (1..=hosts).map(host).collect())
+        Settings::of(&Opening { keyspace, cluster, signing_key, pace })
     }
 
     #[test]
-    fn who_founds_has_all_views_and_who_joins_learns_them() {
+    fn the_first_views_are_those_that_the_catalog_has() {
         let usual = Numbers::default();
-        let views = |replicas: &str, founding: Option<&Ring>| {
-            let keyspace = keyspace(&[("replicas", replicas)]);
-            settings_of(&keyspace, founding, &usual).expect("good settings").first_views
-        };
-        let of_five = ring(5);
-        let three = views("3", Some(&of_five));
-        assert_eq!(three.len(), 5, "one group for each token");
-        assert!(three.iter().all(|view| view.members().len() == 3));
-        let seven = views("7", Some(&of_five));
-        assert!(seven.iter().all(|view| view.members().len() == 5), "all there are");
-        assert!(views("3", None).is_empty());
-        let online = Keyspace { birth: Birth::Online(three.clone()), ..keyspace(&[]) };
-        for founding in [None, Some(&of_five)] {
-            let settings = settings_of(&online, founding, &usual).expect("good settings");
-            assert_eq!(settings.first_views, three, "the catalog has them");
-        }
+        let id = ViewId { group: GroupId(7), version: 0 };
+        let views = Vec::from([View::new(id, Range::ALL, [1, 2, 3].map(NodeId).into())]);
+        // What a keyspace is set to may be altered later, and does not matter here.
+        let altered = keyspace(&[("replicas", "1")]);
+        let keyspace = Keyspace { birth: Birth::Groups(views.clone()), ..altered };
+        assert_eq!(settings_of(&keyspace, &usual).expect("good settings").first_views, views);
     }
 
     #[test]
@@ -208,7 +177,7 @@ mod tests {
             ("mode", "eventual"),
         ];
         let other = keyspace(&words);
-        let settings = settings_of(&other, None, &usual).expect("good settings");
+        let settings = settings_of(&other, &usual).expect("good settings");
         assert_eq!((settings.replicas, settings.value_bytes_max), (5, 77));
         assert_eq!((settings.order, settings.mode), (Order::Key, Mode::Eventual));
         assert_eq!((settings.durability, settings.digest_reads), (Durability::Memory, false));
@@ -216,13 +185,13 @@ mod tests {
         let looks = |settings: &Settings| (settings.pace.is_weighing, settings.pace.weigh);
         assert_eq!(looks(&settings), (false, Pace::default().weigh));
         let pace = Numbers::default().with("transfer_bytes_per_second", 9).with("weigh", 40);
-        let settings = settings_of(&other, None, &pace).expect("good settings");
+        let settings = settings_of(&other, &pace).expect("good settings");
         assert_eq!(settings.transfer_bytes_per_second, 9);
         assert_eq!(looks(&settings), (true, Span::millis(40)));
         for (name, value) in [("replicas", "2"), ("order", "sorted"), ("value", "0")] {
             let mut broken = other.clone();
             broken.settings.insert(name.to_string(), value.to_string());
-            assert!(settings_of(&broken, None, &usual).is_err(), "{name} = {value}");
+            assert!(settings_of(&broken, &usual).is_err(), "{name} = {value}");
         }
     }
 

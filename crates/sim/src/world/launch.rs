@@ -71,12 +71,12 @@ impl Lanes {
             lanes: if ring.is_some() { born.collect() } else { Vec::new() },
             founding: ring.cloned().map(|ring| Founding { ring, keyspaces }),
         };
-        let opener = self.opener(ring.cloned(), host);
+        let opener = self.opener(host);
         host.launch(always(overlay, catalog), opener, around)
     }
 
     /// Makes the lanes of keyspaces.
-    fn opener(&self, founding: Option<Ring>, host: &Host) -> Opener {
+    fn opener(&self, host: &Host) -> Opener {
         let known = Arc::clone(&self.known);
         let (recovery, start) = (host.recovery(), host.me().start.next());
         let (cluster, signing_key) = (ClusterId(1), [7; 32]);
@@ -88,8 +88,7 @@ impl Lanes {
             let of_lane = known.iter().find(|known| known.name == keyspace.name);
             let usual = usual_pace();
             let pace = of_lane.map_or(&usual, |known| &known.pace);
-            let founding = founding.as_ref();
-            let opening = Opening { keyspace, founding, cluster, signing_key, pace };
+            let opening = Opening { keyspace, cluster, signing_key, pace };
             let spec = open(lab::engines(), &opening, recovery).ok()?;
             Some(match of_lane.and_then(|known| known.wrap) {
                 Some(wrap) => LaneSpec { process: wrap(spec.process), ..spec },

@@ -35,7 +35,7 @@ fn all_founders_know_the_birth_and_the_first_start_of_its_lanes() {
         let told = world.hosts[host].told.as_ref().expect("it was told");
         let (keyspace, start) = &told.list[0];
         assert_eq!((keyspace.lane, keyspace.created, *start), (LaneId::KEYSPACES, 2, Start(1)));
-        let Birth::Online(views) = &keyspace.birth else { panic!("{:?}", keyspace.birth) };
+        let Birth::Groups(views) = &keyspace.birth else { panic!("{:?}", keyspace.birth) };
         assert!(views.iter().all(|view| view.members().len() == keyspace.replicas()));
     }
 }
@@ -183,7 +183,7 @@ fn a_keyspace_made_online_begins_with_groups_that_cover_the_ring() {
     world.run(SOON);
     assert_eq!(world.answers[&made], Outcome::Noted);
     let told = world.hosts[0].told.as_ref().expect("it was told");
-    let Birth::Online(views) = &told.list[1].0.birth else { panic!("it was made online") };
+    let Birth::Groups(views) = &told.list[1].0.birth else { panic!("it was made online") };
     assert_eq!(views.len(), 4);
     for partition in [0, 1 << 58, u64::MAX / 2, u64::MAX] {
         let count = views.iter().filter(|view| view.range.contains(partition)).count();

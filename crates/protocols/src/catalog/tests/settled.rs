@@ -37,7 +37,7 @@ fn single(places: &[u64]) -> Catalog {
     let settings = Settings::from([("replicas".to_string(), "1".to_string())]);
     let places = places.iter().copied().map(NodeId).collect();
     let (name, engine) = ("x".to_string(), "places".to_string());
-    let decree = Decree::Create { name, engine, settings, birth: Birth::WithCluster, places };
+    let decree = Decree::Create { name, engine, settings, birth: Birth::Groupless, places };
     after(&Catalog::born(Vec::from([NodeId(1)])), decree)
 }
 

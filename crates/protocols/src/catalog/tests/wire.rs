@@ -31,7 +31,7 @@ fn settings() -> Settings {
 
 fn views() -> Birth {
     let id = ViewId { group: GroupId(9), version: 0 };
-    Birth::Online(Vec::from([View::new(id, Range::ALL, [1, 2].map(NodeId).into())]))
+    Birth::Groups(Vec::from([View::new(id, Range::ALL, [1, 2].map(NodeId).into())]))
 }
 
 fn create(birth: Birth, places: &[u64]) -> Entry {
@@ -45,7 +45,7 @@ fn decrees() -> Vec<Entry> {
     let lane = LaneId(16);
     Vec::from([
         create(views(), &[]),
-        create(Birth::WithCluster, &[1, 2]),
+        create(Birth::Groupless, &[1, 2]),
         entry(Decree::Alter { lane, settings: settings() }),
         entry(Decree::Drop { lane }),
         entry(Decree::Replace { lane, partition: 1, since: 2, to: NodeId(5) }),
@@ -147,8 +147,8 @@ fn the_longest_decree_fits_a_message_and_what_is_longer_is_refused() {
     assert!(long(SETTINGS_MAX).is_ok());
     assert!(matches!(long(SETTINGS_MAX + 1), Err(WireError::Malformed { .. })));
     let places: Vec<u64> = (0..=PARTITIONS_MAX as u64).collect();
-    assert!(!create(Birth::WithCluster, &places).is_sound());
-    assert!(create(Birth::WithCluster, &places[1..]).is_sound());
+    assert!(!create(Birth::Groupless, &places).is_sound());
+    assert!(create(Birth::Groupless, &places[1..]).is_sound());
     assert!(!entry(Decree::Members(Change::Split { at: 7 })).is_sound());
 }
 
