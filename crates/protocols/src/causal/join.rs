@@ -11,7 +11,9 @@
 //! says of every key in its interval what the peer knows, also of those it does not list: they are
 //! absent there, with all that its clock has seen in their past. And the clock of each scanned peer
 //! is kept as a **witness**: for keys that both hold, the newcomer knows all that the peer had
-//! seen, so its objects are filled with that too, until its own clock says the same.
+//! seen, so its objects are filled with that too, until its own clock says the same. So are those
+//! behind which a scan has come that is still under way: what another peer brings of them between
+//! two pages may have been replaced where they were absent.
 
 use super::former::{self, Former};
 use super::keys::{Kind, each_of, hash_of};
@@ -198,7 +200,7 @@ impl Causal {
             scan.clock = None;
         }
         let begun = scan.clock.get_or_insert_with(|| clock.clone()).clone();
-        let begin = core::mem::replace(&mut scan.from, next.clone());
+        let begin = scan.from.clone();
         replica.know(shape, clock);
         let last = *shape.hashes(&shape.shared(at, peer.partition)).end();
         let unlisted = replica.keys_between(&begin, &next, last, cx);
@@ -207,6 +209,8 @@ impl Causal {
             finish(replica, shape, peer, &begun, cx);
             self.conclude_join(at, &map, cx);
         } else if let Some(scan) = replica.rounds.scans.get_mut(&peer.partition) {
+            // Not before the page was taken in: of what it has passed the peer's clock is known.
+            scan.from = next.clone();
             scan.step += 1;
             scan.asked_at = cx.now;
             let pair = Pair { from: replica.record.actor, to: peer.partition, map: map.version };

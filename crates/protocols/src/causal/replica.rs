@@ -213,14 +213,20 @@ impl Replica {
         let replicas = shape.replicas_of(shape.home(hash_of(key)));
         let is_meant = |actor: Actor| replicas.contains(&actor.partition.0);
         object.fill(&self.clock, is_meant);
-        for (_, witness) in self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0))
-        {
-            for (actor, counter) in witness.iter().filter(|(actor, _)| is_meant(*actor)) {
-                if !object.context.covers(Dot { actor: *actor, counter: *counter }) {
-                    probe!("causal/witness_fills");
-                }
-                object.context.raise(*actor, *counter);
+        let witnesses = self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0));
+        for (actor, counter) in witnesses.flat_map(|(_, witness)| witness) {
+            if !is_meant(*actor) {
+                continue;
             }
+            if !object.context.covers(Dot { actor: *actor, counter: *counter }) {
+                probe!("causal/witness_fills");
+            }
+            object.context.raise(*actor, *counter);
+        }
+        // The witnesses of scans that are under way, as far as they have come.
+        let scans = self.rounds.scans.iter().filter(|(at, _)| replicas.contains(&at.0));
+        for clock in scans.filter_map(|(_, scan)| scan.passed(key)) {
+            object.fill(clock, is_meant);
         }
         object
     }

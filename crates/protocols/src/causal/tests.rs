@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
+//! | [`between`] | what comes while a newcomer is between two pages of a scan |
 //! | [`closing`] | what must hold of actors that are closed |
 //! | [`copied`] | what newcomers copy of those that leave, and when they say that they are ready |
 //! | [`dropped`] | closed actors leave clocks and contexts |
@@ -21,6 +22,7 @@
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod backlog;
+mod between;
 mod closing;
 mod copied;
 mod drained;

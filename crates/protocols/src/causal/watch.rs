@@ -5,11 +5,13 @@
 
 use super::backoff::Backoff;
 use super::window::Chains;
+use crate::dots::clock::Clock;
 use crate::dots::dot::{Actor, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::Start;
+use quorate_kernel::mutant;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::{Span, Time};
 
@@ -30,11 +32,19 @@ pub(super) struct Scan {
     /// Where that question begins.
     pub from: Bytes,
     /// The peer's clock when the scan began.
-    pub clock: Option<crate::dots::clock::Clock>,
+    pub clock: Option<Clock>,
     /// When the question was asked.
     pub asked_at: Time,
     /// How often in a row it was not answered.
     pub silent: u32,
+}
+
+impl Scan {
+    /// What the peer had seen when the scan began, if a page has come that speaks of this key.
+    pub(super) fn passed(&self, key: &[u8]) -> Option<&Clock> {
+        let is_behind = key < &self.from[..] && !mutant!("pages_forget");
+        self.clock.as_ref().filter(|_| is_behind)
+    }
 }
 
 /// The rounds of one replica.

@@ -53,6 +53,9 @@ impl Scripted for Causal {
                 option => match option.split_once('=') {
                     Some(("w", count)) => settings.w = count.parse().expect("a number"),
                     Some(("r", count)) => settings.r = count.parse().expect("a number"),
+                    Some(("page", keys)) => {
+                        settings.limits.scan_keys = keys.parse().expect("a number");
+                    }
                     Some(("partitions" | "replicas", _)) => {}
                     _ => panic!("no option {option}"),
                 },
