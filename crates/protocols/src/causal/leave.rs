@@ -5,8 +5,9 @@
 //! lose nothing. It sends each such key to one replica that holds it now, until that is
 //! acknowledged; then it tells the hosts of its peers that it says nothing more. Only after that
 //! may they close it ([`super::retire`]). It tells the new holder of its partition too, which
-//! copies everything first ([`super::former`]). If the map says that its host is gone for good
-//! there is nothing to hand over: nobody takes it.
+//! copies everything first ([`super::former`]), the dot-key map as well: whoever was handed a key
+//! may be lost before it has told the others. So nothing is dropped before all of it is let go of.
+//! If the map says that its host is gone for good there is nothing to hand over: nobody takes it.
 
 use super::keys::{garbage_key, replica_key};
 use super::map::{Map, Shape};
@@ -16,11 +17,13 @@ use super::replica::Replica;
 use super::watch::PATIENCE;
 use super::{Causal, Context};
 use crate::dots::dot::{Actor, Dot, Partition};
+use crate::dots::dot_keys::DotKeys;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 
@@ -42,6 +45,8 @@ struct Handed {
 #[derive(Debug)]
 pub(super) struct Leaving {
     pub replica: Replica,
+    /// What of its dot-key map nobody is known to have taken.
+    pub remaining: DotKeys,
     handed: BTreeMap<u64, Handed>,
     /// The hosts that know that it says nothing more, and the newest map by which each said so.
     noted: BTreeMap<NodeId, u64>,
@@ -53,19 +58,16 @@ pub(super) struct Leaving {
 impl Leaving {
     pub fn new(replica: Replica) -> Leaving {
         let (handed, noted) = (BTreeMap::new(), BTreeMap::new());
-        Leaving { replica, handed, noted, told_at: None, has_forgotten: false }
+        let remaining = replica.dot_keys.clone();
+        Leaving { replica, remaining, handed, noted, told_at: None, has_forgotten: false }
     }
 
-    /// What was handed over before a loss of power is not handed over again.
-    fn forget_what_was_handed_over(&mut self, cx: &mut Context<'_>) {
-        let dot_keys = &self.replica.dot_keys;
-        let keys: Vec<Bytes> = dot_keys.keys_from(&[]).cloned().collect();
-        let dots: Vec<Dot> = keys.iter().flat_map(|key| dot_keys.of(key)).collect();
-        if !dots.is_empty() {
+    /// What was handed over in an earlier start is not handed over again.
+    fn forget_what_was_handed_over(&mut self) {
+        if !self.remaining.is_empty() {
             probe!("causal/handed_over_before");
         }
-        dots.into_iter().for_each(|dot| self.replica.drop_dot(dot, cx));
-        self.replica.flush(cx);
+        self.remaining = DotKeys::default();
         self.handed.clear();
     }
 
@@ -95,7 +97,7 @@ impl Causal {
         let Some(map) = self.durable.map.clone() else { return };
         let mut leaving = core::mem::take(&mut self.durable.leaving);
         for one in &mut leaving {
-            if !one.replica.dot_keys.is_empty() {
+            if !one.remaining.is_empty() {
                 self.hand_over_some(one, cx);
             } else if one.told_at.is_none_or(|at| cx.now >= at + PATIENCE) {
                 one.told_at = Some(cx.now);
@@ -114,7 +116,7 @@ impl Causal {
         let in_flight: BTreeSet<Bytes> =
             one.handed.values().map(|handed| handed.key.clone()).collect();
         let room = HANDED_OVER_MAX.saturating_sub(in_flight.len());
-        let keys = one.replica.dot_keys.keys_from(&[]);
+        let keys = one.remaining.keys_from(&[]);
         let next: Vec<Bytes> =
             keys.filter(|key| !in_flight.contains(*key)).take(room).cloned().collect();
         for key in next {
@@ -125,7 +127,7 @@ impl Causal {
             let mut object = one.replica.fetch(self.settings.shape, &key, cx);
             // The rest follows when these are acknowledged. Should it not, whoever has taken them
             // in can tell all that the object says.
-            let (dots, _) = page::told(one.replica.dot_keys.of(&key), DOTS_MAX);
+            let (dots, _) = page::told(one.remaining.of(&key), DOTS_MAX);
             object.replaced = one.replica.replaced_of(&dots, &object);
             let object = object.to_bytes();
             let op = self.volatile.operations.number();
@@ -142,7 +144,10 @@ impl Causal {
             if let Some(handed) = one.handed.remove(&op) {
                 probe!("causal/handed_over");
                 for dot in handed.dots {
-                    one.replica.drop_dot(dot, cx);
+                    one.remaining.remove(dot);
+                    if mutant!("handed_over_is_dropped") {
+                        one.replica.drop_dot(dot, cx);
+                    }
                 }
                 one.replica.flush(cx);
             }
@@ -177,8 +182,8 @@ impl Causal {
         cx.fx.send(from, Message::LeftB { actor, map });
     }
 
-    /// A host has noted it. So everything was handed over, also if a loss of power took that back:
-    /// nothing is added to what leaves.
+    /// A host has noted it. So everything was handed over, also if it is not known any more in this
+    /// start: nothing is added to what leaves.
     pub(super) fn on_left_noted(
         &mut self,
         host: NodeId,
@@ -189,7 +194,7 @@ impl Causal {
             if one.replica.actor() == actor {
                 let noted = one.noted.entry(host).or_default();
                 *noted = map.max(*noted);
-                one.forget_what_was_handed_over(cx);
+                one.forget_what_was_handed_over();
             }
         }
         self.let_go(cx);
@@ -201,7 +206,7 @@ impl Causal {
         let Some(map) = self.durable.map.clone() else { return };
         let shape = self.settings.shape;
         let is_over = |one: &Leaving| {
-            let has_handed_over = one.replica.dot_keys.is_empty() && one.told_at.is_some();
+            let has_handed_over = one.remaining.is_empty() && one.told_at.is_some();
             has_handed_over && one.unaware(&map, shape).is_empty()
         };
         let leaving = core::mem::take(&mut self.durable.leaving);

@@ -96,7 +96,7 @@ impl Causal {
         into.field("replicas", &self.durable.replicas.len());
         into.field("joining", &replicas().filter(|one| !one.record.is_joined).count());
         into.field("leaving", &self.durable.leaving.len());
-        let handed = self.durable.leaving.iter().map(|one| one.replica.dot_keys.len());
+        let handed = self.durable.leaving.iter().map(|one| one.remaining.len());
         into.field("to_hand_over", &handed.sum::<usize>());
         into.field("clock_entries", &sum(|one| one.clock.len()));
         into.field("open_entries", &sum(|one| one.clock.iter().filter(|(_, e)| !e.closed).count()));

@@ -81,3 +81,54 @@ fn a_delete_behind_very_many_updates_is_handed_over_with_the_first_of_them() {
         assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
     }
 }
+
+/// The first, which leaves, alone knows of a delete, and hands it over to the second. That loses it
+/// before it has told anybody. The first has it as long as the newcomer has not copied it.
+fn the_second_loses_a_delete_that_was_handed_over(
+    setup: Setup,
+    lose: impl FnOnce(&mut CausalWorld, &mut Vec<Move>),
+) -> CausalWorld {
+    let mut world: CausalWorld = World::new(&Setup { members: 3, spares: 2, ..setup });
+    put(&mut world, 3, "k", "old", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    delete(&mut world, 1, "k");
+    world.flights.clear();
+    let mut moves = Vec::from([Move { out: 1, into: 4, gone: false }]);
+    (1..=5).for_each(|node| world.place(node, &moves));
+    let is_handing = |name: &str, from, to| {
+        (name, from, to) == ("HandOver", 1, 2) || (name, from, to) == ("Replicated", 2, 1)
+    };
+    run(&mut world, Span::secs(9), |name, from, to| !is_handing(name, from, to));
+    assert_eq!(world.field(1, "to_hand_over"), "0");
+    world.crash(2);
+    lose(&mut world, &mut moves);
+    for node in 1..=5 {
+        if world.is_up(node) {
+            world.place(node, &moves);
+        }
+    }
+    calm(&mut world, Span::secs(30));
+    assert_eq!(world.field(1, "leaving"), "0");
+    world
+}
+
+#[test]
+fn a_delete_that_was_handed_over_outlives_the_memory_of_who_took_it() {
+    let setup = Setup { is_memory: true, ..Setup::default() };
+    let lose = |world: &mut CausalWorld, _: &mut Vec<Move>| world.restart(2, true);
+    let mut world = the_second_loses_a_delete_that_was_handed_over(setup, lose);
+    for node in 2..=4 {
+        assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
+    }
+}
+
+#[test]
+fn a_delete_that_was_handed_over_outlives_who_took_it() {
+    let lose = |_: &mut CausalWorld, moves: &mut Vec<Move>| {
+        moves.push(Move { out: 2, into: 5, gone: true });
+    };
+    let mut world = the_second_loses_a_delete_that_was_handed_over(Setup::default(), lose);
+    for node in 3..=5 {
+        assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
+    }
+}
