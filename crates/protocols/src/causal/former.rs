@@ -63,6 +63,21 @@ impl Owing {
     }
 }
 
+impl Owing {
+    /// Whether a holder of a partition by an earlier version of the map has handed over, by the
+    /// record alone: who knew it otherwise may have lost that with all else.
+    pub fn has_ended(&self, map: &Map, actor: Actor) -> bool {
+        let is_it = |one: &Tenure| {
+            let at = u32::from(actor.partition.0);
+            (one.partition, one.since, one.node) == (at, actor.since, actor.node)
+        };
+        let is_past = map.place(actor.partition).is_some_and(|now| actor.since < now.since);
+        // Who is gone for good has no tenure either, and has handed over nothing.
+        let is_there = !map.is_gone(actor.node) && !mutant!("record_ends_nothing");
+        self.is_known && is_past && is_there && !self.tenures.iter().any(is_it)
+    }
+}
+
 impl Causal {
     /// Who still hands over, as far as that is known.
     pub(super) fn owing(&self) -> Owing {

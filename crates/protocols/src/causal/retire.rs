@@ -10,15 +10,15 @@
 //! all of them, and they have none.
 //!
 //! An actor is **finished** when its host is gone for good by the map, when its host has handed
-//! everything over and said so, or when its host has begun a later replica in its place (the data
-//! was lost). A peer counts only if it told all, by an unbroken [chain](super::window) that began
-//! when it, too, held the actor for finished, by a map that is not older than the one here, and
-//! when it had joined: one that has not may be about to learn more from another. When anybody takes
-//! a partition anew, all must tell again: the former holder may have told a third one what it no
-//! longer can tell this one. And nothing is closed while a former holder still hands over, be it
-//! one that only the catalog's record names: it may be the only one that has an update of an actor
-//! which is gone. A replica that has not joined closes nothing (T20), and nobody takes over that
-//! something is closed elsewhere; only that it is finished.
+//! everything over and said so, here or to the catalog, or when its host has begun a later replica
+//! in its place (the data was lost). A peer counts only if it told all, by an unbroken
+//! [chain](super::window) that began when it, too, held the actor for finished, by a map that is
+//! not older than the one here, and when it had joined: one that has not may be about to learn more
+//! from another. When anybody takes a partition anew, all must tell again: the former holder may
+//! have told a third one what it no longer can tell this one. And nothing is closed while a former
+//! holder still hands over, be it one that only the catalog's record names: it may be the only one
+//! that has an update of an actor which is gone. A replica that has not joined closes nothing
+//! (T20), and nobody takes over that something is closed elsewhere; only that it is finished.
 
 use super::Context;
 use super::former::Owing;
@@ -69,6 +69,16 @@ impl Replica {
             }
         }
         self.close(map, shape, owing);
+    }
+
+    /// Takes note of former actors that have handed over by the catalog's record: a client's
+    /// context may name one of which nobody here has heard.
+    pub fn note_ended(&mut self, map: &Map, owing: &Owing) {
+        let open = self.clock.iter().filter(|(_, entry)| !entry.left && !entry.closed);
+        let ended = open.map(|(actor, _)| actor).filter(|actor| owing.has_ended(map, *actor));
+        for actor in ended.collect::<Vec<_>>() {
+            self.touch(actor).left = true;
+        }
     }
 
     /// How many entries the clock has beyond two of a partition: one of who holds it, and one that

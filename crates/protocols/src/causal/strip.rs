@@ -35,6 +35,7 @@ impl Causal {
         let owing = self.owing();
         let Some(map) = self.durable.map.as_ref() else { return };
         for replica in self.durable.replicas.values_mut() {
+            replica.note_ended(map, &owing);
             replica.close(map, self.settings.shape, &owing);
             replica.flush(cx);
             replica.drop_witnesses(cx);

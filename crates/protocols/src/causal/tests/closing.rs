@@ -1,11 +1,16 @@
 //! What must still hold of an actor once it is closed.
 
+use super::super::map::{Map, Shape};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::{Span, Time};
+use quorate_kernel::write::{WriteId, WriteName};
+use std::vec::Vec;
 
 /// Time passes; everything arrives but what `is_lost` names by its name, sender and receiver.
 pub(super) fn run(world: &mut CausalWorld, span: Span, is_lost: impl Fn(&str, u64, u64) -> bool) {
@@ -106,5 +111,45 @@ fn a_late_answer_brings_nothing_of_a_closed_actor_back() {
     calm(&mut world, Span::secs(2));
     for node in [1, 2, 4] {
         assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
+    }
+}
+
+/// All have lost what they had, and with it that a former holder of a partition has handed over. A
+/// client still has a context that names it. That the catalog has no tenure of it any more says
+/// that nothing is to come.
+#[test]
+fn a_former_actor_that_only_a_context_names_is_closed() {
+    let setup = Setup { members: 3, spares: 1, is_memory: true, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    let hosts: Vec<NodeId> = (1..=3).map(NodeId).collect();
+    let map = Map::first(Shape::new(3, 3), &hosts).replaced(NodeId(3), NodeId(4), false);
+    let place = |world: &mut CausalWorld, tenures: &[Tenure]| {
+        let mut bytes = postcard::to_allocvec(&map).expect("plain data always serializes");
+        bytes.extend(postcard::to_allocvec(tenures).expect("plain data always serializes"));
+        for node in 1..=4 {
+            world.place_bytes(node, bytes.clone().into());
+        }
+    };
+    put(&mut world, 3, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    place(&mut world, &[Tenure { partition: 2, since: 1, node: NodeId(3) }]);
+    calm(&mut world, Span::secs(10));
+    assert_eq!(world.field(3, "leaving"), "0");
+    let (values, context) = get(&mut world, 1, "k");
+    assert_eq!(values, [bytes("v")]);
+    (1..=4).for_each(|node| world.crash(node));
+    world.flights.clear();
+    (1..=4).for_each(|node| world.restart(node, true));
+    place(&mut world, &[]);
+    for number in 0..3 {
+        let name = Some(WriteName { id: WriteId(number), age: Span(0) });
+        let key = bytes("k");
+        ask(&mut world, 1, Operation::put_over(key, bytes("new"), context.clone(), name));
+        calm(&mut world, Span::secs(10));
+    }
+    for node in [1, 2, 4] {
+        for field in ["dot_keys", "unstripped", "spare_entries"] {
+            assert_eq!(world.field(node, field), "0", "{field} at node {node}");
+        }
     }
 }
