@@ -12,6 +12,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::keyspace::{Keyspace, Settlement};
+use quorate_kernel::limits::CATALOG_ORDERS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::time::Span;
@@ -24,6 +26,8 @@ const PATIENCE: u32 = 2;
 const CALM: u32 = 10;
 /// How many partitions are given to other nodes at a time, at most.
 const MOVES_MAX: usize = 16;
+/// With so many wishes that wait, words of engines are forgotten: orders must find room.
+const WORDS_MAX: usize = CATALOG_ORDERS_MAX / 2;
 /// How long the host's own wishes may take.
 const OWN_DEADLINE: Span = Span::secs(10);
 
@@ -135,7 +139,8 @@ impl CatalogLane {
 
     /// A keyspace's engine has fetched all it needs for a partition, or handed over all it had of a
     /// former one. Engines say so again until the catalog knows, so what is refused is forgotten:
-    /// what was said of a partition before it went to another node, too.
+    /// what was said of a partition before it went to another node, too. So is what is said of very
+    /// many partitions at once, beyond what may wait.
     pub(super) fn on_settled(
         &mut self,
         lane: LaneId,
@@ -147,6 +152,9 @@ impl CatalogLane {
             Settlement::Joined => Decree::Settle { lane, partition, since },
             Settlement::HandedOver => Decree::HandOver { lane, partition, since },
         };
+        if self.state.waiting.len() >= WORDS_MAX && !mutant!("catalog_words_pile_up") {
+            return;
+        }
         let fits = |catalog: &super::Catalog| catalog.judge(&decree).is_ok();
         if self.state.stored.catalog.as_ref().is_some_and(|catalog| fits(catalog)) {
             self.wish(None, Want::Due(decree), cx.now + OWN_DEADLINE, cx);

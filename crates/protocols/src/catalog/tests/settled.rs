@@ -8,6 +8,7 @@ use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::keyspace::{
     Birth, Keyspace, KeyspaceOrder, NewKeyspace, Settings, Settlement, Tenure,
 };
+use quorate_kernel::limits::CATALOG_ORDERS_MAX;
 use quorate_kernel::news::News;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Span;
@@ -157,4 +158,49 @@ fn a_word_that_comes_late_to_the_system_group_is_forgotten() {
         assert_eq!(told(&world, 0).former.len(), 1);
         assert_eq!(told(&world, 0).former[0].node, of);
     }
+}
+
+/// A host that cannot reach the system group has joined at more partitions than may wait: what is
+/// too much is forgotten, as it is said again, and what an operator asks finds room.
+#[test]
+fn of_very_many_words_at_once_some_are_forgotten_until_they_are_said_again() {
+    const COUNT: u32 = 2 * CATALOG_ORDERS_MAX as u32;
+    let mut world = World::founded(3, 4);
+    world.run(SOON);
+    let settings = [("replicas", "1".to_string()), ("partitions", COUNT.to_string())];
+    let settings = settings.map(|(name, value)| (name.to_string(), value)).into();
+    let KeyspaceOrder::Create(asked) = create("p", "places") else { panic!("it creates") };
+    world.order(0, KeyspaceOrder::Create(NewKeyspace { settings, ..asked }), SOON);
+    world.run(SOON);
+    let (host, to) = (3, node(3));
+    for partition in 0..COUNT {
+        let name = "p".to_string();
+        world.order(0, KeyspaceOrder::Replace { name, partition, to }, SOON);
+        world.run(Span::millis(50));
+    }
+    let unsettled = |world: &World| -> Vec<(u32, u64)> {
+        let now = told(world, host);
+        let places = (0..).zip(&now.partitions).filter(|(_, place)| !place.is_settled);
+        places.map(|(partition, place)| (partition, place.since)).collect()
+    };
+    let all = unsettled(&world);
+    assert_eq!(all.len(), COUNT as usize);
+    let lane = told(&world, host).lane;
+    let say = |world: &mut World, words: &[(u32, u64)]| {
+        words.iter().for_each(|(partition, since)| world.settled(host, lane, *partition, *since));
+    };
+    world.hosts[host].side = 1;
+    say(&mut world, &all);
+    let asked = world.order(host, create("q", "places"), Span::secs(9));
+    world.hosts[host].side = 0;
+    world.run(Span::secs(10));
+    assert_eq!(world.answers[&asked], Outcome::Noted);
+    let left = unsettled(&world);
+    assert!(!left.is_empty() && left.len() < all.len(), "{}", left.len());
+    for _ in 0..4 {
+        let left = unsettled(&world);
+        say(&mut world, &left);
+        world.run(Span::secs(10));
+    }
+    assert_eq!(unsettled(&world), []);
 }
