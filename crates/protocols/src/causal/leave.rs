@@ -72,10 +72,14 @@ impl Leaving {
     }
 
     /// The hosts that must know when it says nothing more, and do not. Who holds its partition now
-    /// must have known that when it said so.
+    /// must have known that when it said so. A peer that is gone for good never will, and whoever
+    /// takes its place hears it of others; but who has the partition and is gone may have copied
+    /// nothing.
     fn unaware(&self, map: &Map, shape: Shape) -> Vec<NodeId> {
         let at = self.replica.partition();
         let peers = shape.peers(at).filter_map(|peer| Some((map.place(peer)?.host, 0)));
+        let peers =
+            peers.filter(|(host, _)| !map.is_gone(*host) || mutant!("gone_peers_must_note"));
         let holder = map.place(at).map(|place| (place.host, place.since));
         let is_unaware = |(host, since): &(NodeId, u64)| {
             self.noted.get(host).is_none_or(|version| version < since)

@@ -72,3 +72,22 @@ fn who_does_not_know_yet_that_it_is_the_successor_keeps_nobody_from_waiting() {
     assert_eq!(world.field(2, "leaving"), "0");
     assert_eq!(get(&mut world, 3, "k").0, [bytes("v")]);
 }
+
+/// A peer is gone for good, and no host is left that could take its partitions. The drain ends all
+/// the same: nobody waits for what the peer will never say.
+#[test]
+fn a_host_that_is_gone_keeps_no_drain_from_its_end() {
+    let mut world: CausalWorld = World::new(&Setup { members: 3, spares: 1, ..Setup::default() });
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    world.crash(2);
+    let moves = [Move { out: 1, into: 4, gone: false }, Move { out: 2, into: 2, gone: true }];
+    for node in [1, 3, 4] {
+        world.place(node, &moves);
+    }
+    calm(&mut world, Span::secs(20));
+    assert_eq!((world.field(4, "joining"), world.field(1, "leaving")), ("0".into(), "0".into()));
+    for node in [3, 4] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
+    }
+}
