@@ -33,6 +33,7 @@ impl Process for CatalogLane {
     }
 
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+        self.note_there(from.node, cx);
         match message {
             Message::Decide(message) => self.on_decide(from, *message, cx),
             Message::Length { version, purpose } => self.on_length(from, version, purpose, cx),

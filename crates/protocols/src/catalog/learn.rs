@@ -43,7 +43,8 @@ impl CatalogLane {
         {
             let purpose = Purpose::Reply(question);
             cx.fx.send(from, Message::Length { version: mine, purpose });
-        } else if version > mine {
+        } else if version > mine || matches!(purpose, Purpose::Ask(_)) {
+            // It is there, at least.
             self.say_length(from, cx);
         }
     }

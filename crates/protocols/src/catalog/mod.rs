@@ -22,6 +22,8 @@
 //!          ── P2A(link, ballot, decree) ─▶
 //!          ◀─ P2B(accepted) ──────────────          durable first
 //! decided: ── P3A(link, decree) ─────────▶ all hosts
+//! a keyspace is made:
+//! proposer ── Length ─▶ all that seem to be there   it begins on those that say anything
 //! each 1 s    Length ─▶ a random host               it has more: Entries, or Snapshot
 //!                                                    it has fewer: Length back
 //! ```
@@ -59,6 +61,7 @@ mod levelling;
 mod maintain;
 mod message;
 pub mod moves;
+mod muster;
 mod newcomer;
 pub mod orders;
 pub mod partitions;

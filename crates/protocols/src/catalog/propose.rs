@@ -60,7 +60,7 @@ impl CatalogLane {
             _ => Origin { who: cx.me, number: self.state.wishes },
         };
         let (is_sent, is_confirmed) = (false, false);
-        let wish = Wish { ticket, deadline, want, origin, is_sent, is_confirmed };
+        let wish = Wish { ticket, deadline, want, origin, is_sent, is_confirmed, there: None };
         self.state.waiting.push_back(wish);
         self.arm_deadline(cx);
     }
@@ -73,6 +73,10 @@ impl CatalogLane {
                 self.refuse(&wish, CatalogRefusal::NotLearnt, cx);
                 continue;
             };
+            if self.is_to_muster(&wish) {
+                self.muster(wish, cx);
+                continue;
+            }
             let entry = self.entry(&wish, &catalog);
             match entry {
                 Ok(None) => self.fulfil(&wish, cx),
@@ -97,7 +101,7 @@ impl CatalogLane {
     fn entry(&self, wish: &Wish, catalog: &Catalog) -> Result<Option<Entry>, CatalogRefusal> {
         let decree = match &wish.want {
             Want::Order(order) => {
-                orders::decree(catalog, &self.state.ring, self.settings.engines, order)?
+                orders::decree(catalog, &self.believed(wish), self.settings.engines, order)?
             }
             Want::Due(decree) => {
                 catalog.judge(decree)?;
@@ -119,7 +123,7 @@ impl CatalogLane {
         }
     }
 
-    fn begin(&mut self, wish: Wish, doing: Doing, cx: &mut Context<'_>) {
+    pub(super) fn begin(&mut self, wish: Wish, doing: Doing, cx: &mut Context<'_>) {
         let heard = BTreeSet::new();
         self.state.running = Some(Running { wish, doing, attempts: 0, heard });
         self.on_retry(cx);
@@ -128,6 +132,9 @@ impl CatalogLane {
 
     /// Asks the question that is open, for the first time or again.
     pub(super) fn on_retry(&mut self, cx: &mut Context<'_>) {
+        if self.muster_again(cx) {
+            return;
+        }
         let version = self.state.version();
         let Some(running) = &mut self.state.running else { return };
         let message = match &mut running.doing {
@@ -137,6 +144,7 @@ impl CatalogLane {
             Doing::Confirm { question } => {
                 Message::Length { version, purpose: Purpose::Ask(*question) }
             }
+            Doing::Muster { .. } => return,
         };
         let wait = backoff(running.attempts, cx.rng);
         running.attempts += 1;
@@ -265,7 +273,7 @@ impl CatalogLane {
         let is_member = catalog.view().index_of(node).is_some();
         let is_asked = match running.doing {
             Doing::Confirm { question: open } => open == question || mutant!("catalog_late_reply"),
-            Doing::Propose(_) => false,
+            Doing::Propose(_) | Doing::Muster { .. } => false,
         };
         if !is_asked || !is_member || version > catalog.version() {
             return;

@@ -38,6 +38,8 @@ pub(super) struct Wish {
     pub is_sent: bool,
     /// Whether a majority of the system group knows no more than this host.
     pub is_confirmed: bool,
+    /// Which hosts have answered, where a new keyspace begins on those that do.
+    pub there: Option<BTreeSet<NodeId>>,
 }
 
 /// What is done for a wish.
@@ -50,6 +52,13 @@ pub(super) enum Doing {
         /// The number of the question.
         question: u64,
     },
+    /// Before a keyspace is made, hosts are asked whether they are there.
+    Muster {
+        /// The number of the question.
+        question: u64,
+        /// Who was asked.
+        asked: BTreeSet<NodeId>,
+    },
 }
 
 /// The wish in hand.
@@ -58,7 +67,7 @@ pub(super) struct Running {
     pub wish: Wish,
     pub doing: Doing,
     pub attempts: u32,
-    /// The members of the system group that have answered.
+    /// Who of those asked has answered.
     pub heard: BTreeSet<NodeId>,
 }
 
@@ -121,7 +130,7 @@ impl State {
         let running = self.running.as_ref().map(|running| &running.doing);
         match running {
             Some(Doing::Propose(proposer)) => proposer.ground().version() == self.version(),
-            Some(Doing::Confirm { .. }) | None => true,
+            Some(Doing::Confirm { .. } | Doing::Muster { .. }) | None => true,
         }
     }
 

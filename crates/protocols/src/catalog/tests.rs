@@ -6,6 +6,7 @@
 //! | [`judge`] | one chain, no name twice, no lane again, no answer untrue |
 //! | [`chain`] | births, races, orders and what is refused |
 //! | [`apart`] | partitions, newcomers, members that come and go, partitions |
+//! | [`muster`] | keyspaces begin on hosts that answer |
 //! | [`newcomer`] | who may come into the system group |
 //! | [`levelling`] | hosts that join take their share, and then it is quiet |
 //! | [`settled`] | what nodes have done at partitions, said late, twice or of another tenure |
@@ -22,6 +23,7 @@ mod golden;
 mod judge;
 mod levelling;
 pub mod maps;
+mod muster;
 mod newcomer;
 mod random;
 mod settled;

@@ -179,6 +179,7 @@ fn a_host_that_joins_learns_everything_and_one_far_behind_too() {
     let mut world = World::founded(3, 3);
     world.run(SOON);
     world.crash(2);
+    world.run(SOON);
     for round in 0..DECREES_KEPT / 2 + 2 {
         let host = round % 2;
         let made = world.order(host, create(&format!("k{round}"), "groups"), SOON);

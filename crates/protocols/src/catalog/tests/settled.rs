@@ -116,7 +116,8 @@ fn that_a_node_has_handed_over_says_nothing_of_who_has_the_partition() {
     assert!(gone.judge(&handed_over(b)).is_err());
 }
 
-fn told(world: &World, host: usize) -> Arc<Keyspace> {
+/// The second keyspace, as a host was told of it last.
+pub fn told(world: &World, host: usize) -> Arc<Keyspace> {
     Arc::clone(&world.hosts[host].told.as_ref().expect("it was told").list[1].0)
 }
 

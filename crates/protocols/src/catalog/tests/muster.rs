@@ -1,0 +1,75 @@
+//! A keyspace begins on hosts that answer, whoever seems to be there.
+
+use super::settled::told;
+use super::world::{World, create, node};
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::keyspace::{Birth, CatalogRefusal, KeyspaceOrder, NewKeyspace, Settings};
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::time::Span;
+use std::collections::BTreeSet;
+use std::string::ToString;
+use std::vec::Vec;
+
+const SOON: Span = Span::secs(3);
+
+/// Four hosts, the last of which is down; the first has heard nothing of that.
+fn one_is_down() -> World {
+    let mut world = World::founded(4, 4);
+    world.run(SOON);
+    world.hosts[0].stale = Some(world.ring_of(0));
+    world.crash(3);
+    world
+}
+
+fn made(world: &mut World, name: &str, engine: &str, replicas: &str) -> Outcome {
+    let settings = Settings::from([("replicas".to_string(), replicas.to_string())]);
+    let KeyspaceOrder::Create(asked) = create(name, engine) else { panic!("it creates") };
+    let order = KeyspaceOrder::Create(NewKeyspace { settings, ..asked });
+    let ticket = world.order(0, order, SOON);
+    world.run(SOON);
+    world.answers[&ticket].clone()
+}
+
+/// The nodes that the newest keyspace begins on.
+fn nodes(world: &World) -> BTreeSet<NodeId> {
+    let keyspace = told(world, 0);
+    let views = match &keyspace.birth {
+        Birth::Groups(views) => views.clone(),
+        Birth::Groupless => Vec::new(),
+    };
+    let members = views.iter().flat_map(|view| view.members().to_vec());
+    members.chain(keyspace.partitions.iter().map(|place| place.node)).collect()
+}
+
+#[test]
+fn a_keyspace_begins_on_hosts_that_answer() {
+    for engine in ["groups", "places"] {
+        for replicas in ["1", "3"] {
+            let mut world = one_is_down();
+            assert_eq!(made(&mut world, "q", engine, replicas), Outcome::Noted);
+            let there = BTreeSet::from([0, 1, 2].map(node));
+            assert_eq!(nodes(&world), there, "{engine} with {replicas} replicas");
+        }
+    }
+}
+
+/// What is waited for is said.
+#[test]
+fn too_few_hosts_that_answer_are_too_few() {
+    let mut world = one_is_down();
+    let told = made(&mut world, "q", "places", "5");
+    let few = CatalogRefusal::Hosts { needed: 5, there: 3 };
+    assert_eq!(told, Outcome::Refused(Refusal::Catalog(few)));
+}
+
+/// A host that loses the question once is asked again.
+#[test]
+fn who_misses_a_question_is_not_left_out() {
+    let mut world = World::founded(4, 4);
+    world.run(SOON);
+    let ticket = world.order(0, create("q", "places"), SOON);
+    world.drop_messages();
+    world.run(SOON);
+    assert_eq!(world.answers[&ticket], Outcome::Noted);
+    assert_eq!(nodes(&world), BTreeSet::from([0, 1, 2, 3].map(node)));
+}
