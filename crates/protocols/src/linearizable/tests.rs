@@ -9,6 +9,7 @@
 //! | [`wire`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`losses`] | groups in which nobody is left to ask |
+//! | [`alone`] | members that forget and are left alone |
 //! | [`removals`] | hosts that are gone for good |
 //! | [`returns`], [`epochs`], [`told_twice`], [`last_comers`] | what was lost does not come back |
 //! | [`outlived`] | what was deleted is told by nobody that missed it |
@@ -32,6 +33,7 @@
 
 mod aftermath;
 mod again;
+mod alone;
 mod answers;
 mod any;
 mod chaos;

@@ -35,6 +35,12 @@
 //! of two that grows this is the difference between one source and both: a member that forgets
 //! meanwhile waits for the newcomer.
 //!
+//! Who forgets may be among the k that had gathered before one of an even number left, as it may
+//! forget while that is decided. Then k - 1 of the 2k - 2 others hold what was complete, and in a
+//! refill it hears k of these, which is enough but for k = 1: it is alone, and the one that left is
+//! the only one to hold anything. It keeps that until it is told that the other has it, so the one
+//! that is alone hears it first.
+//!
 //! Tombstones are removed when all members have gathered, and who has left may have missed the
 //! deletes. So who forgets must not ask it after that. Others cannot tell: they may be in a later
 //! view when they list, and the generations say nothing, for a removal that was announced before
@@ -51,8 +57,11 @@ use crate::linearizable::Context;
 use crate::linearizable::group::{Group, Standing, Status};
 use crate::linearizable::keys::{gathered_key, state_bytes, state_value};
 use crate::linearizable::views::propose::{all_are_complete, recent};
+use alloc::vec;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
+use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Change, View};
@@ -85,6 +94,19 @@ impl Group {
         self.record.status = if gathers { Status::Gathering } else { Status::Ready };
         if !gathers {
             self.transfer = None;
+        }
+    }
+
+    /// A member that forgot is the only one in this view. What it had acknowledged is held by the
+    /// one that left, if by anybody: it begins as one that has to hear it.
+    pub fn ask_who_left_it_alone(&mut self) {
+        let is_alone = self.view.members().len() == 1 && !mutant!("forgets_alone");
+        if let Some(leaver) = self.leaver.filter(|_| is_alone)
+            && self.record.status == Status::Forgot
+        {
+            probe!("linearizable/left_alone");
+            let (sources, since) = (vec![leaver], self.view.id);
+            self.record.status = Status::Busy { sources, since, forgot: true };
         }
     }
 

@@ -141,11 +141,13 @@ impl Linearizable {
         }
         group.begin_gathering(change);
         group.have_all_gathered = false;
+        group.ask_who_left_it_alone();
         Self::persist(group, cx);
-        let refills = matches!(
-            group.record.status,
-            Status::Forgot | Status::Gathering | Status::Retired { forgot: true, .. }
-        );
+        let refills = match &group.record.status {
+            Status::Forgot | Status::Gathering | Status::Retired { forgot: true, .. } => true,
+            Status::Busy { since, .. } => *since == next.id,
+            _ => false,
+        };
         let is_after_loss = group.transfer.as_ref().is_some_and(|it| !it.lost.is_empty());
         let is_told = !mutant!("loss_found_with_old_view");
         if refills || is_after_loss && is_told {
