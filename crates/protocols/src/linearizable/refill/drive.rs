@@ -1,12 +1,16 @@
 //! What keeps transfers going: lists and records are asked for as far as what has arrived allows.
 
+use super::gather::enough;
 use super::transfer::REPEAT;
-use crate::linearizable::group::Group;
+use crate::linearizable::group::{Group, Standing, Status};
 use crate::linearizable::message::Message;
 use crate::linearizable::timer::Timer;
+use crate::linearizable::views::propose::recent;
 use crate::linearizable::{Context, Linearizable};
 use alloc::vec::Vec;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::TRANSFER_LISTED_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::ViewId;
@@ -122,10 +126,37 @@ impl Linearizable {
             {
                 probe!("linearizable/transfer_begins_window_anew");
                 transfer.begin_window(&window);
+                self.hear_present_members(*view, cx);
             }
             // Hosts may have left for good meanwhile.
             self.compare_words(*view, cx);
             self.go_on(*view, cx);
+        }
+    }
+
+    /// A newcomer waits in vain, and the view has changed since it came. Those that it is to hear,
+    /// members of the view before, may have died, and others that hold everything be in their
+    /// places. Once these are as many as a newcomer hears that counts as one of them, it hears them
+    /// instead: one of so many complete members holds what was complete before the present view
+    /// ([`crate::linearizable::views::outpaced`]). What it has acknowledged itself it holds too; so
+    /// one that has forgotten that does not.
+    fn hear_present_members(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let me = cx.me.node;
+        let Some(group) = self.group_mut(view) else { return };
+        let present = group.view.members().to_vec();
+        let has_all = |node: &&NodeId| {
+            let heard = recent(group, **node, cx.now);
+            heard.is_some_and(|it| (it.version, it.standing) == (view.version, Standing::Ready))
+        };
+        let is_enough = present.iter().filter(has_all).count() >= enough(&present, me);
+        let Status::Busy { sources, since, forgot: false } = &mut group.record.status else {
+            return;
+        };
+        if *since != view && is_enough && !mutant!("hears_former_members_alone") {
+            probe!("linearizable/hears_present_members");
+            (*sources, *since) = (present, view);
+            Self::persist(group, cx);
+            self.begin_transfer(view, cx);
         }
     }
 }

@@ -361,3 +361,34 @@ fn a_member_that_nobody_remembers_asks_who_holds_the_range() {
          # last 1: groups 0",
     );
 }
+
+/// Those that a newcomer is to hear have died, one after the other, and been replaced. It takes
+/// part in every vote, and nothing is changed while it lacks data: so it hears who has all now.
+#[test]
+fn a_newcomer_hears_who_is_there_when_those_before_it_have_died() {
+    schedule(
+        "nodes 3 spare 3 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         crash 3
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         deliver Invite
+         drop ListA 4->
+         cut 4
+         view 1 3 2 4 5
+         view 2 3 2 4 5
+         run 2s
+         show 5 ready
+         # last 5: ready true
+         crash 1
+         mend 4
+         ring all 1:2 2:4 3:5 4:6
+         run 10s
+         show 4 ready
+         # last 4: ready true
+         crash 2
+         given get 4 k
+         # told get k: value a",
+    );
+}
