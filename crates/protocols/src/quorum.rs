@@ -56,31 +56,57 @@ impl CrashVector {
     }
 }
 
+/// How many replies have room without an allocation: those of a group of the usual size. With room
+/// for the largest group operations would be large, and they are moved several times.
+const INLINE_MEMBERS: usize = 3;
+
+/// A member's reply, and the start in which it gave it.
+type Slot<T> = Option<(Start, T)>;
+
 /// The replies of one phase of one operation, at most one of each member of one view.
 #[derive(Clone, Debug)]
 pub struct Replies<T> {
-    slots: [Option<(Start, T)>; GROUP_MEMBERS_MAX],
+    few: [Slot<T>; INLINE_MEMBERS],
+    /// Those of the members after them; empty until one of these replies.
+    more: Vec<Slot<T>>,
 }
 
 impl<T> Default for Replies<T> {
     fn default() -> Replies<T> {
-        Replies { slots: [const { None }; GROUP_MEMBERS_MAX] }
+        Replies { few: [const { None }; INLINE_MEMBERS], more: Vec::new() }
     }
 }
 
 impl<T> Replies<T> {
+    fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
+        self.few.iter().chain(&self.more)
+    }
+
     /// Keeps the reply of a member, in place of an earlier one of it. Returns false, and keeps
     /// nothing, if the sender is no member of the view: a removed node never counts.
     pub fn keep(&mut self, view: &View, from: Incarnation, reply: T) -> bool {
         let Some(index) = view.index_of(from.node) else { return false };
-        self.slots[index] = Some((from.start, reply));
+        assert!(index < GROUP_MEMBERS_MAX, "a view has at most {GROUP_MEMBERS_MAX} members");
+        let slot = match self.few.get_mut(index) {
+            Some(slot) => slot,
+            None => {
+                let beyond = index - INLINE_MEMBERS;
+                if self.more.len() <= beyond {
+                    self.more.resize_with(view.members().len() - INLINE_MEMBERS, || None);
+                }
+                &mut self.more[beyond]
+            }
+        };
+        *slot = Some((from.start, reply));
         true
     }
 
     /// The reply of a member, if it counts.
     #[must_use]
     pub fn of(&self, view: &View, crashes: &CrashVector, node: NodeId) -> Option<&T> {
-        let (start, reply) = self.slots[view.index_of(node)?].as_ref()?;
+        let index = view.index_of(node)?;
+        let slot = self.few.get(index).or_else(|| self.more.get(index - INLINE_MEMBERS));
+        let (start, reply) = slot?.as_ref()?;
         crashes.admits(Incarnation { node, start: *start }).then_some(reply)
     }
 
@@ -90,7 +116,7 @@ impl<T> Replies<T> {
         view: &'a View,
         crashes: &'a CrashVector,
     ) -> impl Iterator<Item = (Incarnation, &'a T)> + 'a {
-        let members = view.members().iter().zip(&self.slots);
+        let members = view.members().iter().zip(self.slots());
         members.filter_map(|(&node, slot)| {
             let (start, reply) = slot.as_ref()?;
             let from = Incarnation { node, start: *start };
@@ -101,7 +127,7 @@ impl<T> Replies<T> {
     /// How many members have answered, counted or not.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.slots.iter().flatten().count()
+        self.slots().flatten().count()
     }
 
     /// Whether nobody has answered.
@@ -159,6 +185,25 @@ mod tests {
         other.raise(NodeId(2), Start(3));
         crashes.merge(&other);
         assert_eq!((crashes.of(NodeId(1)), crashes.of(NodeId(2))), (Start(6), Start(3)));
+    }
+
+    /// More members than there is room for inline, and their replies in any order.
+    #[test]
+    fn every_member_of_the_largest_group_counts_once() {
+        let (view, crashes) = (view(GROUP_MEMBERS_MAX as u64), CrashVector::default());
+        for first in 1..=GROUP_MEMBERS_MAX as u64 {
+            let mut replies = Replies::default();
+            assert_eq!(replies.of(&view, &crashes, NodeId(first)), None);
+            let order = (first..=GROUP_MEMBERS_MAX as u64).chain(1..first);
+            for (count, node) in order.enumerate() {
+                assert_eq!(replies.len(), count);
+                assert!(replies.keep(&view, incarnation(node, 1), node));
+                assert_eq!(replies.of(&view, &crashes, NodeId(node)), Some(&node));
+            }
+            let counted =
+                replies.counted(&view, &crashes).map(|(from, reply)| (from.node.0, *reply));
+            assert!(counted.eq((1..=GROUP_MEMBERS_MAX as u64).map(|node| (node, node))));
+        }
     }
 
     #[test]
