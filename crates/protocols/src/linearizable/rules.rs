@@ -7,7 +7,6 @@ use quorate_kernel::engine::{Capability, Engine, Listing, Opening, Pace as Numbe
 use quorate_kernel::keyspace::{Birth, CatalogRefusal, Keyspace, Settings as Words};
 use quorate_kernel::limits::VALUE_BYTES_MAX;
 use quorate_kernel::rules::{Alter, Setting, Takes};
-use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 
 /// The engine.
@@ -94,9 +93,9 @@ impl Settings {
             mode: if is_eventual(&keyspace.settings) { Mode::Eventual } else { Mode::Atomic },
             durability,
             value_bytes_max: keyspace.value_bytes_max(),
-            // A digest read spares the network and the store of the other members; with everything
-            // in memory the value costs less than a second question.
-            digest_reads: durability != Durability::Memory,
+            // A value is copied and checksummed by each member that sends it, also one that is in
+            // memory; only where the own replica is behind a get asks twice.
+            digest_reads: true,
             ask_majority_first: true,
             transfer_bytes_per_second: pace.get("transfer_bytes_per_second").unwrap_or(0),
             pace: Pace::of(pace),
@@ -139,6 +138,7 @@ mod tests {
     use alloc::string::ToString;
     use quorate_kernel::ids::{ClusterId, GroupId, LaneId, NodeId};
     use quorate_kernel::limits::VALUE_BYTES_DEFAULT;
+    use quorate_kernel::storage::Durability;
     use quorate_kernel::view::{Range, View, ViewId};
 
     fn words(pairs: &[(&str, &str)]) -> Words {
@@ -180,7 +180,7 @@ mod tests {
         let settings = settings_of(&other, &usual).expect("good settings");
         assert_eq!((settings.replicas, settings.value_bytes_max), (5, 77));
         assert_eq!((settings.order, settings.mode), (Order::Key, Mode::Eventual));
-        assert_eq!((settings.durability, settings.digest_reads), (Durability::Memory, false));
+        assert_eq!((settings.durability, settings.digest_reads), (Durability::Memory, true));
         assert_eq!(settings.transfer_bytes_per_second, 0);
         let looks = |settings: &Settings| (settings.pace.is_weighing, settings.pace.weigh);
         assert_eq!(looks(&settings), (false, Pace::default().weigh));
