@@ -115,10 +115,11 @@ impl Core {
             self.take_inputs()?;
             self.meet()?;
             self.turns()?;
-            self.clients.flush(self.clock, &mut self.pending);
-            self.close_with_cluster();
+            // Peers first: they go to work while the replies are written.
             self.maintain_links();
             self.links.flush();
+            self.clients.flush(self.clock, &mut self.pending);
+            self.close_with_cluster();
             if self.maintained.elapsed() >= MAINTAIN_EVERY {
                 self.maintain();
             }
