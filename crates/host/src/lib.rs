@@ -49,6 +49,7 @@ mod lanes;
 mod lines;
 mod link;
 mod links;
+pub mod machine;
 mod meeting;
 pub mod metrics;
 mod names;
@@ -121,6 +122,9 @@ pub struct Options {
     pub transfer_rate: u64,
     /// When an operation must have been answered whose client does not say.
     pub request_timeout: Duration,
+    /// How many bytes of records are at hand at most, beside what is not on disk yet and what
+    /// `memory` keyspaces have; 0 is a tenth of the machine's memory.
+    pub cache_bytes_max: usize,
     /// How much memory and disk the store may use.
     pub store: quorate_store::Options,
     /// What the host tells the outside.

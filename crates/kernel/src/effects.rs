@@ -270,6 +270,15 @@ impl<P: Process + ?Sized> Effects<P> {
         self.list.drain(..)
     }
 
+    /// Whether a data key is written or deleted by what was asked for so far.
+    #[must_use]
+    pub fn is_written(&self, key: &[u8]) -> bool {
+        self.list.iter().any(|effect| match effect {
+            Effect::Write { class: Class::Data, key: written, .. } => written[..] == *key,
+            _ => false,
+        })
+    }
+
     /// The effects asked for so far, in order. For tests of a process on its own.
     #[must_use]
     pub fn as_slice(&self) -> &[Effect<P::Message, P::Timer>] {

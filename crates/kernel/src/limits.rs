@@ -81,10 +81,15 @@ pub const PAGE_DOUBTS_MAX: usize = 512;
 pub const PAGE_READS_MAX: usize = 64;
 /// The most bytes of records in one page between replicas; at least one record always fits.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
-/// The most keys in the timestamp index of a lane.
+/// The most keys of which a lane remembers the one version that they have.
 pub const INDEX_KEYS_MAX: usize = 1 << 18;
 /// The most unsynced bytes a node holds before it stops taking client requests.
 pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The longest value in bytes that a node's table keeps beside the store; of a longer one it knows
+/// the head.
+pub const CACHED_VALUE_BYTES_MAX: usize = 64 * 1024;
+/// How many of a value's first bytes its head has: all that an engine tells values apart by.
+pub const VALUE_HEAD_BYTES: usize = 32;
 /// The most bytes queued for one peer before frames to it are dropped.
 pub const PEER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A frame of more bytes than this carries one large value, no page.

@@ -6,7 +6,7 @@ use crate::news::{News, Topic};
 use crate::operation::{Control, Operation, Outcome, Refusal};
 use crate::part::Part;
 use crate::rng::Rng;
-use crate::storage::Class;
+use crate::storage::{Class, ValueHead};
 use crate::time::{Time, WallTime};
 use crate::watch::Watch;
 use crate::wire::Wire;
@@ -111,6 +111,12 @@ pub trait Timer: Copy + Debug + PartialEq {
 pub trait Table {
     /// The value of a key.
     fn get(&self, class: Class, key: &Bytes) -> Option<Bytes>;
+
+    /// The first bytes of the value of a data key; where the value itself is not at hand they may
+    /// still be.
+    fn head(&self, key: &Bytes) -> Option<ValueHead> {
+        self.get(Class::Data, key).map(|value| ValueHead::of(&value))
+    }
 
     /// Calls `each` with every pair from `from` on, ascending, until it returns false.
     fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool);

@@ -7,6 +7,7 @@
 
 use crate::error::Fatal;
 use crate::ids::{LaneId, Lsn};
+use crate::limits::VALUE_HEAD_BYTES;
 use crate::time::Span;
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -89,6 +90,30 @@ pub fn store_key(lane: LaneId, class: Class, key: &[u8]) -> Bytes {
     bytes.put_u8(class as u8);
     bytes.put_slice(key);
     bytes.freeze()
+}
+
+/// The first bytes of a value: [`VALUE_HEAD_BYTES`], or all that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueHead {
+    bytes: [u8; VALUE_HEAD_BYTES],
+    length: u8,
+}
+
+impl ValueHead {
+    /// The head of a value.
+    #[must_use]
+    pub fn of(value: &[u8]) -> ValueHead {
+        let length = value.len().min(VALUE_HEAD_BYTES);
+        let mut bytes = [0; VALUE_HEAD_BYTES];
+        bytes[..length].copy_from_slice(&value[..length]);
+        ValueHead { bytes, length: length as u8 }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
 }
 
 /// One write of a batch; `None` deletes.

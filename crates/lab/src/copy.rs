@@ -10,6 +10,7 @@ use quorate_kernel::ids::{LaneId, Lsn};
 use quorate_kernel::process::Table;
 use quorate_kernel::rng::mix;
 use quorate_kernel::storage::{Batch, Class, Durability, Log, Nothing, Reader, Write, store_key};
+use quorate_node::records::Records;
 use quorate_node::table::{LaneReader, LaneTable};
 use quorate_store::{Directory, Opened, Options};
 use std::cell::RefCell;
@@ -59,6 +60,7 @@ pub fn loopback_seconds(bytes: u64) -> Result<f64, Failure> {
 /// A store as hosts have it: a lane's table, over the log and its database if anything is logged.
 struct Store {
     table: LaneTable,
+    records: RefCell<Records>,
     disk: Option<Opened>,
     lsn: Lsn,
 }
@@ -76,7 +78,9 @@ impl Store {
             }
         };
         let lsn = disk.as_ref().map_or(Lsn(0), |disk| disk.recovered);
-        Ok(Store { table: LaneTable::new(durability), disk, lsn })
+        let (table, records) =
+            (LaneTable::new(LANE, durability), RefCell::new(Records::new(0, lsn)));
+        Ok(Store { table, records, disk, lsn })
     }
 
     /// Writes a piece; what is logged is handed to the operating system.
@@ -84,7 +88,8 @@ impl Store {
         self.lsn = Lsn(self.lsn.0 + 1);
         let Some(disk) = &mut self.disk else {
             for (key, value) in records {
-                self.table.write(Class::Data, key, Some(value), self.lsn);
+                let write = (Class::Data, key, Some(value));
+                self.table.write(write, self.lsn, self.records.get_mut());
             }
             return Ok(());
         };
@@ -104,7 +109,8 @@ impl Store {
     fn each(&self, each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
         let fatal = RefCell::new(None);
         let store: &dyn Reader = self.disk.as_ref().map_or(&Nothing, |disk| &disk.reader);
-        let reader = LaneReader { table: &self.table, lane: LANE, store, fatal: &fatal };
+        let reader =
+            LaneReader { table: &self.table, records: &self.records, store, fatal: &fatal };
         reader.scan(Class::Data, &[], each);
     }
 }

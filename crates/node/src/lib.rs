@@ -10,7 +10,8 @@
 //! |---|---|
 //! | [`node`] | [`node::Node`]: three tables and a router; it knows no protocol |
 //! | [`gate`] | what may not leave yet |
-//! | [`table`] | a lane's bytes: the ordered layer of what is not durable, over the store |
+//! | [`table`] | a lane's bytes: what is not durable yet, over the store |
+//! | [`records`] | the data of all lanes that is at hand, in bounded memory |
 //! | `memory` | the data of a lane that is never written |
 //! | [`dropped`] | counts of frames that were dropped |
 //! | [`timers`] | one deadline per (lane, timer), in order |
@@ -27,5 +28,6 @@ mod memory;
 pub mod node;
 mod peers;
 pub mod pump;
+pub mod records;
 pub mod table;
 pub mod timers;

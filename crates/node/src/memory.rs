@@ -1,11 +1,11 @@
 //! The data of a `memory` lane: a table for reads and writes, and the keys' order for scans.
 
+use crate::records::Records;
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
 use core::cmp::Ordering;
-use core::hash::{BuildHasherDefault, Hasher};
-use hashbrown::HashMap;
-use xxhash_rust::xxh3::xxh3_64;
+use quorate_kernel::ids::{LaneId, Lsn};
+use quorate_kernel::storage::ValueHead;
 
 /// A key with its first eight bytes at hand: keys begin with a hash, so most comparisons end there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,33 +35,29 @@ impl PartialOrd for Sorted {
     }
 }
 
-/// A fixed hash, so that runs repeat.
-#[derive(Default)]
-struct KeyHasher(u64);
+/// What the entries of its own table are filed under: there is one lane.
+const LANE: LaneId = LaneId(0);
 
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 ^= xxh3_64(bytes);
-    }
-
-    // The length that a slice's hash is given first adds nothing to a hash of all its bytes.
-    fn write_usize(&mut self, _length: usize) {}
-}
-
-/// The table. An overwrite touches the hash table alone.
-#[derive(Default)]
+/// The table. An overwrite touches the hash table alone, and the value in place.
+#[derive(Debug)]
 pub(crate) struct Memory {
-    values: HashMap<Bytes, Bytes, BuildHasherDefault<KeyHasher>>,
+    records: Records,
     order: BTreeSet<Sorted>,
 }
 
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { records: Records::new(usize::MAX, Lsn(0)), order: BTreeSet::new() }
+    }
+}
+
 impl Memory {
-    pub fn get(&self, key: &Bytes) -> Option<Bytes> {
-        self.values.get(key).cloned()
+    pub fn get(&self, key: &[u8]) -> Option<Bytes> {
+        self.records.value(LANE, key)
+    }
+
+    pub fn head(&self, key: &[u8]) -> Option<ValueHead> {
+        self.records.kept_head(LANE, key)
     }
 
     /// Sets or removes a key. What is kept for long is copied, so that it does not pin the buffers
@@ -69,17 +65,12 @@ impl Memory {
     pub fn set(&mut self, key: &Bytes, value: Option<Bytes>) {
         match value {
             Some(value) => {
-                let value = Bytes::copy_from_slice(&value);
-                if let Some(old) = self.values.get_mut(key) {
-                    *old = value;
-                } else {
-                    let key = Bytes::copy_from_slice(key);
-                    self.order.insert(Sorted::new(key.clone()));
-                    self.values.insert(key, value);
+                if self.records.keep(LANE, key, &value) {
+                    self.order.insert(Sorted::new(Bytes::copy_from_slice(key)));
                 }
             }
             None => {
-                self.values.remove(key);
+                self.records.remove_key(LANE, key);
                 self.order.remove(&Sorted::new(key.clone()));
             }
         }
@@ -88,17 +79,11 @@ impl Memory {
     pub fn scan(&self, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
         let start = Sorted::new(Bytes::copy_from_slice(from));
         for key in self.order.range(start..) {
-            let value = self.values.get(&key.bytes).expect("every ordered key has a value");
-            if !each(&key.bytes, value) {
+            let value = self.get(&key.bytes).expect("every ordered key has a value");
+            if !each(&key.bytes, &value) {
                 return;
             }
         }
-    }
-}
-
-impl core::fmt::Debug for Memory {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Memory({} keys)", self.values.len())
     }
 }
 

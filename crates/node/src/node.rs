@@ -8,6 +8,7 @@ use crate::dropped::Dropped;
 use crate::gate::{Gate, Held};
 use crate::host::Host;
 use crate::peers::Peers;
+use crate::records::{CACHE_BYTES_DEFAULT, Records};
 use crate::table::{LaneReader, LaneTable};
 use crate::timers::Timers;
 use alloc::boxed::Box;
@@ -52,7 +53,7 @@ impl Slot {
             recovery: spec.recovery,
             lane: Some(spec.process),
             version: 0,
-            table: LaneTable::new(spec.durability),
+            table: LaneTable::new(spec.lane, spec.durability),
             rng: rng.fork(u64::from(spec.lane.0)),
             is_touched: false,
         }
@@ -69,6 +70,8 @@ pub struct Node {
     ring: Option<Arc<Ring>>,
     sweep: Sweep,
     store: Box<dyn Reader>,
+    /// The data of all lanes that is logged, as far as it is at hand.
+    records: RefCell<Records>,
     gate: Gate,
     timers: Timers,
     batch: Batch,
@@ -109,6 +112,7 @@ impl Node {
             ring: None,
             sweep: Sweep::default(),
             store,
+            records: RefCell::new(Records::new(CACHE_BYTES_DEFAULT, recovered)),
             gate: Gate::new(durable),
             timers: Timers::default(),
             batch: Batch { lsn: Lsn(recovered.0 + 1), ..Batch::default() },
@@ -123,6 +127,14 @@ impl Node {
             now: Time(0),
             wall: WallTime(0),
         }
+    }
+
+    /// Keeps about so many bytes of data at hand, beside what is not durable and what `memory`
+    /// lanes have.
+    #[must_use]
+    pub fn with_cache(self, bytes_max: usize) -> Node {
+        let records = Records::new(bytes_max, self.gate.durable().synced);
+        Node { records: RefCell::new(records), ..self }
     }
 
     /// Has lanes opened and dropped as the catalog says.
@@ -226,9 +238,12 @@ impl Node {
         let mut free = core::mem::take(&mut self.free);
         self.gate.pass(durable, &mut free);
         self.free = free;
+        let records = self.records.get_mut();
+        records.set_synced(durable.synced);
         for slot in &mut self.slots {
-            slot.table.settle(durable);
+            slot.table.settle(durable, records);
         }
+        records.trim();
         self.drain(host);
     }
 
@@ -309,6 +324,7 @@ impl Node {
     /// Asserts everything that must hold between two turns.
     pub fn check(&self) {
         self.slots.iter().filter_map(|slot| slot.lane.as_ref()).for_each(|lane| lane.check());
+        self.records.borrow().check();
         assert!(self.free.is_empty(), "a turn delivers everything that may leave");
         assert_eq!(self.dropped.unsent_last, None, "lanes say nothing that is too long");
     }
@@ -335,7 +351,7 @@ impl Node {
         let Slot { id, lane, table, rng, .. } = &mut self.slots[index];
         let Some(lane) = lane else { return };
         let (lane_id, store, fatal) = (*id, &*self.store, &self.fatal);
-        let reader = LaneReader { table, lane: lane_id, store, fatal };
+        let reader = LaneReader { table, records: &self.records, store, fatal };
         let mut env = Env {
             me: self.me,
             lane: lane_id,
@@ -392,6 +408,6 @@ impl Node {
             let write = Write { key: store_key(*id, class, &key), value: value.clone() };
             self.batch.writes.push(write);
         }
-        table.write(class, key, value, self.batch.lsn);
+        table.write((class, key, value), self.batch.lsn, self.records.get_mut());
     }
 }

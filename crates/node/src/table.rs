@@ -1,21 +1,25 @@
-//! A lane's bytes: the ordered layer of what is not durable yet, over the store.
+//! A lane's bytes: what is not durable yet, over the store.
 //!
-//! An entry stays in the layer until its batch is as durable as its class must be, so the layer
-//! answers two questions at once: what is the newest value, and what must a reader of it wait for.
-//! The data of a `memory` lane is never written, so it has a table of its own ([`crate::memory`]).
+//! State has an ordered layer, in which an entry stays until its batch is synced. Data stands in
+//! the table of the node ([`crate::records`]), which also keeps what is durable as far as it has
+//! room: both answer two questions at once, what the newest value is and what a reader of it must
+//! wait for. The data of a `memory` lane is never written, so it has a table of its own
+//! ([`crate::memory`]).
 
 use crate::gate::Needs;
 use crate::memory::{Memory, Sorted};
+use crate::records::{Known, Records};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::cell::RefCell;
 use core::cmp::Ordering;
+use core::ops::Bound;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Lsn};
 use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
-use quorate_kernel::storage::{Class, Durability, Durable, Reader, store_key};
+use quorate_kernel::storage::{Class, Durability, Durable, Reader, ValueHead, store_key};
 
 #[derive(Debug)]
 struct Entry {
@@ -25,32 +29,69 @@ struct Entry {
 
 type Layer = BTreeMap<Sorted, Entry>;
 
+/// The data that is not durable yet, by its places in the node's table.
+#[derive(Debug, Default)]
+struct Pending {
+    /// What each batch wrote, oldest first.
+    log: VecDeque<(Lsn, u32)>,
+    /// The keys of the first `sorted_count` of them, in order: scans alone ask for that, so they
+    /// sort what has come since the last one.
+    sorted: BTreeMap<Sorted, u32>,
+    sorted_count: usize,
+}
+
+impl Pending {
+    fn sort(&mut self, records: &Records) {
+        for (_, place) in self.log.range(self.sorted_count..) {
+            let (key, _) = records.at(*place);
+            self.sorted.insert(Sorted::new(Bytes::copy_from_slice(key)), *place);
+        }
+        self.sorted_count = self.log.len();
+    }
+
+    fn settle(&mut self, upto: Lsn, records: &mut Records) {
+        while let Some(&(lsn, place)) = self.log.front()
+            && lsn <= upto
+        {
+            self.log.pop_front();
+            self.sorted_count = self.sorted_count.saturating_sub(1);
+            let (key, newest) = records.at(place);
+            if newest <= upto {
+                if !self.sorted.is_empty() {
+                    self.sorted.remove(&Sorted::new(Bytes::copy_from_slice(key)));
+                }
+                records.settle(place);
+            }
+        }
+    }
+}
+
 /// The bytes of one lane.
 #[derive(Debug)]
 pub struct LaneTable {
+    lane: LaneId,
     durability: Durability,
     state: Layer,
-    data: Layer,
+    /// What each batch wrote, oldest first, to be dropped from the layer when it is synced.
+    state_log: VecDeque<(Lsn, Sorted)>,
+    pending: RefCell<Pending>,
     /// The data of a `memory` lane.
     memory: Memory,
-    /// What each batch wrote, oldest first, to be dropped from the layer when it is durable.
-    state_log: VecDeque<(Lsn, Sorted)>,
-    data_log: VecDeque<(Lsn, Sorted)>,
     newest_state: Lsn,
     newest_data: Lsn,
 }
 
 impl LaneTable {
-    /// The empty layer of a lane.
+    /// The empty table of a lane.
     #[must_use]
-    pub fn new(durability: Durability) -> LaneTable {
+    pub fn new(lane: LaneId, durability: Durability) -> LaneTable {
         LaneTable {
+            lane,
             durability,
             state: Layer::new(),
-            data: Layer::new(),
-            memory: Memory::default(),
             state_log: VecDeque::new(),
-            data_log: VecDeque::new(),
+            pending: RefCell::default(),
+            memory: Memory::default(),
             newest_state: Lsn(0),
             newest_data: Lsn(0),
         }
@@ -75,30 +116,44 @@ impl LaneTable {
     }
 
     /// Notes a write that is part of batch `lsn`, or of no batch for a class that is not logged.
-    pub fn write(&mut self, class: Class, key: Bytes, value: Option<Bytes>, lsn: Lsn) {
+    pub fn write(
+        &mut self,
+        (class, key, value): (Class, Bytes, Option<Bytes>),
+        lsn: Lsn,
+        records: &mut Records,
+    ) {
         if !self.is_logged(class) {
             self.memory.set(&key, value);
             return;
         }
-        let key = Sorted::new(key);
-        let (layer, log, newest) = match class {
-            Class::State => (&mut self.state, &mut self.state_log, &mut self.newest_state),
-            Class::Data => (&mut self.data, &mut self.data_log, &mut self.newest_data),
+        let newest = match class {
+            Class::State => &mut self.newest_state,
+            Class::Data => &mut self.newest_data,
         };
         assert!(*newest <= lsn, "batches are numbered upwards");
         *newest = lsn;
-        log.push_back((lsn, key.clone()));
-        layer.insert(key, Entry { lsn, value });
+        match class {
+            Class::State => {
+                let key = Sorted::new(key);
+                self.state_log.push_back((lsn, key.clone()));
+                self.state.insert(key, Entry { lsn, value });
+            }
+            Class::Data => {
+                let place = records.write(self.lane, &key, value.as_ref(), lsn);
+                self.pending.get_mut().log.push_back((lsn, place));
+            }
+        }
     }
 
-    /// Drops from the layer what is durable enough and can be read from the store.
-    pub fn settle(&mut self, durable: Durable) {
+    /// Takes in that the log has come this far: what is durable enough is read from the store where
+    /// it is not at hand.
+    pub fn settle(&mut self, durable: Durable, records: &mut Records) {
         let data_upto = match self.durability {
             Durability::Periodic { .. } => durable.written,
             Durability::Sync | Durability::Memory => durable.synced,
         };
         settle(&mut self.state, &mut self.state_log, durable.synced);
-        settle(&mut self.data, &mut self.data_log, data_upto);
+        self.pending.get_mut().settle(data_upto, records);
     }
 
     /// What must be durable before something that rests on the whole lane may leave.
@@ -109,12 +164,11 @@ impl LaneTable {
 
     /// What must be durable before something that rests on this data key may leave.
     #[must_use]
-    pub fn needs_key(&self, key: &Bytes) -> Needs {
+    pub fn needs_key(&self, key: &[u8], records: &Records) -> Needs {
         if mutant!("gate_ignores_key") || !self.is_logged(Class::Data) {
             return self.needs_state();
         }
-        let pending = self.data.get(&Sorted::new(key.clone()));
-        self.needs_data(pending.map_or(Lsn(0), |entry| entry.lsn))
+        self.needs_data(records.lsn_of(self.lane, key))
     }
 
     /// What must be durable before something that rests on the protocol state may leave.
@@ -128,13 +182,6 @@ impl LaneTable {
             Needs { synced: self.newest_state.max(data), written: Lsn(0) }
         } else {
             Needs { synced: self.newest_state, written: data }
-        }
-    }
-
-    fn layer(&self, class: Class) -> &Layer {
-        match class {
-            Class::State => &self.state,
-            Class::Data => &self.data,
         }
     }
 }
@@ -152,10 +199,10 @@ fn settle(layer: &mut Layer, log: &mut VecDeque<(Lsn, Sorted)>, upto: Lsn) {
 /// What a lane reads during one call. A failure of the store is kept for the node, which then stops
 /// and lets nothing out that the call asked for.
 pub struct LaneReader<'a> {
-    /// The lane's layer.
+    /// The lane's table.
     pub table: &'a LaneTable,
-    /// The lane.
-    pub lane: LaneId,
+    /// The data of all lanes that is logged, as far as it is at hand.
+    pub records: &'a RefCell<Records>,
     /// The store below.
     pub store: &'a dyn Reader,
     /// Where a failure goes.
@@ -166,46 +213,100 @@ impl LaneReader<'_> {
     fn fail(&self, fatal: Fatal) {
         self.fatal.borrow_mut().get_or_insert(fatal);
     }
+
+    fn stored(&self, class: Class, key: &[u8]) -> Option<Bytes> {
+        self.store.get(&store_key(self.table.lane, class, key)).unwrap_or_else(|fatal| {
+            self.fail(fatal);
+            None
+        })
+    }
+
+    /// Reads a data key from the store, and keeps what it has.
+    fn learn(&self, key: &[u8]) -> Option<Bytes> {
+        let value = self.stored(Class::Data, key);
+        if self.fatal.borrow().is_none() {
+            self.records.borrow_mut().learn(self.table.lane, key, value.as_ref());
+        }
+        value
+    }
+
+    /// The next pair that is not durable yet, from a key on or behind it.
+    fn pending(&self, class: Class, from: Bound<&Sorted>) -> Option<(Sorted, Option<Bytes>)> {
+        let range = (from, Bound::Unbounded);
+        match class {
+            Class::State => {
+                let (key, entry) = self.table.state.range::<Sorted, _>(range).next()?;
+                Some((key.clone(), entry.value.clone()))
+            }
+            Class::Data => {
+                let pending = self.table.pending.borrow();
+                let (key, place) = pending.sorted.range::<Sorted, _>(range).next()?;
+                let value = match self.records.borrow().known(*place) {
+                    Known::Whole(value) => Some(value),
+                    Known::Absent => None,
+                    Known::Head(_) => unreachable!("what is not durable stays whole"),
+                };
+                Some((key.clone(), value))
+            }
+        }
+    }
 }
 
 impl Table for LaneReader<'_> {
     fn get(&self, class: Class, key: &Bytes) -> Option<Bytes> {
+        if class == Class::State {
+            let found = self.table.state.get(&Sorted::new(key.clone()));
+            return match found {
+                Some(entry) => entry.value.clone(),
+                None => self.stored(class, key),
+            };
+        }
         if !self.table.is_logged(class) {
             return self.table.memory.get(key);
         }
-        if let Some(entry) = self.table.layer(class).get(&Sorted::new(key.clone())) {
-            return entry.value.clone();
+        match self.records.borrow_mut().look_up(self.table.lane, key) {
+            Some(Known::Whole(value)) => return Some(value),
+            Some(Known::Absent) => return None,
+            Some(Known::Head(_)) | None => {}
         }
-        self.store.get(&store_key(self.lane, class, key)).unwrap_or_else(|fatal| {
-            self.fail(fatal);
-            None
-        })
+        self.learn(key)
+    }
+
+    fn head(&self, key: &Bytes) -> Option<ValueHead> {
+        if !self.table.is_logged(Class::Data) {
+            return self.table.memory.head(key);
+        }
+        let known = self.records.borrow_mut().head(self.table.lane, key);
+        known.unwrap_or_else(|| self.learn(key).map(|value| ValueHead::of(&value)))
     }
 
     fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
         if !self.table.is_logged(class) {
             return self.table.memory.scan(from, each);
         }
+        if class == Class::Data {
+            self.table.pending.borrow_mut().sort(&self.records.borrow());
+        }
         let start = Sorted::new(Bytes::copy_from_slice(from));
-        let mut upper = self.table.layer(class).range(start..).peekable();
+        let mut upper = self.pending(class, Bound::Included(&start));
         let mut more = true;
-        let low = store_key(self.lane, class, from);
-        let mut high = Vec::from(&store_key(self.lane, class, &[])[..]);
+        let lane = self.table.lane;
+        let low = store_key(lane, class, from);
+        let mut high = Vec::from(&store_key(lane, class, &[])[..]);
         *high.last_mut().expect("the prefix has five bytes") += 1;
         let scanned = self.store.scan(&low, &high, &mut |stored, value| {
             let key = &stored[5..];
-            while more && let Some((above, entry)) = upper.peek() {
-                match above.bytes[..].cmp(key) {
-                    Ordering::Greater => break,
-                    order => {
-                        if let Some(value) = &entry.value {
-                            more = each(&above.bytes, value);
-                        }
-                        upper.next();
-                        if order == Ordering::Equal {
-                            return more;
-                        }
-                    }
+            while more && let Some((above, newest)) = &upper {
+                let order = above.bytes[..].cmp(key);
+                if order == Ordering::Greater {
+                    break;
+                }
+                if let Some(value) = newest {
+                    more = each(&above.bytes, value);
+                }
+                upper = self.pending(class, Bound::Excluded(above));
+                if order == Ordering::Equal {
+                    return more;
                 }
             }
             more = more && each(key, value);
@@ -214,13 +315,14 @@ impl Table for LaneReader<'_> {
         if let Err(fatal) = scanned {
             return self.fail(fatal);
         }
-        for (key, entry) in upper {
-            if !more {
-                return;
-            }
-            if let Some(value) = &entry.value {
+        while more && let Some((key, newest)) = &upper {
+            if let Some(value) = newest {
                 more = each(&key.bytes, value);
             }
+            upper = self.pending(class, Bound::Excluded(key));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,9 @@ pub fn count(host: &Host, lane: LaneId, name: &str) -> u64 {
     find.1
 }
 
+/// How much data a node has at hand: so little that records come and go.
+const CACHE_BYTES: usize = 16 * 1024;
+
 /// Whether a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Running {
@@ -181,7 +184,7 @@ impl Host {
         self.memory.speak(me.start, self.run(), recovered.synced);
         let reader = Box::new(self.disk.store().clone());
         let node = Node::new(me, self.rng.next(), recovered.synced, reader, specs);
-        let mut node = node.with_opener(opener);
+        let mut node = node.with_cache(CACHE_BYTES).with_opener(opener);
         node.begin(Time(0), self.clock.wall(around.now));
         let mut outlet = self.outlet(around);
         node.start(&mut outlet);

@@ -198,6 +198,16 @@ const ROWS: &[Row] = &[
         show: |config| config.store.cache.to_string(),
     },
     Row {
+        path: "store.record_cache",
+        shape: Shape::Text,
+        doc: "The memory for records that were written or read before, so that reads meet the\n\
+              disk only for what is cold; beside what is not on disk yet and what memory\n\
+              keyspaces hold. 0 is a tenth of the machine's memory; `quorate dev` gives each host\n\
+              256MiB of it at most.",
+        set: |config, text| assign(&mut config.store.record_cache, text),
+        show: |config| config.store.record_cache.to_string(),
+    },
+    Row {
         path: "store.memtable",
         shape: Shape::Text,
         doc: "The size of one memtable, of which up to four are in memory. Fixed when the\n\

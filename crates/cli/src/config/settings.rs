@@ -94,6 +94,8 @@ pub struct Grpc {
 pub struct Store {
     /// The memory for blocks read from the disk.
     pub cache: Size,
+    /// The memory for records; 0 is a tenth of the machine's.
+    pub record_cache: Size,
     /// The size of one memtable.
     pub memtable: Size,
     /// The disk space for journals.
@@ -163,6 +165,7 @@ impl Default for Config {
             grpc: Grpc { bind: loopback(GRPC_PORT), clients_max: 1_000 },
             store: Store {
                 cache: Size(32 * MIB),
+                record_cache: Size(0),
                 memtable: Size(64 * MIB),
                 journal_max: Size(512 * MIB),
                 worker_threads: 2,

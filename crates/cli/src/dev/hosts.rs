@@ -18,6 +18,8 @@ use tokio::sync::{mpsc, watch};
 
 /// The last bytes of a log that are shown when a host cannot start.
 const LOG_TAIL_BYTES: u64 = 2_000;
+/// The most memory for records that a host gets unless a setting says otherwise.
+const RECORD_CACHE_BYTES_MAX: usize = 256 << 20;
 
 /// Something a host did.
 #[derive(Debug)]
@@ -241,6 +243,7 @@ fn spawn(
         .args(["--format", "json"])
         .args(["--exit-with", &std::process::id().to_string()])
         .args(["--set", "dev.faults=true"])
+        .args(["--set", &format!("store.record_cache={}", record_cache_bytes())])
         .args(settings.iter().flat_map(|setting| ["--set", setting]))
         .args(more.iter().flat_map(|(flag, text)| [*flag, text.as_str()]))
         .envs(secret.map(|secret| ("QUORATE_CLUSTER_SECRET", secret)))
@@ -249,6 +252,12 @@ fn spawn(
         .stderr(log)
         .process_group(0)
         .spawn()
+}
+
+/// How much memory a host's records get unless a setting says otherwise: the machine has several
+/// hosts, and other things to do.
+fn record_cache_bytes() -> usize {
+    (quorate_host::machine::memory_bytes() / 10).min(RECORD_CACHE_BYTES_MAX)
 }
 
 /// Reports what a host does until it ends, and passes the wish to stop on, once.

@@ -200,6 +200,7 @@ fn serve(
         balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
+        cache_bytes_max: usize::try_from(config.store.record_cache.0).unwrap_or(usize::MAX),
         store: store_options(config, shares.store),
         shared,
         shutdown,

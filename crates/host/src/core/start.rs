@@ -16,7 +16,7 @@ use crate::operators::Operators;
 use crate::pending::PendingRequests;
 use crate::refused::Refused;
 use crate::token::{CLUSTER, WAKER};
-use crate::{HostError, Options, facts, lanes, span};
+use crate::{HostError, Options, facts, lanes, machine, span};
 use mio::{Poll, Waker};
 use quorate_doors::Clock;
 use quorate_kernel::ids::NodeId;
@@ -56,7 +56,12 @@ impl Core {
             .collect();
         let lanes = lanes::of(&options, cluster_at, &found)?;
         let me = options.directory.incarnation();
+        let cache_bytes_max = match options.cache_bytes_max {
+            0 => machine::memory_bytes() / 10,
+            set => set,
+        };
         let node = Node::new(me, seed, recovered, Box::new(reader), lanes)
+            .with_cache(cache_bytes_max)
             .with_opener(lanes::opener(&options));
         let hello = Hello::first(&identity, me, seed);
         let clients = Clients::new(doors, Arc::clone(&shared), seed);

@@ -128,6 +128,7 @@ impl Running {
             balance: None,
             transfer_rate: 0,
             request_timeout: PATIENCE,
+            cache_bytes_max: 1 << 20,
             store: quorate_store::Options::default(),
             shared: Arc::clone(&shared),
             shutdown: Arc::clone(&shutdown),

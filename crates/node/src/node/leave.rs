@@ -17,13 +17,13 @@ impl Node {
         held: Held,
         host: &mut dyn Host,
     ) {
-        let table = &self.slots[index].table;
+        let (table, records) = (&self.slots[index].table, &*self.records.get_mut());
         let needs = match release {
             Release::Lane => table.needs_all(),
-            Release::Key(key) => table.needs_key(key),
-            Release::Keys(keys) => {
-                keys.iter().fold(table.needs_state(), |needs, key| needs.and(table.needs_key(key)))
-            }
+            Release::Key(key) => table.needs_key(key, records),
+            Release::Keys(keys) => keys
+                .iter()
+                .fold(table.needs_state(), |needs, key| needs.and(table.needs_key(key, records))),
             Release::State => table.needs_state(),
             Release::Early => Needs::default(),
         };

@@ -90,7 +90,8 @@ impl Node {
             return;
         }
         let lane = slot.id;
-        slot.table = LaneTable::new(slot.table.durability());
+        slot.table = LaneTable::new(lane, slot.table.durability());
+        self.records.get_mut().forget(lane);
         self.timers.drop_slot(index as u16);
         self.tell_closed(lane, host);
     }

@@ -8,6 +8,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::VALUE_HEAD_BYTES;
 use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
@@ -51,12 +52,27 @@ const VALUE: u8 = 0x11;
 /// The bytes of a record before its value.
 pub(super) const HEAD_BYTES: usize = 29;
 
+const _: () = assert!(HEAD_BYTES <= VALUE_HEAD_BYTES, "a node keeps whole heads at hand");
+
 /// What is known of a record without its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub ts: Ts,
     /// Whether the key has a value; a tombstone, or nothing at all, has none.
     pub live: bool,
+}
+
+impl Head {
+    /// The head that stored bytes of a record begin with.
+    pub fn stored(bytes: &[u8]) -> Head {
+        let bytes: &[u8; HEAD_BYTES] = bytes.first_chunk().expect("a record has a whole head");
+        let u64_at = |at: usize| {
+            u64::from_be_bytes(*bytes[at..].first_chunk().expect("it lies within the head"))
+        };
+        let start = u32::from_be_bytes(*bytes[17..].first_chunk().expect("as above"));
+        let writer = Incarnation { node: NodeId(u64_at(9)), start: Start(start) };
+        Head { ts: Ts { n: u64_at(1), writer, sequence: u64_at(21) }, live: bytes[0] == VALUE }
+    }
 }
 
 /// A value or a tombstone with its timestamp.
@@ -103,12 +119,7 @@ impl Record {
     }
 
     pub fn head(&self) -> Head {
-        let u64_at = |at: usize| {
-            u64::from_be_bytes(*self.0[at..].first_chunk().expect("a record has a whole head"))
-        };
-        let start = u32::from_be_bytes(*self.0[17..].first_chunk().expect("as above"));
-        let writer = Incarnation { node: NodeId(u64_at(9)), start: Start(start) };
-        Head { ts: Ts { n: u64_at(1), writer, sequence: u64_at(21) }, live: self.0[0] == VALUE }
+        Head::stored(&self.0)
     }
 
     /// The value, shared with the record.

@@ -10,7 +10,6 @@ use super::keys::{Slot, Stored, group_key, left_key, state_bytes, token_of};
 use super::message::{Known, Stamp};
 use super::refill::fetch::Budget;
 use super::replicate::compare::Comparing;
-use super::replicate::index::Index;
 use super::replicate::load::Meter;
 use super::replicate::serve::TransferRequest;
 use super::replicate::sweep::Sweep;
@@ -25,7 +24,6 @@ use alloc::sync::Arc;
 use bytes::Bytes;
 use core::ops::Bound;
 use quorate_kernel::ids::{GroupId, NodeId};
-use quorate_kernel::limits::INDEX_KEYS_MAX;
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Range, View, ViewId};
@@ -61,7 +59,6 @@ pub(crate) struct Volatile {
     pub ring_at: Time,
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
-    pub index: Index,
     pub operations: Operations,
     pub unrouted: Unrouted,
     pub invitations: Invitations,
@@ -144,7 +141,6 @@ impl Volatile {
             has_suspects: false,
             ring_at: Time(0),
             crashes,
-            index: Index::new(INDEX_KEYS_MAX),
             operations: Operations::default(),
             unrouted: Unrouted::default(),
             invitations: Invitations::default(),

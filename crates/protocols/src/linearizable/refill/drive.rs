@@ -4,6 +4,7 @@ use super::gather::enough;
 use super::transfer::REPEAT;
 use crate::linearizable::group::{Group, Standing, Status};
 use crate::linearizable::message::Message;
+use crate::linearizable::replicate::replica::newest;
 use crate::linearizable::timer::Timer;
 use crate::linearizable::views::propose::recent;
 use crate::linearizable::{Context, Linearizable};
@@ -68,7 +69,7 @@ impl Linearizable {
             let mut pulls = transfer.gather(reach.as_ref());
             pulls.retain(|key, pull| {
                 // Unless a newer one was accepted meanwhile.
-                pull.head.ts > self.newest(&slot.stored(key), cx).ts
+                pull.head.ts > newest(&slot.stored(key), cx).ts
             });
             if let Some(group) = self.group_mut(view)
                 && let Some(transfer) = &mut group.transfer

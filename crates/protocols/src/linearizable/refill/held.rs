@@ -13,7 +13,7 @@
 
 use crate::linearizable::keys::{Slot, first_of};
 use crate::linearizable::record::{Head, Record};
-use crate::linearizable::replicate::replica::heads_in;
+use crate::linearizable::replicate::replica::{heads_in, newest};
 use crate::linearizable::{Context, Linearizable, page};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -88,7 +88,7 @@ impl Linearizable {
         let (page, next) = heads_of(&kept, &range, from, cx);
         for (key, listed) in page::entries(page) {
             let stored = own.stored(&key);
-            if listed.head().ts > self.newest(&stored, cx).ts
+            if listed.head().ts > newest(&stored, cx).ts
                 && let Some(record) = newest_of(&kept, &key, cx)
             {
                 probe!("linearizable/took_what_it_kept");

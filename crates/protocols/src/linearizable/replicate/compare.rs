@@ -36,7 +36,7 @@
 //!   then data moves by transfers, whose order views rest on.
 
 use super::digest;
-use super::replica::{end_of_interval, may_rest_on};
+use super::replica::{end_of_interval, may_rest_on, newest};
 use super::serve::TransferRequest;
 use crate::linearizable::group::{Group, Standing};
 use crate::linearizable::keys::{first_of, next_interval, start_of, token_of};
@@ -256,7 +256,7 @@ impl Linearizable {
         let mut wanted = BTreeMap::new();
         for (key, record) in page::entries(entries) {
             let (head, stored) = (record.head(), self.stored_key(view, &key));
-            if stored.is_some_and(|stored| head.ts > self.newest(&stored, cx).ts) {
+            if stored.is_some_and(|stored| head.ts > newest(&stored, cx).ts) {
                 wanted.insert(key, head);
             }
         }
@@ -328,8 +328,9 @@ impl Linearizable {
         if self.store(stored, record, cx) {
             probe!("linearizable/restored");
             self.volatile.counters.restored += 1;
+        } else {
+            assert!(newest(stored, cx).ts >= head.ts, "the newest of a key is kept (I6)");
         }
-        assert!(self.newest(stored, cx).ts >= head.ts, "the newest of a key is kept (I6)");
     }
 
     /// Answers a member that compares; returns about how many bytes were handled.

@@ -3,7 +3,6 @@
 
 pub(crate) mod compare;
 pub(crate) mod digest;
-pub(crate) mod index;
 pub(crate) mod load;
 pub(crate) mod purge;
 pub(crate) mod purge_answers;

@@ -70,7 +70,7 @@ impl Linearizable {
         // The coordinator's own replica gives the value that the others' digests stand for.
         let wants_record = want == Want::Value || (want == Want::Digest && from == cx.me);
         if !wants_record {
-            return (self.newest(stored, cx), Bytes::new());
+            return (newest(stored, cx), Bytes::new());
         }
         let record = cx.table.get(Class::Data, stored).map(Record::stored);
         let head = record.as_ref().map_or(Head::default(), Record::head);
@@ -123,23 +123,12 @@ impl Linearizable {
     pub(crate) fn store(&mut self, stored: &Bytes, record: Record, cx: &mut Context<'_>) -> bool {
         let head = record.head();
         assert!(head.ts > Ts::ZERO, "a record has a timestamp above that of no record");
-        let is_newer = head.ts > self.newest(stored, cx).ts;
+        debug_assert!(!cx.fx.is_written(stored), "an input stores one record of a key at most");
+        let is_newer = head.ts > newest(stored, cx).ts;
         if is_newer {
             cx.fx.put(stored.clone(), record.bytes().clone());
-            self.volatile.index.set(stored, head);
         }
         is_newer
-    }
-
-    /// The head of the newest record of a stored key: from the index, or from the store.
-    pub(crate) fn newest(&mut self, stored: &Bytes, cx: &mut Context<'_>) -> Head {
-        if let Some(head) = self.volatile.index.get(stored) {
-            return head;
-        }
-        let record = cx.table.get(Class::Data, stored).map(Record::stored);
-        let head = record.map_or(Head::default(), |record| record.head());
-        self.volatile.index.set(stored, head);
-        head
     }
 
     /// A coordinator asks for a page of a scan.
@@ -166,6 +155,11 @@ impl Linearizable {
         invariant!(is_further, "a page comes further than it began");
         cx.fx.send(asker, Message::PageB { op, stamp, next, page });
     }
+}
+
+/// The head of the newest record of a stored key that an earlier input has stored.
+pub(crate) fn newest(stored: &Bytes, cx: &Context<'_>) -> Head {
+    cx.table.head(stored).map_or(Head::default(), |head| Head::stored(head.as_bytes()))
 }
 
 /// Whether what a write rests on is recent enough: nothing was lost since (`refill::epoch`), and

@@ -61,7 +61,6 @@ impl Linearizable {
         };
         self.volatile.sweep.reached = Some((slot, range, last.clone()));
         for stored in doomed {
-            self.volatile.index.remove(&stored);
             cx.fx.delete(stored);
         }
         self.sweep_soon(cx);

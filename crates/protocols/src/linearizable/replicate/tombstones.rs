@@ -1,7 +1,7 @@
 //! The members' part in the removal of tombstones ([`super::purge`]): each is led from generation
 //! to generation, lists what it holds, and deletes what all held.
 
-use super::replica::heads;
+use super::replica::{heads, newest};
 use crate::linearizable::group::Generation;
 use crate::linearizable::message::Message;
 use crate::linearizable::page;
@@ -105,9 +105,8 @@ impl Linearizable {
         for (key, record) in page::entries(entries) {
             let head = record.head();
             let Some(stored) = self.stored_key(view, &key) else { continue };
-            if !head.live && self.newest(&stored, cx) == head {
+            if !head.live && newest(&stored, cx) == head {
                 probe!("linearizable/purged");
-                self.volatile.index.set(&stored, Head::default());
                 self.volatile.counters.purged += 1;
                 cx.fx.delete(stored);
             }
