@@ -26,6 +26,7 @@
 //! | [`wire`] | frames and the codec of messages |
 //! | [`sighting`] | what nodes have seen of each other's starts |
 //! | [`rope`] | output bytes without copying large values |
+//! | [`arena`] | room for short keys and records that are soon dropped |
 //! | [`limits`] | every bound |
 //! | [`invariant`] | `invariant!` and the coverage marks `probe!` |
 //! | [`mutant`](mod@mutant) | planted bugs, in the simulator's build for them alone |
@@ -38,6 +39,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod arena;
 pub mod cursor;
 pub mod effects;
 pub mod engine;

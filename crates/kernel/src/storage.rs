@@ -82,12 +82,19 @@ pub enum Class {
     Data = 1,
 }
 
-/// The bytes of a lane's key in the store: lane (4, big-endian), class (1), key.
+/// What a lane's keys of a class begin with in the store: lane (4, big-endian), class (1).
+#[must_use]
+pub fn store_prefix(lane: LaneId, class: Class) -> [u8; 5] {
+    let [a, b, c, d] = lane.0.to_be_bytes();
+    [a, b, c, d, class as u8]
+}
+
+/// The bytes of a lane's key in the store: the prefix of its class, then the key.
 #[must_use]
 pub fn store_key(lane: LaneId, class: Class, key: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(5 + key.len());
-    bytes.put_u32(lane.0);
-    bytes.put_u8(class as u8);
+    let prefix = store_prefix(lane, class);
+    let mut bytes = BytesMut::with_capacity(prefix.len() + key.len());
+    bytes.put_slice(&prefix);
     bytes.put_slice(key);
     bytes.freeze()
 }

@@ -19,17 +19,16 @@ use bytes::Bytes;
 use core::cell::RefCell;
 pub use open::Opener;
 use open::Sweep;
-use quorate_kernel::effects::{Note, Release};
+use quorate_kernel::arena::Arena;
 use quorate_kernel::error::{Fatal, WireError};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Ticket};
 use quorate_kernel::lane::{Env, Lane, LaneSpec, Raised};
-use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::rng::Rng;
-use quorate_kernel::storage::{Batch, Class, Durable, Reader, Write, store_key};
+use quorate_kernel::storage::{Batch, Durable, Reader};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::Received;
 
@@ -75,6 +74,8 @@ pub struct Node {
     gate: Gate,
     timers: Timers,
     batch: Batch,
+    /// Room for the keys of batches.
+    arena: Arena,
     unsynced: VecDeque<(Lsn, usize)>,
     unsynced_bytes: usize,
     peers: Peers,
@@ -115,6 +116,7 @@ impl Node {
             records: RefCell::new(Records::new(CACHE_BYTES_DEFAULT, recovered)),
             gate: Gate::new(durable),
             timers: Timers::default(),
+            arena: Arena::default(),
             batch: Batch { lsn: Lsn(recovered.0 + 1), ..Batch::default() },
             unsynced: VecDeque::new(),
             unsynced_bytes: 0,
@@ -371,43 +373,5 @@ impl Node {
             self.take(index, effect, host);
         }
         self.raised = raised;
-    }
-
-    fn take(&mut self, index: usize, effect: Raised, host: &mut dyn Host) {
-        let slot = index as u16;
-        match effect {
-            Raised::Write { class, key, value } => self.write(index, class, key, value),
-            Raised::Frame { to, body, release } => {
-                self.admit(index, &release, Held::Frame(slot, to, body), host);
-            }
-            Raised::Local { slot: local, release } => {
-                self.admit(index, &release, Held::Local(slot, local), host);
-            }
-            Raised::Answer { ticket, outcome, release } => {
-                self.admit(index, &release, Held::Answer(ticket, outcome), host);
-            }
-            Raised::Timer { code, at } => self.timers.set((slot, code), at),
-            Raised::Note(Note::Refused(what)) => self.dropped.refuse(what),
-            Raised::Unsent(what) => self.dropped.leave_unsent(what),
-            Raised::Note(note) => {
-                let release = match note {
-                    Note::Settled { .. } if mutant!("settled_early") => Release::Early,
-                    Note::Keyspaces(_) | Note::Settled { .. } => Release::Lane,
-                    // Hints, which promise nothing.
-                    _ => Release::Early,
-                };
-                self.admit(index, &release, Held::Note(slot, note), host);
-            }
-        }
-    }
-
-    fn write(&mut self, index: usize, class: Class, key: Bytes, value: Option<Bytes>) {
-        let Slot { id, table, .. } = &mut self.slots[index];
-        if table.is_logged(class) {
-            self.batch.must_sync |= table.must_sync(class);
-            let write = Write { key: store_key(*id, class, &key), value: value.clone() };
-            self.batch.writes.push(write);
-        }
-        table.write((class, key, value), self.batch.lsn, self.records.get_mut());
     }
 }

@@ -1,5 +1,6 @@
 //! Where keys lie on the ring.
 
+#[cfg(test)]
 use bytes::{BufMut, Bytes, BytesMut};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -34,6 +35,7 @@ impl Order {
     }
 
     /// The wire form of a client's key: its token, then the key.
+    #[cfg(test)]
     pub(crate) fn data_key(self, key: &[u8]) -> Bytes {
         let mut bytes = BytesMut::with_capacity(TOKEN_BYTES + key.len());
         bytes.put_u64(self.token(key));

@@ -1,15 +1,58 @@
 //! What leaves a lane: past the gate, then to peers, clients, the lane itself or its neighbours.
 
-use super::Node;
+use super::{Node, Slot};
 use crate::gate::{Held, Needs};
 use crate::host::Host;
 use alloc::sync::Arc;
+use bytes::Bytes;
 use quorate_kernel::effects::{Note, Recipients, Release};
 use quorate_kernel::ids::{Incarnation, Start};
+use quorate_kernel::lane::Raised;
+use quorate_kernel::mutant;
 use quorate_kernel::news::News;
+use quorate_kernel::storage::{Class, Write, store_prefix};
 use quorate_kernel::wire::{Body, Frame};
 
 impl Node {
+    /// Takes in one thing that a lane has asked for.
+    pub(super) fn take(&mut self, index: usize, effect: Raised, host: &mut dyn Host) {
+        let slot = index as u16;
+        match effect {
+            Raised::Write { class, key, value } => self.write(index, class, key, value),
+            Raised::Frame { to, body, release } => {
+                self.admit(index, &release, Held::Frame(slot, to, body), host);
+            }
+            Raised::Local { slot: local, release } => {
+                self.admit(index, &release, Held::Local(slot, local), host);
+            }
+            Raised::Answer { ticket, outcome, release } => {
+                self.admit(index, &release, Held::Answer(ticket, outcome), host);
+            }
+            Raised::Timer { code, at } => self.timers.set((slot, code), at),
+            Raised::Note(Note::Refused(what)) => self.dropped.refuse(what),
+            Raised::Unsent(what) => self.dropped.leave_unsent(what),
+            Raised::Note(note) => {
+                let release = match note {
+                    Note::Settled { .. } if mutant!("settled_early") => Release::Early,
+                    Note::Keyspaces(_) | Note::Settled { .. } => Release::Lane,
+                    // Hints, which promise nothing.
+                    _ => Release::Early,
+                };
+                self.admit(index, &release, Held::Note(slot, note), host);
+            }
+        }
+    }
+
+    fn write(&mut self, index: usize, class: Class, key: Bytes, value: Option<Bytes>) {
+        let Slot { id, table, .. } = &mut self.slots[index];
+        if table.is_logged(class) {
+            self.batch.must_sync |= table.must_sync(class);
+            let stored = self.arena.join(&[&store_prefix(*id, class), &key]);
+            self.batch.writes.push(Write { key: stored, value: value.clone() });
+        }
+        table.write((class, key, value), self.batch.lsn, self.records.get_mut());
+    }
+
     pub(super) fn admit(
         &mut self,
         index: usize,

@@ -22,6 +22,7 @@ use crate::order::{Order, TOKEN_BYTES};
 use crate::quorum::CrashVector;
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::arena::Arena;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::limits::KEY_BYTES_MAX;
@@ -49,6 +50,11 @@ impl Slot {
         bytes.put_u32(self.0);
         bytes.put_slice(data_key);
         bytes.freeze()
+    }
+
+    /// The same, for a key that is soon dropped.
+    pub fn stored_in(self, data_key: &[u8], arena: &mut Arena) -> Bytes {
+        arena.join(&[&self.0.to_be_bytes(), data_key])
     }
 
     /// The first stored key of a token.

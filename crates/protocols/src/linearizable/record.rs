@@ -6,6 +6,7 @@
 //! Integers are big-endian. The coordinator builds a record once; from there on it is shared.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::arena::Arena;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::VALUE_HEAD_BYTES;
@@ -83,13 +84,14 @@ impl Record {
     /// Builds a record; no value makes a tombstone.
     pub fn new(ts: Ts, value: Option<&[u8]>) -> Record {
         let mut bytes = BytesMut::with_capacity(HEAD_BYTES + value.map_or(0, <[u8]>::len));
-        bytes.put_u8(if value.is_some() { VALUE } else { TOMBSTONE });
-        bytes.put_u64(ts.n);
-        bytes.put_u64(ts.writer.node.0);
-        bytes.put_u32(ts.writer.start.0);
-        bytes.put_u64(ts.sequence);
+        bytes.put_slice(&head_bytes(ts, value.is_some()));
         bytes.put_slice(value.unwrap_or_default());
         Record(bytes.freeze())
+    }
+
+    /// The same, for a record that is soon dropped or copied.
+    pub fn new_in(ts: Ts, value: Option<&[u8]>, arena: &mut Arena) -> Record {
+        Record(arena.join(&[&head_bytes(ts, value.is_some()), value.unwrap_or_default()]))
     }
 
     /// A record of this head; one that has a value has an empty one.
@@ -135,6 +137,18 @@ impl Record {
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
+}
+
+fn head_bytes(ts: Ts, live: bool) -> [u8; HEAD_BYTES] {
+    let mut bytes = [0; HEAD_BYTES];
+    let mut rest = &mut bytes[..];
+    rest.put_u8(if live { VALUE } else { TOMBSTONE });
+    rest.put_u64(ts.n);
+    rest.put_u64(ts.writer.node.0);
+    rest.put_u32(ts.writer.start.0);
+    rest.put_u64(ts.sequence);
+    assert!(rest.is_empty(), "these are all fields of a head");
+    bytes
 }
 
 #[cfg(test)]

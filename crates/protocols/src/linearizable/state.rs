@@ -23,6 +23,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use bytes::Bytes;
 use core::ops::Bound;
+use quorate_kernel::arena::Arena;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::Time;
@@ -60,6 +61,8 @@ pub(crate) struct Volatile {
     /// Members that forgot, from the durable ones and from every stamp seen.
     pub crashes: CrashVector,
     pub operations: Operations,
+    /// Room for the keys and records of operations.
+    pub arena: Arena,
     pub unrouted: Unrouted,
     pub invitations: Invitations,
     /// Where this start draws its ballots.
@@ -142,6 +145,7 @@ impl Volatile {
             ring_at: Time(0),
             crashes,
             operations: Operations::default(),
+            arena: Arena::default(),
             unrouted: Unrouted::default(),
             invitations: Invitations::default(),
             rounds: None,
@@ -240,9 +244,10 @@ impl Linearizable {
 
     /// The stored form of a wire key in a group, if the group is known and the key lies in its
     /// range.
-    pub(super) fn stored_key(&self, view: ViewId, key: &Bytes) -> Option<Bytes> {
-        let group = self.group(view)?;
-        group.view.range.contains(token_of(key)).then(|| group.record.slot.stored(key))
+    pub(super) fn stored_key(&mut self, view: ViewId, key: &Bytes) -> Option<Bytes> {
+        let group = self.durable.groups.get(&view.group)?;
+        let (slot, arena) = (group.record.slot, &mut self.volatile.arena);
+        group.view.range.contains(token_of(key)).then(|| slot.stored_in(key, arena))
     }
 
     /// What must hold between two inputs.

@@ -115,11 +115,12 @@ impl Linearizable {
         let Some(view) = self.volatile.routes.find(token).cloned() else {
             return self.locate(ticket, request, trail, token, cx);
         };
-        let order = self.settings.order;
+        let arena = &mut self.volatile.arena;
+        let mut data_key = |key: Bytes| arena.join(&[&token.to_be_bytes(), &key]);
         let (ask, key) = match request.operation {
-            Asked::Get { key, .. } => (Intent::Get, order.data_key(&key)),
-            Asked::Put { key, value, .. } => (Intent::Put(value), order.data_key(&key)),
-            Asked::Delete { key, .. } => (Intent::Delete, order.data_key(&key)),
+            Asked::Get { key, .. } => (Intent::Get, data_key(key)),
+            Asked::Put { key, value, .. } => (Intent::Put(value), data_key(key)),
+            Asked::Delete { key, .. } => (Intent::Delete, data_key(key)),
             Asked::Scan { from, limit } => (Intent::Scan { from, limit }, Bytes::new()),
             Asked::Transact { .. } => unreachable!("what the engine cannot do was refused"),
         };

@@ -4,6 +4,7 @@ use super::coordinator::{Intent, Phase};
 use super::read::Reading;
 use crate::linearizable::message::{Basis, Message, Stamp, Want};
 use crate::linearizable::record::{COUNTER_MAX, Head, Record, Ts};
+use crate::linearizable::state::Volatile;
 use crate::linearizable::{Context, Linearizable};
 use crate::quorum::Replies;
 use alloc::format;
@@ -26,15 +27,16 @@ impl Linearizable {
         (basis, floor): (Basis, u64),
         cx: &mut Context<'_>,
     ) {
-        let Some(operation) = self.volatile.operations.get_mut(op) else { return };
-        self.volatile.counters.queries += 1;
+        let Volatile { operations, counters, arena, .. } = &mut self.volatile;
+        let Some(operation) = operations.get_mut(op) else { return };
+        counters.queries += 1;
         operation.existed = seen.live;
         let is_floor_ignored = mutant!("purge_without_floor");
         let floor = if is_floor_ignored { 0 } else { floor };
         let ts = Ts { n: seen.ts.n.max(floor), ..seen.ts }.next(cx.me, op);
         let record = match &operation.ask {
-            Intent::Put(value) => Record::new(ts, Some(value)),
-            Intent::Delete => Record::new(ts, None),
+            Intent::Put(value) => Record::new_in(ts, Some(value), arena),
+            Intent::Delete => Record::new_in(ts, None, arena),
             Intent::Get | Intent::Scan { .. } => unreachable!("a get imposes, a scan never writes"),
         };
         self.write(op, record, basis, Replies::default(), cx);
