@@ -88,6 +88,7 @@ impl Sweep {
     ) {
         let mut runner = Runner::default();
         let mut mine = Summary::new(scenarios);
+        let mut busy_before = busy(begun);
         loop {
             let item = next.fetch_add(1, Ordering::Relaxed);
             let is_late = self.limit.is_some_and(|limit| begun.elapsed() >= limit);
@@ -107,9 +108,10 @@ impl Sweep {
                 end.fetch_min(item, Ordering::Relaxed);
             }
             tell(bar, &scenarios[scenario], &report);
-            mine.add(item, scenario, report);
+            let busy_now = busy(begun);
+            mine.add(item, scenario, report, busy_now.saturating_sub(busy_before));
+            busy_before = busy_now;
         }
-        mine.busy = busy().unwrap_or_else(|| begun.elapsed());
         total.lock().expect("no thread panicked while it added a report").merge(mine);
     }
 
@@ -128,11 +130,12 @@ impl Sweep {
     }
 }
 
-/// How long this thread was on a core, where the system tells. Other work on the machine does not
-/// count.
-fn busy() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+/// How long this thread was on a core, where the system tells: other work on the machine does not
+/// count. Elsewhere, how long ago the sweep began.
+fn busy(begun: Instant) -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    nanos.map_or_else(|| begun.elapsed(), Duration::from_nanos)
 }
 
 fn tell(bar: &ProgressBar, prepared: &Prepared, report: &Report) {

@@ -12,6 +12,18 @@ use std::time::Duration;
 const UNMET_MAX: usize = 12;
 /// The most violations that are kept in full.
 const VIOLATIONS_MAX: usize = 100;
+/// What the table says of each scenario, and how wide that is; the last is of one busy core.
+const COLUMNS: [(&str, usize); 9] = [
+    ("seeds", 9),
+    ("counted", 9),
+    ("events", 13),
+    ("operations", 12),
+    ("unknown", 10),
+    ("faults", 10),
+    ("violations", 10),
+    ("busy ms", 9),
+    ("events/s", 9),
+];
 
 /// The sums over the seeds of one scenario, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,6 +50,8 @@ pub struct Sums {
     pub simulated_seconds: u64,
     /// Seeds with a violation.
     pub violations: u64,
+    /// How long cores were busy with them, in microseconds.
+    pub busy_us: u64,
 }
 
 impl Sums {
@@ -52,6 +66,20 @@ impl Sums {
         self.views += other.views;
         self.simulated_seconds += other.simulated_seconds;
         self.violations += other.violations;
+        self.busy_us += other.busy_us;
+    }
+
+    /// The numbers of [`COLUMNS`].
+    fn cells(&self) -> [u64; COLUMNS.len()] {
+        let Sums { seeds, counted, events, operations, unknown, faults, violations, .. } = *self;
+        let (busy_ms, pace) = (self.busy_us / 1000, self.events_per_core_second());
+        [seeds, counted, events, operations, unknown, faults, violations, busy_ms, pace]
+    }
+
+    /// Events per second of one busy core.
+    #[must_use]
+    pub fn events_per_core_second(&self) -> u64 {
+        (u128::from(self.events) * 1_000_000 / u128::from(self.busy_us.max(1))) as u64
     }
 }
 
@@ -84,8 +112,6 @@ pub struct Summary {
     pub cells: Vec<BTreeMap<Met, u64>>,
     /// How long it took.
     pub elapsed: Duration,
-    /// How long its threads were busy, together.
-    pub busy: Duration,
     /// How many threads there were.
     pub jobs: usize,
     /// The first seed.
@@ -109,16 +135,16 @@ impl Summary {
             violations: Vec::new(),
             idle: vec![None; scenarios.len()],
             elapsed: Duration::ZERO,
-            busy: Duration::ZERO,
             jobs: 0,
             first_seed: 0,
         }
     }
 
-    /// Adds the report of a seed.
-    pub fn add(&mut self, item: u64, scenario: usize, report: Report) {
+    /// Adds the report of a seed, with which a core was busy for so long.
+    pub fn add(&mut self, item: u64, scenario: usize, report: Report, busy: Duration) {
         let sums = &mut self.scenarios[scenario];
         sums.seeds += 1;
+        sums.busy_us += busy.as_micros() as u64;
         sums.counted += u64::from(report.idle.is_none());
         sums.events += report.events;
         sums.operations += report.counts.answered;
@@ -169,7 +195,6 @@ impl Summary {
             theirs.into_iter().for_each(|(cell, met)| *mine.entry(cell).or_default() += met);
         }
         self.violations.extend(other.violations);
-        self.busy += other.busy;
     }
 
     /// Ends the sweep.
@@ -220,34 +245,13 @@ impl Summary {
         (all > 0).then(|| format!("{name}: {met} of {all} cells met{never}{shown}{more}"))
     }
 
-    /// Events per second of one busy core.
-    #[must_use]
-    pub fn events_per_core_second(&self) -> u64 {
-        (self.total().events as f64 / self.busy.as_secs_f64().max(1e-9)) as u64
-    }
-
     /// The table and the last line, for people.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        let head = ["scenario", "seeds", "counted", "events", "operations", "unknown", "faults"];
-        let line = |text: &mut String, cells: [&str; 7], violations: &str| {
-            let [name, seeds, counted, events, operations, unknown, faults] = cells;
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{name:<12} {seeds:>9} {counted:>9} {events:>13} {operations:>12} {unknown:>10} \
-                 {faults:>10} {violations:>10}"
-            );
-        };
-        line(&mut text, head, "violations");
+        text.push_str(&row("scenario", COLUMNS.map(|(name, _)| name.to_owned())));
         for sums in &self.scenarios {
-            let numbers =
-                [sums.seeds, sums.counted, sums.events, sums.operations, sums.unknown, sums.faults];
-            let cells = numbers.map(|number| number.to_string());
-            let [seeds, counted, events, operations, unknown, faults] = &cells;
-            let cells = [&sums.scenario, seeds, counted, events, operations, unknown, faults];
-            line(&mut text, cells.map(String::as_str), &sums.violations.to_string());
+            text.push_str(&row(&sums.scenario, sums.cells().map(|number| number.to_string())));
         }
         for (sums, idle) in self.scenarios.iter().zip(&self.idle) {
             if let Some((seed, why)) = idle {
@@ -281,7 +285,7 @@ impl Summary {
             total.faults,
             total.violations,
             seconds,
-            self.events_per_core_second(),
+            total.events_per_core_second(),
             self.jobs,
         )
     }
@@ -317,7 +321,7 @@ impl Summary {
             violations: &self.violations,
             violations_total: total.violations,
             seconds: self.elapsed.as_secs_f64(),
-            events_per_core_second: self.events_per_core_second(),
+            events_per_core_second: total.events_per_core_second(),
             jobs: self.jobs,
             scenarios: &self.scenarios,
             cells: self.cells.iter().map(BTreeMap::len).sum(),
@@ -325,4 +329,10 @@ impl Summary {
         };
         serde_json::to_string(&all).expect("numbers and texts always serialize")
     }
+}
+
+/// A line of the table.
+fn row(name: &str, cells: [String; COLUMNS.len()]) -> String {
+    let cells = cells.iter().zip(COLUMNS).map(|(cell, (_, width))| format!(" {cell:>width$}"));
+    format!("{name:<15}{}\n", cells.collect::<String>())
 }

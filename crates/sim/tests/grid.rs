@@ -9,6 +9,7 @@ use quorate_sim::shipped;
 use quorate_sim::summary::Summary;
 use quorate_sim::world::grid::{Cell, Change, Met, SEEDS_FOR_ALL, cells, scenario_of};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 fn grid() -> Scenario {
     shipped::find("grid").expect("it ships")
@@ -106,7 +107,7 @@ fn a_summary_names_what_was_never_met_and_asks_for_all_of_many_seeds() {
         Runner::default().run(&prepared, Setup { seed: seed.expect("some"), ..Setup::default() });
     let met = report.met.clone();
     assert!(!met.is_empty());
-    summary.add(0, 0, report);
+    summary.add(0, 0, report, Duration::ZERO);
     let all = cells(&prepared.scenario).len();
     assert!(summary.unmet(0).all(|cell| !met.contains(cell)));
     assert_eq!(summary.unmet(0).count(), all - met.len());
