@@ -25,6 +25,7 @@ use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Ticket};
 use quorate_kernel::lane::{Env, Lane, LaneSpec, Raised};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::rng::Rng;
@@ -43,6 +44,8 @@ struct Slot {
     rng: Rng,
     /// It was called, and is not yet told that the turn ends.
     is_touched: bool,
+    /// It was called since its state was last checked; nothing else changes that.
+    is_unchecked: bool,
 }
 
 impl Slot {
@@ -55,6 +58,7 @@ impl Slot {
             table: LaneTable::new(spec.lane, spec.durability),
             rng: rng.fork(u64::from(spec.lane.0)),
             is_touched: false,
+            is_unchecked: true,
         }
     }
 }
@@ -317,16 +321,31 @@ impl Node {
 
     /// Shows a lane's state, and what this node has of its parts.
     pub fn inspect(&self, lane: LaneId, into: &mut dyn Inspect) {
+        self.inspect_state(lane, into);
+        self.parts(lane).iter().for_each(|part| part.show(into));
+    }
+
+    /// Shows a lane's state alone.
+    pub fn inspect_state(&self, lane: LaneId, into: &mut dyn Inspect) {
         if let Some(lane) = self.lane_of(lane) {
             lane.inspect(into);
-            lane.parts().iter().for_each(|part| part.show(into));
         }
     }
 
-    /// Asserts everything that must hold between two turns.
-    pub fn check(&self) {
-        self.slots.iter().filter_map(|slot| slot.lane.as_ref()).for_each(|lane| lane.check());
-        self.records.borrow().check();
+    /// The parts of a lane's data that this node knows; none of a lane that it does not have.
+    #[must_use]
+    pub fn parts(&self, lane: LaneId) -> Vec<Part> {
+        self.lane_of(lane).map(|lane| lane.parts()).unwrap_or_default()
+    }
+
+    /// Asserts everything that must hold between two turns. A lane that was not called since it was
+    /// last checked is as it was then.
+    pub fn check(&mut self) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_unchecked) {
+            slot.is_unchecked = false;
+            slot.lane.iter().for_each(|lane| lane.check());
+        }
+        self.records.get_mut().check();
         assert!(self.free.is_empty(), "a turn delivers everything that may leave");
         assert_eq!(self.dropped.unsent_last, None, "lanes say nothing that is too long");
     }
@@ -350,8 +369,9 @@ impl Node {
         if self.fatal.get_mut().is_some() {
             return;
         }
-        let Slot { id, lane, table, rng, .. } = &mut self.slots[index];
+        let Slot { id, lane, table, rng, is_unchecked, .. } = &mut self.slots[index];
         let Some(lane) = lane else { return };
+        *is_unchecked = true;
         let (lane_id, store, fatal) = (*id, &*self.store, &self.fatal);
         let reader = LaneReader { table, records: &self.records, store, fatal };
         let mut env = Env {

@@ -21,6 +21,7 @@ use crate::reconfigure::Rounds;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Bound;
 use quorate_kernel::arena::Arena;
@@ -264,10 +265,10 @@ impl Linearizable {
 
     /// No two groups of which this node is a member share a token (I8, as far as one node sees).
     fn check_ranges(&self) {
-        let members = || self.durable.groups.values().filter(|group| group.is_member());
-        for group in members() {
-            let high = group.view.range.high;
-            let at_high = members().filter(|other| other.view.range.contains(high)).count();
+        let members = self.durable.groups.values().filter(|group| group.is_member());
+        let ranges: Vec<Range> = members.map(|group| group.view.range).collect();
+        for range in &ranges {
+            let at_high = ranges.iter().filter(|other| other.contains(range.high)).count();
             assert_eq!(at_high, 1, "ranges of one node's memberships are disjoint");
         }
     }
