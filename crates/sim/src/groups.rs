@@ -2,23 +2,28 @@
 
 use crate::host::{Host, Running};
 use crate::queue::HostIndex;
-use quorate_kernel::ids::LaneId;
+use quorate_kernel::ids::{GroupId, LaneId, NodeId};
+use quorate_kernel::part::{Part, PartName};
 use quorate_kernel::process::Inspect;
-use quorate_kernel::view::Range;
+use quorate_kernel::view::{Range, ViewId};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+
+/// What keeps groups from being settled.
+const UNSETTLED: [&str; 4] =
+    ["groups_lacking_data", "transfers", "changes_wanted", "newcomers_awaited"];
+/// What else is looked at, of groups and of the overlay.
+const OTHERS: [&str; 4] = ["view", "balance_pending", "hosts_weighed", "tokens_moved"];
 
 /// How one host stands in one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The group's name.
-    pub group: String,
-    /// The version of the installed view.
-    pub version: u64,
+    /// The group, and the version of the installed view.
+    pub view: ViewId,
     /// The view's range.
     pub range: Range,
-    /// The view's members, as the console shows them.
-    pub members: Vec<String>,
+    /// The view's members.
+    pub members: Vec<NodeId>,
     /// Whether the host is one of them and has not left.
     pub is_member: bool,
     /// Whether it holds all data.
@@ -27,41 +32,36 @@ pub struct Row {
     pub bytes: u64,
 }
 
+impl Row {
+    /// What a node says of a part; nothing unless it has something of a group.
+    fn of(part: &Part, own: NodeId) -> Option<Row> {
+        let (Some(here), PartName::Group(view)) = (&part.here, part.name) else { return None };
+        let members: Vec<NodeId> = part.holders.iter().map(|holder| holder.node).collect();
+        // A learner copies data for a view that it is not in.
+        let is_in = members.contains(&own);
+        let is_member = is_in && matches!(here.status.as_str(), "ready" | "busy" | "forgot");
+        let is_ready = is_in && here.status == "ready";
+        Some(Row { view, range: part.range, members, is_member, is_ready, bytes: here.bytes })
+    }
+}
+
 /// What one host says of its groups.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
-    /// Fields that are numbers.
-    fields: BTreeMap<&'static str, u64>,
+    /// The fields that are looked at, if they are numbers.
+    fields: Vec<(&'static str, u64)>,
     /// The groups.
     pub rows: Vec<Row>,
 }
 
 impl Inspect for Groups {
     fn field(&mut self, name: &'static str, value: &dyn Display) {
-        if let Ok(number) = value.to_string().parse() {
-            self.fields.insert(name, number);
-        }
-    }
-
-    fn row(&mut self, table: &'static str, cells: &[(&'static str, &dyn Display)]) {
-        if table != "groups" {
+        if !UNSETTLED.contains(&name) && !OTHERS.contains(&name) {
             return;
         }
-        let cell = |name: &str| {
-            let found = cells.iter().find(|(known, _)| *known == name);
-            found.map_or_else(String::new, |(_, value)| value.to_string())
-        };
-        let hex = |name: &str| u64::from_str_radix(&cell(name), 16).unwrap_or(0);
-        let standing = cell("status");
-        self.rows.push(Row {
-            group: cell("group"),
-            version: cell("version").parse().unwrap_or(0),
-            range: Range { low: hex("low"), high: hex("high") },
-            members: cell("members").split(',').map(str::to_owned).collect(),
-            is_member: matches!(standing.as_str(), "ready" | "busy" | "forgot"),
-            is_ready: standing == "ready",
-            bytes: cell("bytes").parse().unwrap_or(0),
-        });
+        if let Ok(number) = value.to_string().parse() {
+            self.fields.push((name, number));
+        }
     }
 }
 
@@ -69,21 +69,20 @@ impl Groups {
     /// What a running host says of a lane; `None` if it does not run.
     #[must_use]
     pub fn of(host: &Host, lane: LaneId) -> Option<Groups> {
-        let mut groups = Groups::default();
-        host.inspect(lane, &mut groups);
-        let own = host.node_id.to_string();
-        for row in &mut groups.rows {
-            // A learner copies data for a view that it is not in.
-            row.is_member &= row.members.contains(&own);
-            row.is_ready &= row.is_member;
+        if host.running == Running::Down {
+            return None;
         }
-        (host.running != Running::Down).then_some(groups)
+        let mut groups = Groups::default();
+        host.inspect_state(lane, &mut groups);
+        let parts = host.parts(lane);
+        groups.rows = parts.iter().filter_map(|part| Row::of(part, host.node_id)).collect();
+        Some(groups)
     }
 
     /// A field, 0 if it is not told.
     #[must_use]
     pub fn number(&self, name: &str) -> u64 {
-        self.fields.get(name).copied().unwrap_or(0)
+        self.fields.iter().find(|(its, _)| *its == name).map_or(0, |(_, number)| *number)
     }
 
     /// About how many bytes the host holds as a member.
@@ -95,8 +94,7 @@ impl Groups {
     /// What is moving or wished for here, if anything is.
     #[must_use]
     pub fn unsettled(&self) -> Option<String> {
-        let names = ["groups_lacking_data", "transfers", "changes_wanted", "newcomers_awaited"];
-        let name = names.into_iter().find(|name| self.number(name) > 0)?;
+        let name = UNSETTLED.into_iter().find(|name| self.number(name) > 0)?;
         Some(format!("{name} {}", self.number(name)))
     }
 }
@@ -104,19 +102,19 @@ impl Groups {
 /// A group whose newest view has no majority of members that say they hold all data, of those that
 /// name this member.
 #[must_use]
-pub fn lacking_a_majority<'a>(said: &'a [(HostIndex, Groups)], member: &str) -> Option<&'a str> {
-    let mut newest: BTreeMap<&str, (&Row, usize)> = BTreeMap::new();
+pub fn lacking_a_majority(said: &[(HostIndex, Groups)], member: NodeId) -> Option<GroupId> {
+    let mut newest: BTreeMap<GroupId, (&Row, usize)> = BTreeMap::new();
     for (_, row) in rows(said).filter(|(_, row)| row.is_member) {
-        let entry = newest.entry(&row.group).or_insert((row, 0));
-        if row.version > entry.0.version {
+        let entry = newest.entry(row.view.group).or_insert((row, 0));
+        if row.view.version > entry.0.view.version {
             *entry = (row, 0);
         }
-        if row.version == entry.0.version {
+        if row.view.version == entry.0.view.version {
             entry.1 += usize::from(row.is_ready);
         }
     }
-    let names = |(_, row): &(HostIndex, &Row)| row.members.iter().any(|name| name == member);
-    let mut named = rows(said).filter(names).map(|(_, row)| row.group.as_str());
+    let names = |(_, row): &(HostIndex, &Row)| row.members.contains(&member);
+    let mut named = rows(said).filter(names).map(|(_, row)| row.view.group);
     named.find(|group| {
         // A group that was split has members no more, its parts have.
         newest.get(group).is_some_and(|(row, ready)| *ready <= row.members.len() / 2)
@@ -126,16 +124,16 @@ pub fn lacking_a_majority<'a>(said: &'a [(HostIndex, Groups)], member: &str) -> 
 /// Two hosts know different views by one name: two changes were decided to follow one view (I2).
 #[must_use]
 pub fn differing(said: &[(HostIndex, Groups)]) -> Option<String> {
-    let mut known: BTreeMap<(&str, u64), (&Row, HostIndex)> = BTreeMap::new();
+    let mut known: BTreeMap<ViewId, (&Row, HostIndex)> = BTreeMap::new();
     for (host, row) in rows(said) {
-        let (other, first) = *known.entry((&row.group, row.version)).or_insert((row, host));
+        let (other, first) = *known.entry(row.view).or_insert((row, host));
         if (&other.members, other.range) != (&row.members, row.range) {
             return Some(format!(
-                "n{} and n{} know view {} of group {} differently: {other:?}; {row:?}",
+                "n{} and n{} know view {} of group {:016x} differently: {other:?}; {row:?}",
                 first + 1,
                 host + 1,
-                row.version,
-                row.group
+                row.view.version,
+                row.view.group.0
             ));
         }
     }
@@ -144,9 +142,9 @@ pub fn differing(said: &[(HostIndex, Groups)]) -> Option<String> {
 
 /// Views of which a majority of the members are in, so that they could answer now.
 fn alive(said: &[(HostIndex, Groups)], counts: impl Fn(&Row) -> bool) -> Vec<&Row> {
-    let mut installed: BTreeMap<(&str, u64), (&Row, usize)> = BTreeMap::new();
+    let mut installed: BTreeMap<ViewId, (&Row, usize)> = BTreeMap::new();
     for (_, row) in rows(said).filter(|(_, row)| counts(row)) {
-        installed.entry((&row.group, row.version)).or_insert((row, 0)).1 += 1;
+        installed.entry(row.view).or_insert((row, 0)).1 += 1;
     }
     let has_majority = |(row, count): &(&Row, usize)| *count > row.members.len() / 2;
     installed.into_values().filter(has_majority).map(|(row, _)| row).collect()
@@ -187,12 +185,11 @@ fn rows(said: &[(HostIndex, Groups)]) -> impl Iterator<Item = (HostIndex, &Row)>
 mod tests {
     use super::*;
 
-    fn row(version: u64, range: (u64, u64), members: &[&str]) -> Row {
+    fn row(version: u64, range: (u64, u64), members: &[u64]) -> Row {
         Row {
-            group: "g".to_owned(),
-            version,
+            view: ViewId { group: GroupId(7), version },
             range: Range { low: range.0, high: range.1 },
-            members: members.iter().map(|name| (*name).to_owned()).collect(),
+            members: members.iter().copied().map(NodeId).collect(),
             is_member: true,
             is_ready: true,
             bytes: 0,
@@ -206,18 +203,18 @@ mod tests {
 
     #[test]
     fn two_decisions_after_one_view_are_found() {
-        let (one, other) = (row(2, (0, 9), &["a", "b"]), row(2, (0, 9), &["a", "c"]));
+        let (one, other) = (row(2, (0, 9), &[1, 2]), row(2, (0, 9), &[1, 3]));
         assert!(differing(&said(&[one.clone(), one.clone()])).is_none());
         assert!(differing(&said(&[one, other])).is_some());
     }
 
     #[test]
     fn two_views_that_could_answer_at_once_are_found() {
-        let (old, new) = (row(1, (0, 9), &["a", "b", "c"]), row(2, (0, 9), &["a", "b", "d"]));
-        // c has not heard of the change, b and d have.
+        let (old, new) = (row(1, (0, 9), &[1, 2, 3]), row(2, (0, 9), &[1, 2, 4]));
+        // 3 has not heard of the change, 2 and 4 have.
         assert!(rivals(&said(&[new.clone(), new.clone(), old.clone()])).is_none());
-        // d was let in before a majority had left, and e for it.
-        let next = row(3, (0, 9), &["a", "d", "e"]);
+        // 4 was let in before a majority had left, and 5 for it.
+        let next = row(3, (0, 9), &[1, 4, 5]);
         let both = [old.clone(), old.clone(), next.clone(), next.clone()];
         assert!(rivals(&said(&both)).is_some());
         // Who has retired counts for nothing.
@@ -227,26 +224,27 @@ mod tests {
 
     #[test]
     fn a_majority_that_holds_all_is_asked_for() {
-        let view = row(1, (0, 9), &["a", "b", "c"]);
+        let view = row(1, (0, 9), &[1, 2, 3]);
         let busy = Row { is_ready: false, ..view.clone() };
-        let lacks = |rows: &[Row], member: &str| lacking_a_majority(&said(rows), member).is_some();
-        assert!(!lacks(&[view.clone(), view.clone()], "c"));
-        assert!(lacks(&[view.clone(), busy.clone()], "c"), "one still copies");
-        assert!(!lacks(&[view.clone(), busy], "d"), "the group does not name it");
-        let next = row(2, (0, 9), &["a", "b", "d"]);
-        assert!(lacks(&[view.clone(), view.clone(), next], "c"), "one member has come so far");
+        let lacks =
+            |rows: &[Row], member: u64| lacking_a_majority(&said(rows), NodeId(member)).is_some();
+        assert!(!lacks(&[view.clone(), view.clone()], 3));
+        assert!(lacks(&[view.clone(), busy.clone()], 3), "one still copies");
+        assert!(!lacks(&[view.clone(), busy], 4), "the group does not name it");
+        let next = row(2, (0, 9), &[1, 2, 4]);
+        assert!(lacks(&[view.clone(), view.clone(), next], 3), "one member has come so far");
         let split = Row { is_member: false, ..view };
-        assert!(!lacks(&[split.clone(), split], "c"));
+        assert!(!lacks(&[split.clone(), split], 3));
     }
 
     #[test]
     fn a_token_that_nobody_serves_is_found() {
-        let members = ["a", "b", "c"];
+        let members = [1, 2, 3];
         let (one, other) = (row(1, (0, 9), &members), row(1, (9, 0), &members));
-        let rest = Row { group: "h".to_owned(), ..other };
+        let rest = Row { view: ViewId { group: GroupId(8), version: 1 }, ..other };
         let all = [one.clone(), one.clone(), rest.clone(), rest.clone()];
         assert!(covers(&said(&all)));
         assert!(!covers(&said(&all[..3])), "a minority serves the rest");
-        assert!(covers(&said(&[row(1, (5, 5), &["a"])])), "one group of all");
+        assert!(covers(&said(&[row(1, (5, 5), &[1])])), "one group of all");
     }
 }

@@ -13,6 +13,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, NodeId, Start};
 use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::lane::{Lane, LaneSpec};
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery};
 use quorate_kernel::ring::Closing;
 use quorate_kernel::rng::Rng;
@@ -39,7 +40,7 @@ pub fn count(host: &Host, lane: LaneId, name: &str) -> u64 {
         }
     }
     let mut find = Find(name, 0);
-    host.inspect(lane, &mut find);
+    host.inspect_state(lane, &mut find);
     find.1
 }
 
@@ -340,11 +341,24 @@ impl Host {
         told.list.iter().all(|(keyspace, _)| node.is_ready(keyspace.lane))
     }
 
-    /// Shows a lane's state.
+    /// Shows a lane's state, and what the host has of its parts.
     pub fn inspect(&self, lane: LaneId, into: &mut dyn Inspect) {
         if let Some(node) = &self.node {
             node.inspect(lane, into);
         }
+    }
+
+    /// Shows a lane's state alone.
+    pub fn inspect_state(&self, lane: LaneId, into: &mut dyn Inspect) {
+        if let Some(node) = &self.node {
+            node.inspect_state(lane, into);
+        }
+    }
+
+    /// The parts of a lane's data that the host knows.
+    #[must_use]
+    pub fn parts(&self, lane: LaneId) -> Vec<Part> {
+        self.node.as_ref().map(|node| node.parts(lane)).unwrap_or_default()
     }
 
     /// Notes that a host that had forgotten is whole again, and stays so if it is stopped now.

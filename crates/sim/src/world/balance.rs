@@ -70,7 +70,7 @@ impl World<'_> {
         for (index, host) in self.machines.hosts.iter().enumerate() {
             if host.running == Running::Up {
                 let mut said = Groups::default();
-                host.inspect(LaneId::OVERLAY, &mut said);
+                host.inspect_state(LaneId::OVERLAY, &mut said);
                 moves += said.number("tokens_moved");
                 if said.number("balance_pending") > 0 {
                     let (heard, moves) =

@@ -11,6 +11,7 @@ use crate::host::Running;
 use crate::keyspace::{ChangeSection, KeyspaceSection, Word};
 use crate::scenario::Scenario;
 use quorate_kernel::engine::{Engine, Placement};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::{Rng, mix};
 use quorate_kernel::rules::{Alter, Takes};
 use serde::{Deserialize, Serialize};
@@ -273,7 +274,7 @@ pub fn scenario_of(scenario: &Scenario, seed: u64) -> Option<Scenario> {
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The nodes that held something.
-    held: BTreeSet<String>,
+    held: BTreeSet<NodeId>,
     /// How many parts there were first.
     parts: Option<usize>,
     has_joined: bool,
@@ -286,9 +287,9 @@ pub(super) struct Seen {
 #[derive(Default)]
 struct Layout {
     /// The nodes that hold something and are ready.
-    holders: BTreeSet<String>,
+    holders: BTreeSet<NodeId>,
     /// All nodes that shall hold something.
-    named: BTreeSet<String>,
+    named: BTreeSet<NodeId>,
     parts: usize,
     /// The most members of a part.
     members: usize,
@@ -306,16 +307,16 @@ impl World<'_> {
             let ready: Vec<&&Row> = rows.iter().filter(|row| row.is_ready).collect();
             let is_holder = |row: &Row| row.is_ready;
             let holders = said.iter().filter(|(_, groups)| groups.rows.iter().any(is_holder));
-            let node = |host: usize| self.machines.hosts[host].node_id.to_string();
+            let node = |host: usize| self.machines.hosts[host].node_id;
             layout.holders = holders.map(|(host, _)| node(*host)).collect();
-            layout.named = rows.iter().flat_map(|row| row.members.iter().cloned()).collect();
-            layout.parts = ready.iter().map(|row| &row.group).collect::<BTreeSet<_>>().len();
+            layout.named = rows.iter().flat_map(|row| row.members.iter().copied()).collect();
+            layout.parts = ready.iter().map(|row| row.view.group).collect::<BTreeSet<_>>().len();
             layout.members = ready.iter().map(|row| row.members.len()).max().unwrap_or(0);
         } else if let Some(keyspace) = self.known(tenant.lane()) {
             let partitions = keyspace.partitions.iter();
-            layout.named = partitions.clone().map(|place| place.node.to_string()).collect();
+            layout.named = partitions.clone().map(|place| place.node).collect();
             let settled = partitions.filter(|place| place.is_settled);
-            layout.holders = settled.map(|place| place.node.to_string()).collect();
+            layout.holders = settled.map(|place| place.node).collect();
             (layout.parts, layout.members) = (keyspace.partitions.len(), keyspace.replicas());
         }
         layout
@@ -330,9 +331,9 @@ impl World<'_> {
         self.seen.resize_with(self.tenants.len(), Seen::default);
         let leaves = &self.machines.hosts[LEAVES];
         let is_leaving = leaves.running == Running::Up && self.plan.drained().contains(&LEAVES);
-        let (leaving, first) = (leaves.node_id.to_string(), leaves.first_node().to_string());
+        let (leaving, first) = (leaves.node_id, leaves.first_node());
         let joined = &self.machines.hosts[scenario.members()..];
-        let joined: Vec<String> = joined.iter().map(|host| host.node_id.to_string()).collect();
+        let joined: Vec<NodeId> = joined.iter().map(|host| host.node_id).collect();
         for index in 0..self.tenants.len() {
             let layout = self.layout(index);
             let wanted = scenario.keyspaces[index].last_settings().get("replicas").cloned();
@@ -368,7 +369,7 @@ impl World<'_> {
                 Change::Drain => seen.has_left,
                 Change::Replace => seen.has_joined && seen.has_left,
                 // The run has come to rest, so that nobody names it any more.
-                Change::Remove => is_lost && seen.held.contains(&first.to_string()),
+                Change::Remove => is_lost && seen.held.contains(&first),
                 Change::Alter => seen.is_altered,
                 Change::Split => seen.has_joined && seen.is_split,
                 Change::Renew => tenant.lane() != tenant.keyspace.lane,

@@ -100,8 +100,8 @@ impl World<'_> {
                 return Some(format!("n{} has {what}", host + 1));
             }
             let members = groups.rows.iter().filter(|row| row.is_member);
-            let mut names = members.flat_map(|row| &row.members);
-            if names.any(|name| self.lost().any(|node| node.to_string() == *name)) {
+            let mut nodes = members.flat_map(|row| &row.members);
+            if nodes.any(|node| self.lost().any(|lost| lost == *node)) {
                 return Some(format!("n{} has a group with a member that was lost", host + 1));
             }
         }

@@ -6,6 +6,7 @@ use crate::groups::{self, Groups, Row};
 use crate::host::Host;
 use crate::queue::HostIndex;
 use crate::workload::Ground;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::storage::Durability;
 
 /// Whether a fault leaves a majority that has forgotten nothing. Without one acknowledged data is
@@ -52,8 +53,7 @@ fn may_lose(host: HostIndex, ground: &Ground<'_>) -> bool {
         Groups::of(host, ground.lane).unwrap_or_else(said)
     };
     let said: Vec<(HostIndex, Groups)> = others.map(|(index, host)| (index, last(host))).collect();
-    let member = ground.hosts[host].node_id.to_string();
-    groups::lacking_a_majority(&said, &member).is_none()
+    groups::lacking_a_majority(&said, ground.hosts[host].node_id).is_none()
 }
 
 /// Whether one of these hosts may hold a key, as the groups say.
@@ -64,9 +64,8 @@ pub(super) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> 
     let rows: Vec<Row> = groups.flat_map(|groups| groups.rows).collect();
     let of_key = rows.iter().filter(|row| row.range.contains(token));
     let mut members = of_key.flat_map(|row| &row.members);
-    let names = hosts.iter().map(|host| ground.hosts[*host].node_id.to_string());
-    let names: Vec<String> = names.collect();
-    ground.unsettled.is_some() || members.any(|member| names.contains(member))
+    let nodes: Vec<NodeId> = hosts.iter().map(|host| ground.hosts[*host].node_id).collect();
+    ground.unsettled.is_some() || members.any(|member| nodes.contains(member))
 }
 
 /// From when on what was acknowledged may be gone, now that these hosts have lost what they had not
