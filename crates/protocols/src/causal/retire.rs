@@ -63,12 +63,13 @@ impl Replica {
         if !self.record.is_joined || peer_map < map.version {
             return;
         }
-        for actor in self.closable(map, shape, owing) {
-            if map.is_gone(actor.node) || is_over(clock, actor) {
-                self.pulled.entry(actor).or_default().insert(peer);
+        let closable = self.closable(map, shape, owing);
+        for actor in &closable {
+            if map.is_gone(actor.node) || is_over(clock, *actor) {
+                self.pulled.entry(*actor).or_default().insert(peer);
             }
         }
-        self.close(map, shape, owing);
+        self.close_told(closable, shape);
     }
 
     /// Takes note of former actors that have handed over by the catalog's record: a client's
@@ -119,14 +120,15 @@ impl Replica {
     /// finished, or one may be that nobody here has heard of: it may hand over updates of others,
     /// too, that nobody else has.
     fn closable(&self, map: &Map, shape: Shape, owing: &Owing) -> Vec<Actor> {
-        if self.awaits_former(map) || owing.is_unheard_of(&self.clock, shape, self.partition()) {
-            return Vec::new();
-        }
         let open = self.clock.iter().filter(|(_, entry)| !entry.closed);
         let former = open.map(|(actor, _)| actor).filter(|actor| self.is_former(map, *actor));
         // Who holds a partition by a newer map than this one is not a former holder.
         let is_past = |at: &Actor| map.place(at.partition).is_some_and(|now| at.since <= now.since);
-        former.filter(is_past).collect()
+        let former: Vec<Actor> = former.filter(is_past).collect();
+        let may_close = former.is_empty()
+            || !self.awaits_former(map)
+                && !owing.is_unheard_of(&self.clock, shape, self.partition());
+        if may_close { former } else { Vec::new() }
     }
 
     /// Whether what a get has seen may be taken in: not if it tells an update of a finished actor
@@ -150,10 +152,14 @@ impl Replica {
     /// Closes every actor of which all has been told. Of one partition the earlier ones go first:
     /// what is closed speaks for all of them.
     pub fn close(&mut self, map: &Map, shape: Shape, owing: &Owing) {
-        if !self.record.is_joined {
-            return;
+        if self.record.is_joined {
+            self.close_told(self.closable(map, shape, owing), shape);
         }
-        for actor in self.closable(map, shape, owing) {
+    }
+
+    /// Closes those of these actors of which all has been told.
+    fn close_told(&mut self, closable: Vec<Actor>, shape: Shape) {
+        for actor in closable {
             let pulled = self.pulled.get(&actor);
             let has_told = |at: &Partition| pulled.is_some_and(|pulled| pulled.contains(at));
             let tellers = self.tellers(shape, actor);
@@ -175,5 +181,5 @@ fn is_over(clock: &Clock, actor: Actor) -> bool {
         (later.since, later.node) == (actor.since, actor.node) && later.birth > actor.birth
     };
     clock.get(actor).is_some_and(|entry| entry.left || entry.closed)
-        || clock.at(actor.partition).any(|(later, _)| is_later(later))
+        || clock.after(actor).any(|(later, _)| is_later(later))
 }

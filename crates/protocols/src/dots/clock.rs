@@ -7,6 +7,8 @@
 use super::dot::{ALL, Actor, COUNTER_MAX, Counter, Dot, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::ops::Bound;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
@@ -180,13 +182,15 @@ impl Clock {
     /// entry says it that has closed it.
     #[must_use]
     pub fn get(&self, actor: Actor) -> Option<&Entry> {
-        let mut later = self.entries.range(actor..);
-        let (first, entry) = later.next().filter(|(at, _)| at.partition == actor.partition)?;
-        if *first == actor || entry.base == ALL {
-            return Some(entry);
-        }
-        let later = later.take_while(|(at, _)| at.partition == actor.partition);
-        later.map(|(_, entry)| entry).find(|entry| entry.base == ALL)
+        self.own(actor)
+            .or_else(|| self.after(actor).map(|(_, entry)| entry).find(|entry| entry.base == ALL))
+    }
+
+    /// The later actors known at the partition of an actor, earlier ones first.
+    pub fn after(&self, actor: Actor) -> impl Iterator<Item = (Actor, &Entry)> {
+        let later = self.entries.range((Bound::Excluded(actor), Bound::Unbounded));
+        let later = later.take_while(move |(at, _)| at.partition == actor.partition);
+        later.map(|(at, entry)| (*at, entry))
     }
 
     /// The entry that an actor itself has.
@@ -247,12 +251,8 @@ impl Clock {
     /// The actors known at a partition, earlier ones first.
     pub fn at(&self, partition: Partition) -> impl DoubleEndedIterator<Item = (Actor, &Entry)> {
         let first = Actor { partition, ..Actor::default() };
-        let known = self.entries.range(first..);
-        known
-            .take_while(move |(actor, _)| actor.partition == partition)
-            .map(|(actor, entry)| (*actor, entry))
-            .collect::<Vec<_>>()
-            .into_iter()
+        let last = Actor { partition, since: u64::MAX, birth: u32::MAX, node: NodeId(u64::MAX) };
+        self.entries.range(first..=last).map(|(actor, entry)| (*actor, entry))
     }
 
     /// How many actors are known.
