@@ -171,9 +171,20 @@ impl News {
         self.suspected_by.is_none() && self.record.standing != Standing::Left
     }
 
+    /// Whether other news of the same host tell something new.
+    #[must_use]
+    pub fn is_changed_by(&self, other: &News) -> bool {
+        let (mine, theirs) = (self.record.stamp(), other.record.stamp());
+        let is_suspicion = self.suspected_by.is_none() && other.suspected_by.is_some();
+        theirs > mine || theirs == mine && is_suspicion || other.record.rank() > self.record.rank()
+    }
+
     /// Merges other news of the same host into this.
     pub fn merge(&mut self, other: &News) -> Changed {
         assert_eq!(self.node(), other.node(), "news of one host are merged");
+        if !self.is_changed_by(other) {
+            return Changed::default();
+        }
         let (mine, theirs) = (self.record.stamp(), other.record.stamp());
         let was_suspected = self.suspected_by.is_some();
         let before = Arc::clone(&self.record);

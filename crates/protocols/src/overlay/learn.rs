@@ -52,15 +52,14 @@ impl Overlay {
 
     fn hear(&mut self, from: Incarnation, news: &News, origin: Origin, cx: &mut Context<'_>) {
         self.learn(news, origin, cx);
-        let own = self.state.own();
         if let Some(by) = news.suspected_by
             && news.node() == cx.me.node
-            && news.record.stamp() < own.record.stamp()
+            && news.record.stamp() < self.state.own().record.stamp()
             && !self.state.is_passive()
         {
             // Who tells this, and who found it, may not be told by rumours: this host may suspect
             // them too, and then only their own word ends that.
-            let own = Vec::from([own.clone()]);
+            let own = Vec::from([self.state.own().clone()]);
             if by != from.node && by != cx.me.node {
                 self.send(by, Message::News { news: own.clone() }, cx);
             }
@@ -80,7 +79,11 @@ impl Overlay {
             self.hold_back(&mut news, origin, cx);
         }
         let state = &mut self.state;
-        let before = state.hosts.get(node).cloned();
+        let known = state.hosts.get(node);
+        if known.is_some_and(|known| !known.is_changed_by(&news)) {
+            return;
+        }
+        let before = known.cloned();
         let changed = state.hosts.learn(&news);
         if !changed.is_any {
             return;
