@@ -136,7 +136,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// What others are told beside the view.
+    /// What a membership has come to, beside the view.
     pub fn known(&self) -> Known {
         Known { generation: self.generation, epoch: self.epoch }
     }
@@ -189,6 +189,9 @@ pub(crate) struct Group {
     pub have_all_gathered: bool,
     /// The transfer that the status asks for.
     pub transfer: Option<Transfer>,
+    /// How far tombstones are removed, as one that lacks data was told. It says so too, but what it
+    /// holds may be older: it may have been a member long ago, or get that from others that were.
+    pub heard_generation: Generation,
     /// Decisions that cannot be installed yet.
     pub queue: InstallQueue,
     /// The proposal that this node drives.
@@ -230,6 +233,7 @@ impl Group {
             leaver: None,
             have_all_gathered: false,
             transfer: None,
+            heard_generation: Generation::default(),
             queue: InstallQueue::default(),
             running: None,
             heard: BTreeMap::new(),
@@ -245,9 +249,20 @@ impl Group {
         }
     }
 
+    /// What others are told beside the view.
+    pub fn known(&self) -> Known {
+        if self.is_serving() { self.record.known() } else { self.heard() }
+    }
+
+    /// What it has come to, and heard.
+    fn heard(&self) -> Known {
+        let known = self.record.known();
+        Known { generation: known.generation.max(self.heard_generation), ..known }
+    }
+
     /// How far it has come here.
     pub fn progress(&self) -> Progress {
-        Progress { version: self.view.id.version, known: self.record.known() }
+        Progress { version: self.view.id.version, known: self.heard() }
     }
 
     /// Whether its view is the one in its record, and no reply was stamped with a later one (I1).
@@ -348,7 +363,7 @@ impl Group {
     pub fn beat(&self) -> Beat {
         let is_gathering = self.record.status == Status::Gathering;
         let standing = if is_gathering { Standing::Gathering } else { self.standing() };
-        Beat { view: self.view.id, standing, known: self.record.known(), asks: !self.is_member() }
+        Beat { view: self.view.id, standing, known: self.known(), asks: !self.is_member() }
     }
 
     /// What must hold between two inputs.

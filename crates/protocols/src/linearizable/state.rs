@@ -213,7 +213,7 @@ impl Linearizable {
         let view = group.view.id;
         assert!(group.stamped <= view.version, "replies are stamped with rising views (I1)");
         group.stamped = view.version;
-        let (standing, known) = (group.standing(), group.record.known());
+        let (standing, known) = (group.standing(), group.known());
         Stamp { view, standing, known, crashes, hint }
     }
 

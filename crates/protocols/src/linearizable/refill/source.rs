@@ -288,7 +288,7 @@ impl Linearizable {
             // A question promises nothing.
             return cx.fx.send_early(from, Message::DecisionsA { view });
         }
-        let is_outlived = stamp.known.generation.enforces_less(group.record.generation);
+        let is_outlived = stamp.known.generation.enforces_less(group.known().generation);
         if is_outlived && !is_source {
             // What it has kept may be older than tombstones that were removed: it gives that up
             // when it hears of this generation.

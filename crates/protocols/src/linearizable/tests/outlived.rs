@@ -134,3 +134,68 @@ fn what_was_listed_before_a_removal_was_heard_of_is_not_fetched_after_it() {
          # last 2: moved_keys 0"
     ));
 }
+
+/// A newcomer is replaced before it has heard anything, a key is deleted, and the tombstone removed.
+/// It hears of that, and gets the value all the same from one that had left before. Then it is
+/// chosen again, and the members lose what they had: it tells nothing of that time.
+#[test]
+fn what_was_got_of_who_had_left_is_as_old_as_that() {
+    let replaced = "view 4 3 1 2 5";
+    for durability in ["memory", "periodic"] {
+        for [before, after] in [[replaced, ""], ["", replaced]] {
+            schedule(&format!(
+                "nodes 3 spare 2 {durability} first 100 brisk
+                 given put 1 k a
+                 # told put k a: written
+                 view 1 2 1 2 4
+                 view 2 2 1 2 4
+                 view 3 2 1 2 4
+                 deliver Invite
+                 drop all
+                 cut 3
+                 cut 4
+                 view 1 3 1 2 5
+                 view 2 3 1 2 5
+                 ring all 1:1 2:2 3:5
+                 run 2s
+                 given delete 1 k
+                 # told delete k: deleted 1
+                 run 4s
+                 show 1 tombstones_purged
+                 # last 1: tombstones_purged 1
+                 {before}
+                 mend 4
+                 mend 3
+                 tick 200ms
+                 drop ListA 4->2
+                 deliver ListA 4->1
+                 deliver ListB 1->4
+                 drop ListA 4->2
+                 deliver ListA 4->
+                 deliver ListB ->4
+                 deliver FetchA
+                 deliver FetchB
+                 show 4 moved_keys
+                 # last 4: moved_keys 1
+                 {after}
+                 view 1 4 1 2 4
+                 view 2 4 1 2 4
+                 view 5 4 1 2 4
+                 deliver Invite
+                 drop all
+                 cut 3
+                 crash 1
+                 crash 2
+                 crash 5
+                 restart 1 forgot
+                 restart 2 forgot
+                 restart 5 forgot
+                 run 5s
+                 show 1 ready
+                 # last 1: ready true
+                 given get 1 k
+                 # told get k: nothing"
+            ));
+        }
+    }
+}

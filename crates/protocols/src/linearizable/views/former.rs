@@ -119,11 +119,14 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
-        let before = group.record.generation;
+        let before = group.known().generation;
         if before.enforces_less(generation) && !mutant!("kept_through_removals") {
             probe!("linearizable/kept_is_outlived");
-            group.record.generation = generation;
-            Self::persist(group, cx);
+            group.heard_generation = generation;
+            if mutant!("leavers_come_of_age") {
+                group.record.generation = generation;
+                Self::persist(group, cx);
+            }
             let view = View::clone(&group.view);
             self.give_up_kept(&view, cx);
             if !mutant!("transfer_outlives_removal") {

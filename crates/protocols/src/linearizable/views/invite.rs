@@ -42,7 +42,7 @@ impl Linearizable {
         group.touched = cx.now;
         for owed in &group.record.owed {
             let (next, old) = (owed.next.clone(), owed.old.clone());
-            let message = Message::Invite { next, old, known: group.record.known() };
+            let message = Message::Invite { next, old, known: group.known() };
             // It rests on the installed view alone.
             cx.fx.send_after_state(owed.newcomer, message);
         }
@@ -223,6 +223,7 @@ impl Linearizable {
         let me = cx.me.node;
         let Some(group) = self.group(view) else { return false };
         let (old, before) = (View::clone(&group.view), group.record.clone());
+        let known = group.known();
         let mut views = Vec::new();
         let mut last = old.clone();
         while let Some(change) = group.queue.peek(last.id.version) {
@@ -240,10 +241,9 @@ impl Linearizable {
             return false;
         };
         probe!("linearizable/passed_through");
-        self.set_aside(&before, before.generation, cx);
+        self.set_aside(&before, known.generation, cx);
         let slot = self.fresh_slot(cx);
         let id = next.id;
-        let known = before.known();
         self.begin_membership(next, &old, slot, known, cx);
         self.begin_transfer(id, cx);
         true

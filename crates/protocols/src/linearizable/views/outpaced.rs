@@ -172,7 +172,7 @@ impl Linearizable {
         let id: ViewId = view.id;
         let sources = view.members().to_vec();
         // As who invites says it (`refill::epoch`).
-        let known = stands.into_iter().fold(before.known(), Known::max);
+        let known = stands.into_iter().fold(group.known(), Known::max);
         self.set_aside(&before, known.generation, cx);
         let slot = self.fresh_slot(cx);
         let status = Status::Busy { sources, since: id, forgot };
