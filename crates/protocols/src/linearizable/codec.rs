@@ -220,7 +220,8 @@ impl Known {
     }
 }
 
-/// A higher one would leave no room for another loss.
+/// Losses are counted one by one, so no correct peer gets there. Whatever the bound, who is at it
+/// cannot tell of another loss; below it no sum overflows.
 fn is_epoch(epoch: u64) -> Result<(), WireError> {
     well_formed(epoch <= COUNTER_MAX, "epoch")
 }

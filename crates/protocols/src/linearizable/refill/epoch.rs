@@ -41,6 +41,11 @@
 //! for a while. It refuses nothing that it should take, and comes to the higher one with the next
 //! beats; until then writes that rest on it are refused by the others.
 //!
+//! So a read may count members of two epochs. Who answers from the lower one is complete there, and
+//! nothing was lost between the two; or it came to the higher one after it had answered, so that
+//! the read began before anybody went on in that one, and may show what was there then. What such a
+//! read writes or imposes is of the lower epoch (4).
+//!
 //! A removed host is an exception to that as to everything: nobody hears what it holds, and it
 //! invites nobody whom the others do not invite.
 

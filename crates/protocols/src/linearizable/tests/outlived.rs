@@ -135,9 +135,9 @@ fn what_was_listed_before_a_removal_was_heard_of_is_not_fetched_after_it() {
     ));
 }
 
-/// A newcomer is replaced before it has heard anything, a key is deleted, and the tombstone removed.
-/// It hears of that, and gets the value all the same from one that had left before. Then it is
-/// chosen again, and the members lose what they had: it tells nothing of that time.
+/// A newcomer is replaced before it has heard anything, a key is deleted, and the tombstone is
+/// removed. It hears of that, and gets the value all the same from one that had left before. Then
+/// it is chosen again, and the members lose what they had: it tells nothing of that time.
 #[test]
 fn what_was_got_of_who_had_left_is_as_old_as_that() {
     let replaced = "view 4 3 1 2 5";

@@ -151,3 +151,36 @@ fn it_is_shown_who_is_waited_for() {
     let [second, third] = [2, 3].map(NodeId);
     assert_eq!(rows[0]["moving"], format!("0 %, waits for {second} {third}"));
 }
+
+/// The only member that one who has left knows of has handed everything on, and is removed. Others
+/// know what has become of the group: nothing is kept for it.
+#[test]
+fn who_has_left_keeps_nothing_for_a_host_that_is_gone() {
+    schedule(
+        "nodes 1 spare 2 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 2
+         deliver Invite
+         deliver ListA
+         deliver ListB
+         deliver FetchA
+         deliver FetchB
+         show 2 ready
+         # last 2: ready true
+         cut 1
+         view 2 3 3
+         ring all 1:1:leaving 2:2:leaving 3:3
+         run 3s
+         show 2 groups_kept_for_others
+         # last 2: groups_kept_for_others 0
+         crash 2
+         mend 1
+         ring all 1:1:leaving 2:2:left 3:3
+         show 1 groups_kept_for_others
+         # last 1: groups_kept_for_others 1
+         run 9s
+         show 1 groups_kept_for_others
+         # last 1: groups_kept_for_others 0",
+    );
+}

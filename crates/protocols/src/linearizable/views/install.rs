@@ -155,6 +155,8 @@ impl Linearizable {
             // a loss all of them are heard ([`crate::linearizable::refill::epoch`]).
             self.begin_transfer(of, cx);
         } else if let Some(transfer) = group.transfer.as_mut().filter(|_| is_told) {
+            // A newcomer goes on with those that it was to hear, who have what it lacks whatever
+            // the view is now. If they are silent it turns to the members of this one (`drive`).
             transfer.ask_members(next.members(), cx.me.node);
         }
         self.invite_owed(of, cx);

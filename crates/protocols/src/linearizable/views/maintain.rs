@@ -163,7 +163,12 @@ impl Linearizable {
         }
         let Some(group) = self.group(view) else { return false };
         match &group.record.status {
-            Status::Retired { parts, .. } if parts.is_empty() => self.release(view, cx),
+            Status::Retired { parts, .. } if parts.is_empty() => {
+                if !mutant!("leavers_seek_nobody") {
+                    self.seek_members(view, cx);
+                }
+                self.release(view, cx)
+            }
             Status::Retired { .. } => self.maintain_parent(view, cx),
             Status::Learner { is_done, .. } => {
                 let idle = if *is_done { LEARNED_IDLE } else { LEARNING_IDLE };
@@ -184,7 +189,8 @@ impl Linearizable {
     }
 
     /// Asks who holds a group's range, if some other member has long said nothing of its view:
-    /// perhaps the group has gone on, and those who knew have let go of it and forgotten.
+    /// perhaps the group has gone on, and those who knew have let go of it and forgotten, or are
+    /// gone. Who has left waits for them too.
     fn seek_members(&mut self, view: ViewId, cx: &mut Context<'_>) {
         let Some(group) = self.group_mut(view) else { return };
         let is_heard = |node: &NodeId| {
