@@ -53,7 +53,7 @@ pub enum Purpose {
     /// The receiver shall reply. The number is that of the question in the sender's start.
     Ask(u64),
     /// The reply to the question of this number: the sender has accepted nothing that is not among
-    /// its links. One that has keeps silent, for the chain may be longer already.
+    /// its links. One that has says how many it has as news, for the chain may be longer already.
     Reply(u64),
 }
 
