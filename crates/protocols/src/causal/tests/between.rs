@@ -19,6 +19,14 @@ fn keys(count: usize) -> Vec<String> {
     keys
 }
 
+/// Whether a message is one of the scan of a node by the fourth.
+fn is_scan_of(peer: u64) -> impl Fn(&str, u64, u64) -> bool {
+    move |name, from, to| {
+        let is_pair = (from, to) == (peer, 4) || (from, to) == (4, peer);
+        is_pair && (name == "ScanA" || name == "ScanB")
+    }
+}
+
 /// Until a message of this name has come from one node to another, only those pass that are named.
 fn until(world: &mut CausalWorld, last: (&str, u64, u64), passes: impl Fn(&str, u64, u64) -> bool) {
     let end = world.now + Span::secs(20);
@@ -70,12 +78,6 @@ fn a_value_that_was_deleted_where_the_first_page_came_from_stays_away() {
     (1..=4).for_each(|node| world.place(node, &moves));
     world.flights.clear();
     // The second is copied.
-    let is_scan_of = |peer: u64| {
-        move |name: &str, from: u64, to: u64| {
-            let is_pair = (from, to) == (peer, 4) || (from, to) == (4, peer);
-            is_pair && (name == "ScanA" || name == "ScanB")
-        }
-    };
     run(&mut world, Span::secs(4), |name, from, to| !is_scan_of(2)(name, from, to));
     // The second is told what the first has.
     let is_handing = |name: &str, from, to| {
@@ -92,5 +94,42 @@ fn a_value_that_was_deleted_where_the_first_page_came_from_stays_away() {
         assert_eq!(world.field(node, "joining"), "0");
         assert_eq!(get(&mut world, node, key).0, [] as [Bytes; 0], "node {node}");
         assert_eq!(get(&mut world, node, &keys[8]).0, [bytes("v")], "node {node}");
+    }
+}
+
+/// The third loses with its power that a value was deleted, which all others have long forgotten.
+/// It is copied when one page of each of them has come.
+#[test]
+fn what_a_peer_has_fallen_back_to_does_not_come_between_two_pages() {
+    let options = ["page=2"].map(|option| option.to_string()).into();
+    let setup = Setup { members: 3, spares: 1, is_periodic: true, options, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    let keys = keys(9);
+    for key in &keys {
+        put(&mut world, 1, key, "old", Bytes::new());
+    }
+    calm(&mut world, Span::secs(5));
+    world.hold_sync(3);
+    delete(&mut world, 1, &keys[0]);
+    calm(&mut world, Span::secs(5));
+    for node in 1..=3 {
+        let left = (get(&mut world, node, &keys[0]).0.len(), world.field(node, "dot_keys"));
+        assert_eq!(left, (0, "0".to_string()), "node {node}");
+    }
+    world.crash(3);
+    world.restart(3, true);
+    world.flights.clear();
+    let moves = [Move { out: 1, into: 4, gone: false }];
+    (1..=4).for_each(|node| world.place(node, &moves));
+    world.flights.clear();
+    for peer in [1, 2] {
+        until(&mut world, ("ScanB", peer, 4), is_scan_of(peer));
+    }
+    run(&mut world, Span::secs(4), |name, from, to| !is_scan_of(3)(name, from, to));
+    assert_eq!(world.field(4, "joining"), "1");
+    calm(&mut world, Span::secs(20));
+    for node in [2, 3, 4] {
+        assert_eq!(get(&mut world, node, &keys[0]).0, [] as [Bytes; 0], "node {node}");
+        assert_eq!(get(&mut world, node, &keys[8]).0, [bytes("old")], "node {node}");
     }
 }
