@@ -8,7 +8,7 @@ use crate::operation::{Control, Outcome};
 use crate::part::Part;
 use crate::process::{Context, Inspect, Process, Recovery, Request, Table, Timer};
 use crate::rng::Rng;
-use crate::storage::{Class, Durability};
+use crate::storage::{Class, Durability, ValueHead};
 use crate::time::{Time, WallTime};
 use crate::watch::Watch;
 use crate::wire::{Body, Decoder};
@@ -95,10 +95,42 @@ pub struct Env<'a> {
     pub wall: WallTime,
     /// The lane's stream of randomness.
     pub rng: &'a mut Rng,
+    /// The lane's bytes, and where its effects go.
+    pub out: &'a mut dyn Outlet,
+}
+
+/// What a lane reads in one call, and where what it asks for goes.
+pub trait Outlet: Table {
+    /// Takes one thing after the other, in the order in which the lane asked for them.
+    fn take(&mut self, raised: Raised);
+}
+
+/// Keeps what a lane asks for, for whoever calls it on its own.
+pub struct Kept<'a> {
     /// The lane's bytes.
     pub table: &'a dyn Table,
-    /// Where the effects go.
-    pub raised: &'a mut Vec<Raised>,
+    /// What it has asked for.
+    pub raised: Vec<Raised>,
+}
+
+impl Table for Kept<'_> {
+    fn get(&self, class: Class, key: &Bytes) -> Option<Bytes> {
+        self.table.get(class, key)
+    }
+
+    fn head(&self, key: &Bytes) -> Option<ValueHead> {
+        self.table.head(key)
+    }
+
+    fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
+        self.table.scan(class, from, each);
+    }
+}
+
+impl Outlet for Kept<'_> {
+    fn take(&mut self, raised: Raised) {
+        self.raised.push(raised);
+    }
 }
 
 /// A process as the node sees it.
@@ -175,7 +207,7 @@ impl<P: Process> Hosted<P> {
             now: env.now,
             wall: env.wall,
             rng: env.rng,
-            table: env.table,
+            table: &*env.out,
             fx: &mut self.fx,
         };
         handler(&mut self.process, &mut cx);
@@ -197,7 +229,7 @@ impl<P: Process> Hosted<P> {
             Effect::Disarm { timer } => Raised::Timer { code: timer.code(), at: None },
             Effect::Announce(note) => Raised::Note(note),
         };
-        env.raised.push(raised);
+        env.out.take(raised);
     }
 
     fn send(&mut self, to: Recipients, message: P::Message, release: Release, env: &mut Env<'_>) {
@@ -212,7 +244,7 @@ impl<P: Process> Hosted<P> {
             if self.arena.capacity() < 1024 {
                 self.arena.reserve(ARENA_BYTES);
             }
-            env.raised.push(match Body::encode(&message, &mut self.arena) {
+            env.out.take(match Body::encode(&message, &mut self.arena) {
                 Ok(body) => Raised::Frame { to, body, release: release.clone() },
                 // Who waits for an answer asks again or gives up, as after a loss.
                 Err(why) => Raised::Unsent(format!("{}: {why}", name_of(&message))),
@@ -224,7 +256,7 @@ impl<P: Process> Hosted<P> {
                 u32::try_from(self.locals.len() - 1).expect("fewer than 2^32 local messages wait")
             });
             self.locals[slot as usize] = Some(message);
-            env.raised.push(Raised::Local { slot, release });
+            env.out.take(Raised::Local { slot, release });
         }
     }
 }

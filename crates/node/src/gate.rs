@@ -96,16 +96,19 @@ impl Gate {
         Durable { written: self.written.passed, synced: self.synced.passed }
     }
 
-    /// Gives `held` back if its needs are met, or keeps it until they are.
-    pub fn admit(&mut self, needs: Needs, held: Held) -> Option<Held> {
+    /// Whether what has these needs may leave.
+    #[must_use]
+    pub fn lets_out(&self, needs: Needs) -> bool {
+        needs.synced <= self.synced.passed && needs.written <= self.written.passed
+    }
+
+    /// Keeps what may not leave until its needs are met.
+    pub fn hold(&mut self, needs: Needs, held: Held) {
+        assert!(!self.lets_out(needs), "what may leave does not wait");
         if needs.synced > self.synced.passed {
             self.synced.hold(needs.synced, (needs.written, held));
-            None
-        } else if needs.written > self.written.passed {
-            self.written.hold(needs.written, held);
-            None
         } else {
-            Some(held)
+            self.written.hold(needs.written, held);
         }
     }
 
@@ -146,12 +149,17 @@ mod tests {
         let mut gate = Gate::new(Durable { written: Lsn(7), synced: Lsn(5) });
         let mut free = VecDeque::new();
         let needs = |synced, written| Needs { synced: Lsn(synced), written: Lsn(written) };
-        assert!(gate.admit(needs(5, 7), answer(1)).is_some());
-        assert!(gate.admit(needs(6, 0), answer(2)).is_none());
-        assert!(gate.admit(needs(8, 0), answer(3)).is_none());
-        assert!(gate.admit(needs(6, 9), answer(4)).is_none());
-        assert!(gate.admit(needs(0, 8), answer(5)).is_none());
-        assert!(gate.admit(needs(6, 0), answer(6)).is_none());
+        assert!(gate.lets_out(needs(5, 7)));
+        for (needs, ticket) in [
+            (needs(6, 0), 2),
+            (needs(8, 0), 3),
+            (needs(6, 9), 4),
+            (needs(0, 8), 5),
+            (needs(6, 0), 6),
+        ] {
+            assert!(!gate.lets_out(needs));
+            gate.hold(needs, answer(ticket));
+        }
         gate.pass(Durable { written: Lsn(8), synced: Lsn(6) }, &mut free);
         assert_eq!(tickets(&mut free), [5, 2, 6]);
         gate.pass(Durable { written: Lsn(9), synced: Lsn(7) }, &mut free);

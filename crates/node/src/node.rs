@@ -2,6 +2,7 @@
 
 mod leave;
 mod open;
+mod outlet;
 mod tell;
 
 use crate::dropped::Dropped;
@@ -9,7 +10,7 @@ use crate::gate::{Gate, Held};
 use crate::host::Host;
 use crate::peers::Peers;
 use crate::records::{CACHE_BYTES_DEFAULT, Records};
-use crate::table::{LaneReader, LaneTable};
+use crate::table::LaneTable;
 use crate::timers::Timers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -19,10 +20,11 @@ use bytes::Bytes;
 use core::cell::RefCell;
 pub use open::Opener;
 use open::Sweep;
+use outlet::LaneOutlet;
 use quorate_kernel::arena::Arena;
 use quorate_kernel::error::{Fatal, WireError};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Ticket};
-use quorate_kernel::lane::{Env, Lane, LaneSpec, Raised};
+use quorate_kernel::lane::{Env, Lane, LaneSpec};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
@@ -86,7 +88,6 @@ pub struct Node {
     free: VecDeque<Held>,
     /// The lanes that were called in this turn and want to be told that it ends.
     touched: Vec<usize>,
-    raised: Vec<Raised>,
     fatal: RefCell<Option<Fatal>>,
     dropped: Dropped,
     now: Time,
@@ -127,7 +128,6 @@ impl Node {
             peers: Peers::default(),
             free: VecDeque::new(),
             touched: Vec::new(),
-            raised: Vec::new(),
             fatal: RefCell::new(None),
             dropped: Dropped::default(),
             now: Time(0),
@@ -359,7 +359,7 @@ impl Node {
         self.slot_of(lane).and_then(|index| self.slots[index].lane.as_deref())
     }
 
-    /// Calls one lane and takes in what it asks for.
+    /// Calls one lane, and lets out what it asks for or holds it back.
     fn call(
         &mut self,
         index: usize,
@@ -372,26 +372,25 @@ impl Node {
         let Slot { id, lane, table, rng, is_unchecked, .. } = &mut self.slots[index];
         let Some(lane) = lane else { return };
         *is_unchecked = true;
-        let (lane_id, store, fatal) = (*id, &*self.store, &self.fatal);
-        let reader = LaneReader { table, records: &self.records, store, fatal };
-        let mut env = Env {
+        let mut out = LaneOutlet {
             me: self.me,
-            lane: lane_id,
-            now: self.now,
-            wall: self.wall,
-            rng,
-            table: &reader,
-            raised: &mut self.raised,
+            slot: index as u16,
+            lane: *id,
+            table,
+            records: &self.records,
+            store: &*self.store,
+            fatal: &self.fatal,
+            gate: &mut self.gate,
+            batch: &mut self.batch,
+            arena: &mut self.arena,
+            timers: &mut self.timers,
+            free: &mut self.free,
+            dropped: &mut self.dropped,
+            host,
         };
+        let (me, lane_id, now, wall) = (self.me, *id, self.now, self.wall);
+        let mut env = Env { me, lane: lane_id, now, wall, rng, out: &mut out };
         handler(lane.as_mut(), &mut env);
         self.touch(index);
-        let mut raised = core::mem::take(&mut self.raised);
-        if self.fatal.get_mut().is_some() {
-            raised.clear();
-        }
-        for effect in raised.drain(..) {
-            self.take(index, effect, host);
-        }
-        self.raised = raised;
     }
 }

@@ -36,9 +36,9 @@ impl Lane for Teller {
     fn start(&mut self, _recovery: Recovery, env: &mut Env<'_>) {
         if self.writes {
             let (key, value) = (Bytes::from_static(b"k"), Some(Bytes::from_static(b"v")));
-            env.raised.push(Raised::Write { class: Class::Data, key, value });
+            env.out.take(Raised::Write { class: Class::Data, key, value });
             let settlement = Settlement::HandedOver;
-            env.raised.push(Raised::Note(Note::Settled { partition: 3, since: 9, settlement }));
+            env.out.take(Raised::Note(Note::Settled { partition: 3, since: 9, settlement }));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, Ticket};
-use quorate_kernel::lane::{Env, Lane, Raised};
+use quorate_kernel::lane::{Env, Kept, Lane, Raised};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::Control;
 use quorate_kernel::part::Part;
@@ -58,12 +58,15 @@ impl Lane for Planted {
     }
 
     fn on_request(&mut self, ticket: Ticket, mut request: Request, env: &mut Env<'_>) {
-        if (self.bug.on_request)(&mut request, env.raised, ticket) {
-            return;
+        let mut kept = Kept { table: &*env.out, raised: Vec::new() };
+        if !(self.bug.on_request)(&mut request, &mut kept.raised, ticket) {
+            let before = kept.raised.len();
+            let Env { me, lane, now, wall, .. } = *env;
+            let mut inner = Env { me, lane, now, wall, rng: &mut *env.rng, out: &mut kept };
+            self.inner.on_request(ticket, request, &mut inner);
+            (self.bug.on_raised)(&mut kept.raised, before);
         }
-        let before = env.raised.len();
-        self.inner.on_request(ticket, request, env);
-        (self.bug.on_raised)(env.raised, before);
+        kept.raised.into_iter().for_each(|raised| env.out.take(raised));
     }
 
     fn on_watch(&mut self, ticket: Ticket, watch: Watch, env: &mut Env<'_>) {

@@ -79,7 +79,7 @@ impl Lane for Observing {
                 if let Some(every) = self.every.filter(|_| self.known != known) {
                     let peers = known.iter().copied().collect();
                     let note = Note::Observe(Observation { peers, every });
-                    env.raised.push(Raised::Note(note));
+                    env.out.take(Raised::Note(note));
                 }
                 self.known = known;
             }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::keyspace::{Keyspace, Keyspaces, Settings};
-use quorate_kernel::lane::{Env, Lane, Raised};
+use quorate_kernel::lane::{Env, Kept, Lane, Raised};
 use quorate_kernel::limits::WATCHERS_MAX;
 use quorate_kernel::news::News;
 use quorate_kernel::operation::{Outcome, Refusal};
@@ -64,15 +64,15 @@ impl World {
 
     /// Calls the lane; who was answered, each with the words of what it was told.
     fn call(&mut self, handler: impl FnOnce(&mut dyn Lane, &mut Env<'_>)) -> Vec<(u64, String)> {
-        let (mut raised, mut rng) = (Vec::new(), Rng::new(1));
+        let mut rng = Rng::new(1);
+        let mut kept = Kept { table: &Empty, raised: Vec::new() };
         let mut env = Env {
             me: Incarnation { node: NodeId(1), start: Start(1) },
             lane: LaneId::EVENTS,
             now: Time(1),
             wall: WallTime(1),
             rng: &mut rng,
-            table: &Empty,
-            raised: &mut raised,
+            out: &mut kept,
         };
         handler(self.lane.as_mut(), &mut env);
         self.lane.check();
@@ -86,7 +86,7 @@ impl World {
             }
             _ => panic!("it only answers"),
         };
-        raised.into_iter().map(answer).collect()
+        kept.raised.into_iter().map(answer).collect()
     }
 
     fn watch(&mut self, ticket: u64) -> Vec<(u64, String)> {
