@@ -19,7 +19,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of the frame layout and of every message in it.
-pub const VERSION: u8 = 10;
+pub const VERSION: u8 = 11;
 /// The bytes of a frame before its head.
 pub const PREFIX_BYTES: usize = 45;
 /// How many raw tails a message can have.
@@ -62,6 +62,11 @@ impl Encoder<'_> {
             let bytes = postcard::to_allocvec(value).expect("plain data always serializes");
             self.head.extend_from_slice(&bytes);
         }
+    }
+
+    /// Appends bytes to the head as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.head.extend_from_slice(bytes);
     }
 
     /// Sets a raw tail.
@@ -109,11 +114,25 @@ impl Decoder {
     /// # Errors
     /// The head is not such a value.
     pub fn head<T: DeserializeOwned>(&self) -> Result<T, WireError> {
-        match postcard::take_from_bytes(&self.head) {
+        Decoder::value(&self.head)
+    }
+
+    /// Such a value of bytes that it must use up.
+    ///
+    /// # Errors
+    /// The bytes are not such a value.
+    pub fn value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
+        match postcard::take_from_bytes(bytes) {
             Ok((value, [])) => Ok(value),
             Ok(_) => Err(WireError::Malformed { what: "bytes after the message's fields" }),
             Err(_) => Err(WireError::Malformed { what: "message fields" }),
         }
+    }
+
+    /// The bytes of the head.
+    #[must_use]
+    pub fn head_bytes(&self) -> &[u8] {
+        &self.head
     }
 
     /// A raw tail, shared with the frame.

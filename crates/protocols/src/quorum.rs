@@ -20,6 +20,12 @@ use serde::{Deserialize, Serialize};
 pub struct CrashVector(Vec<(NodeId, Start)>);
 
 impl CrashVector {
+    /// Whether no node ever forgot.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The start in which a node forgot; 0 if it never did.
     #[must_use]
     pub fn of(&self, node: NodeId) -> Start {

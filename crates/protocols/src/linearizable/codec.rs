@@ -1,6 +1,5 @@
 //! The codec of the engine's messages, and what is checked before one is handled.
 
-use super::cursor;
 use super::group::Generation;
 use super::keys::is_data_key;
 use super::message::{Known, Message, Stamp};
@@ -8,6 +7,7 @@ use super::page;
 use super::record::{COUNTER_MAX, Record, Ts};
 use super::refill::transfer::SOURCES_MAX;
 use super::replicate::digest;
+use super::{cursor, fixed};
 use crate::reconfigure;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
@@ -159,8 +159,10 @@ fn is_pair(next: &View, old: &View) -> bool {
 
 impl Wire for Message {
     fn encode(&self, out: &mut Encoder<'_>) {
-        out.head(self);
-        out.tail(1, &self.cursors());
+        if !fixed::encode(self, out) {
+            out.head(self);
+            out.tail(1, &self.cursors());
+        }
         match self {
             Message::ReadA { key, .. } => out.tail(0, key),
             Message::ReadB { record, .. } => out.tail(0, record),
@@ -191,6 +193,10 @@ impl Wire for Message {
     }
 
     fn decode(input: &Decoder) -> Result<Message, WireError> {
+        if let Some(message) = fixed::decode(input)? {
+            message.validate()?;
+            return Ok(message);
+        }
         let mut message: Message = input.head()?;
         for (index, tail) in message.tails().into_iter().enumerate() {
             if let Some(tail) = tail {

@@ -86,6 +86,7 @@ pub(crate) mod codec;
 mod coordinate;
 pub(crate) mod cursor;
 pub mod engine;
+mod fixed;
 pub mod group;
 pub mod keys;
 pub mod message;

@@ -146,15 +146,23 @@ pub(super) fn golden() -> Vec<Golden> {
 
 type Pieces = [&'static str; 3];
 
+const READ_B: &str = "\
+    010100000000000000010000000000000003000000000000000000000000000000000000000000000000\
+    00000000000000002c01000000000000020000000000000004000000090000000000000001";
+const READ_B_OF_A_FULL_STAMP: &str = "\
+    01c800000000000000010000000000000003000000000000000104000000000000002c01000000000000\
+    030000000000000000000000000000000000000000000000000000000000000000000000000102050101\
+    0307090201ac02";
+
 fn of_operations() -> Vec<(Message, Pieces)> {
     let (view, key) = (view_id(), Order::Hash.data_key(b"k"));
     let record = Record::new(ts(), Some(b"v")).bytes().clone();
     let read = |want| Message::ReadA { op: 1, view, want, key: key.clone() };
     let basis = Basis { generation: 4, is_imposed: true, epoch: 3 };
     Vec::from([
-        (read(Want::Value), ["0001010300", KEY, ""]),
-        (read(Want::Digest), ["0001010301", KEY, ""]),
-        (read(Want::Counter), ["0001010302", KEY, ""]),
+        (read(Want::Value), ["0001000000000000000100000000000000030000000000000000", KEY, ""]),
+        (read(Want::Digest), ["0001000000000000000100000000000000030000000000000001", KEY, ""]),
+        (read(Want::Counter), ["0001000000000000000100000000000000030000000000000002", KEY, ""]),
         (
             Message::ReadB {
                 op: 1,
@@ -163,7 +171,7 @@ fn of_operations() -> Vec<(Message, Pieces)> {
                 live: true,
                 record: record.clone(),
             },
-            ["01010103000000000000ac0202040901", RECORD, ""],
+            [READ_B, RECORD, ""],
         ),
         (
             Message::ReadB {
@@ -173,12 +181,25 @@ fn of_operations() -> Vec<(Message, Pieces)> {
                 live: false,
                 record: Bytes::new(),
             },
-            ["01c80101030104ac020301020501010307090201ac020000000000", "", ""],
+            [READ_B_OF_A_FULL_STAMP, "", ""],
         ),
-        (Message::WriteA { op: 1, view, basis, key, record }, ["02010103040103", KEY, RECORD]),
+        (
+            Message::WriteA { op: 1, view, basis, key, record },
+            [
+                "0201000000000000000100000000000000030000000000000004000000000000000103\
+                 00000000000000",
+                KEY,
+                RECORD,
+            ],
+        ),
         (
             Message::WriteB { op: 1, view, ok: true, stamp: stamp(Standing::Forgot) },
-            ["03010103010103020000000000", "", ""],
+            [
+                "0301000000000000000100000000000000030000000000000001010000000000000003\
+                 0000000000000002000000000000000000000000000000000000000000000000",
+                "",
+                "",
+            ],
         ),
         (
             Message::PageA { op: 1, view, from: Cursor::at(u64::MAX), limit: 10 },
