@@ -104,13 +104,21 @@ impl Record {
     /// # Errors
     /// They are no record, or one that nobody can have written: counters begin at 1.
     pub fn from_bytes(bytes: Bytes) -> Result<Record, WireError> {
+        Record::validate(&bytes).map(|()| Record(bytes))
+    }
+
+    /// Whether bytes are a record.
+    ///
+    /// # Errors
+    /// As of [`Record::from_bytes`].
+    pub fn validate(bytes: &[u8]) -> Result<(), WireError> {
         let counter = bytes.get(1..9).and_then(|n| n.first_chunk()).map(|n| u64::from_be_bytes(*n));
         match bytes.first() {
             _ if counter.is_some_and(|n| n == 0 || n > COUNTER_MAX) => {
                 Err(WireError::Malformed { what: "counter" })
             }
-            Some(&VALUE) if bytes.len() >= HEAD_BYTES => Ok(Record(bytes)),
-            Some(&TOMBSTONE) if bytes.len() == HEAD_BYTES => Ok(Record(bytes)),
+            Some(&VALUE) if bytes.len() >= HEAD_BYTES => Ok(()),
+            Some(&TOMBSTONE) if bytes.len() == HEAD_BYTES => Ok(()),
             _ => Err(WireError::Malformed { what: "record" }),
         }
     }
