@@ -61,9 +61,7 @@ impl Owing {
         };
         !self.is_known || self.tenures.iter().any(is_unheard_of)
     }
-}
 
-impl Owing {
     /// Whether a holder of a partition by an earlier version of the map has handed over, by the
     /// record alone: who knew it otherwise may have lost that with all else.
     pub fn has_ended(&self, map: &Map, actor: Actor) -> bool {
