@@ -4,19 +4,24 @@
 //! hears no news, suspects nobody. A group that begins on a host which is down cannot choose
 //! another one itself. So whoever makes a keyspace asks all that seem to be there, and takes those
 //! for suspected that have not answered by the second time.
+//!
+//! Where those that answer cannot hold the keyspace, the others are taken too: they may be slow, or
+//! come back, and then hear of it. Who waits for all of them could make none while one is away.
 
+use super::decree::Decree;
+use super::fold::Catalog;
 use super::message::{Message, Purpose};
-use super::partitions;
 use super::state::{Doing, Want, Wish};
 use super::timer::Timer;
 use super::{CatalogLane, Context};
+use super::{orders, partitions};
 use crate::reconfigure::backoff;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
-use quorate_kernel::keyspace::KeyspaceOrder;
+use quorate_kernel::keyspace::{CatalogRefusal, KeyspaceOrder};
 use quorate_kernel::mutant;
 use quorate_kernel::ring::Ring;
 
@@ -86,14 +91,30 @@ impl CatalogLane {
         self.proceed(cx);
     }
 
-    /// The ring as a wish is to see it: who has not answered is suspected.
-    pub(super) fn believed(&self, wish: &Wish) -> Arc<Ring> {
+    /// The decree that does what is asked, on hosts that answer if they are enough.
+    ///
+    /// # Errors
+    /// It cannot be done; if only because too few seem to be there, then by those that answer.
+    pub(super) fn decree(
+        &self,
+        wish: &Wish,
+        catalog: &Catalog,
+        order: &KeyspaceOrder,
+    ) -> Result<Option<Decree>, CatalogRefusal> {
+        let on = |ring: &Ring| orders::decree(catalog, ring, self.settings.engines, order);
         let ring = &self.state.ring;
-        let Some(there) = &wish.there else { return Arc::clone(ring) };
-        let mut hosts = ring.hosts().to_vec();
-        for host in &mut hosts {
-            host.is_suspected |= !there.contains(&host.who.node);
+        match &wish.there {
+            None => on(ring),
+            Some(there) => on(&answering(ring, there)).or_else(|few| on(ring).map_err(|_| few)),
         }
-        Arc::new(Ring::new(ring.version, hosts))
     }
+}
+
+/// The ring with those suspected that have not answered.
+fn answering(ring: &Ring, there: &BTreeSet<NodeId>) -> Ring {
+    let mut hosts = ring.hosts().to_vec();
+    for host in &mut hosts {
+        host.is_suspected |= !there.contains(&host.who.node);
+    }
+    Ring::new(ring.version, hosts)
 }

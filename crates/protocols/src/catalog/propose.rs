@@ -6,7 +6,7 @@ use super::fold::Catalog;
 use super::message::{Message, Purpose};
 use super::state::{Doing, Running, Want, Wish};
 use super::timer::Timer;
-use super::{CatalogLane, Context, keys, orders};
+use super::{CatalogLane, Context, keys};
 use crate::reconfigure::{self, Ground, Proposer, Step, backoff};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -100,9 +100,7 @@ impl CatalogLane {
 
     fn entry(&self, wish: &Wish, catalog: &Catalog) -> Result<Option<Entry>, CatalogRefusal> {
         let decree = match &wish.want {
-            Want::Order(order) => {
-                orders::decree(catalog, &self.believed(wish), self.settings.engines, order)?
-            }
+            Want::Order(order) => self.decree(wish, catalog, order)?,
             Want::Due(decree) => {
                 catalog.judge(decree)?;
                 Some(decree.clone())
