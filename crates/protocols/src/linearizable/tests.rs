@@ -36,6 +36,7 @@ mod again;
 mod alone;
 mod answers;
 mod any;
+mod behind;
 mod chaos;
 mod comparisons;
 mod copies;

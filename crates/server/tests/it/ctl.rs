@@ -70,7 +70,8 @@ fn hosts_are_parted_slowed_and_healed() {
     done(data, &["delay", "1", "2", "300ms"]);
     done(data, &["delay", "1", "3", "300ms"]);
     let began = std::time::Instant::now();
-    assert_eq!(on(&doors[0], &["get", "k"]).out, "new");
+    let said = on(&doors[0], &["get", "k"]);
+    assert_eq!(said.out, "new", "{said:?}");
     assert!(began.elapsed().as_millis() >= 600, "there and back again");
     let said = ctl(data, &["oneway", "1", "7"]);
     assert!(said.code == 1 && said.err.contains("there is no host 7"), "{said:?}");

@@ -128,6 +128,12 @@ impl Reading {
         }
     }
 
+    /// Whether this member answered that it has something older.
+    fn is_behind(&self, view: &View, crashes: &CrashVector, node: NodeId, ts: Ts) -> bool {
+        let is_older = |answer: &MemberReply| answer.is_ready && answer.head.ts < ts;
+        self.answers.of(view, crashes, node).is_some_and(is_older)
+    }
+
     /// What a write that follows rests on, and the highest floor of the quorum.
     fn basis(&self, view: &View, crashes: &CrashVector, is_imposed: bool) -> (Basis, u64) {
         let ready = self.answers.counted(view, crashes).filter(|(_, answer)| answer.is_ready);
@@ -207,8 +213,21 @@ impl Linearizable {
                 let is_presence = matches!(operation.asker, Asker::Scan(_));
                 let value = match is_presence {
                     true => Some(head.live.then(Bytes::new)),
-                    false => value_of(head, record),
+                    false => value_of(head, record.clone()),
                 };
+                if let Some(record) = record
+                    && reading.is_behind(
+                        &operation.view,
+                        &self.volatile.crashes,
+                        cx.me.node,
+                        head.ts,
+                    )
+                {
+                    let crashes = &self.volatile.crashes;
+                    let (basis, _) = reading.basis(&operation.view, crashes, true);
+                    let (view, key) = (operation.view.id, operation.key.clone());
+                    self.catch_up(view, &key, (record, &basis), cx);
+                }
                 if let Some(value) = value {
                     self.volatile.counters.reads_in_one_round += 1;
                     self.finish(op, Outcome::value(value), cx);

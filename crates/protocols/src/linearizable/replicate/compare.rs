@@ -36,7 +36,7 @@
 //!   then data moves by transfers, whose order views rest on.
 
 use super::digest;
-use super::replica::{end_of_interval, may_rest_on, newest};
+use super::replica::{end_of_interval, newest};
 use super::serve::TransferRequest;
 use crate::linearizable::group::{Group, Standing};
 use crate::linearizable::keys::{first_of, next_interval, start_of, token_of};
@@ -50,7 +50,6 @@ use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::FETCH_BYTES_MAX;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
@@ -280,11 +279,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         let basis = Basis { generation, is_imposed: true, epoch };
-        let may_store = |group: &Group| {
-            let may_rest = may_rest_on(group, &basis) || mutant!("restore_without_fence");
-            group.view.id == view && group.is_whole() && may_rest
-        };
-        let is_open = self.group(view).is_some_and(may_store);
+        let is_open = self.may_restore(view, &basis);
         invariant!(self.volatile.comparing.asks_in_newest(), "rounds come from one counter");
         let Some(walk) = &mut self.volatile.comparing.walk else { return };
         if walk.round != round || walk.view != view {
@@ -315,22 +310,6 @@ impl Linearizable {
         }
         walk.waiting.insert(from.node, Some(left));
         self.ask_peer(from.node, cx);
-    }
-
-    /// Stores what another member has, as what a get imposes would be.
-    fn restore(&mut self, view: ViewId, stored: &Bytes, record: Record, cx: &mut Context<'_>) {
-        let head = record.head();
-        if !head.live
-            && let Some(group) = self.group_mut(view)
-        {
-            group.purge.note_tombstone();
-        }
-        if self.store(stored, record, cx) {
-            probe!("linearizable/restored");
-            self.volatile.counters.restored += 1;
-        } else {
-            assert!(newest(stored, cx).ts >= head.ts, "the newest of a key is kept (I6)");
-        }
     }
 
     /// Answers a member that compares; returns about how many bytes were handled.

@@ -7,6 +7,7 @@ pub(crate) mod load;
 pub(crate) mod purge;
 pub(crate) mod purge_answers;
 pub(crate) mod replica;
+mod restore;
 pub(crate) mod serve;
 pub(crate) mod sweep;
 pub(crate) mod tombstones;
