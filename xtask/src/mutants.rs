@@ -122,6 +122,8 @@ fn try_test(name: &str, (package, test): (&str, &str), wrapper: &Path) -> Result
     let mut command = run::cargo(&["test", "--package", package, "--tests"]);
     command.args(["--", "--exact", test]).env(PLANTED, name);
     command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+    // A case that a planted bug fails is no case to keep.
+    command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
     println!("== mutant {name}: {}", run::line(&command));
     let output = command.output().map_err(|error| format!("cannot run: {error}"))?;
     let stdout = String::from_utf8_lossy(&output.stdout);
