@@ -20,12 +20,16 @@ pub struct Hosts {
     nodes: Vec<NodeId>,
     /// For each bucket, the sum (exclusive or) of the hashes of its hosts' news.
     sums: Box<[u64]>,
+    /// What they come to: it is asked for with nearly every message, and changes seldom.
+    sum: u64,
     refused: u64,
 }
 
 impl Default for Hosts {
     fn default() -> Hosts {
-        Hosts { known: Vec::new(), nodes: Vec::new(), sums: vec![0; BUCKETS].into(), refused: 0 }
+        let sums: Box<[u64]> = vec![0; BUCKETS].into();
+        let sum = fold(&sums);
+        Hosts { known: Vec::new(), nodes: Vec::new(), sums, sum, refused: 0 }
     }
 }
 
@@ -33,6 +37,11 @@ impl Default for Hosts {
 #[must_use]
 pub fn bucket(node: NodeId) -> usize {
     (mix(node.0) >> (64 - BUCKETS.ilog2())) as usize
+}
+
+/// One number for the sums of all buckets.
+fn fold(sums: &[u64]) -> u64 {
+    sums.iter().fold(0, |sum, bucket| mix(sum ^ bucket))
 }
 
 impl Hosts {
@@ -45,7 +54,8 @@ impl Hosts {
                 let before = known.hash();
                 let changed = known.merge(news);
                 if changed.is_any {
-                    self.sums[bucket(node)] ^= before ^ known.hash();
+                    let difference = before ^ known.hash();
+                    self.change(node, difference);
                 }
                 changed
             }
@@ -56,10 +66,16 @@ impl Hosts {
             Err(place) => {
                 self.known.insert(place, news.clone());
                 self.nodes.insert(place, node);
-                self.sums[bucket(node)] ^= news.hash();
+                self.change(node, news.hash());
                 Changed { is_any: true, is_ring: true, is_standing: true }
             }
         }
+    }
+
+    /// The hash of a host's news has changed by so much.
+    fn change(&mut self, node: NodeId, difference: u64) {
+        self.sums[bucket(node)] ^= difference;
+        self.sum = fold(&self.sums);
     }
 
     fn place(&self, node: NodeId) -> Result<usize, usize> {
@@ -117,7 +133,7 @@ impl Hosts {
     /// One number for all that is known.
     #[must_use]
     pub fn sum(&self) -> u64 {
-        self.sums.iter().fold(0, |sum, bucket| mix(sum ^ bucket))
+        self.sum
     }
 
     /// A random host for which `is_good` holds; gives up after a few draws, so that looking for a
@@ -134,6 +150,7 @@ impl Hosts {
     pub fn check(&self) {
         assert!(self.known.len() <= HOSTS_MAX, "hosts are bounded");
         debug_assert!(self.nodes.windows(2).all(|pair| pair[0] < pair[1]));
+        debug_assert_eq!(self.sum, fold(&self.sums), "the sum is that of the buckets");
         debug_assert!(self.known.iter().map(News::node).eq(self.nodes.iter().copied()));
     }
 }
