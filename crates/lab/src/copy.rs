@@ -78,8 +78,7 @@ impl Store {
             }
         };
         let lsn = disk.as_ref().map_or(Lsn(0), |disk| disk.recovered);
-        let (table, records) =
-            (LaneTable::new(LANE, durability), RefCell::new(Records::new(0, lsn)));
+        let (table, records) = (LaneTable::new(LANE, durability), RefCell::new(Records::new(0)));
         Ok(Store { table, records, disk, lsn })
     }
 

@@ -4,7 +4,7 @@ use crate::records::Records;
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
 use core::cmp::Ordering;
-use quorate_kernel::ids::{LaneId, Lsn};
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::storage::ValueHead;
 
 /// A key with its first eight bytes at hand: keys begin with a hash, so most comparisons end there.
@@ -47,7 +47,7 @@ pub(crate) struct Memory {
 
 impl Default for Memory {
     fn default() -> Memory {
-        Memory { records: Records::new(usize::MAX, Lsn(0)), order: BTreeSet::new() }
+        Memory { records: Records::new(usize::MAX), order: BTreeSet::new() }
     }
 }
 

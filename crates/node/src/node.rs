@@ -118,7 +118,7 @@ impl Node {
             ring: None,
             sweep: Sweep::default(),
             store,
-            records: RefCell::new(Records::new(CACHE_BYTES_DEFAULT, recovered)),
+            records: RefCell::new(Records::new(CACHE_BYTES_DEFAULT)),
             gate: Gate::new(durable),
             timers: Timers::default(),
             arena: Arena::default(),
@@ -139,8 +139,7 @@ impl Node {
     /// lanes have.
     #[must_use]
     pub fn with_cache(self, bytes_max: usize) -> Node {
-        let records = Records::new(bytes_max, self.gate.durable().synced);
-        Node { records: RefCell::new(records), ..self }
+        Node { records: RefCell::new(Records::new(bytes_max)), ..self }
     }
 
     /// Has lanes opened and dropped as the catalog says.
@@ -245,7 +244,6 @@ impl Node {
         self.gate.pass(durable, &mut free);
         self.free = free;
         let records = self.records.get_mut();
-        records.set_synced(durable.synced);
         for slot in &mut self.slots {
             slot.table.settle(durable, records);
         }

@@ -2,8 +2,8 @@
 //! lanes that is logged.
 //!
 //! An entry has the newest value of a key, or its head alone, and the batch that wrote it last.
-//! What is not synced yet stays whole, for the store cannot be asked for it. The rest is kept as
-//! far as the bound allows: a hand goes round the entries (the CLOCK of Corbató, "A Paging
+//! What its lane has not settled stays whole, for the store cannot be asked for it. The rest is
+//! kept as far as the bound allows: a hand goes round the entries (the CLOCK of Corbató, "A Paging
 //! Experiment with the Multics System", 1968), takes a value first, its head in the next round, and
 //! passes over what was used since the last one.
 //!
@@ -64,6 +64,8 @@ struct Entry {
     key_length: u32,
     sort: Sort,
     is_used: bool,
+    /// Whether it was written since its lane settled it last: nothing else has it for certain.
+    is_pending: bool,
     /// Whether it was used since the hand was here.
     is_recent: bool,
 }
@@ -130,15 +132,12 @@ pub struct Records {
     hand: usize,
     bytes: usize,
     bytes_max: usize,
-    /// Every batch up to this one is synced.
-    synced: Lsn,
 }
 
 impl Records {
-    /// An empty table that keeps so many bytes at most, beside what is not synced; the log is
-    /// synced so far.
+    /// An empty table that keeps so many bytes at most, beside what is not settled.
     #[must_use]
-    pub fn new(bytes_max: usize, synced: Lsn) -> Records {
+    pub fn new(bytes_max: usize) -> Records {
         Records {
             places: HashTable::new(),
             entries: Vec::new(),
@@ -146,21 +145,7 @@ impl Records {
             hand: 0,
             bytes: 0,
             bytes_max,
-            synced,
         }
-    }
-
-    /// The log is synced up to here. What was written up to here must be settled before anything
-    /// else is read or written.
-    pub fn set_synced(&mut self, synced: Lsn) {
-        assert!(synced >= self.synced, "syncs complete in order");
-        self.synced = synced;
-    }
-
-    /// How far the log is synced.
-    #[cfg(test)]
-    pub(crate) fn synced(&self) -> Lsn {
-        self.synced
     }
 
     fn find(&self, lane: LaneId, hash: u64, key: &[u8]) -> Option<usize> {
@@ -203,7 +188,7 @@ impl Records {
         Some(ValueHead::of(self.entries[place].rest()))
     }
 
-    /// The batch that wrote a key last, as far as is known: of what is not synced it always is.
+    /// The batch that wrote a key last, as far as is known: of what is not settled it always is.
     pub(crate) fn lsn_of(&self, lane: LaneId, key: &[u8]) -> Lsn {
         let place = self.find(lane, hash_of(lane, key), key);
         place.map_or(Lsn(0), |place| self.entries[place].lsn)
@@ -220,7 +205,7 @@ impl Records {
         self.entries[place as usize].known()
     }
 
-    /// Takes in a write of a batch that is not synced; the entry keeps its place until it is.
+    /// Takes in a write of a batch; the entry keeps its place until it is settled.
     pub(crate) fn write(
         &mut self,
         lane: LaneId,
@@ -228,11 +213,10 @@ impl Records {
         value: Option<&Bytes>,
         lsn: Lsn,
     ) -> u32 {
-        assert!(lsn > self.synced, "what is written now was not synced before");
-        let synced = self.synced;
         let place = self.change(lane, key, |entry| {
-            let is_cached = entry.lsn <= synced && entry.sort == Sort::Whole;
-            (entry.lsn, entry.is_recent) = (lsn, true);
+            assert!(lsn >= entry.lsn, "batches are numbered upwards");
+            let is_cached = !entry.is_pending && entry.sort == Sort::Whole;
+            (entry.lsn, entry.is_pending, entry.is_recent) = (lsn, true, true);
             match value {
                 _ if is_cached && mutant!("stale_cache") => {}
                 None => entry.set(Sort::Absent, &[]),
@@ -269,6 +253,7 @@ impl Records {
     /// What is written at a place can be read from the store.
     pub(crate) fn settle(&mut self, place: u32) {
         let entry = &mut self.entries[place as usize];
+        entry.is_pending = false;
         if entry.rest().len() > CACHED_VALUE_BYTES_MAX {
             let before = entry.bytes();
             entry.shorten();
@@ -315,6 +300,7 @@ impl Records {
             key_length: key.len() as u32,
             sort: Sort::Absent,
             is_used: true,
+            is_pending: false,
             is_recent: true,
         };
         self.bytes += entry.bytes();
@@ -356,7 +342,8 @@ impl Records {
             }
             self.hand = if self.hand + 1 < self.entries.len() { self.hand + 1 } else { 0 };
             let entry = &mut self.entries[self.hand];
-            if !entry.is_used || entry.lsn > self.synced {
+            let is_pending = entry.is_pending && !mutant!("evicts_pending");
+            if !entry.is_used || is_pending {
                 continue;
             }
             if core::mem::take(&mut entry.is_recent) {
