@@ -22,14 +22,19 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// About how much memory an entry takes beside its piece.
 const ENTRY_BYTES: usize = size_of::<Entry>() + 16;
-/// The most entries that are looked at to make room for one, and when many are synced: nobody waits
-/// for more.
+/// How many entries are looked at to make room for one, and when many are settled: nobody waits for
+/// more.
 const STEPS_MAX: usize = 32;
 const TRIM_STEPS_MAX: usize = 1024;
+/// For each so many bytes that come in one entry more is looked at. It has many times as many, and
+/// goes when the hand is at it for the third time, so that long values that take the place of short
+/// ones do not outrun the hand.
+const STEP_BYTES: usize = 16;
 /// The bound unless it is set otherwise, in bytes.
 pub const CACHE_BYTES_DEFAULT: usize = 32 << 20;
 
 const _: () = assert!(size_of::<Entry>() <= 64, "an entry is one line of a cache");
+const _: () = assert!(ENTRY_BYTES >= 4 * STEP_BYTES, "three rounds free more than came in");
 const _: () = assert!(KEY_BYTES_MAX < 1 << 17, "a key and what a lane puts before it fit 32 bits");
 
 /// What an entry has of its key's value.
@@ -223,7 +228,7 @@ impl Records {
                 Some(value) => entry.set(Sort::Whole, value),
             }
         });
-        self.make_room(STEPS_MAX);
+        self.make_room_for(key, value);
         place
     }
 
@@ -247,7 +252,7 @@ impl Records {
                 Some(value) => entry.set(Sort::Whole, value),
             }
         });
-        self.make_room(STEPS_MAX);
+        self.make_room_for(key, value);
     }
 
     /// What is written at a place can be read from the store.
@@ -332,6 +337,12 @@ impl Records {
     /// Makes room after many entries were settled.
     pub fn trim(&mut self) {
         self.make_room(TRIM_STEPS_MAX);
+    }
+
+    /// Makes room after a key came in. What is not kept of a longer value leaves by itself.
+    fn make_room_for(&mut self, key: &[u8], value: Option<&Bytes>) {
+        let value_bytes = value.map_or(0, Bytes::len).min(CACHED_VALUE_BYTES_MAX);
+        self.make_room(STEPS_MAX + (key.len() + value_bytes) / STEP_BYTES);
     }
 
     /// Moves the hand on until the bound is kept, or it has moved far enough for one call.

@@ -248,6 +248,34 @@ fn the_bound_is_kept_between_two_syncs() {
     assert!(bytes <= bound + 1_000, "{bytes} bytes");
 }
 
+/// Long values that are read, or written, where many short ones were.
+#[test]
+fn the_bound_is_kept_when_longer_values_come() {
+    let bound = 1 << 20;
+    let name = |n: u32| Bytes::copy_from_slice(&n.to_be_bytes());
+    let long = Bytes::from(alloc::vec![7; CACHED_VALUE_BYTES_MAX]);
+    for is_read in [true, false] {
+        let (mut world, fatal) = (World::new(Durability::Sync, bound), RefCell::new(None));
+        for n in 0..8_000 {
+            world.write(0, name(n), Some(value(1, 40)));
+        }
+        world.reach(8_000, 0);
+        for n in 8_000..8_200 {
+            if is_read {
+                let key = store_key(LANE, Class::Data, &name(n));
+                world.below.reached.insert(key, long.clone());
+                let found = world.reader(0, &fatal).get(Class::Data, &name(n));
+                assert_eq!(found.as_ref(), Some(&long));
+            } else {
+                world.write(0, name(n), Some(long.clone()));
+                world.reach(1, 0);
+            }
+            let bytes = world.records.get_mut().bytes();
+            assert!(bytes <= bound * 3 / 2, "{bytes} bytes, is_read {is_read}");
+        }
+    }
+}
+
 /// A value that is overwritten by one of its length stays in its place, unless somebody has it.
 #[test]
 fn memory_is_overwritten_in_place() {
