@@ -16,12 +16,9 @@ use quorate_kernel::view::View;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 
 impl Message {
-    /// The raw tails, in order.
+    /// The raw tails, in order, of a message whose head is not of fixed layout.
     fn tails(&mut self) -> [Option<&mut Bytes>; 2] {
         match self {
-            Message::ReadA { key, .. } => [Some(key), None],
-            Message::ReadB { record, .. } => [Some(record), None],
-            Message::WriteA { key, record, .. } => [Some(key), Some(record)],
             Message::PageB { page, .. }
             | Message::ListB { page, .. }
             | Message::FetchA { page, .. }
@@ -198,6 +195,7 @@ impl Wire for Message {
             return Ok(message);
         }
         let mut message: Message = input.head()?;
+        well_formed(!fixed::is_fixed(&message), "tag")?;
         for (index, tail) in message.tails().into_iter().enumerate() {
             if let Some(tail) = tail {
                 *tail = input.tail(index);

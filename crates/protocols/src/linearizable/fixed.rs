@@ -42,6 +42,17 @@ const STANDINGS: [Standing; 7] = [
     Standing::Gathering,
 ];
 
+/// Whether it is one of these messages. As the head of another one it has no second form.
+pub(super) fn is_fixed(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::ReadA { .. }
+            | Message::ReadB { .. }
+            | Message::WriteA { .. }
+            | Message::WriteB { .. }
+    )
+}
+
 /// Writes the head of one of these messages; false, and nothing, of any other.
 pub(super) fn encode(message: &Message, out: &mut Encoder<'_>) -> bool {
     let mut room = [0; HEAD_BYTES_MAX];

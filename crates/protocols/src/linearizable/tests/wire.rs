@@ -183,6 +183,13 @@ fn nonsense_is_refused() {
     assert!(with(&write[1], b"").is_err(), "no record");
     assert!(with(&write[1], &write[2][..28]).is_err(), "half a record");
     assert!(survive([Vec::from([VARIANTS]), Vec::new(), Vec::new()]).is_err(), "an unknown tag");
+    for one in golden.iter().filter(|one| one.tag() < 4) {
+        // The fields as those of other messages, behind a tag of two bytes.
+        let fields = postcard::to_allocvec(&one.message).expect("plain data");
+        let head = [&[one.tag() | 0x80, 0], &fields[1..]].concat();
+        let [_, first, second] = good(&one.message);
+        assert!(survive([head, first, second]).is_err(), "{} in another layout", one.name());
+    }
     let zero = Record::new(Ts::ZERO, None);
     assert!(with(&write[1], zero.bytes()).is_err(), "a record that nobody wrote");
 }
