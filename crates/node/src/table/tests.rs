@@ -98,6 +98,19 @@ impl World {
         self.records.get_mut().trim();
     }
 
+    /// A lane is dropped, and one after it has its name: nothing is left of the first.
+    fn renew(&mut self, lane: usize) {
+        let id = self.tables[lane].lane;
+        self.tables[lane] = LaneTable::new(id, self.tables[lane].durability());
+        self.records.get_mut().forget(id);
+        self.models[lane].clear();
+        let is_kept = |key: &Bytes| !key.starts_with(&id.0.to_be_bytes());
+        self.below.reached.retain(|key, _| is_kept(key));
+        for batch in &mut self.below.given {
+            batch.writes.retain(|write| is_kept(&write.key));
+        }
+    }
+
     fn reader<'a>(&'a self, lane: usize, fatal: &'a RefCell<Option<Fatal>>) -> LaneReader<'a> {
         let (table, records, store) = (&self.tables[lane], &self.records, &self.below);
         LaneReader { table, records, store, fatal }
@@ -122,6 +135,7 @@ enum Step {
     Head,
     Scan,
     Reach(u8, u8),
+    Renew,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -132,6 +146,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Get),
         4 => Just(Step::Head),
         1 => Just(Step::Scan),
+        1 => Just(Step::Renew),
         2 => (0..4_u8, 0..3_u8).prop_map(|(count, unsynced)| Step::Reach(count, unsynced)),
     ]
 }
@@ -154,6 +169,7 @@ proptest! {
             match step {
                 Step::Put(n, length) => world.write(lane, key, Some(value(n, length))),
                 Step::Delete => world.write(lane, key, None),
+                Step::Renew => world.renew(lane),
                 Step::Reach(count, unsynced) => {
                     world.reach(usize::from(count), u64::from(unsynced));
                 }
