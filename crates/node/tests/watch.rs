@@ -22,13 +22,17 @@ const LANE: LaneId = LaneId(16);
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Never {}
 
-impl Wire for Never {
-    fn encode(&self, _: &mut Encoder<'_>) {
-        match *self {}
+/// The lane tells itself that a request is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Done(u64);
+
+impl Wire for Done {
+    fn encode(&self, out: &mut Encoder<'_>) {
+        out.head(&self.0);
     }
 
-    fn decode(_: &Decoder) -> Result<Never, WireError> {
-        Err(WireError::Checksum)
+    fn decode(input: &Decoder) -> Result<Done, WireError> {
+        input.head().map(Done)
     }
 }
 
@@ -42,6 +46,9 @@ impl Timer for Never {
     }
 }
 
+/// The key whose put ends the watch once the lane has told itself that it is done.
+const LAST: &[u8] = b"last";
+
 /// Tells its one watcher of each put, and ends the watch at a delete.
 #[derive(Default)]
 struct Teller {
@@ -49,13 +56,16 @@ struct Teller {
 }
 
 impl Process for Teller {
-    type Message = Never;
+    type Message = Done;
     type Timer = Never;
 
     fn start(&mut self, _: Recovery, _: &mut Context<'_, Teller>) {}
 
-    fn on_message(&mut self, _: Incarnation, message: Never, _: &mut Context<'_, Teller>) {
-        match message {}
+    fn on_message(&mut self, _: Incarnation, done: Done, cx: &mut Context<'_, Teller>) {
+        if let Some(watcher) = self.watcher.take() {
+            cx.fx.answer(watcher, Outcome::Refused(Refusal::Overloaded));
+        }
+        cx.fx.answer(Ticket(done.0), Outcome::written());
     }
 
     fn on_timer(&mut self, timer: Never, _: &mut Context<'_, Teller>) {
@@ -65,11 +75,17 @@ impl Process for Teller {
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_, Teller>) {
         match request.operation {
             Operation::Put { key, value, .. } => {
+                let is_last = key == LAST;
                 cx.fx.put(key, value);
+                if is_last {
+                    cx.fx.send(cx.me, Done(ticket.0));
+                }
                 if let Some(watcher) = self.watcher {
                     cx.fx.answer(watcher, Outcome::More(vec![Event::Current]));
                 }
-                cx.fx.answer(ticket, Outcome::written());
+                if !is_last {
+                    cx.fx.answer(ticket, Outcome::written());
+                }
             }
             _ => {
                 if let Some(watcher) = self.watcher.take() {
@@ -169,6 +185,18 @@ fn a_watch_is_answered_often_each_time_when_it_is_durable_until_the_lane_ends_it
     assert!(ended[0].1.is_last());
     world.put(5);
     assert_eq!(world.synced(), [(5, Outcome::written())]);
+}
+
+/// What a lane tells itself is delivered when it is durable. What it answers then comes after what
+/// it had asked for before.
+#[test]
+fn no_answer_overtakes_one_that_was_held_with_a_message_to_the_lane_itself() {
+    let mut world = World::new();
+    assert_eq!(world.watch(LANE, 1), []);
+    assert_eq!(world.ask(2, Operation::put(LAST.into(), Bytes::new())), []);
+    let more = (1, Outcome::More(vec![Event::Current]));
+    let ended = (1, Outcome::Refused(Refusal::Overloaded));
+    assert_eq!(world.synced(), [more, ended, (2, Outcome::written())]);
 }
 
 #[test]

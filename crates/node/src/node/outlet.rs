@@ -125,7 +125,11 @@ impl Outlet for LaneOutlet<'_> {
             Raised::Answer { ticket, outcome, release } => {
                 let needs = self.needs(&release);
                 match self.gate.lets_out(needs) {
-                    true => self.host.answer(ticket, outcome),
+                    true if self.free.is_empty() || mutant!("answer_overtakes") => {
+                        self.host.answer(ticket, outcome);
+                    }
+                    // One that was held may be on its way out, of the same watch.
+                    true => self.free.push_back(Held::Answer(ticket, outcome)),
                     false => self.gate.hold(needs, Held::Answer(ticket, outcome)),
                 }
             }
