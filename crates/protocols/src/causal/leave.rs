@@ -51,7 +51,8 @@ pub(super) struct Leaving {
     /// The hosts that know that it says nothing more, and the newest map by which each said so.
     noted: BTreeMap<NodeId, u64>,
     told_at: Option<Time>,
-    /// Whether it lost what it had to keep until the new holder has copied it.
+    /// Whether it lost what it had to keep until the new holder has copied it, or has not all of
+    /// that yet.
     pub has_forgotten: bool,
 }
 
@@ -91,9 +92,13 @@ impl Leaving {
 impl Causal {
     /// A replica's partition has another host.
     pub(super) fn leave(&mut self, mut replica: Replica, cx: &mut Context<'_>) {
+        let (map, shape) = (self.durable.map.as_ref(), self.settings.shape);
+        let is_refilled = map.is_none_or(|map| replica.is_refilled(map, shape));
         replica.record.is_leaving = true;
         replica.persist(cx);
-        self.durable.leaving.push(Leaving::new(replica));
+        let mut leaving = Leaving::new(replica);
+        leaving.has_forgotten = !is_refilled && !mutant!("leaves_unfilled_and_ready");
+        self.durable.leaving.push(leaving);
     }
 
     /// Goes on with all that leave.

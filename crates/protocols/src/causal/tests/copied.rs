@@ -191,3 +191,26 @@ fn who_forgot_while_it_leaves_is_not_ready_before_others_need_it_no_more() {
         assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
     }
 }
+
+/// The same of one that forgets before it hears that its partition was given away: it has copied
+/// nothing by then, and never will.
+#[test]
+fn who_forgot_before_it_leaves_is_not_ready_before_others_need_it_no_more() {
+    let mut world = memory();
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    for node in [2, 1] {
+        assert!((1..=3).all(|node| world.is_ready(node)), "before {node} restarts");
+        world.crash(node);
+        world.restart(node, true);
+        world.flights.clear();
+        place(&mut world, &[1, 2, 3], &[MOVED]);
+        if node == 2 && !world.is_ready(2) {
+            calm(&mut world, Span::secs(20));
+        }
+    }
+    calm(&mut world, Span::secs(20));
+    for node in [1, 3] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
+    }
+}
