@@ -176,7 +176,7 @@ impl Causal {
         invariant!(!replica.record.is_leaving, "who leaves copies nothing");
         let peer = pair.from;
         let scan = replica.rounds.scans.get_mut(&peer.partition);
-        let Some(scan) = scan.filter(|scan| scan.step == step && replica.record.actor == to) else {
+        let Some(scan) = scan.filter(|scan| scan.awaits(step) && replica.record.actor == to) else {
             return replica.flush(cx);
         };
         invariant!(scan.step > 0, "a scan that is under way has asked");
@@ -212,6 +212,7 @@ impl Causal {
             // Not before the page was taken in: of what it has passed the peer's clock is known.
             scan.from = next.clone();
             scan.step += 1;
+            scan.first = scan.step;
             scan.asked_at = cx.now;
             let pair = Pair { from: replica.record.actor, to: peer.partition, map: map.version };
             cx.fx.send(from, Message::ScanA { pair, step: scan.step, key: next });
@@ -233,6 +234,7 @@ pub(super) fn ask(
     let scan = replica.rounds.scans.entry(peer).or_insert(Scan {
         actor: None,
         start: None,
+        first: 1,
         step: 0,
         from: first,
         clock: None,

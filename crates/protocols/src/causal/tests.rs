@@ -18,6 +18,7 @@
 //! | [`refill`] | data that was lost, or goes elsewhere, comes back |
 //! | [`retries`] | one write, sent to several hosts |
 //! | [`show`] | messages and writes in readable form |
+//! | [`slow`] | answers that take longer than they are waited for |
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
@@ -39,6 +40,7 @@ mod plain;
 mod refill;
 mod retries;
 mod show;
+mod slow;
 mod traps;
 mod wire;
 

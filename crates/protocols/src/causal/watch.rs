@@ -27,9 +27,11 @@ pub(super) struct Scan {
     pub actor: Option<Actor>,
     /// In which start of its host: one that leaves keeps its name when it forgets.
     pub start: Option<Start>,
-    /// Which question is open.
+    /// The first question that begins where the scan has come to: any of them may be answered yet.
+    pub first: u64,
+    /// The last one that was asked.
     pub step: u64,
-    /// Where that question begins.
+    /// Where they begin.
     pub from: Bytes,
     /// The peer's clock when the scan began.
     pub clock: Option<Clock>,
@@ -40,6 +42,13 @@ pub(super) struct Scan {
 }
 
 impl Scan {
+    /// Whether this is the answer to a question that begins where the scan has come to. Who takes
+    /// longer than it is waited for answers an earlier one than the last.
+    pub(super) fn awaits(&self, step: u64) -> bool {
+        let first = if mutant!("late_page_in_vain") { self.step } else { self.first };
+        (first..=self.step).contains(&step)
+    }
+
     /// What the peer had seen when the scan began, if a page has come that speaks of this key.
     pub(super) fn passed(&self, key: &[u8]) -> Option<&Clock> {
         let is_behind = key < &self.from[..] && !mutant!("pages_forget");
