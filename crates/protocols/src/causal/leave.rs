@@ -33,12 +33,13 @@ const HANDED_OVER_MAX: usize = 64;
 /// How many dots of one key are handed over at a time: they stand in the head of a message.
 pub(super) const DOTS_MAX: usize = 1024;
 
-/// What was sent and is not acknowledged.
+/// What is not acknowledged. It is sent again under the same number: an acknowledgement that takes
+/// longer than it is waited for counts all the same.
 #[derive(Debug)]
 struct Handed {
     key: Bytes,
     dots: Vec<Dot>,
-    sent_at: Time,
+    sent_at: Option<Time>,
 }
 
 /// A replica that leaves.
@@ -121,7 +122,11 @@ impl Causal {
     }
 
     fn hand_over_some(&mut self, one: &mut Leaving, cx: &mut Context<'_>) {
-        one.handed.retain(|_, handed| cx.now < handed.sent_at + PATIENCE);
+        let is_due =
+            |handed: &Handed| handed.sent_at.is_none_or(|sent_at| cx.now >= sent_at + PATIENCE);
+        if mutant!("late_hand_over_in_vain") {
+            one.handed.retain(|_, handed| !is_due(handed));
+        }
         let in_flight: BTreeSet<Bytes> =
             one.handed.values().map(|handed| handed.key.clone()).collect();
         let room = HANDED_OVER_MAX.saturating_sub(in_flight.len());
@@ -129,21 +134,23 @@ impl Causal {
         let next: Vec<Bytes> =
             keys.filter(|key| !in_flight.contains(*key)).take(room).cloned().collect();
         for key in next {
-            let replicas = self.replicas_of(&key);
-            let Some((_, host)) = replicas.get(cx.rng.below(replicas.len() as u64) as usize) else {
-                continue;
-            };
-            let mut object = one.replica.fetch(self.settings.shape, &key, cx);
             // The rest follows when these are acknowledged. Should it not, whoever has taken them
             // in can tell all that the object says.
             let (dots, _) = page::told(one.remaining.of(&key), DOTS_MAX);
-            object.replaced = one.replica.replaced_of(&dots, &object);
-            let object = object.to_bytes();
             let op = self.volatile.operations.number();
-            let from = one.replica.actor();
-            let handed = Handed { key: key.clone(), dots: dots.clone(), sent_at: cx.now };
-            one.handed.insert(op, handed);
-            cx.fx.send(*host, Message::HandOver { op, from, dots, key, object });
+            one.handed.insert(op, Handed { key, dots, sent_at: None });
+        }
+        for (op, handed) in one.handed.iter_mut().filter(|(_, handed)| is_due(handed)) {
+            let replicas = self.replicas_of(&handed.key);
+            let Some((_, host)) = replicas.get(cx.rng.below(replicas.len() as u64) as usize) else {
+                continue;
+            };
+            let (key, dots) = (handed.key.clone(), handed.dots.clone());
+            let mut object = one.replica.fetch(self.settings.shape, &key, cx);
+            object.replaced = one.replica.replaced_of(&dots, &object);
+            let (object, from) = (object.to_bytes(), one.replica.actor());
+            handed.sent_at = Some(cx.now);
+            cx.fx.send(*host, Message::HandOver { op: *op, from, dots, key, object });
         }
     }
 

@@ -61,3 +61,8 @@ fn ends_although_these_are_late(name: &str) {
 fn a_newcomer_copies_page_by_page_however_long_a_page_takes() {
     ends_although_these_are_late("ScanB");
 }
+
+#[test]
+fn what_leaves_is_handed_over_however_long_that_takes() {
+    ends_although_these_are_late("HandOver");
+}
