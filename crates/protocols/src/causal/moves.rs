@@ -17,12 +17,16 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Settlement};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
-use quorate_kernel::time::Span;
+use quorate_kernel::time::{Span, Time};
 
 /// How long the catalog has to decide what it was told before it is told again.
 const TOLD_AGAIN: Span = Span::secs(11);
+/// How many words of one keyspace wait for the catalog at a time: what is too much there is
+/// forgotten, and would be told again late.
+const TOLD_MAX: usize = 8;
 
 impl Causal {
     /// A catalog tells which host holds what.
@@ -135,28 +139,25 @@ impl Causal {
     }
 
     /// Tells the catalog what it waits for and what is so by now; again after a while, as it may
-    /// not have been able to decide it.
+    /// not have been able to decide it. What was not told yet comes first: what waits there is
+    /// bounded, and each decision brings the next words.
     pub(super) fn tell_catalog(&mut self, cx: &mut Context<'_>) {
         if self.volatile.owed.is_empty() {
             return;
         }
         let Causal { durable, volatile, .. } = self;
-        for ((at, since, settlement), told_at) in &mut volatile.owed {
-            let is_it =
-                |replica: &&Replica| (replica.partition(), replica.actor().since) == (*at, *since);
-            let held = durable.replicas.get(at).filter(is_it);
-            let is_done = match settlement {
-                // A replica that is gone, or leaves, may have gone by a newer map than the record.
-                Settlement::Joined => held.is_some_and(|replica| replica.record.is_joined),
-                Settlement::HandedOver => {
-                    let mut leaving = durable.leaving.iter().map(|one| &one.replica);
-                    held.is_none() && !leaving.any(|replica| is_it(&replica))
-                }
-            };
-            if is_done && told_at.is_none_or(|told_at| cx.now >= told_at + TOLD_AGAIN) {
-                *told_at = Some(cx.now);
-                cx.fx.announce_settled(u32::from(at.0), *since, *settlement);
-            }
+        let waits =
+            |told_at: &Option<Time>| told_at.is_some_and(|told_at| cx.now < told_at + TOLD_AGAIN);
+        let waiting = volatile.owed.values().filter(|told_at| waits(told_at)).count();
+        let most = if mutant!("tells_all_at_once") { usize::MAX } else { TOLD_MAX };
+        let room = most.saturating_sub(waiting);
+        let owed = volatile.owed.iter_mut();
+        let mut due: Vec<_> =
+            owed.filter(|(owed, told_at)| !waits(told_at) && is_done(durable, **owed)).collect();
+        due.sort_by_key(|(_, told_at)| **told_at);
+        for ((at, since, settlement), told_at) in due.into_iter().take(room) {
+            *told_at = Some(cx.now);
+            cx.fx.announce_settled(u32::from(at.0), *since, *settlement);
         }
     }
 
@@ -196,5 +197,18 @@ impl Causal {
             self.durable.replicas.insert(at, replica);
         }
         cx.fx.put_state(BIRTH, state_bytes(&self.durable.birth));
+    }
+}
+
+/// Whether it is so what the catalog waits for.
+fn is_done(durable: &Durable, (at, since, settlement): (Partition, u64, Settlement)) -> bool {
+    let is_it = |replica: &Replica| (replica.partition(), replica.actor().since) == (at, since);
+    let held = durable.replicas.get(&at).filter(|replica| is_it(replica));
+    match settlement {
+        // A replica that is gone, or leaves, may have gone by a newer map than the record.
+        Settlement::Joined => held.is_some_and(|replica| replica.record.is_joined),
+        Settlement::HandedOver => {
+            held.is_none() && !durable.leaving.iter().any(|one| is_it(&one.replica))
+        }
     }
 }

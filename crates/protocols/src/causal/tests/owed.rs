@@ -9,6 +9,7 @@ use quorate_kernel::keyspace::{Keyspace, Partition, Settings, Tenure};
 use quorate_kernel::news::News;
 use quorate_kernel::process::Process;
 use quorate_kernel::time::Span;
+use std::collections::BTreeSet;
 use std::format;
 use std::string::{String, ToString};
 use std::sync::Arc;
@@ -119,4 +120,53 @@ fn by_an_older_record_who_has_given_the_partition_up_says_nothing() {
     assert_eq!(world.field(2, "leaving"), "0");
     tell(&mut world, &[2], &newer);
     assert_eq!(said(&mut world, SOON), ["2 { since: 2, HandedOver }"]);
+}
+
+/// More partitions than words may wait at the catalog go to the second at once. Each decision
+/// brings the next words; where none comes, those come that were not said yet.
+#[test]
+fn of_very_many_words_some_are_said_at_a_time_and_the_next_when_they_are_decided() {
+    const COUNT: u64 = 40;
+    for decides in [true, false] {
+        let options = ["replicas=1".to_string(), format!("partitions={COUNT}")].into();
+        let mut world: CausalWorld =
+            World::new(&Setup { members: 1, spares: 1, options, ..Setup::default() });
+        let mut settled: BTreeSet<u64> = BTreeSet::new();
+        let record = |version: u64, settled: &BTreeSet<u64>| {
+            let place =
+                |at| Partition { node: NodeId(2), since: 2, is_settled: settled.contains(&at) };
+            let tenure = |at| Tenure { partition: at as u32, since: 1, node: NodeId(1) };
+            Arc::new(Keyspace {
+                changed: version,
+                partitions: (0..COUNT).map(place).collect(),
+                former: (0..COUNT).map(tenure).collect(),
+                ..Keyspace::clone(&record(version, 2, &[]))
+            })
+        };
+        tell(&mut world, &[1, 2], &record(2, &settled));
+        let end = world.now + if decides { Span::secs(10) } else { Span::secs(60) };
+        let mut most = 0;
+        while settled.len() < COUNT as usize && world.now < end {
+            deliver_all(&mut world);
+            world.tick(Span::millis(100));
+            let log = std::mem::take(&mut world.log);
+            let said: BTreeSet<u64> = log.iter().filter_map(|line| joined(line)).collect();
+            most = said.len().max(most);
+            let before = settled.len();
+            settled.extend(said);
+            if decides && settled.len() > before {
+                tell(&mut world, &[1, 2], &record(2 + settled.len() as u64, &settled));
+            }
+        }
+        assert_eq!(settled.len(), COUNT as usize, "decided: {decides}");
+        assert!(most <= 10, "{most} at a time");
+    }
+}
+
+/// The partition at which a line of the log says that the second has joined.
+fn joined(line: &str) -> Option<u64> {
+    let (_, word) = line.split_once("2: announces Settled ")?;
+    let (_, word) = word.split_once("partition: ")?;
+    let (at, rest) = word.split_once(',')?;
+    rest.contains("Joined").then(|| at.parse().expect("a number"))
 }
