@@ -3,7 +3,7 @@
 use super::decree::{Entry, Origin};
 use super::fold::Catalog;
 use super::message::{Message, Purpose};
-use super::state::Want;
+use super::state::{Doing, Want};
 use super::{CatalogLane, Context, keys};
 use crate::reconfigure::{Acceptor, Value};
 use alloc::collections::BTreeSet;
@@ -179,6 +179,10 @@ impl CatalogLane {
             match origins {
                 Some(origins) if origins.contains(&running.wish.origin) => {
                     self.fulfil(&running.wish, cx);
+                }
+                // What was decided says nothing of who is there.
+                _ if matches!(running.doing, Doing::Muster { .. }) && !mutant!("musters_anew") => {
+                    self.state.running = Some(running);
                 }
                 // Who wanted what was jumped over is not known here.
                 None if running.wish.is_sent => self.leave_open(&running.wish, cx),

@@ -11,6 +11,7 @@ use std::string::ToString;
 use std::vec::Vec;
 
 const SOON: Span = Span::secs(3);
+const OFTEN: Span = Span::millis(50);
 
 /// Four hosts, the last of which is down; the first has heard nothing of that.
 fn one_is_down() -> World {
@@ -83,4 +84,21 @@ fn who_misses_a_question_is_not_left_out() {
     world.run(SOON);
     assert_eq!(world.answers[&ticket], Outcome::Noted);
     assert_eq!(nodes(&world), BTreeSet::from([0, 1, 2, 3].map(node)));
+}
+
+/// What else is decided says nothing of who is there: whoever asks goes on asking.
+#[test]
+fn a_keyspace_is_made_while_much_else_is_decided() {
+    let mut world = one_is_down();
+    let ticket = world.order(0, create("q", "places"), SOON);
+    for replicas in ["1", "2"].iter().cycle() {
+        if world.answers.contains_key(&ticket) {
+            break;
+        }
+        let settings = Settings::from([("replicas".to_string(), replicas.to_string())]);
+        let name = "default".to_string();
+        world.order(1, KeyspaceOrder::Alter { name, settings }, SOON);
+        world.run(OFTEN);
+    }
+    assert_eq!(world.answers[&ticket], Outcome::Noted);
 }
