@@ -79,22 +79,24 @@ impl CatalogLane {
             }
             let entry = self.entry(&wish, &catalog);
             match entry {
-                Ok(None) => self.fulfil(&wish, cx),
                 Ok(Some(entry)) => self.propose(wish, &catalog, entry, cx),
-                Err(_) if !self.may_refuse(&wish) => {
+                Ok(None) if self.may_end(&wish) || mutant!("catalog_fulfils_at_once") => {
+                    self.fulfil(&wish, cx);
+                }
+                Err(refusal) if self.may_end(&wish) => self.refuse(&wish, refusal, cx),
+                Ok(None) | Err(_) => {
                     // The chain may be longer than this host knows.
                     probe!("catalog/confirm");
                     self.state.questions += 1;
                     let question = self.state.questions;
                     self.begin(wish, Doing::Confirm { question }, cx);
                 }
-                Err(refusal) => self.refuse(&wish, refusal, cx),
             }
         }
     }
 
-    /// Whether a wish that cannot be, as far as this host knows, may be refused.
-    fn may_refuse(&self, wish: &Wish) -> bool {
+    /// Whether a wish that cannot be, or is fulfilled, as far as this host knows, may be answered.
+    fn may_end(&self, wish: &Wish) -> bool {
         wish.is_confirmed || wish.ticket.is_none() || mutant!("catalog_refuses_at_once")
     }
 

@@ -175,6 +175,28 @@ fn a_host_that_lags_asks_before_it_refuses() {
     assert_eq!(world.names(1), ["default"]);
 }
 
+/// It believes that nothing is left to do: what it does not know yet is a change of the same.
+#[test]
+fn a_host_that_lags_asks_before_it_says_that_nothing_is_to_be_done() {
+    let mut world = World::founded(5, 3);
+    world.run(SOON);
+    let alter = |replicas: &str| KeyspaceOrder::Alter {
+        name: "default".to_string(),
+        settings: settings(&[("replicas", replicas)]),
+    };
+    world.hosts[2].side = 1;
+    let first = world.order(0, alter("1"), SOON);
+    world.run(Span::millis(50));
+    world.hosts[2].side = 0;
+    assert_eq!(world.version(2), 2, "it does not know yet");
+    let second = world.order(2, alter("3"), SOON);
+    world.run(SOON);
+    let answers = [first, second].map(|ticket| world.answers[&ticket].clone());
+    assert_eq!(answers, [Outcome::Noted, Outcome::Noted]);
+    let told = world.hosts[0].told.as_ref().expect("it was told");
+    assert_eq!(told.list[0].0.replicas(), 3, "the second came after the first");
+}
+
 #[test]
 fn a_keyspace_made_online_begins_with_groups_that_cover_the_ring() {
     let mut world = World::founded(6, 4);
