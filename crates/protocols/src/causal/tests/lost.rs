@@ -4,11 +4,13 @@
 use super::closing::closed;
 use super::retries::{expect, get_here, is_stored, send};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
+use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
 use quorate_kernel::write::{WriteId, WriteName};
+use std::string::ToString;
 use std::vec::Vec;
 
 /// The first has the write, a client reads it there, and its data is lost.
@@ -219,4 +221,25 @@ fn a_name_of_a_closed_actor_is_told_like_any_other() {
             assert_eq!(world.field(node, "dot_keys"), "0", "nothing is kept at node {node}");
         }
     }
+}
+
+/// The first shows what it has not synced to a get that waits for another replica too, and gives
+/// its partition away meanwhile. What it has itself is still no more durable than before.
+#[test]
+fn what_a_get_began_with_is_on_disk_before_it_is_shown_also_where_it_was_given_away() {
+    let options = ["r=2"].map(|option| option.to_string()).into();
+    let mut world: CausalWorld =
+        World::new(&Setup { members: 3, spares: 1, options, ..Setup::default() });
+    calm(&mut world, Span::secs(2));
+    world.hold_sync(1);
+    let put = Operation::put_over(bytes("k"), bytes("v"), Bytes::new(), None);
+    let put = world.request(1, put, Span::secs(1));
+    let get = world.request(1, Operation::get_all(bytes("k"), None), Span::secs(1));
+    world.place(1, &[Move { out: 1, into: 4, gone: false }]);
+    deliver_all(&mut world);
+    assert_eq!((&world.answers[put].1, &world.answers[get].1), (&None, &None));
+    world.sync(1);
+    let shown = world.answers[get].1.clone();
+    let Some(Outcome::Values { values, .. }) = shown else { panic!("{shown:?}") };
+    assert_eq!(values.into_vec(), [bytes("v")]);
 }
