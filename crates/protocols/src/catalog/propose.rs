@@ -303,7 +303,10 @@ impl CatalogLane {
         if self.state.running.as_ref().is_some_and(|running| running.wish.deadline <= now)
             && let Some(running) = self.state.running.take()
         {
-            self.give_up(&running.wish, running.heard.len(), cx);
+            let asks_members = !matches!(running.doing, Doing::Muster { .. });
+            let counts = asks_members || mutant!("muster_is_a_quorum");
+            let reached = if counts { running.heard.len() } else { 0 };
+            self.give_up(&running.wish, reached, cx);
         }
         self.arm_deadline(cx);
         self.proceed(cx);

@@ -102,3 +102,15 @@ fn a_keyspace_is_made_while_much_else_is_decided() {
     }
     assert_eq!(world.answers[&ticket], Outcome::Noted);
 }
+
+/// Its time is over before all have answered. Those that have are no members that agreed to it.
+#[test]
+fn who_says_that_it_is_there_has_agreed_to_nothing() {
+    let mut world = one_is_down();
+    let ticket = world.order(0, create("q", "places"), OFTEN);
+    world.run(SOON);
+    let none = Refusal::NoQuorum { reached: 0, needed: 2 };
+    assert_eq!(world.answers[&ticket], Outcome::Refused(none));
+    assert_eq!(world.names(1), ["default"]);
+    assert_eq!(made(&mut world, "q", "places", "3"), Outcome::Noted);
+}
