@@ -5,8 +5,9 @@
 //! another one itself. So whoever makes a keyspace asks all that seem to be there, and takes those
 //! for suspected that have not answered by the second time.
 //!
-//! Where those that answer cannot hold the keyspace, the others are taken too: they may be slow, or
-//! come back, and then hear of it. Who waits for all of them could make none while one is away.
+//! Where those that answer cannot hold the keyspace with all its replicas, the others are taken too:
+//! they may be slow, or come back, and then hear of it. Who waits for all of them could make none
+//! while one is away; who does without them would have too few copies of what is acknowledged.
 
 use super::decree::Decree;
 use super::fold::Catalog;
@@ -103,9 +104,10 @@ impl CatalogLane {
     ) -> Result<Option<Decree>, CatalogRefusal> {
         let on = |ring: &Ring| orders::decree(catalog, ring, self.settings.engines, order);
         let ring = &self.state.ring;
-        match &wish.there {
-            None => on(ring),
-            Some(there) => on(&answering(ring, there)).or_else(|few| on(ring).map_err(|_| few)),
+        let Some(there) = &wish.there else { return on(ring) };
+        match on(&answering(ring, there)) {
+            Ok(decree) if decree.as_ref().is_none_or(orders::has_all_replicas) => Ok(decree),
+            few => on(ring).or(few),
         }
     }
 }

@@ -83,6 +83,17 @@ pub(super) fn groups_of(ring: &Ring, settings: &Settings) -> Birth {
     Birth::Groups(placement::first_views(ring, replicas, FIRST_GROUPS_MAX))
 }
 
+/// Whether each group of the keyspace that this makes begins with as many members as it shall have.
+pub(super) fn has_all_replicas(decree: &Decree) -> bool {
+    match decree {
+        Decree::Create { settings, birth: Birth::Groups(views), .. } => {
+            let replicas = number(settings, "replicas");
+            views.iter().all(|view| view.members().len() >= replicas)
+        }
+        _ => true,
+    }
+}
+
 fn create(
     ring: &Ring,
     engine: &Engine,

@@ -66,12 +66,17 @@ fn too_few_hosts_that_answer_are_too_few() {
 /// What those that answer cannot hold begins on the others too: one of them may be slow.
 #[test]
 fn who_does_not_answer_is_taken_where_the_others_are_too_few() {
-    let mut world = one_is_down();
-    world.crash(2);
-    assert_eq!(made(&mut world, "q", "places", "3"), Outcome::Noted);
-    let (there, down) = (BTreeSet::from([0, 1].map(node)), BTreeSet::from([2, 3].map(node)));
-    let nodes = nodes(&world);
-    assert!(there.is_subset(&nodes) && !nodes.is_disjoint(&down), "{nodes:?}");
+    for engine in ["groups", "places"] {
+        let mut world = one_is_down();
+        world.crash(2);
+        assert_eq!(made(&mut world, "q", engine, "3"), Outcome::Noted);
+        let (there, down) = (BTreeSet::from([0, 1].map(node)), BTreeSet::from([2, 3].map(node)));
+        let nodes = nodes(&world);
+        assert!(there.is_subset(&nodes) && !nodes.is_disjoint(&down), "{engine}: {nodes:?}");
+        if let Birth::Groups(views) = &told(&world, 0).birth {
+            assert!(views.iter().all(|view| view.members().len() == 3), "{views:?}");
+        }
+    }
 }
 
 /// A host that loses the question once is asked again.
