@@ -128,7 +128,7 @@ pub(crate) struct Counters {
     pub purged: u64,
     /// Times that this node was asked to learn a group and had too many.
     pub groups_refused: u64,
-    /// Records that were missing or older here, and that a comparison brought.
+    /// Records that were missing or older here, and that a comparison or a get brought.
     pub restored: u64,
 }
 

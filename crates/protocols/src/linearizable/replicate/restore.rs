@@ -32,6 +32,10 @@ impl Linearizable {
     ) {
         let may_restore = self.may_restore(view, basis) || mutant!("catches_up_without_fence");
         let stored = self.stored_key(view, key).filter(|_| may_restore);
+        // Gets of one key may end at one moment, and need not have found the same.
+        let is_written =
+            |stored: &Bytes| cx.fx.is_written(stored) && !mutant!("catches_up_twice_at_once");
+        let stored = stored.filter(|stored| !is_written(stored));
         if let Some(stored) = stored {
             probe!("linearizable/catch_up");
             self.restore(view, &stored, record, cx);

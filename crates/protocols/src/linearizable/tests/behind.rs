@@ -1,6 +1,8 @@
 //! Gets at a member whose own copy is older than what a majority has.
 
+use super::super::Linearizable;
 use super::traps::schedule;
+use crate::testing::script;
 
 /// The first get asks another member for the value; the next ones find it here, and are done when
 /// a majority has named its timestamp.
@@ -78,4 +80,37 @@ fn what_was_read_before_a_removal_brings_nobody_up() {
          # told get k: nothing",
     );
     schedule(&[before, &step, after].concat());
+}
+
+/// Two gets end when their wait for the remaining replies does. Of a member that has the newest
+/// record of all they have heard meanwhile that it forgot: what is left has a majority, and the own
+/// member is behind that. One record of a key is stored at a time.
+#[test]
+fn gets_that_end_at_one_moment_bring_their_member_up_once() {
+    let text = "Two gets of one key end at one moment.
+nodes 7 memory first 100
+put 3 k a
+deliver ReadA
+deliver ReadB
+drop WriteA 3->1
+drop WriteA 3->2
+deliver WriteA
+deliver WriteB
+put 2 k b
+deliver ReadA
+deliver ReadB
+drop WriteA
+get 1 k
+get 1 k
+drop ReadA 1->7
+deliver ReadA
+deliver ReadB
+crash 2
+restart 2 forgot
+deliver ListA 2->1
+tick 20ms
+show 1 records_restored";
+    let text = script::run::<Linearizable>(text).expect("a script");
+    assert_eq!(text.matches("1: answers get k: value a").count(), 2, "{text}");
+    assert!(text.ends_with("1: records_restored 1\n"), "{text}");
 }
