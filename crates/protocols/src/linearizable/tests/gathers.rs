@@ -186,8 +186,9 @@ fn who_has_left_brings_nothing_back_while_others_are_a_view_ahead() {
 }
 
 /// A newcomer that lacks data acknowledges a put, and forgets it after the group has shrunk to an
-/// even size. Then the group grows, and those that have not gathered need not any more: what they
-/// hold stands for nobody else.
+/// even size. Those that stay gather, and the group grows: now that they are a view ahead, nobody
+/// says of the even one that it stands for the others. Who forgot hears members of the view that it
+/// is in, as it would after a restart.
 #[test]
 fn a_newcomer_that_forgot_hears_enough_where_the_group_grows_meanwhile() {
     let members = |version: u64, told: &[u64], members: &str| -> String {
@@ -214,20 +215,20 @@ fn a_newcomer_that_forgot_hears_enough_where_the_group_grows_meanwhile() {
          {shrunk}
          drop all
          crash 6
+         run 1s
          cut 3
          cut 4
+         cut 6
          restart 6 forgot
-         run 1s
          {grown}
-         run 3s
-         show 6 groups_lacking_data
-         # last 6: groups_lacking_data 1
-         mend 3
+         run 1s
+         show 7 ready
+         # last 7: ready true
+         mend 6
          run 3s
          show 6 groups_lacking_data
          # last 6: groups_lacking_data 0
-         cut 3
-         get 1 k
+         get 6 k
          run 1s
          # told get k: value a"
     ));

@@ -162,3 +162,41 @@ fn beside_a_host_that_is_gone_each_complete_member_is_heard() {
          # told get k: value a",
     );
 }
+
+/// Two members of five die one after the other while a third forgets. It hears those that are there
+/// now: of those that were there when it forgot too few are left, and nobody is replaced as long as
+/// it lacks data.
+#[test]
+fn who_forgot_before_it_heard_anything_hears_the_present_members() {
+    schedule(
+        "nodes 5 spare 2 memory first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 3 4 6
+         view 2 2 1 2 3 4 6
+         view 3 2 1 2 3 4 6
+         view 4 2 1 2 3 4 6
+         view 5 2 1 2 3 4 6
+         deliver Invite
+         drop all
+         crash 6
+         crash 4
+         cut 6
+         restart 6 forgot
+         drop all
+         view 1 3 1 2 3 6 7
+         view 2 3 1 2 3 6 7
+         view 3 3 1 2 3 6 7
+         view 6 3 1 2 3 6 7
+         run 2s
+         show 7 ready
+         # last 7: ready true
+         crash 3
+         mend 6
+         run 3s
+         show 6 groups_lacking_data
+         # last 6: groups_lacking_data 0
+         given get 6 k
+         # told get k: value a",
+    );
+}

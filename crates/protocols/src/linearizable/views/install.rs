@@ -145,7 +145,10 @@ impl Linearizable {
         Self::persist(group, cx);
         let refills = match &group.record.status {
             Status::Forgot | Status::Gathering | Status::Retired { forgot: true, .. } => true,
-            Status::Busy { since, .. } => *since == next.id,
+            // What a newcomer forgot a majority had before the view was changed (`may_change`).
+            Status::Busy { since, forgot, .. } => {
+                *since == next.id || *forgot && !mutant!("forgot_with_old_view")
+            }
             _ => false,
         };
         let is_after_loss = group.transfer.as_ref().is_some_and(|it| !it.lost.is_empty());
