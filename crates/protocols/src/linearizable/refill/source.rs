@@ -53,7 +53,7 @@ impl Transfer {
 
 impl Linearizable {
     /// Whether a node that forgot has lost the last interval alone.
-    fn is_lasting(&self) -> bool {
+    pub(crate) fn is_lasting(&self) -> bool {
         matches!(self.settings.durability, Durability::Periodic { .. })
     }
 

@@ -199,3 +199,50 @@ fn what_was_got_of_who_had_left_is_as_old_as_that() {
         }
     }
 }
+
+/// A removal has come to its second step at one of three, and its leader turns to other things: the
+/// group goes on, and one leaves that has not come so far. Those that stay lose power. What it has
+/// is heard with the rest, and it comes to the removal first.
+#[test]
+fn who_left_while_a_removal_was_at_its_second_step_is_heard() {
+    schedule(
+        "nodes 3 spare 2 periodic first 100 brisk hasty
+         given put 1 x a
+         # told put x a: written
+         given delete 1 x
+         # told delete x: deleted 1
+         ring all 1:1 2:2 3:3
+         tick 100ms
+         deliver Beats
+         tick 100ms
+         tick 100ms
+         deliver FloorA
+         deliver FloorB
+         drop all
+         tick 100ms
+         deliver TombstonesA
+         deliver TombstonesB
+         drop all
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         deliver Invite
+         drop all
+         view 1 3 1 4 5
+         view 2 3 1 4 5
+         view 4 3 1 4 5
+         deliver Invite
+         drop all
+         crash 1
+         crash 4
+         restart 1 forgot
+         restart 4 forgot
+         run 6s
+         show 4 ready
+         # last 4: ready true
+         show 1 ready
+         # last 1: ready true
+         show 5 ready
+         # last 5: ready true",
+    );
+}

@@ -14,7 +14,7 @@
 //! none the present one. A membership that was decided but never began here holds nothing, so
 //! nothing answers for it.
 
-use crate::linearizable::group::{Generation, Record, Status};
+use crate::linearizable::group::{Generation, Group, Record, Status};
 use crate::linearizable::keys::{Slot, kept_key, state_bytes};
 use crate::linearizable::{Context, Linearizable};
 use alloc::vec::Vec;
@@ -118,7 +118,12 @@ impl Linearizable {
         generation: Generation,
         cx: &mut Context<'_>,
     ) {
-        let Some(group) = self.group_mut(view).filter(|group| group.lacks_data()) else { return };
+        let is_lasting = self.is_lasting() && !mutant!("leavers_hear_of_no_removal");
+        // One that has left and is complete may be heard too after a loss, beside others.
+        let is_told = |group: &&mut Group| {
+            group.lacks_data() || is_lasting && group.is_asked() && !group.is_member()
+        };
+        let Some(group) = self.group_mut(view).filter(is_told) else { return };
         let before = group.known().generation;
         if before.enforces_less(generation) && !mutant!("kept_through_removals") {
             probe!("linearizable/kept_is_outlived");
