@@ -169,6 +169,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// How far the removal of tombstones has come, as far as is known.
+    pub fn generation(&self) -> Generation {
+        self.known.generation
+    }
+
     /// Whether nothing has gone back since.
     pub fn is_behind(&self, later: Progress) -> bool {
         self.version <= later.version

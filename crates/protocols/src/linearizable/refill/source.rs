@@ -215,6 +215,10 @@ impl Linearizable {
         let message = match group.filter(has_left).zip(held) {
             Some((group, (slots, complete))) => {
                 is_source = complete;
+                if is_source && !mutant!("sources_tell_what_they_heard") {
+                    // Not what it has heard since.
+                    stamp.known = group.record.known();
+                }
                 if group.record.status == Status::Gathering {
                     stamp.standing = Standing::Gathering;
                 }
@@ -270,6 +274,9 @@ impl Linearizable {
         let before = self.progress(view);
         self.come_to_epoch(view, stamp.known.epoch, cx);
         self.come_to_generation(view, stamp.known.generation, cx);
+        if is_source {
+            self.take_age(view, stamp.known.generation, cx);
+        }
         if self.group(view).is_some_and(|group| stamp.known.epoch == group.record.epoch) {
             self.on_told_of_loss(view, lost, cx);
         }

@@ -246,3 +246,76 @@ fn who_left_while_a_removal_was_at_its_second_step_is_heard() {
          # last 5: ready true",
     );
 }
+
+/// The same, where it is invited late, by one that has heard of the removal since, and still has
+/// on its disk what was deleted then.
+#[test]
+fn what_was_got_of_who_had_left_is_no_younger_for_a_late_invitation() {
+    schedule(
+        "nodes 3 spare 2 periodic first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         delay Invite 1->4
+         drop all
+         cut 3
+         cut 4
+         view 1 3 1 2 5
+         view 2 3 1 2 5
+         ring all 1:1 2:2 3:5
+         run 2s
+         given delete 1 k
+         # told delete k: deleted 1
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 1
+         crash 3
+         restart 3 forgot
+         mend 3
+         mend 4
+         deliver ListA 3->1
+         deliver ListA 3->2
+         deliver ListB ->3
+         deliver ListA 3->1
+         deliver ListA 3->2
+         deliver ListB ->3
+         show 3 transfers
+         # last 3: transfers 0
+         drop all
+         tick 300ms
+         drop Beats
+         release
+         deliver Invite 1->4
+         deliver Invite 3->4
+         show 4 groups
+         # last 4: groups 1
+         drop ListA 4->2
+         deliver ListA 4->
+         deliver ListB ->4
+         deliver FetchA
+         deliver FetchB
+         show 4 moved_keys
+         # last 4: moved_keys 1
+         view 4 3 1 2 5
+         drop all
+         view 1 4 1 2 4
+         view 2 4 1 2 4
+         view 5 4 1 2 4
+         deliver Invite
+         drop all
+         cut 3
+         crash 1
+         crash 2
+         crash 5
+         restart 1 forgot
+         restart 2 forgot
+         restart 5 forgot
+         run 5s
+         show 1 ready
+         # last 1: ready true
+         given get 1 k
+         # told get k: nothing",
+    );
+}

@@ -140,6 +140,23 @@ impl Linearizable {
         }
     }
 
+    /// A source lists what was complete in this generation. What a newcomer gets of it is as old as
+    /// that, whatever those who invited it have heard since.
+    pub(crate) fn take_age(&mut self, view: ViewId, generation: Generation, cx: &mut Context<'_>) {
+        let Some(group) = self.group_mut(view) else { return };
+        // It has taken part in no removal yet.
+        let is_new = matches!(
+            group.record.status,
+            Status::Busy { .. } | Status::Retired { lacking: Some(_), .. }
+        ) && !mutant!("leavers_come_of_age");
+        if is_new && generation.enforces_less(group.record.generation) {
+            probe!("linearizable/got_of_an_earlier_generation");
+            group.heard_generation = group.progress().generation();
+            group.record.generation = generation;
+            Self::persist(group, cx);
+        }
+    }
+
     /// Gives up what is kept beside the present membership.
     pub(crate) fn give_up_kept(&mut self, view: &View, cx: &mut Context<'_>) {
         let kept: Vec<Slot> = self.kept_slots(view.id.group).collect();
