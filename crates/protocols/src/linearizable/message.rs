@@ -170,7 +170,7 @@ pub enum Message {
         Vec<reconfigure::Message>,
     ),
     /// Member of the old view that has left it, to the newcomer of the next one (CATS: P4A), who
-    /// installs the view when a majority of the old members say so.
+    /// installs the view when so many of the old members say so that the others are no majority.
     Invite {
         /// The view the newcomer is new in.
         next: View,

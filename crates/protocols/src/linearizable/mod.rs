@@ -30,7 +30,7 @@
 //! view  proposer    ── Learn ───────────▶ newcomer    copy first (unless a member is suspected)
 //!                   ── P1A, P2A ────────▶ members     consensus of the old view on the next
 //!                   ── P3A ─────────────▶ members     install it: from now on they answer for it
-//!       old members ── Invite ──────────▶ newcomer    it installs when a majority has left
+//!       old members ── Invite ──────────▶ newcomer    it installs when no majority is left there
 //!       newcomer    ── ListA, FetchA ───▶ sources     old members list, the newest is fetched
 //!       newcomer    ── Beats(ready) ────▶ members
 //! ```
@@ -38,8 +38,9 @@
 //! # Invariants
 //! - Replies of one node in one group are stamped with rising views (I1, asserted in `stamp`).
 //! - At most one change follows a view (I2; [`crate::reconfigure`], and the install queue).
-//! - A newcomer installs its view only when a majority of the old members have left theirs, and
-//!   says that it is ready only when a majority of them has listed everything to it (I3).
+//! - A newcomer installs its view only when so many of the old members have left theirs that the
+//!   others are no majority, and says that it is ready only when a majority of them has listed
+//!   everything to it, or half of an even number (I3).
 //! - The timestamp of a key at a member never goes back (I6, `store`).
 //! - All replies counted in one phase carry the same view and come from its members (I7, `accept`).
 //! - Ranges of one node's memberships are disjoint (I8, `check_ranges`).
@@ -63,7 +64,7 @@
 //! - The closest *member* proposes, not the node that the ring makes responsible: a newcomer that
 //!   is responsible has no view to propose for (`propose`).
 //! - Old members invite the newcomer themselves; Algorithm 1 lets the coordinator do it, who may be
-//!   dead by then (`invite`).
+//!   dead by then. Half of an even number is enough (`invite`).
 //! - A newcomer copies the data before it is made a member, so that the group is short of a replica
 //!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
 //! - A node that left and is chosen again keeps what it held for those who still need it

@@ -10,6 +10,7 @@
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
 //! | [`losses`] | groups in which nobody is left to ask |
 //! | [`alone`] | members that forget and are left alone |
+//! | [`pairs`] | groups of two |
 //! | [`removals`] | hosts that are gone for good |
 //! | [`returns`], [`epochs`], [`told_twice`], [`last_comers`] | what was lost does not come back |
 //! | [`outlived`] | what was deleted is told by nobody that missed it |
@@ -54,6 +55,7 @@ mod outlived;
 mod outpaced;
 mod owed;
 mod pages;
+mod pairs;
 mod parents;
 mod passed;
 mod piles;

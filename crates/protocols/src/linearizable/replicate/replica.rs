@@ -78,7 +78,8 @@ impl Linearizable {
     }
 
     /// A coordinator asks to store a record in the view it names. Members that lack data take part
-    /// too: a newcomer installs its view only when a majority has left the one before (CATS §4.1).
+    /// too: a newcomer installs its view only when no majority is left in the one before (CATS
+    /// §4.1).
     pub(crate) fn on_write(
         &mut self,
         from: Incarnation,

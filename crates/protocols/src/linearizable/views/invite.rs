@@ -1,16 +1,19 @@
 //! How a node becomes a member: it learns, is invited, and installs its first view.
 //!
 //! Each member of the old view that has installed the next one invites the newcomer (CATS: P4A). An
-//! invitation says that its sender has left the old view; the newcomer installs the next one when a
-//! majority of the old members have said so. So no proposer is needed for it, and until then the
-//! newcomer neither votes nor acknowledges: the old view's members may still complete operations
-//! there (CATS §4.1, Lemma 2 case 2).
+//! invitation says that its sender has left the old view; the newcomer installs the next one when
+//! so many of the old members have said so that the others are no majority. So no proposer is
+//! needed for it, and until then the newcomer neither votes nor acknowledges: the old view's
+//! members may still complete operations there (CATS §4.1, Lemma 2 case 2). The paper waits for a
+//! majority. Of an even number one less is enough, and as many is what a newcomer hears
+//! (`refill::gather`): in a group of two it is the difference between one of them and both.
 
 use super::parents::tell_outside;
 use crate::linearizable::group::{Generation, Group, Owed, Standing, Status};
 use crate::linearizable::keys::Slot;
 use crate::linearizable::message::{Beat, Known, Message};
 use crate::linearizable::{Context, Linearizable};
+use crate::quorum::refill_quorum;
 use crate::reconfigure::InstallQueue;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -23,7 +26,7 @@ use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::view::{Change, View, ViewId};
 
-/// Invitations that are not from a majority yet.
+/// Invitations that are not from enough members yet.
 #[derive(Debug, Default)]
 pub(crate) struct Invitations(BTreeMap<GroupId, Invitation>);
 
@@ -99,14 +102,18 @@ impl Linearizable {
         }
         entry.from.insert(from.node);
         entry.known = entry.known.max(*known);
-        let needed = if mutant!("newcomer_before_majority") { 1 } else { old.majority() };
+        let needed = match &old {
+            _ if mutant!("newcomer_before_majority") => 1,
+            _ if mutant!("newcomer_after_majority") => old.majority(),
+            old => refill_quorum(old),
+        };
         if entry.from.len() >= needed
             && let Some(invitation) = invitations.remove(&next.id.group)
         {
             self.become_member(invitation, &old, cx);
             let version = self.group(next.id).map(|group| group.view.id.version);
             let has_come = version.is_some_and(|version| version >= next.id.version);
-            invariant!(has_come, "who is invited by a majority comes");
+            invariant!(has_come, "who is invited by enough comes");
         }
     }
 
