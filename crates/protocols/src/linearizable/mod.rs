@@ -65,6 +65,7 @@
 //!   is responsible has no view to propose for (`propose`).
 //! - Old members invite the newcomer themselves; Algorithm 1 lets the coordinator do it, who may be
 //!   dead by then. Half of an even number is enough (`invite`).
+//! - Of two members, one of which was removed from the cluster, the other decides alone (`alone`).
 //! - A newcomer copies the data before it is made a member, so that the group is short of a replica
 //!   only for what changed meanwhile; and only one change is under way at a time (`propose`).
 //! - A node that left and is chosen again keeps what it held for those who still need it

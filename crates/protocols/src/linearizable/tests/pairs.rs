@@ -22,3 +22,25 @@ fn a_newcomer_of_a_group_of_two_is_invited_by_one_of_them() {
         ));
     }
 }
+
+/// A group of one takes in a second member, which is removed from the cluster before it comes. The
+/// first has everything, and goes on alone.
+#[test]
+fn a_group_goes_on_without_a_second_member_that_is_gone() {
+    schedule(
+        "nodes 1 spare 1 first 100 brisk
+         given put 1 k a
+         # told put k a: written
+         view 1 2 1 2
+         drop all
+         ring all 1:1 2:2:left
+         crash 2
+         run 3s
+         show 1 members
+         # last 1: members 1
+         given get 1 k
+         # told get k: value a
+         given put 1 k b
+         # told put k b: written",
+    );
+}

@@ -179,6 +179,7 @@ impl Linearizable {
             }
             _ => {
                 self.seek_members(view, cx);
+                self.decide_alone(view, cx);
                 self.release_kept(view, cx);
                 if let Some(group) = self.group_mut(view) {
                     group.note_gathered(cx);
