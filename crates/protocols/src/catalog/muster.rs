@@ -5,9 +5,9 @@
 //! another one itself. So whoever makes a keyspace asks all that seem to be there, and takes those
 //! for suspected that have not answered by the second time.
 //!
-//! Where those that answer cannot hold the keyspace with all its replicas, the others are taken too:
-//! they may be slow, or come back, and then hear of it. Who waits for all of them could make none
-//! while one is away; who does without them would have too few copies of what is acknowledged.
+//! Where those that answer cannot hold the keyspace with all its replicas, the others are taken
+//! too: they may be slow, or come back, and then hear of it. Who waits for all of them could make
+//! none while one is away; who does without them would have too few copies of what is acknowledged.
 
 use super::decree::Decree;
 use super::fold::Catalog;
