@@ -10,7 +10,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::sighting::Sighting;
 use quorate_kernel::storage::{Batch, Durable, Log};
-use quorate_store::{FjallLog, FjallReader};
+use quorate_store::{StoreLog, StoreReader};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,8 +80,8 @@ impl Settings {
 impl Disk {
     /// Starts the thread over a log that has come as far as `recovered`.
     pub fn start(
-        log: FjallLog,
-        reader: FjallReader,
+        log: StoreLog,
+        reader: StoreReader,
         recovered: Lsn,
         settings: Settings,
         waker: Arc<Waker>,
@@ -168,8 +168,8 @@ impl Report {
 }
 
 struct Worker {
-    log: FjallLog,
-    reader: FjallReader,
+    log: StoreLog,
+    reader: StoreReader,
     waiting: Receiver<Work>,
     report: Arc<Report>,
     settings: Settings,
@@ -265,7 +265,10 @@ impl Worker {
         if self.measured.is_none_or(|at| at.elapsed() >= MEASURE_EVERY) {
             self.measured = Some(Instant::now());
             let stats = self.reader.stats();
-            self.settings.shared.disk_bytes.set(stats.table_bytes + stats.journal_bytes);
+            let shared = &self.settings.shared;
+            shared.log_bytes.set(stats.log_bytes);
+            shared.table_bytes.set(stats.table_bytes);
+            shared.garbage_bytes.set(self.log.garbage_bytes());
             if let Err(error) = self.log.reclaim() {
                 tracing::warn!(event = "space_not_given_back", %error);
             }

@@ -7,8 +7,9 @@
 //! | `identity.toml` | [`Identity`], sealed with a checksum |
 //! | `start.toml` | the start counter and how the last start ended, sealed with a checksum |
 //! | `mark` | the highest batch known to be synced, and what peers were seen to have synced |
-//! | `db/` | the database |
-//! | `cut/` | copies of torn tails that were cut off the database's journal |
+//! | `log/` | the log: its segments, and the list of them |
+//! | `db/` | the database with the tables |
+//! | `cut/` | copies of torn tails that were cut off the log |
 //!
 //! `init` writes the identity last, so a directory without one was never in use unless something
 //! else in it says so.
@@ -35,18 +36,20 @@ use std::path::{Path, PathBuf};
 /// that were dropped since. Format 3 kept the contexts of causal keyspaces within their objects.
 /// Format 4 remembered nothing of what others had seen of it, nor it of others. Format 5 had a form
 /// of its own for keyspaces. Format 7 had decrees of its catalog that said either of two things.
-/// Format 8 called partitions and tokens by one name, also in the settings of keyspaces.
-pub const FORMAT_VERSION: u32 = 9;
+/// Format 8 called partitions and tokens by one name, also in the settings of keyspaces. Format 9
+/// had no log of its own: what was not in tables was in the database's journals.
+pub const FORMAT_VERSION: u32 = 10;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";
 const IDENTITY: &str = "identity.toml";
 const MARK: &str = "mark";
 const DATABASE: &str = "db";
+const SEGMENTS: &str = "log";
 const CUT: &str = "cut";
 /// What `init` writes before the identity. A directory with nothing else is as good as empty.
-const BEFORE_IDENTITY: [&str; 8] =
-    [LOCK, FORMAT, START, MARK, DATABASE, "start.new", "identity.new", SETTINGS];
+const BEFORE_IDENTITY: [&str; 9] =
+    [LOCK, FORMAT, START, MARK, DATABASE, SEGMENTS, "start.new", "identity.new", SETTINGS];
 /// The settings of the host, which its operator may put there before anything else.
 const SETTINGS: &str = "quorate.toml";
 const FORMAT_TEXT: &str = "quorate data directory format ";
@@ -135,7 +138,9 @@ impl Directory {
             let (path, found) = (path.to_path_buf(), identity.cluster);
             return Err(DirectoryError::ForeignCluster { path, found, expected });
         }
-        for (name, missing) in [(START, "start counter"), (MARK, "mark"), (DATABASE, "database")] {
+        let needed =
+            [(START, "start counter"), (MARK, "mark"), (DATABASE, "database"), (SEGMENTS, "log")];
+        for (name, missing) in needed {
             if !exists(&path.join(name))? {
                 return Err(DirectoryError::Wiped { path: path.to_path_buf(), missing });
             }
@@ -270,6 +275,10 @@ impl Directory {
         self.path.join(DATABASE)
     }
 
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path.join(SEGMENTS)
+    }
+
     pub(crate) fn mark(&self) -> PathBuf {
         self.path.join(MARK)
     }
@@ -287,6 +296,7 @@ impl Directory {
 
 fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
     access::create_directory(&path.join(DATABASE))?;
+    access::create_directory(&path.join(SEGMENTS))?;
     // The directory may have been there before.
     access::close_directory(path)?;
     let mut format = OpenOptions::new()
@@ -337,7 +347,7 @@ fn lock(path: &Path) -> Result<File, DirectoryError> {
 /// the operator has put there is the operator's.
 fn close_to_others(path: &Path) -> io::Result<u64> {
     let mut count = access::close_directory(path)?;
-    for name in [LOCK, FORMAT, IDENTITY, START, MARK, DATABASE, CUT] {
+    for name in [LOCK, FORMAT, IDENTITY, START, MARK, DATABASE, SEGMENTS, CUT] {
         count += access::close(&path.join(name))?;
     }
     Ok(count)

@@ -6,48 +6,62 @@
 //! | `access` | who may read it: its owner alone |
 //! | [`identity`] | who a directory is |
 //! | `mark` | the highest batch known to be synced, and what peers were seen to have synced |
-//! | `journal` | reading the database's journals before the database does |
-//! | `recovery` | what may be opened, what is cut off first, what is refused |
 //! | [`log`] | group commit, the mark and the rule that a failed log stays failed |
-//! | [`fjall_store`] | the store over fjall: the only module that knows it |
+//! | `group` | groups of batches as they lie in a segment: encoding and decoding alone |
+//! | `segments` | the log's files: preallocated and recycled |
+//! | `chain` | reading the log at a start |
+//! | `recovery` | what may be opened, what is cut off first, what is refused |
+//! | `wal` | the write path: segments, memtables, the thread that writes tables |
+//! | `memtable` | what was applied and is not in the tables yet |
+//! | `backlog` | what lies between the two threads: full memtables, free segments |
+//! | `tables` | the tables, over fjall |
+//! | `reclaim` | space that deleted records take |
+//! | [`store`] | opening all of it, and reading |
 //! | [`memory`] | the store over memory, with crashes |
 //! | [`error`] | why a directory is refused |
 //!
 //! # Opening
-//! [`Directory::open`] locks the directory and raises its start counter; [`open`] then checks the
-//! journals, cuts a torn tail, opens the database and compares what it recovered with what was
+//! [`Directory::open`] locks the directory and raises its start counter; [`open`] then reads the
+//! log, erases a torn tail, opens the tables and compares what they hold together with what was
 //! surely synced. A replica that forgets an acknowledged write breaks every quorum, so an open that
 //! would have to forget one is refused. The limit of that promise is the last second: the mark is
 //! rewritten once a second, also when nothing follows, and within that second only batches that a
-//! later whole batch names as synced are known to have been.
+//! later whole group names as synced are known to have been.
 //!
-//! # The log is a seam
+//! # A write
 //! A host writes through [`quorate_kernel::storage::Log`] and reads through
-//! [`quorate_kernel::storage::Reader`]. Inside, group commit and the mark are written once, over an
-//! engine that only commits and persists. A log of its own, of preallocated and recycled files,
-//! would be another engine: it appends to its file on commit, syncs that file on persist, and
-//! feeds the database, whose journal is then switched off, behind it. Its own recovery replaces
-//! `journal` and `recovery`; the damage table in the tests judges it.
+//! [`quorate_kernel::storage::Reader`]. A group of batches is one write to the log's present
+//! segment and one sync of it, of blocks that were there before. Then it is in a memtable, which
+//! reads see. A full memtable becomes a table on a thread of its own, and segments are used again
+//! when the tables have what they hold. Nobody outruns that: whoever writes waits while two full
+//! memtables do, or no segment is left.
 
 mod access;
+mod backlog;
+mod chain;
 pub mod directory;
 pub mod error;
 mod files;
-pub mod fjall_store;
+mod group;
 pub mod identity;
-mod journal;
 pub mod log;
 mod mark;
 pub mod memory;
+mod memtable;
 mod reclaim;
 mod recovery;
+mod segments;
 mod start;
+pub mod store;
+mod tables;
 pub mod text;
+mod wal;
 
 pub use directory::{Directory, check_empty, create, identity_of};
 pub use error::DirectoryError;
-pub use fjall_store::{FjallLog, FjallReader, Opened, Options, Stats, open};
 pub use identity::{HostRecord, Identity, Secret};
 pub use log::{Clock, machine_clock};
 pub use memory::{Crash, MemoryStore};
 pub use recovery::Cut;
+pub use store::{Opened, Options, Stats, StoreLog, StoreReader, open};
+pub use wal::STORE_KEY_BYTES_MAX;

@@ -7,12 +7,13 @@
 //! Meanwhile the database merges nothing else, and new tables pile up: a store for which that would
 //! take long is left to the database.
 //!
-//! Journals are the database's own: it drops one when all of it is in tables and 64 MB have been
-//! written to it, so up to that much stays.
 
-use fjall::{AbstractTree, Database, Keyspace, PersistMode};
+use crate::backlog::Backlog;
+use crate::tables::{Tables, fatal};
+use crate::wal::Ground;
+use fjall::AbstractTree;
+use quorate_kernel::error::Fatal;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// No more than this was written since the last look: the store is quiet.
 const QUIET_BYTES: u64 = 256 << 10;
@@ -26,19 +27,21 @@ const BYTES_MOST: u64 = 1 << 30;
 const SNAPSHOTS: usize = 10_000;
 
 /// Looks after the space of one store.
+#[derive(Debug)]
 pub(crate) struct Reclaim {
     /// Records that were written, deletes included, since everything was last merged; of earlier
     /// starts the deletes.
     written: u64,
     /// What was written since the last look.
     written_bytes: u64,
-    merging: Option<JoinHandle<fjall::Result<()>>>,
+    merging: Option<JoinHandle<Result<(), Fatal>>>,
 }
 
 impl Reclaim {
     /// Of a store that was just opened.
-    pub(crate) fn new(keyspace: &Keyspace) -> Reclaim {
-        Reclaim { written: keyspace.tree.tombstone_count(), written_bytes: 0, merging: None }
+    pub(crate) fn new(ground: &Ground) -> Reclaim {
+        let written = ground.tables.keyspace.tree.tombstone_count();
+        Reclaim { written, written_bytes: 0, merging: None }
     }
 
     /// Something was written.
@@ -47,49 +50,60 @@ impl Reclaim {
         self.written_bytes += bytes;
     }
 
-    /// To be called every few seconds. Begins to merge if it is time for that; an error is that of
-    /// an earlier one, of which nothing was lost.
-    pub(crate) fn look(&mut self, database: &Database, keyspace: &Keyspace) -> fjall::Result<()> {
+    /// To be called every few seconds. Says whether it is time to merge all tables; an error is
+    /// that of an earlier time, of which nothing was lost.
+    pub(crate) fn look(&mut self, ground: &Ground) -> Result<bool, Fatal> {
         let is_quiet = std::mem::take(&mut self.written_bytes) <= QUIET_BYTES;
         if self.merging.as_ref().is_some_and(|merging| !merging.is_finished()) {
-            return Ok(());
+            return Ok(false);
         }
         self.wait()?;
         if !is_quiet {
-            return Ok(());
+            return Ok(false);
         }
-        free(database, keyspace)?;
-        let bytes = keyspace.disk_space() + database.write_buffer_size();
-        let records = keyspace.approximate_len() as u64;
+        free(&ground.tables).map_err(|error| fatal("giving space back", error))?;
+        let bytes = ground.tables.bytes() + ground.memtables.bytes() as u64;
+        let records = ground.tables.keyspace.approximate_len() as u64;
         let is_worth_it = self.written > 0 && self.written >= records / NEW_PART;
-        if !is_worth_it || !(BYTES_LEAST..=BYTES_MOST).contains(&bytes) {
-            return Ok(());
-        }
+        Ok(is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes))
+    }
+
+    /// Begins to merge all tables, once the memtables that were handed over are among them.
+    pub(crate) fn begin(&mut self, ground: &Ground) -> Result<(), Fatal> {
         self.written = 0;
-        let (database, keyspace) = (database.clone(), keyspace.clone());
-        let merge = move || merge(&database, &keyspace);
-        let thread = std::thread::Builder::new().name("reclaim".to_owned()).spawn(merge)?;
+        let (backlog, tables) = (ground.backlog.clone(), ground.tables.clone());
+        let builder = std::thread::Builder::new().name("reclaim".to_owned());
+        let thread = builder.spawn(move || merge(&backlog, &tables));
+        let thread = thread.map_err(|error| Fatal::Disk(format!("a thread: {error}")))?;
         self.merging = Some(thread);
         Ok(())
     }
 
+    /// Bytes of tables that merging them would give back, at most: of so many records, so many may
+    /// have replaced others.
+    pub(crate) fn garbage_bytes(&self, ground: &Ground) -> u64 {
+        let records = (ground.tables.keyspace.approximate_len() as u64).max(1);
+        let part = u128::from(ground.tables.bytes()) * u128::from(self.written.min(records));
+        u64::try_from(part / u128::from(records)).expect("a part of 64 bits")
+    }
+
     /// Waits for what was begun.
-    pub(crate) fn wait(&mut self) -> fjall::Result<()> {
+    pub(crate) fn wait(&mut self) -> Result<(), Fatal> {
         let ended = self.merging.take().map(JoinHandle::join);
-        // The database has said what was wrong.
-        ended.map_or(Ok(()), |ended| ended.unwrap_or(Err(fjall::Error::Poisoned)))
+        let panicked = || Fatal::Corrupt("merging tables panicked".to_owned());
+        ended.map_or(Ok(()), |ended| ended.unwrap_or_else(|_| Err(panicked())))
     }
 }
 
-/// Lets go of tables that were merged. The database does so when a memtable becomes a table, and so
-/// never while nothing is written: it keeps what readers of an older sequence number may need, and
-/// looks who they are at every so many snapshots. To be called by the thread that writes.
-fn free(database: &Database, keyspace: &Keyspace) -> fjall::Result<()> {
+/// Lets go of tables that were merged. The database does so when a table is added, and so never
+/// while nothing is written: it keeps what readers of an older sequence number may need, and looks
+/// who they are at every so many snapshots. To be called by the thread that writes.
+fn free(Tables { database, keyspace }: &Tables) -> fjall::Result<()> {
     if keyspace.tree.get_version_history_lock().free_list_len() == 0 {
         return Ok(());
     }
     let tracker = &database.supervisor.snapshot_tracker;
-    // Readers from now on are behind the last merge. Nobody else writes, so nothing that is
+    // Readers from now on are behind the last merge. Tables are added whole, so nothing that is
     // half written becomes visible.
     tracker.publish(database.supervisor.seqno.next());
     (0..SNAPSHOTS).for_each(|_| drop(database.snapshot()));
@@ -98,13 +112,8 @@ fn free(database: &Database, keyspace: &Keyspace) -> fjall::Result<()> {
     Ok(())
 }
 
-/// Writes the memtable into a table, and merges all tables into new ones.
-fn merge(database: &Database, keyspace: &Keyspace) -> fjall::Result<()> {
-    keyspace.rotate_memtable()?;
-    while keyspace.sealed_memtable_count() > 0 {
-        // Persisting nothing is how to learn that a worker failed.
-        database.persist(PersistMode::Buffer)?;
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    keyspace.major_compact()
+/// Merges all tables into new ones, with those that become some of memtables now.
+fn merge(backlog: &Backlog, tables: &Tables) -> Result<(), Fatal> {
+    backlog.settle()?;
+    tables.keyspace.major_compact().map_err(|error| fatal("giving space back", error))
 }

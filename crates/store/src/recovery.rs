@@ -1,17 +1,18 @@
 //! What may be opened, what must be cut off first, and what must be refused.
 //!
-//! Everything here happens before the database touches its files. What was surely synced is the
-//! higher of the mark and what any whole batch claims. Damage behind all of that is a torn tail: it
-//! is copied aside and cut. Anything else is refused, and the directory stays as it is.
+//! Everything here happens before a file is written to. What was surely synced is the higher of the
+//! mark and what any group of the log claims. Damage behind all of that is a torn tail: it is
+//! copied aside and erased. Anything else is refused, and the directory stays as it is.
 
 use crate::access::{FILE_MODE, create_directory};
+use crate::chain::{Chain, Damage, Tail};
 use crate::error::DirectoryError;
 use crate::files::sync_directory;
-use crate::journal::{Damage, Scan, scan};
+use crate::segments::{Segment, path_of};
 use quorate_kernel::ids::{Lsn, Start};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Files without which the database would quietly begin anew, or delete what it has.
@@ -21,7 +22,7 @@ const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/curren
 /// what happened.
 const COPIES_MAX: usize = 8;
 
-/// A torn tail that was cut off a journal: batches that were never synced.
+/// A torn tail that was cut off the log: batches that were never synced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Where the bytes were copied to.
@@ -34,103 +35,86 @@ pub struct Cut {
 pub(crate) struct Places {
     /// The database.
     pub(crate) database: PathBuf,
+    /// The log.
+    pub(crate) log: PathBuf,
     /// Where cut tails are copied to.
     pub(crate) cut: PathBuf,
     /// The present start, which names the copies.
     pub(crate) start: Start,
 }
 
-/// A database that may be opened, and what it must then hold.
+/// A store that may be opened, and what it must then hold.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// The last batch of the journals, when they have one.
-    pub(crate) last: Option<Lsn>,
     /// The last batch that was surely synced.
     pub(crate) required: Lsn,
     /// What was cut off.
     pub(crate) cut: Option<Cut>,
 }
 
-/// Checks a database and cuts a torn tail off. `in_tables` reads the last batch outside the
-/// journals, for the rare case that they hold no whole batch.
+/// Checks the log and cuts a torn tail off.
 pub(crate) fn prepare(
     places: &Places,
     mark: Lsn,
-    in_tables: impl FnOnce(&Path) -> Result<Lsn, DirectoryError>,
+    chain: &Chain,
 ) -> Result<Prepared, DirectoryError> {
-    let database = &places.database;
-    let scan = scan(database).map_err(DirectoryError::io("reading", database))?;
-    let required = mark.max(scan.claimed);
-    if let Some(missing) = missing_file(database, &scan) {
-        return begin_anew(database, missing, &scan, required);
+    let required = mark.max(chain.claimed).max(chain.covered);
+    let missing = NEEDED.into_iter().find(|name| !places.database.join(name).exists());
+    let is_new = required == Lsn(0) && chain.last == Lsn(0) && chain.damage.is_none();
+    match missing {
+        Some(_) if is_new => {
+            // It was never finished, and holds nothing that anybody was told of.
+            empty(&places.database).map_err(DirectoryError::io("emptying", &places.database))?;
+        }
+        Some(missing) => {
+            let what = format!("its file `{missing}` is gone");
+            let known = required.max(chain.last);
+            return Err(missing_writes(&places.database, Lsn(0), known, what));
+        }
+        None if chain.list.is_none() && chain.damage.is_none() && required > Lsn(0) => {
+            let what = "the list of the log's segments is gone".to_owned();
+            return Err(missing_writes(&places.log, Lsn(0), required, what));
+        }
+        None => {}
     }
-    let place = match &scan.damage {
+    let place = match &chain.damage {
         Some(damage) => format!("{} at byte {}", damage.what, damage.offset),
-        None => "its journals end early".to_owned(),
+        None => "the log ends early".to_owned(),
     };
-    let last = match scan.last {
-        Some(last) => last,
-        None if required > Lsn(0) => in_tables(database)?,
-        None => Lsn(0),
-    };
-    if last < required {
-        return Err(missing_writes(database, last, required, place));
+    if chain.last < required {
+        return Err(missing_writes(&places.log, chain.last, required, place));
     }
-    let Some(damage) = &scan.damage else {
-        return Ok(Prepared { last: scan.last, required, cut: None });
-    };
+    let Some(damage) = &chain.damage else { return Ok(Prepared { required, cut: None }) };
     if !damage.may_be_torn {
         return Err(DirectoryError::damaged(&damage.path, place));
     }
     let cut = cut_off(places, damage).map_err(DirectoryError::io("cutting", &damage.path))?;
-    Ok(Prepared { last: scan.last, required, cut: Some(cut) })
+    Ok(Prepared { required, cut: Some(cut) })
 }
 
-/// Checks what the database recovered against what it had to.
+/// Checks what the tables hold against what they must, together with the log.
 pub(crate) fn confirm(
     places: &Places,
     prepared: &Prepared,
-    recovered: Lsn,
+    chain: &Chain,
+    covered: Lsn,
 ) -> Result<(), DirectoryError> {
-    let expected = prepared.last.unwrap_or(prepared.required);
-    let agrees = prepared.last.is_none_or(|last| last == recovered);
-    if recovered >= prepared.required && agrees {
+    let known = prepared.required.max(chain.last);
+    let follows = chain.first.is_none_or(|first| first.0 <= covered.0 + 1);
+    if covered >= chain.covered && follows && covered.max(chain.last) >= prepared.required {
         return Ok(());
     }
-    let what = "the database opened without them".to_owned();
-    Err(missing_writes(&places.database, recovered, expected, what))
+    let what = "the tables lack batches that the log does not hold any more".to_owned();
+    Err(missing_writes(&places.database, covered, known, what))
 }
 
-fn missing_writes(database: &Path, recovered: Lsn, synced: Lsn, what: String) -> DirectoryError {
+fn missing_writes(place: &Path, recovered: Lsn, synced: Lsn, what: String) -> DirectoryError {
     DirectoryError::WritesMissing {
-        path: database.to_path_buf(),
+        path: place.to_path_buf(),
         recovered: recovered.0,
         synced: synced.0,
         what,
     }
-}
-
-/// The first thing that a database has and this one has not.
-fn missing_file(database: &Path, scan: &Scan) -> Option<&'static str> {
-    let missing = NEEDED.into_iter().find(|name| !database.join(name).exists());
-    missing.or((scan.journal_count == 0).then_some("0.jnl"))
-}
-
-/// A database that lacks a needed file was either never finished, and then holds nothing that
-/// anybody was told of, or lost it.
-fn begin_anew(
-    database: &Path,
-    missing: &str,
-    scan: &Scan,
-    required: Lsn,
-) -> Result<Prepared, DirectoryError> {
-    if required > Lsn(0) || scan.last.is_some() {
-        let what = format!("its file `{missing}` is gone");
-        let known = required.max(scan.last.unwrap_or_default());
-        return Err(missing_writes(database, Lsn(0), known, what));
-    }
-    empty(database).map_err(DirectoryError::io("emptying", database))?;
-    Ok(Prepared { last: None, required, cut: None })
 }
 
 fn empty(directory: &Path) -> io::Result<()> {
@@ -157,42 +141,28 @@ fn drop_oldest_copies(directory: &Path) -> io::Result<()> {
     copies.iter().take(surplus).try_for_each(|(_, path)| fs::remove_file(path))
 }
 
-/// Copies the tail of a journal aside, synced, and only then cuts it off.
+/// Copies the tail of the log aside, synced, and only then erases it.
 fn cut_off(places: &Places, damage: &Damage) -> io::Result<Cut> {
     create_directory(&places.cut)?;
     drop_oldest_copies(&places.cut)?;
-    let journal = damage.path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let journal = journal.unwrap_or_default();
+    let segment = damage.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let segment = segment.unwrap_or_default();
     let copy =
-        places.cut.join(format!("start-{}-{journal}-from-{}", places.start.0, damage.offset));
-    let bytes = damage.end - damage.offset;
-    let mut source = File::open(&damage.path)?;
-    source.seek(SeekFrom::Start(damage.offset))?;
+        places.cut.join(format!("start-{}-{segment}-from-{}", places.start.0, damage.offset));
     let mut target =
         OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&copy)?;
-    io::copy(&mut source.take(bytes), &mut target)?;
-    target.flush()?;
+    let mut bytes = 0;
+    for Tail { number, from, to } in &damage.tails {
+        let mut tail = vec![0; to - from];
+        File::open(path_of(&places.log, *number))?.read_exact_at(&mut tail, *from as u64)?;
+        target.write_all(&tail)?;
+        bytes += tail.len() as u64;
+    }
     target.sync_all()?;
     sync_directory(&places.cut)?;
-    let file = OpenOptions::new().write(true).open(&damage.path)?;
-    file.set_len(damage.offset)?;
-    file.sync_all()?;
-    Ok(Cut { copy, bytes })
-}
-
-/// Links every file but the journals. fjall replaces its files and never writes into one.
-pub(crate) fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            link_tables(&source, &target)?;
-        } else if entry.file_name() == "lock" {
-            fs::File::create(&target)?;
-        } else if source.extension().is_none_or(|extension| extension != "jnl") {
-            fs::hard_link(&source, &target)?;
-        }
+    // The last first: whatever is left of it when power is lost is a torn tail again.
+    for Tail { number, from, to } in damage.tails.iter().rev() {
+        Segment::open(&places.log, *number)?.erase(*from, *to)?;
     }
-    Ok(())
+    Ok(Cut { copy, bytes })
 }

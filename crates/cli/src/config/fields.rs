@@ -210,22 +210,30 @@ const ROWS: &[Row] = &[
     Row {
         path: "store.memtable",
         shape: Shape::Text,
-        doc: "The size of one memtable, of which up to four are in memory. Fixed when the\n\
-              directory is first opened.",
+        doc: "The size of one memtable, of which up to three are in memory.",
         set: |config, text| assign(&mut config.store.memtable, text),
         show: |config| config.store.memtable.to_string(),
     },
     Row {
-        path: "store.journal_max",
+        path: "store.log_max",
         shape: Shape::Text,
-        doc: "The disk space for journals, at least 64MiB.",
-        set: |config, text| assign(&mut config.store.journal_max, text),
-        show: |config| config.store.journal_max.to_string(),
+        doc: "The disk space for the log. All of it is written with zeros when the directory is\n\
+              first opened, and used again and again; there are at least two segments.",
+        set: |config, text| assign(&mut config.store.log_max, text),
+        show: |config| config.store.log_max.to_string(),
+    },
+    Row {
+        path: "store.log_segment",
+        shape: Shape::Text,
+        doc: "The size of one segment of the log, 16KiB to 1GiB. Fixed when the directory is\n\
+              first opened.",
+        set: |config, text| assign(&mut config.store.log_segment, text),
+        show: |config| config.store.log_segment.to_string(),
     },
     Row {
         path: "store.worker_threads",
         shape: Shape::Number,
-        doc: "The threads that write and merge tables.",
+        doc: "The threads that merge tables.",
         set: |config, text| assign_positive(&mut config.store.worker_threads, text),
         show: |config| config.store.worker_threads.to_string(),
     },

@@ -98,9 +98,11 @@ pub struct Store {
     pub record_cache: Size,
     /// The size of one memtable.
     pub memtable: Size,
-    /// The disk space for journals.
-    pub journal_max: Size,
-    /// The threads that write and merge tables.
+    /// The disk space for the log.
+    pub log_max: Size,
+    /// The size of one segment of the log.
+    pub log_segment: Size,
+    /// The threads that merge tables.
     pub worker_threads: u32,
     /// A delay added to every sync.
     pub sync_delay: Length,
@@ -167,7 +169,8 @@ impl Default for Config {
                 cache: Size(32 * MIB),
                 record_cache: Size(0),
                 memtable: Size(64 * MIB),
-                journal_max: Size(512 * MIB),
+                log_max: Size(256 * MIB),
+                log_segment: Size(64 * MIB),
                 worker_threads: 2,
                 sync_delay: Length(Duration::ZERO),
             },

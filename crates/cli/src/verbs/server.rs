@@ -225,7 +225,8 @@ fn store_options(config: &Config, files_max: usize) -> quorate_store::Options {
     quorate_store::Options {
         cache_bytes: config.store.cache.0,
         memtable_bytes: config.store.memtable.0,
-        journal_bytes_max: config.store.journal_max.0,
+        segment_bytes: config.store.log_segment.0,
+        log_bytes_max: config.store.log_max.0,
         worker_threads: config.store.worker_threads as usize,
         sync_delay: config.store.sync_delay.0,
         files_max,

@@ -199,8 +199,15 @@ impl Cells {
         out.counter("wal_written_bytes", "Bytes of keys and values applied to the log", written)?;
         let unsynced = shared.unsynced_bytes.get();
         out.gauge("unsynced_bytes", "Bytes written and not yet durable", unsynced)?;
-        let help = "Bytes taken on the disk";
-        out.gauges("disk_bytes", help, |each| each(&[("kind", "data")], shared.disk_bytes.get()))
+        let help = "Bytes taken on the disk; garbage is a part of the tables, at most so much";
+        out.gauges("disk_bytes", help, |each| {
+            let kinds = [
+                ("log", &shared.log_bytes),
+                ("tables", &shared.table_bytes),
+                ("garbage", &shared.garbage_bytes),
+            ];
+            kinds.iter().try_for_each(|(kind, bytes)| each(&[("kind", kind)], bytes.get()))
+        })
     }
 }
 

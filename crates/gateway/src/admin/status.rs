@@ -26,6 +26,11 @@ pub fn of(shared: &Shared) -> Value {
         "cluster_address": doors.as_ref().map(|doors| doors.cluster.to_string()),
         "clients": clients.clone().map(|door| door.clients.get()).sum::<u64>(),
         "unsynced_bytes": shared.unsynced_bytes.get(),
+        "disk": {
+            "log_bytes": shared.log_bytes.get(),
+            "table_bytes": shared.table_bytes.get(),
+            "garbage_bytes": shared.garbage_bytes.get(),
+        },
         "keyspaces": shared.keyspaces().iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
         "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
     });

@@ -57,8 +57,13 @@ pub struct Shared {
     pub batches: Counter,
     /// Bytes of keys and values the disk thread applied. Written by the disk thread.
     pub written_bytes: Counter,
-    /// Bytes the store takes on the disk. Written by the disk thread, now and then.
-    pub disk_bytes: Gauge,
+    /// Bytes of the log's segments on the disk. Written by the disk thread, now and then.
+    pub log_bytes: Gauge,
+    /// Bytes of tables on the disk. Written by the disk thread, now and then.
+    pub table_bytes: Gauge,
+    /// Bytes of tables that merging them would give back, at most. Written by the disk thread, now
+    /// and then.
+    pub garbage_bytes: Gauge,
     rejected: Vec<Counter>,
     beat_ms: Gauge,
     stage: AtomicU8,
@@ -86,7 +91,9 @@ impl Shared {
             syncs: Histogram::default(),
             batches: Counter::default(),
             written_bytes: Counter::default(),
-            disk_bytes: Gauge::default(),
+            log_bytes: Gauge::default(),
+            table_bytes: Gauge::default(),
+            garbage_bytes: Gauge::default(),
             rejected: RejectReason::ALL.iter().map(|_| Counter::default()).collect(),
             beat_ms: Gauge::default(),
             stage: AtomicU8::new(Stage::Starting as u8),

@@ -3,39 +3,13 @@
 use crate::client::Client;
 use crate::cluster::{Cluster, until};
 use crate::load::Load;
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use crate::logged::{newest, overwrite};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// How many operations must be answered before, during and after a fault.
 const SOME: usize = 300;
-
-/// The newest journal of a data directory, and where its last byte that is not zero ends.
-fn newest_journal(data: &Path) -> (PathBuf, u64) {
-    let mut journals = Vec::new();
-    let mut directories = vec![data.to_path_buf()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).expect("a directory") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jnl") {
-                let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
-                journals.push((number.expect("journals have numbers"), path));
-            }
-        }
-    }
-    let (_, path) = journals.into_iter().max().expect("a host has a journal");
-    let bytes = fs::read(&path).expect("the journal");
-    let last = bytes.iter().rposition(|byte| *byte != 0).expect("the journal has batches");
-    (path, last as u64 + 1)
-}
-
-fn overwrite(path: &Path, bytes: &[u8], at: u64) {
-    let file = OpenOptions::new().write(true).open(path).expect("the file is there");
-    file.write_all_at(bytes, at).expect("the file can be written");
-}
 
 #[test]
 fn a_torn_tail_is_cut_and_damage_below_it_is_refused() {
@@ -43,30 +17,26 @@ fn a_torn_tail_is_cut_and_damage_below_it_is_refused() {
     let load = Load::start(cluster.doors());
     load.more(SOME);
     cluster.kill(&[1, 2, 3]);
-    // The begin of a batch of 200 items, and then nothing that belongs to it.
-    let (journal, end) = newest_journal(cluster.data(2));
-    let mut torn = vec![1, 200, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0];
-    torn.extend([0xa5; 700]);
-    overwrite(&journal, &torn, end);
+    newest(cluster.data(2)).tear();
     cluster.start_all();
     assert!(cluster.said(2).contains("torn_tail_cut"), "the cut is told: {}", cluster.said(2));
     assert!(!cluster.said(1).contains("torn_tail_cut"), "{}", cluster.said(1));
     load.more(SOME);
 
     cluster.kill(&[2]);
-    let (journal, end) = newest_journal(cluster.data(2));
-    let whole = fs::read(&journal).expect("the journal");
-    let middle = end / 2;
-    overwrite(&journal, &[!whole[middle as usize]], middle);
-    let before = fs::read(&journal).expect("the journal");
+    let found = newest(cluster.data(2));
+    let (segment, middle) = (&found.segment, found.at / 2 / 4096 * 4096 + 30);
+    let whole = fs::read(segment).expect("the segment");
+    overwrite(segment, &[!whole[middle]], middle);
+    let before = fs::read(segment).expect("the segment");
     cluster.launch(2);
     assert_eq!(cluster.ended(2), Some(9), "{}", cluster.said(2));
     let said = cluster.said(2);
     assert!(said.contains("eep the directory"), "it says what to do: {said}");
-    assert!(fs::read(&journal).expect("the journal") == before, "nothing was changed");
+    assert!(fs::read(segment).expect("the segment") == before, "nothing was changed");
     load.more(SOME);
     assert!(cluster.is_running(1) && cluster.is_running(3));
-    overwrite(&journal, &[whole[middle as usize]], middle);
+    overwrite(segment, &[whole[middle]], middle);
     cluster.restart(2);
     load.more(SOME);
     load.finish(&[1, 2, 3]).must_hold(4 * SOME);
@@ -128,7 +98,7 @@ fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
     assert_eq!(cluster.ended(2), Some(1), "{}", cluster.said(2));
     let said = cluster.said(2);
     assert!(said.contains("host_failed") && said.contains("disk failure"), "{said}");
-    // The journal meets the end of the disk, or a table that is written beside it.
+    // The log has its room from the start; a table meets the end of the disk.
     let names_cause = ["No space left", "is the disk full?"].iter().any(|text| said.contains(text));
     assert!(names_cause, "{said}");
     load.more(SOME);

@@ -1,9 +1,10 @@
 //! Directories that are not what the other hosts have seen of their node: copies, what was put
-//! back, journals that lost their end, hosts that were removed. Each is refused, and says why.
+//! back, logs that lost their end, hosts that were removed. Each is refused, and says why.
 
 use crate::client::Client;
 use crate::cluster::{Cluster, until};
 use crate::elastic::{node_at, ring};
+use crate::logged::newest;
 use crate::mishaps::copy;
 use crate::run::{command, quorate};
 use std::fs;
@@ -25,14 +26,9 @@ fn marked(data: &Path) -> (u64, Vec<(String, u64)>) {
     (word(slot + 16), others.collect())
 }
 
-/// The number of the last batch in the journal of a directory.
-fn journaled(data: &Path) -> u64 {
-    // The lengths of the key and the value of a batch's number, and its key.
-    const NUMBER: [u8; 11] = [1, 0, 32, 0, 0, 0, 32, 0, 0, 0, 0];
-    let bytes = fs::read(data.join("db/0.jnl")).expect("the journal");
-    let last = bytes.windows(NUMBER.len()).rposition(|window| window == NUMBER);
-    let at = last.expect("there are batches") + NUMBER.len() + 8;
-    u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+/// The number of the last batch in the log of a directory.
+fn logged(data: &Path) -> u64 {
+    newest(data).last
 }
 
 fn write(cluster: &Cluster, name: &str) {
@@ -54,30 +50,21 @@ fn must_read(cluster: &Cluster, hosts: &[usize], name: &str) {
     }
 }
 
-/// Cuts a journal behind its first so many hundredths.
-fn cut_journal(data: &Path, hundredths: usize) {
-    let path = data.join("db/0.jnl");
-    let bytes = fs::read(&path).expect("the journal");
-    let end = bytes.iter().rposition(|byte| *byte != 0).expect("there are batches");
-    let file = fs::File::options().write(true).open(&path).expect("the journal");
-    file.set_len((end * hundredths / 100) as u64).expect("it can be cut");
-}
-
 #[test]
-fn a_journal_that_lost_its_end_after_an_idle_second_is_missed() {
+fn a_log_that_lost_its_end_after_an_idle_second_is_missed() {
     let mut cluster = Cluster::start("sync");
     write(&cluster, "w");
     let data = cluster.data(3).to_owned();
-    until("the mark is where the writes are", || marked(&data).0 == journaled(&data));
+    until("the mark is where the writes are", || marked(&data).0 == logged(&data));
     cluster.kill(&[3]);
-    cut_journal(cluster.data(3), 50);
+    newest(cluster.data(3)).cut(50);
     cluster.launch(3);
     assert_eq!(cluster.ended(3), Some(9), "{}", cluster.said(3));
     assert!(cluster.said(3).contains("has lost writes"), "{}", cluster.said(3));
     must_read(&cluster, &[1, 2], "w");
 }
 
-/// The mark is as damaged as the journal, so nothing in the directory itself can tell.
+/// The mark is as damaged as the log, so nothing in the directory itself can tell.
 #[test]
 fn what_the_others_saw_of_a_host_is_compared_before_it_serves() {
     let mut cluster = Cluster::start("sync");
@@ -85,7 +72,7 @@ fn what_the_others_saw_of_a_host_is_compared_before_it_serves() {
     let before = fs::read(&mark).expect("a mark");
     write(&cluster, "w");
     cluster.kill(&[3]);
-    cut_journal(cluster.data(3), 50);
+    newest(cluster.data(3)).cut(50);
     let file = fs::File::options().write(true).open(&mark).expect("the mark");
     file.write_all_at(&before, 0).expect("it can be written");
     cluster.launch(3);
@@ -108,7 +95,7 @@ fn a_copy_of_a_running_host_that_is_put_back_is_refused() {
     // Of the last seconds too, the others know it from their disks.
     let node = cluster.status(3)["node"].as_str().expect("a node").to_owned();
     until("the others keep what they saw", || {
-        let last = (node.clone(), journaled(&data));
+        let last = (node.clone(), logged(&data));
         [1, 2].iter().all(|&host| marked(cluster.data(host)).1.contains(&last))
     });
     cluster.kill(&[1, 2, 3]);

@@ -24,6 +24,7 @@ mod intruder;
 mod join;
 mod keyspaces;
 mod load;
+mod logged;
 mod mishaps;
 mod net;
 mod peers;

@@ -8,7 +8,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Log, Reader};
-use quorate_store::{Crash, Directory, FjallLog, FjallReader, MemoryStore, Opened};
+use quorate_store::{Crash, Directory, MemoryStore, Opened, StoreLog, StoreReader};
 
 /// A store that the suite can stop and kill.
 pub trait Subject: Sized {
@@ -57,10 +57,10 @@ impl Subject for MemoryStore {
     }
 }
 
-/// The store over fjall, in a directory of its own.
+/// The store of a data directory.
 pub struct OnDisk {
-    log: FjallLog,
-    reader: FjallReader,
+    log: StoreLog,
+    reader: StoreReader,
     directory: Directory,
     place: tempfile::TempDir,
 }
@@ -75,8 +75,8 @@ impl OnDisk {
 }
 
 impl Subject for OnDisk {
-    type Log = FjallLog;
-    type Reader = FjallReader;
+    type Log = StoreLog;
+    type Reader = StoreReader;
 
     fn new() -> OnDisk {
         let (subject, recovered) = OnDisk::open(new_directory());
@@ -84,11 +84,11 @@ impl Subject for OnDisk {
         subject
     }
 
-    fn log(&mut self) -> &mut FjallLog {
+    fn log(&mut self) -> &mut StoreLog {
         &mut self.log
     }
 
-    fn reader(&self) -> &FjallReader {
+    fn reader(&self) -> &StoreReader {
         &self.reader
     }
 
@@ -101,6 +101,7 @@ impl Subject for OnDisk {
 
     fn kill(self) -> (OnDisk, Lsn) {
         // What is copied is what the operating system has; closing would write more.
+        self.log.settle().expect("tables are written");
         OnDisk::open(Image::of(self.place.path()).restore())
     }
 }
@@ -242,7 +243,7 @@ suite! {
 #[test]
 fn a_key_that_the_database_cannot_hold_is_refused() {
     let mut store = OnDisk::new();
-    let longest = vec![b'k'; quorate_store::fjall_store::STORE_KEY_BYTES_MAX - 5];
+    let longest = vec![b'k'; quorate_store::STORE_KEY_BYTES_MAX - 5];
     store.log().apply(&[batch(1, vec![put(&longest, b"1")])]).expect("applied");
     assert!(store.reader().get(&key(&longest)).expect("read").is_some());
     assert_eq!(store.contents().len(), 1);

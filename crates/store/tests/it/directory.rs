@@ -175,7 +175,7 @@ fn a_wiped_directory_is_refused() {
     drop(opened.reader);
     directory.stop_cleanly().expect("stopped");
     let image = Image::of(place.path());
-    for name in ["identity.toml", "start.toml", "mark", "db", "format"] {
+    for name in ["identity.toml", "start.toml", "mark", "db", "log", "format"] {
         let mut wiped = image.clone();
         wiped.remove(name);
         let place = wiped.restore();
@@ -210,6 +210,7 @@ fn every_damaged_byte_of_the_small_files_is_noticed() {
 fn a_copy_of_a_running_hosts_directory_is_refused() {
     let place = new_directory();
     let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
+    opened.log.settle().expect("segments are made");
     let copy = Image::of(place.path()).restore();
     let (error, text) = refused(copy.path(), None);
     assert!(matches!(error, DirectoryError::Copied { start: 1, .. }), "{text}");

@@ -1,10 +1,12 @@
 //! A disk with no space left stops the log, and nothing that was synced is lost.
 
-use crate::host::{batch, contents, fast_clock, identity, put, serve};
+use crate::damage::write;
+use crate::host::{batch, contents, fast_clock, identity, put, serve, serve_with, small};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::storage::Log;
-use quorate_store::create;
+use quorate_store::{DirectoryError, Options, create};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
+use std::ffi::{CStr, CString};
 use std::path::Path;
 
 /// A small file system in memory, where the machine lets us mount one. No program does it: a
@@ -12,9 +14,9 @@ use std::path::Path;
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    fn mount() -> Option<SmallDisk> {
+    fn mount(size: &CStr) -> Option<SmallDisk> {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let mounted = mount("tmpfs", place.path(), "tmpfs", MountFlags::empty(), c"size=12m");
+        let mounted = mount("tmpfs", place.path(), "tmpfs", MountFlags::empty(), size);
         mounted.is_ok().then_some(SmallDisk(place))
     }
 
@@ -31,7 +33,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_full_disk_stops_the_log_and_loses_nothing_synced() {
-    let Some(disk) = SmallDisk::mount() else {
+    let Some(disk) = SmallDisk::mount(c"size=12m") else {
         println!(
             "skipped: no file system can be mounted here; the log's own tests inject the error"
         );
@@ -59,4 +61,75 @@ fn a_full_disk_stops_the_log_and_loses_nothing_synced() {
     let (_directory, opened) = serve(disk.path(), fast_clock()).expect("opened");
     assert!(opened.recovered.0 >= synced);
     assert!(contents(&opened.reader).len() as u64 >= synced);
+}
+
+/// Where the disk was full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Create,
+    Open,
+    Write,
+    Never,
+}
+
+/// Uses a directory on a disk of so many bytes until it is full, or long enough, and tells how many
+/// batches were synced.
+fn use_up(path: &Path, options: &Options) -> (Step, u64) {
+    if create(path, &identity()).is_err() {
+        return (Step::Create, 0);
+    }
+    let (_directory, mut opened) = match serve_with(path, fast_clock(), options) {
+        Err(DirectoryError::Io { .. }) => return (Step::Open, 0),
+        served => served.expect("only the disk fails"),
+    };
+    for lsn in 1..=400 {
+        let write = batch(lsn, vec![put(&name_of(lsn), &value_of(lsn))]);
+        let done = opened.log.apply(&[write]).and_then(|()| opened.log.sync());
+        if let Err(fatal) = done.and_then(|()| opened.log.settle()) {
+            assert!(matches!(fatal, Fatal::Disk(_)), "{fatal:?}");
+            return (Step::Write, lsn - 1);
+        }
+    }
+    (Step::Never, 400)
+}
+
+fn name_of(lsn: u64) -> [u8; 8] {
+    lsn.to_be_bytes()
+}
+
+/// What cannot be made smaller.
+fn value_of(lsn: u64) -> Vec<u8> {
+    let mut rng = quorate_kernel::rng::Rng::new(lsn);
+    (0..500).flat_map(|_| rng.next().to_le_bytes()).collect()
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_step_loses_nothing_synced() {
+    let options = Options { segment_bytes: 64 << 10, log_bytes_max: 256 << 10, ..small() };
+    let mut steps = Vec::new();
+    for kib in [8, 20].into_iter().chain((40..1800).step_by(80)).chain([8000]) {
+        let size = CString::new(format!("size={kib}k")).expect("no zeros");
+        let Some(disk) = SmallDisk::mount(&size) else {
+            println!("skipped: no file system can be mounted here");
+            return;
+        };
+        let (step, synced) = use_up(disk.path(), &options);
+        steps.push(step);
+        mount_remount(disk.path(), MountFlags::empty(), "size=96m").expect("the disk grows");
+        if step == Step::Create {
+            create(disk.path(), &identity()).expect("created");
+        }
+        let served = serve_with(disk.path(), fast_clock(), &options);
+        let (_directory, mut opened) = served.expect("there is room now");
+        let recovered = opened.recovered.0;
+        assert!(recovered >= synced, "{kib} KiB, {step:?}: {recovered} of {synced}");
+        let expected = (1..=recovered).map(|lsn| (name_of(lsn).to_vec(), value_of(lsn))).collect();
+        assert!(contents(&opened.reader) == expected, "{kib} KiB, {step:?}: other pairs");
+        write(&mut opened, recovered + 1, true);
+        opened.log.settle().expect("it goes on");
+    }
+    assert!(steps.is_sorted(), "{steps:?}");
+    let has = |step| steps.contains(&step);
+    let all = [Step::Create, Step::Open, Step::Write, Step::Never];
+    assert!(all.into_iter().all(has), "{steps:?}");
 }

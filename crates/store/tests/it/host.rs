@@ -52,7 +52,13 @@ pub fn frozen_clock() -> Clock {
 }
 
 pub fn small() -> Options {
-    Options { cache_bytes: 1 << 20, worker_threads: 1, ..Options::default() }
+    Options {
+        cache_bytes: 1 << 20,
+        worker_threads: 1,
+        segment_bytes: 256 << 10,
+        log_bytes_max: 1 << 20,
+        ..Options::default()
+    }
 }
 
 /// Opens a directory and its store; the directory's lock lives as long as the first part.

@@ -70,25 +70,37 @@ impl Image {
         place
     }
 
-    /// The only journal of the database.
-    pub fn journal(&mut self) -> &mut Content {
-        let mut journals = self.files.iter_mut().filter(|(name, _)| is_journal(name));
-        let (_, content) = journals.next().expect("there is a journal");
-        assert!(journals.next().is_none(), "there is one journal");
-        content
+    /// The bytes of a file, with zeros up to its length.
+    pub fn padded(&mut self, name: &str) -> &mut Vec<u8> {
+        let content = self.files.get_mut(Path::new(name)).expect("there is such a file");
+        content.bytes.resize(content.length as usize, 0);
+        &mut content.bytes
     }
 
-    /// Leaves little of the room that the journal has ahead, which takes long to read again and
-    /// again.
-    pub fn shorten_journal(&mut self) {
-        let journal = self.journal();
-        journal.length = journal.bytes.len() as u64 + 64 * 1024;
+    /// The same with no zeros at the ends of files but what their lengths tell.
+    pub fn trimmed(&self) -> Image {
+        let mut image = self.clone();
+        image.files.values_mut().for_each(Content::trim);
+        image
     }
 
-    /// The database's part of the image.
-    pub fn database(&self) -> BTreeMap<&Path, &Content> {
-        let of_database = self.files.iter().filter(|(name, _)| name.starts_with("db"));
-        of_database.map(|(name, content)| (name.as_path(), content)).collect()
+    /// What the store wrote: the log and the database.
+    pub fn store(&self) -> BTreeMap<&Path, &Content> {
+        let is_store = |name: &Path| name.starts_with("db") || name.starts_with("log");
+        let of_store = self.files.iter().filter(|(name, _)| is_store(name));
+        of_store.map(|(name, content)| (name.as_path(), content)).collect()
+    }
+
+    /// This image with the files below a place from another.
+    pub fn with(&self, place: &str, other: &Image) -> Image {
+        let mut mixed = self.clone();
+        mixed.files.retain(|name, _| !name.starts_with(place));
+        mixed.directories.retain(|name| !name.starts_with(place));
+        let files = other.files.iter().filter(|(name, _)| name.starts_with(place));
+        mixed.files.extend(files.map(|(name, content)| (name.clone(), content.clone())));
+        let directories = other.directories.iter().filter(|name| name.starts_with(place));
+        mixed.directories.extend(directories.cloned());
+        mixed
     }
 
     /// Removes a file, or a directory and all below it.
@@ -98,8 +110,4 @@ impl Image {
         self.directories.retain(|path| !path.starts_with(name));
         assert!(self.files.len() + self.directories.len() < before, "{name} was there");
     }
-}
-
-pub fn is_journal(name: &Path) -> bool {
-    name.extension().is_some_and(|extension| extension == "jnl")
 }

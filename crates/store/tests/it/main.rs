@@ -7,4 +7,5 @@ mod full_disk;
 mod host;
 mod image;
 mod model;
+mod recycling;
 mod space;

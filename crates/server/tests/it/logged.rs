@@ -1,0 +1,76 @@
+//! The log in a data directory, as a test finds and damages it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What groups begin at.
+const PAGE: usize = 4096;
+
+/// The newest group of a log.
+pub struct Newest {
+    /// The segment that it lies in.
+    pub segment: PathBuf,
+    /// Where it begins.
+    pub at: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// The last batch in it.
+    pub last: u64,
+    head: [u8; 64],
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Finds the newest group of a host's log.
+pub fn newest(data: &Path) -> Newest {
+    let mut newest: Option<Newest> = None;
+    for entry in fs::read_dir(data.join("log")).expect("there is a log") {
+        let segment = entry.expect("an entry").path();
+        if segment.extension().is_none_or(|extension| extension != "segment") {
+            continue;
+        }
+        // One that is not finished yet may get its name meanwhile.
+        let Ok(bytes) = fs::read(&segment) else { continue };
+        for at in (PAGE..bytes.len()).step_by(PAGE) {
+            let head: [u8; 64] = bytes[at..at + 64].try_into().expect("a page is longer");
+            let is_head = head[8..12] == *b"QGR\x01" && word(&head, 0) == xxh3_64(&head[8..]);
+            let last = word(&head, 32);
+            if is_head && newest.as_ref().is_none_or(|newest| newest.last < last) {
+                let length = u32::from_be_bytes(head[12..16].try_into().expect("four bytes"));
+                let end = (at + head.len() + length as usize).next_multiple_of(PAGE);
+                newest = Some(Newest { segment: segment.clone(), at, end, last, head });
+            }
+        }
+    }
+    newest.expect("there are groups")
+}
+
+/// Overwrites bytes of a file.
+pub fn overwrite(path: &Path, bytes: &[u8], at: usize) {
+    let file = File::options().write(true).open(path).expect("the file is there");
+    file.write_all_at(bytes, at as u64).expect("the file can be written");
+}
+
+impl Newest {
+    /// Writes the begin of a group that would follow, and then nothing that belongs to it.
+    pub fn tear(&self) {
+        let mut head = self.head;
+        head[24..32].copy_from_slice(&(self.last + 1).to_be_bytes());
+        head[32..40].copy_from_slice(&(self.last + 1).to_be_bytes());
+        let checksum = xxh3_64(&head[8..]);
+        head[..8].copy_from_slice(&checksum.to_be_bytes());
+        let mut torn = head.to_vec();
+        torn.extend([0xa5; 700]);
+        overwrite(&self.segment, &torn, self.end);
+    }
+
+    /// Erases what lies behind the first so many hundredths of the segment's groups.
+    pub fn cut(&self, hundredths: usize) {
+        let from = (self.at * hundredths / 100).next_multiple_of(PAGE).max(PAGE);
+        overwrite(&self.segment, &vec![0; self.end - from], from);
+    }
+}

@@ -1,0 +1,322 @@
+//! The store of a data directory: opening it, its write path and its reads.
+
+use crate::backlog::{Backlog, SEGMENTS_LEAST};
+use crate::chain;
+use crate::directory::Directory;
+use crate::error::DirectoryError;
+use crate::log::{Clock, DiskLog};
+use crate::mark::Mark;
+use crate::memtable::Memtables;
+use crate::reclaim::Reclaim;
+use crate::recovery::{Cut, Places, confirm, prepare};
+use crate::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST};
+use crate::tables::{Tables, TablesOptions};
+use crate::wal::{FIRST_KEY, Full, Ground, Wal, open_segments};
+use bytes::Bytes;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::Lsn;
+use quorate_kernel::sighting::Sighting;
+use quorate_kernel::storage::{Batch, Log, Reader};
+use std::io;
+use std::iter::Peekable;
+use std::path::Path;
+use std::time::Duration;
+
+/// The most segments of a log.
+const SEGMENTS_MOST: u64 = 1024;
+
+/// How much memory and disk the store may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bytes of the cache of table blocks.
+    pub cache_bytes: u64,
+    /// Bytes of a memtable; up to three of them are in memory.
+    pub memtable_bytes: u64,
+    /// Bytes of a segment of the log. Fixed when the directory is first opened.
+    pub segment_bytes: u64,
+    /// Bytes of all segments together; there are at least two.
+    pub log_bytes_max: u64,
+    /// Threads that merge tables.
+    pub worker_threads: usize,
+    /// Added to each sync, to measure with slower disks.
+    pub sync_delay: Duration,
+    /// The most tables kept open; merging them opens some more.
+    pub files_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            cache_bytes: 64 << 20,
+            memtable_bytes: 32 << 20,
+            segment_bytes: 64 << 20,
+            log_bytes_max: 256 << 20,
+            worker_threads: 2,
+            sync_delay: Duration::ZERO,
+            files_max: 256,
+        }
+    }
+}
+
+/// An open store.
+#[derive(Debug)]
+pub struct Opened {
+    /// The write path, for one thread.
+    pub log: StoreLog,
+    /// The reads.
+    pub reader: StoreReader,
+    /// The last batch that was recovered; the next one is numbered one higher.
+    pub recovered: Lsn,
+    /// A torn tail that was cut off: batches that were never synced.
+    pub cut: Option<Cut>,
+    /// What peers were seen to have synced, about a second before the last start ended.
+    pub seen: Vec<Sighting>,
+}
+
+/// Opens the store of a data directory; creates it at the first start. Everything recovered is
+/// synced when this returns.
+///
+/// # Errors
+/// [`DirectoryError::WritesMissing`] or [`DirectoryError::Damaged`] when the store cannot hold all
+/// that was synced; the directory is as it was unless the tables were damaged.
+/// [`DirectoryError::Io`] when the operating system refuses.
+pub fn open(
+    directory: &Directory,
+    options: &Options,
+    clock: Clock,
+) -> Result<Opened, DirectoryError> {
+    let places = Places {
+        database: directory.database(),
+        log: directory.log(),
+        cut: directory.cut(),
+        start: directory.start(),
+    };
+    let path = directory.mark();
+    let mark = Mark::open(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => DirectoryError::damaged(&path, error.to_string()),
+        _ => DirectoryError::io("reading", &path)(error),
+    })?;
+    let reading = || DirectoryError::io("reading", &places.log);
+    let chain = chain::read(&places.log).map_err(reading())?;
+    let prepared = prepare(&places, mark.lsn(), &chain)?;
+    let tables = TablesOptions {
+        cache_bytes: options.cache_bytes,
+        worker_threads: options.worker_threads,
+        files_max: options.files_max,
+    };
+    let tables = Tables::open(&places.database, tables)?;
+    let covered = tables.covered().map_err(|fatal| broken(&places.database, fatal))?;
+    confirm(&places, &prepared, &chain, covered)?;
+    let recovered = covered.max(chain.last);
+    let list = chain.list.unwrap_or(List { count: 0, bytes: segment_bytes(options) });
+    let wanted = (options.log_bytes_max / list.bytes).clamp(SEGMENTS_LEAST.into(), SEGMENTS_MOST);
+    let wanted = u32::try_from(wanted).expect("it was clamped");
+    let retired = open_segments(&places.log, &chain, covered).map_err(reading())?;
+    let generation = chain.generation;
+    let backlog = Backlog::new(places.log.clone(), list, generation, covered, retired, wanted);
+    let ground = Ground { memtables: Memtables::new(), backlog, tables };
+    let full = full(options, list, wanted);
+    let bytes = usize::try_from(list.bytes).expect("segments are limited");
+    let wal = Wal::begin(ground.clone(), &places.log, &chain, recovered, full, bytes)
+        .map_err(|fatal| broken(&places.log, fatal))?;
+    let seen = mark.seen().to_vec();
+    let log = StoreLog {
+        reclaim: Reclaim::new(&ground),
+        ground: ground.clone(),
+        disk: DiskLog::new(wal, recovered, mark, clock, options.sync_delay),
+    };
+    Ok(Opened { log, reader: StoreReader { ground }, recovered, cut: prepared.cut, seen })
+}
+
+fn segment_bytes(options: &Options) -> u64 {
+    let bytes = options.segment_bytes.clamp(SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST);
+    bytes / SEGMENT_BYTES_LEAST * SEGMENT_BYTES_LEAST
+}
+
+/// A memtable is full before the log is: while one is written to a table, there is room for more.
+fn full(options: &Options, list: List, wanted: u32) -> Full {
+    let bytes = usize::try_from(options.memtable_bytes).unwrap_or(usize::MAX);
+    Full { bytes, span: list.bytes * u64::from(wanted - 1) / 2 }
+}
+
+fn broken(path: &Path, fatal: Fatal) -> DirectoryError {
+    match fatal {
+        Fatal::Disk(text) => DirectoryError::io("opening", path)(io::Error::other(text)),
+        fatal => DirectoryError::damaged(path, fatal.to_string()),
+    }
+}
+
+/// The write path of a store.
+#[derive(Debug)]
+pub struct StoreLog {
+    reclaim: Reclaim,
+    ground: Ground,
+    disk: DiskLog<Wal>,
+}
+
+impl StoreLog {
+    /// Takes what peers were seen to have synced, to be kept with the mark.
+    pub fn note(&mut self, seen: Vec<Sighting>) {
+        self.disk.note(seen);
+    }
+
+    /// How long the mark may still lag what is synced, before [`StoreLog::maintain`] must be
+    /// called; nothing when it does not lag.
+    pub fn mark_due(&mut self) -> Option<Duration> {
+        self.disk.mark_due()
+    }
+
+    /// Brings the mark up to date if it has lagged for its interval.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the mark cannot be written, or an earlier step failed.
+    pub fn maintain(&mut self) -> Result<(), Fatal> {
+        self.disk.maintain()
+    }
+
+    /// Looks after the space that deleted keys take; to be called every few seconds. It is given
+    /// back in the background, while little is written.
+    ///
+    /// # Errors
+    /// Space was not given back. Nothing was lost.
+    pub fn reclaim(&mut self) -> Result<(), Fatal> {
+        if self.reclaim.look(&self.ground)? {
+            self.disk.engine().seal()?;
+            self.reclaim.begin(&self.ground)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of tables that merging them would give back, at most.
+    #[must_use]
+    pub fn garbage_bytes(&self) -> u64 {
+        self.reclaim.garbage_bytes(&self.ground)
+    }
+
+    /// Waits until all full memtables are tables, and all segments that hold nothing else are ready
+    /// for their next use.
+    ///
+    /// # Errors
+    /// [`Fatal`] when a table could not be written.
+    pub fn settle(&self) -> Result<(), Fatal> {
+        self.ground.backlog.settle()
+    }
+
+    /// Syncs, brings the mark up to date and closes the write path. The files are closed when the
+    /// last reader is dropped.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the last sync failed, or an earlier step had; the stop is not a clean one.
+    pub fn close(mut self) -> Result<(), Fatal> {
+        self.ground.backlog.close();
+        // Whatever became of it, nothing is lost.
+        drop(self.reclaim.wait());
+        self.disk.close()
+    }
+}
+
+impl Log for StoreLog {
+    fn apply(&mut self, batches: &[Batch]) -> Result<(), Fatal> {
+        let writes = batches.iter().map(|batch| batch.writes.len() as u64).sum();
+        self.reclaim.note(writes, batches.iter().map(|batch| batch.size() as u64).sum());
+        self.disk.apply(batches)
+    }
+
+    fn sync(&mut self) -> Result<(), Fatal> {
+        self.disk.sync()
+    }
+}
+
+/// The reads of a store. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct StoreReader {
+    ground: Ground,
+}
+
+/// What the store uses at the moment, approximately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes of tables on disk.
+    pub table_bytes: u64,
+    /// Bytes of the log's segments on disk.
+    pub log_bytes: u64,
+    /// Bytes of memtables.
+    pub memtable_bytes: u64,
+    /// Bytes of cached blocks.
+    pub cache_bytes: u64,
+}
+
+impl StoreReader {
+    /// What the store uses at the moment, approximately.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats {
+            table_bytes: self.ground.tables.bytes(),
+            log_bytes: self.ground.backlog.log_bytes(),
+            memtable_bytes: self.ground.memtables.bytes() as u64,
+            cache_bytes: self.ground.tables.cache_bytes(),
+        }
+    }
+}
+
+impl Reader for StoreReader {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
+        if key < FIRST_KEY {
+            return Ok(None);
+        }
+        // A memtable that becomes a table meanwhile is in both for a while, never in none.
+        match self.ground.memtables.get(key) {
+            Some(value) => Ok(value),
+            None => self.ground.tables.get(key),
+        }
+    }
+
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
+    ) -> Result<(), Fatal> {
+        let from = from.max(FIRST_KEY);
+        if from >= to {
+            return Ok(());
+        }
+        // The memtables first: what leaves them later is in these tables.
+        let memtables = self.ground.memtables.range(from, to);
+        let mut layers: Vec<_> = memtables.into_iter().map(Iterator::peekable).collect();
+        let mut tables = self.ground.tables.range(from, to).peekable();
+        loop {
+            let table = match tables.peek() {
+                Some(Err(fatal)) => return Err(fatal.clone()),
+                Some(Ok((key, _))) => Some(key.clone()),
+                None => None,
+            };
+            let upper = layers.iter_mut().filter_map(|layer| layer.peek().map(|(key, _)| key));
+            let Some(least) = upper.min().into_iter().chain(table.as_ref()).min().cloned() else {
+                return Ok(());
+            };
+            let mut value = None;
+            if table.is_some_and(|key| key == least)
+                && let Some(Ok((_, found))) = tables.next()
+            {
+                value = Some(found);
+            }
+            // The newest comes first, so it is asked last.
+            for layer in layers.iter_mut().rev() {
+                if let Some(found) = next_if(layer, &least) {
+                    value = found;
+                }
+            }
+            if let Some(value) = value
+                && !each(&least, &value)
+            {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What a layer says of a key, if that is its next.
+fn next_if(layer: &mut Peekable<crate::memtable::Range>, key: &Bytes) -> Option<Option<Bytes>> {
+    layer.next_if(|(next, _)| next == key).map(|(_, value)| value)
+}
