@@ -8,4 +8,5 @@ mod host;
 mod image;
 mod model;
 mod recycling;
+mod segments;
 mod space;
