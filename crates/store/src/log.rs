@@ -78,9 +78,12 @@ impl<E: Engine> DiskLog<E> {
         }
     }
 
-    /// What commits and persists.
-    pub(crate) fn engine(&mut self) -> &mut E {
-        &mut self.engine
+    /// Lets the engine do something else, which counts as a step: it may sync too.
+    pub(crate) fn with_engine(
+        &mut self,
+        step: impl FnOnce(&mut E) -> Result<(), Fatal>,
+    ) -> Result<(), Fatal> {
+        self.step(|log| step(&mut log.engine))
     }
 
     /// Takes what peers were seen to have synced, to be kept with the mark.
@@ -253,6 +256,21 @@ mod tests {
         assert_eq!((log.engine.commits, log.engine.persists), (1, 1));
         assert_eq!(marked(&bench), 0, "what was not synced is not marked");
         assert_eq!(bench.log.close(), full());
+    }
+
+    #[test]
+    fn a_sync_that_failed_beside_the_log_is_never_tried_again() {
+        let mut bench = bench(Box::new(|| Time(0)));
+        let log = &mut bench.log;
+        log.apply(&[batch(1)]).expect("applied");
+        log.engine.fail_persist = true;
+        assert_eq!(log.with_engine(Engine::persist), full());
+        log.engine.fail_persist = false;
+        assert_eq!(log.sync(), full());
+        assert_eq!(log.with_engine(Engine::persist), full());
+        assert_eq!(log.maintain(), full(), "whoever writes nothing hears of it too");
+        assert_eq!(log.engine.persists, 1);
+        assert_eq!(marked(&bench), 0);
     }
 
     #[test]

@@ -178,10 +178,10 @@ impl StoreLog {
     /// back in the background, while little is written.
     ///
     /// # Errors
-    /// Space was not given back. Nothing was lost.
+    /// Space was not given back, and nothing was lost; if a sync failed, nothing goes on after it.
     pub fn reclaim(&mut self) -> Result<(), Fatal> {
         if self.reclaim.look(&self.ground)? {
-            self.disk.engine().seal()?;
+            self.disk.with_engine(Wal::seal)?;
             self.reclaim.begin(&self.ground)?;
         }
         Ok(())
