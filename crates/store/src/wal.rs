@@ -52,7 +52,7 @@ pub(crate) struct Wal {
     ground: Ground,
     newest: Arc<Memtable>,
     full: Full,
-    /// Bytes of the log since the memtable was begun.
+    /// Bytes of the log since the memtable was begun; 0 if it holds no batch.
     span: u64,
     segment: Option<Ready>,
     segment_bytes: usize,
@@ -127,7 +127,7 @@ impl Wal {
             if let Some(ready) = self.ground.backlog.next()? {
                 break ready;
             }
-            if self.newest.is_empty() {
+            if self.span == 0 {
                 self.ground.backlog.want_more();
             } else {
                 self.seal()?;
@@ -148,7 +148,8 @@ impl Wal {
     /// Hands the memtable over to become a table. What is in the tables is synced, so the log must
     /// be: it would else lack, after a loss of power, what lies before its next group.
     pub(crate) fn seal(&mut self) -> Result<(), Fatal> {
-        if self.newest.is_empty() {
+        // Batches that write nothing lie in the log too.
+        if self.span == 0 {
             return Ok(());
         }
         self.sync_segment()?;

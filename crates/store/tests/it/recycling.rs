@@ -12,7 +12,7 @@ use quorate_store::{Directory, Opened, Options};
 use std::path::{Path, PathBuf};
 
 /// Four segments with room for fifteen groups of a page; a memtable becomes a table after 24 pages.
-fn narrow() -> Options {
+pub fn narrow() -> Options {
     Options { segment_bytes: 64 << 10, log_bytes_max: 256 << 10, ..small() }
 }
 
@@ -22,7 +22,7 @@ const GROUPS_OF_TABLE: u64 = 24;
 pub struct Victim {
     place: tempfile::TempDir,
     directory: Directory,
-    opened: Opened,
+    pub opened: Opened,
     pub sizes: Vec<usize>,
 }
 
@@ -63,7 +63,7 @@ fn value(lsn: u64, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| rng.next() as u8).collect()
 }
 
-fn expected(sizes: &[usize], upto: u64) -> Pairs {
+pub fn expected(sizes: &[usize], upto: u64) -> Pairs {
     let pair = |(lsn, bytes): (u64, &usize)| (lsn.to_be_bytes().to_vec(), value(lsn, *bytes));
     (1..=upto).zip(sizes).map(pair).collect()
 }
@@ -109,10 +109,10 @@ pub fn segments(image: &Image) -> Vec<PathBuf> {
 
 /// A head of a group in a segment.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+pub struct Place {
     at: usize,
     generation: u64,
-    first: u64,
+    pub first: u64,
 }
 
 fn heads(image: &mut Image, name: &Path) -> Vec<Place> {
@@ -127,7 +127,7 @@ fn heads(image: &mut Image, name: &Path) -> Vec<Place> {
 }
 
 /// The segment with the newest group, and where that is.
-fn newest(image: &mut Image) -> (PathBuf, Place) {
+pub fn newest(image: &mut Image) -> (PathBuf, Place) {
     let names = segments(image);
     let all = names.into_iter().flat_map(|name| {
         let places = heads(image, &name);

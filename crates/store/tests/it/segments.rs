@@ -1,8 +1,10 @@
 //! Which files a log has: none of them grows, comes or goes.
 
 use crate::damage::Verdict;
+use crate::host::{batch, contents, frozen_clock, serve_with};
 use crate::image::Image;
-use crate::recycling::{Victim, judge, segments};
+use crate::recycling::{Victim, expected, judge, narrow, newest, segments};
+use quorate_kernel::storage::Log;
 use std::path::PathBuf;
 
 #[test]
@@ -16,6 +18,24 @@ fn no_segment_grows_and_none_comes_or_goes() {
     assert_eq!(before.len(), 4);
     (0..200).for_each(|_| victim.write(5000, true));
     assert_eq!(shape(&victim.image()), before);
+}
+
+#[test]
+fn batches_that_write_nothing_take_no_more_of_the_disk() {
+    let mut victim = Victim::new();
+    victim.write(40, true);
+    for lsn in 2..=300 {
+        victim.opened.log.apply(&[batch(lsn, Vec::new())]).expect("applied");
+        victim.opened.log.sync().expect("synced");
+    }
+    victim.opened.log.settle().expect("settled");
+    let mut image = victim.image();
+    assert!(segments(&image).len() <= 4, "{:?}", segments(&image));
+    assert_eq!(newest(&mut image).1.first, 300);
+    let again = image.restore();
+    let (_directory, opened) = serve_with(again.path(), frozen_clock(), &narrow()).expect("opened");
+    assert_eq!(opened.recovered.0, 300);
+    assert!(contents(&opened.reader) == expected(&victim.sizes, 1));
 }
 
 #[test]
