@@ -2,7 +2,36 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// How often an image is begun anew.
+const TRIES_MAX: usize = 1000;
+/// A file of so many bytes without a block of its own is a hole, and not read.
+const LONG_BYTES: u64 = 1 << 20;
+
+/// Which files there are: names, and what changes with their contents.
+#[derive(PartialEq, Eq)]
+struct Listing(BTreeMap<PathBuf, (u64, u64, i64, i64)>);
+
+impl Listing {
+    fn of(root: &Path) -> io::Result<Listing> {
+        let (mut listing, mut directories) = (BTreeMap::new(), vec![root.to_path_buf()]);
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory)? {
+                let entry = entry?;
+                let about = entry.metadata()?;
+                if about.is_dir() {
+                    directories.push(entry.path());
+                }
+                let shape = (about.ino(), about.len(), about.mtime(), about.mtime_nsec());
+                listing.insert(entry.path(), shape);
+            }
+        }
+        Ok(Listing(listing))
+    }
+}
 
 /// The files of a directory, taken while a host may still be writing to it: what the operating
 /// system holds if the process is killed now. Zeros at the end of a file are kept as its length.
@@ -33,27 +62,42 @@ impl Content {
 }
 
 impl Image {
+    /// Taken anew where files change meanwhile: the database merges tables whenever it likes.
     pub fn of(root: &Path) -> Image {
-        let mut image = Image { files: BTreeMap::new(), directories: Vec::new() };
-        image.collect(root, Path::new(""));
-        image
+        for _ in 0..TRIES_MAX {
+            let before = Listing::of(root);
+            let mut image = Image { files: BTreeMap::new(), directories: Vec::new() };
+            let taken = before.and_then(|before| {
+                image.collect(root, Path::new(""))?;
+                Ok(Listing::of(root)? == before)
+            });
+            match taken {
+                Ok(true) => return image,
+                Ok(false) => {}
+                Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
+            }
+        }
+        panic!("the files of {} never rest", root.display());
     }
 
-    fn collect(&mut self, root: &Path, below: &Path) {
-        for entry in fs::read_dir(root.join(below)).expect("readable") {
-            let entry = entry.expect("readable");
+    fn collect(&mut self, root: &Path, below: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(root.join(below))? {
+            let entry = entry?;
             let name = below.join(entry.file_name());
-            if entry.file_type().expect("readable").is_dir() {
+            let about = entry.metadata()?;
+            if about.is_dir() {
                 self.directories.push(name.clone());
-                self.collect(root, &name);
+                self.collect(root, &name)?;
                 continue;
             }
-            let bytes = fs::read(entry.path()).expect("readable");
-            let length = bytes.len() as u64;
+            let is_hole = about.len() >= LONG_BYTES && about.blocks() == 0;
+            let bytes = if is_hole { Vec::new() } else { fs::read(entry.path())? };
+            let length = if is_hole { about.len() } else { bytes.len() as u64 };
             let mut content = Content { bytes, length };
             content.trim();
             self.files.insert(name, content);
         }
+        Ok(())
     }
 
     pub fn restore(&self) -> tempfile::TempDir {
