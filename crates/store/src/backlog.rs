@@ -3,14 +3,19 @@
 //!
 //! Both are bounded. Whoever writes the log waits for tables when there are two full memtables, or
 //! no segment is left: memory and the log never grow because tables fall behind.
+//!
+//! A segment more is made only while the present one goes from a quarter to three, and none is
+//! free. Its zeros are written in step with the groups, and not while nothing is logged, so no
+//! group waits for many of them. Where a segment is waited for, the rest of it has none.
 
 use crate::group::Header;
 use crate::memtable::Memtable;
-use crate::segments::{List, Segment};
+use crate::segments::{List, Making, PIECE_BYTES, Segment, remove_unfinished};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;
 use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -56,14 +61,24 @@ struct State {
     /// In the order of their use.
     ready: VecDeque<Ready>,
     list: List,
+    /// The next segment, between two pieces of it.
+    making: Option<Making>,
+    /// How many bytes of it are done.
+    filled: u64,
+    /// How many bytes of the present segment are in use.
+    at: u64,
     /// The highest generation that was given out.
     generation: u64,
     /// Every batch up to here is in the tables, synced.
     covered: Lsn,
-    /// How many segments there should be.
-    wanted: u32,
-    /// Whether the thread that writes the log cannot go on without another one.
+    /// The most segments that there may be.
+    segments_max: u32,
+    /// Whether the thread that writes the log waits for another one.
     is_awaited: bool,
+    /// Whether it cannot go on without one more than there are.
+    is_needed: bool,
+    /// Whether the disk had no room for another one since the present one was begun.
+    has_no_room: bool,
     failure: Option<Fatal>,
     /// Whether the thread that writes tables is at work.
     is_busy: bool,
@@ -77,10 +92,25 @@ impl State {
         oldest.is_some_and(|one| one.last <= self.covered || mutant!("log_segment_reused_early"))
     }
 
+    /// Whether there may be another segment.
+    fn may_grow(&self) -> bool {
+        self.list.count < self.segments_max && !self.has_no_room
+    }
+
+    /// Whether more of another segment should be done by now.
+    fn is_behind(&self) -> bool {
+        if !self.may_grow() || !self.ready.is_empty() {
+            return false;
+        }
+        let more = self.at.saturating_sub(self.list.bytes / 4);
+        let due = if more > 0 { 2 * more + PIECE_BYTES } else { 0 };
+        self.is_awaited || self.filled < due.min(self.list.bytes)
+    }
+
     /// Whether there is nothing to do for the thread that writes tables.
     fn is_idle(&self) -> bool {
-        let has_work = !self.sealed.is_empty() || self.has_free();
-        !self.is_busy && !has_work && self.list.count >= self.wanted
+        let has_work = !self.sealed.is_empty() || self.has_free() || self.is_behind();
+        !self.is_busy && !has_work
     }
 }
 
@@ -102,32 +132,37 @@ pub(crate) enum Task {
     Ingest(Sealed),
     /// Gives a segment its next use.
     Renew(Segment),
-    /// Makes another segment.
-    Create,
+    /// Makes a piece of another segment.
+    Make(Option<Making>),
     /// Ends.
     End,
 }
 
 impl Backlog {
-    /// Of a log with these segments, which shall have as many as are `wanted`. Of those that an
-    /// earlier start wrote to, the ones of which nothing is needed come first.
+    /// Of a log with these segments, which may have so many. Of those that an earlier start wrote
+    /// to, the ones of which nothing is needed come first.
     pub(crate) fn new(
         log: PathBuf,
         list: List,
         generation: u64,
         covered: Lsn,
         retired: VecDeque<Retired>,
-        wanted: u32,
+        segments_max: u32,
     ) -> Backlog {
         let state = State {
             sealed: VecDeque::new(),
             retired,
             ready: VecDeque::new(),
             list,
+            making: None,
+            filled: 0,
+            at: 0,
             generation,
             covered,
-            wanted,
+            segments_max,
             is_awaited: false,
+            is_needed: false,
+            has_no_room: false,
             failure: None,
             is_busy: false,
             is_closing: false,
@@ -151,8 +186,8 @@ impl Backlog {
 
     /// Bytes of all segments.
     pub(crate) fn log_bytes(&self) -> u64 {
-        let list = self.lock().list;
-        u64::from(list.count) * list.bytes
+        let state = self.lock();
+        u64::from(state.list.count) * state.list.bytes + state.filled
     }
 
     /// What went wrong on the other thread, if anything.
@@ -173,8 +208,8 @@ impl Backlog {
         Ok(())
     }
 
-    /// Waits until every memtable that was handed over is in the tables, and every segment that may
-    /// be used again is ready.
+    /// Waits until every memtable that was handed over is in the tables, every segment that may be
+    /// used again is ready, and as much of another one is done as should be.
     pub(crate) fn settle(&self) -> Result<(), Fatal> {
         let mut state = self.lock();
         while state.failure.is_none() && !state.is_closing && !state.is_idle() {
@@ -189,16 +224,31 @@ impl Backlog {
         self.0.changed.notify_all();
     }
 
-    /// The next segment to write to. Waits while tables may give one back; nothing if all of them
-    /// hold what is in no memtable that was handed over.
+    /// So many bytes of the present segment are in use.
+    pub(crate) fn reached(&self, at: usize) {
+        let mut state = self.lock();
+        state.at = at as u64;
+        if state.is_behind() {
+            self.0.changed.notify_all();
+        }
+    }
+
+    /// The next segment to write to. Waits for one that is free, or one more where there may be
+    /// one, or for tables that may give one back; nothing if all that there may be hold what is in
+    /// no memtable that was handed over.
     pub(crate) fn next(&self) -> Result<Option<Ready>, Fatal> {
         let mut state = self.lock();
         loop {
             state.failure.clone().map_or(Ok(()), Err)?;
             if let Some(ready) = state.ready.pop_front() {
+                state.at = 0;
+                (state.is_awaited, state.is_needed, state.has_no_room) = (false, false, false);
                 return Ok(Some(ready));
             }
-            if state.is_idle() {
+            if state.may_grow() && !state.has_free() {
+                state.is_awaited = true;
+                self.0.changed.notify_all();
+            } else if state.is_idle() {
                 return Ok(None);
             }
             state = self.wait(state);
@@ -208,9 +258,9 @@ impl Backlog {
     /// Asks for one more segment than there are: all of them hold parts of one group.
     pub(crate) fn want_more(&self) {
         let mut state = self.lock();
-        state.wanted = state.list.count + 1;
-        state.is_awaited = true;
-        self.0.changed.notify_all();
+        state.segments_max = state.segments_max.max(state.list.count + 1);
+        state.is_needed = true;
+        state.has_no_room = false;
     }
 
     /// Waits for something to do. Full memtables come first, then segments that may be used again.
@@ -230,7 +280,7 @@ impl Backlog {
                     let retired = state.retired.pop_front().expect("it is free");
                     return Task::Renew(retired.segment);
                 }
-                return Task::Create;
+                return Task::Make(state.making.take());
             }
             self.0.changed.notify_all();
             state = self.wait(state);
@@ -254,32 +304,58 @@ impl Backlog {
         Ok(())
     }
 
-    /// Makes another segment, unless a memtable waits meanwhile.
-    pub(crate) fn create(&self) -> Result<(), Fatal> {
-        let header = self.header();
-        let mut list = self.lock().list;
-        let may_go_on = || {
-            let state = self.lock();
-            !state.is_closing && state.sealed.is_empty()
-        };
-        match Segment::create(&self.0.log, &mut list, header, may_go_on) {
-            Ok(None) => {}
-            Ok(Some(segment)) => {
-                let mut state = self.lock();
-                state.list = list;
-                state.is_awaited = false;
-                drop(state);
-                self.offer(Ready { segment, generation: header.generation });
-            }
-            Err(error) => {
-                let mut state = self.lock();
-                if state.is_awaited || list.count < SEGMENTS_LEAST {
-                    return Err(failed("making a segment", &error));
-                }
-                // It goes on with those that it has.
-                state.wanted = list.count;
-            }
+    /// Makes the next piece of another segment if that is due, amid some longer work.
+    pub(crate) fn make_if_due(&self) -> Result<(), Fatal> {
+        let mut state = self.lock();
+        if !state.is_behind() {
+            return Ok(());
         }
+        let making = state.making.take();
+        drop(state);
+        self.make(making)
+    }
+
+    /// Makes the next piece of another segment. The log goes on with those that there are if the
+    /// disk has no room for it, unless it cannot.
+    pub(crate) fn make(&self, making: Option<Making>) -> Result<(), Fatal> {
+        let Err(error) = self.try_make(making) else { return Ok(()) };
+        // What was taken for it is given back.
+        drop(remove_unfinished(&self.0.log));
+        let mut state = self.lock();
+        state.filled = 0;
+        let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        if !is_full || state.is_needed || state.list.count == 0 {
+            return Err(failed("making a segment", &error));
+        }
+        state.has_no_room = true;
+        state.is_awaited = false;
+        Ok(())
+    }
+
+    fn try_make(&self, making: Option<Making>) -> io::Result<()> {
+        let state = self.lock();
+        let (mut list, is_awaited) = (state.list, state.is_awaited);
+        drop(state);
+        let mut making = match making {
+            Some(making) => making,
+            None => Making::begin(&self.0.log, list.bytes)?,
+        };
+        if !is_awaited {
+            making.fill()?;
+        }
+        if !is_awaited && !making.is_full() {
+            let mut state = self.lock();
+            state.filled = making.filled();
+            state.making = Some(making);
+            return Ok(());
+        }
+        let header = self.header();
+        let segment = making.finish(&self.0.log, &mut list, header)?;
+        let mut state = self.lock();
+        state.list = list;
+        state.filled = 0;
+        drop(state);
+        self.offer(Ready { segment, generation: header.generation });
         Ok(())
     }
 
@@ -310,6 +386,6 @@ impl Backlog {
 }
 
 /// A failure of the log's files.
-pub(crate) fn failed(doing: &str, error: &std::io::Error) -> Fatal {
+pub(crate) fn failed(doing: &str, error: &io::Error) -> Fatal {
     Fatal::Disk(format!("{doing} of the log: {error}"))
 }

@@ -1,8 +1,9 @@
 //! The files of the log: preallocated segments, and the list that says which there are.
 //!
 //! A segment is written full of zeros and synced before it gets its name, and keeps its length and
-//! its blocks for good: a sync after a write to it moves data alone. The list is replaced whole
-//! after each new segment, so one that is gone is missed.
+//! its blocks for good: a sync after a write to it moves data alone. Where nobody can wait for
+//! that, as in a new directory, it has its length alone and gets its blocks in its first use. The
+//! list is replaced whole after each new segment, so one that is gone is missed.
 
 use crate::access::FILE_MODE;
 use crate::files::{seal, sync_directory, unseal, write_atomically};
@@ -15,8 +16,10 @@ use std::path::{Path, PathBuf};
 
 /// The name of the list.
 pub(crate) const LIST: &str = "segments.toml";
+/// The name of a segment that is not finished.
+const UNFINISHED: &str = "new.segment";
 /// Zeros are written, and synced, in pieces of so many bytes: others use the disk too.
-const PIECE_BYTES: u64 = 1 << 20;
+pub(crate) const PIECE_BYTES: u64 = 256 << 10;
 /// The least bytes of a segment: a header, and a group of one page.
 pub(crate) const SEGMENT_BYTES_LEAST: u64 = 4 * PAGE_BYTES as u64;
 /// The most bytes of a segment: places within it are counted in 32 bits.
@@ -30,6 +33,15 @@ pub(crate) struct List {
     pub(crate) count: u32,
     /// The bytes of each.
     pub(crate) bytes: u64,
+}
+
+/// The next segment while it is made. It gets its name when it is whole, so half of one is never
+/// found.
+#[derive(Debug)]
+pub(crate) struct Making {
+    file: File,
+    bytes: u64,
+    filled: u64,
 }
 
 /// A segment that is open for writing.
@@ -63,45 +75,60 @@ impl List {
     }
 }
 
-impl Segment {
-    /// Makes the next segment of a log, with the header of its first use, and puts it on the list.
-    /// Between pieces it asks whether to go on; nothing comes of it if not, or if it fails.
-    pub(crate) fn create(
-        log: &Path,
-        list: &mut List,
-        header: Header,
-        mut may_go_on: impl FnMut() -> bool,
-    ) -> io::Result<Option<Segment>> {
-        let number = list.count;
-        let new = log.join("new.segment");
+impl Making {
+    /// Begins the next segment of a log, in place of one that was never finished.
+    pub(crate) fn begin(log: &Path, bytes: u64) -> io::Result<Making> {
         let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(FILE_MODE).open(&new)?;
-        let zeros = vec![0; usize::try_from(PIECE_BYTES).expect("a piece is small")];
-        let mut at = 0;
-        while at < list.bytes {
-            if !may_go_on() {
-                fs::remove_file(&new)?;
-                return Ok(None);
-            }
-            let piece = PIECE_BYTES.min(list.bytes - at);
-            let written = file.write_all_at(&zeros[..piece as usize], at);
-            if let Err(error) = written.and_then(|()| file.sync_data()) {
-                // What was taken for it is given back.
-                drop(fs::remove_file(&new));
-                return Err(error);
-            }
-            at += piece;
-        }
-        file.write_all_at(&header.encode(), 0)?;
-        file.sync_all()?;
-        fs::rename(&new, path_of(log, number))?;
+        options.write(true).create(true).truncate(true).mode(FILE_MODE);
+        let file = options.open(log.join(UNFINISHED))?;
+        file.set_len(bytes)?;
+        Ok(Making { file, bytes, filled: 0 })
+    }
+
+    /// How many bytes of it have their blocks.
+    pub(crate) fn filled(&self) -> u64 {
+        self.filled
+    }
+
+    /// Whether all of it has.
+    pub(crate) fn is_full(&self) -> bool {
+        self.filled == self.bytes
+    }
+
+    /// Writes the next piece of zeros, synced: a sync of the log beside it waits for one at most.
+    pub(crate) fn fill(&mut self) -> io::Result<()> {
+        let piece = PIECE_BYTES.min(self.bytes - self.filled);
+        let zeros = vec![0; usize::try_from(piece).expect("a piece is small")];
+        self.file.write_all_at(&zeros, self.filled)?;
+        self.file.sync_data()?;
+        self.filled += piece;
+        Ok(())
+    }
+
+    /// Gives it the header of its first use and its name, and puts it on the list.
+    pub(crate) fn finish(self, log: &Path, list: &mut List, header: Header) -> io::Result<Segment> {
+        let number = list.count;
+        assert_eq!(self.bytes, list.bytes, "all segments have one length");
+        self.file.write_all_at(&header.encode(), 0)?;
+        self.file.sync_all()?;
+        fs::rename(log.join(UNFINISHED), path_of(log, number))?;
         sync_directory(log)?;
         let more = List { count: number + 1, ..*list };
         more.write(log)?;
         *list = more;
-        Ok(Some(Segment(file)))
+        Ok(Segment(self.file))
     }
+}
 
+/// Gives back what was taken for a segment that was never finished.
+pub(crate) fn remove_unfinished(log: &Path) -> io::Result<()> {
+    match fs::remove_file(log.join(UNFINISHED)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Segment {
     /// Opens a segment that is on the list.
     pub(crate) fn open(log: &Path, number: u32) -> io::Result<Segment> {
         let file = OpenOptions::new().read(true).write(true).open(path_of(log, number))?;
@@ -143,25 +170,32 @@ mod tests {
     #[test]
     fn a_segment_is_on_the_list_once_it_is_whole() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        assert_eq!(List::read(place.path()).expect("read"), None);
+        let log = place.path();
+        assert_eq!(List::read(log).expect("read"), None);
         let mut list = List { count: 0, bytes: 3 * PIECE_BYTES / 2 };
-        let mut pieces = 0;
-        let stopped = Segment::create(place.path(), &mut list, HEADER, || {
-            pieces += 1;
-            pieces < 2
-        });
-        assert!(stopped.expect("no error").is_none(), "it was told to stop");
-        assert_eq!(fs::read_dir(place.path()).expect("readable").count(), 0, "nothing is left");
-        for number in 0..2 {
-            let made = Segment::create(place.path(), &mut list, HEADER, || true);
-            assert!(made.expect("created").is_some());
-            let bytes = fs::read(path_of(place.path(), number)).expect("readable");
+        for number in 0..3 {
+            // One that was never finished is nothing.
+            Making::begin(log, list.bytes).expect("begun").fill().expect("filled");
+            let mut making = Making::begin(log, list.bytes).expect("begun");
+            for pieces in 1..=number {
+                assert!(!making.is_full() && !path_of(log, number).exists());
+                making.fill().expect("filled");
+                assert_eq!(making.filled(), list.bytes.min(u64::from(pieces) * PIECE_BYTES));
+            }
+            assert_eq!(making.is_full(), number == 2);
+            making.finish(log, &mut list, HEADER).expect("finished");
+            let bytes = fs::read(path_of(log, number)).expect("readable");
             assert_eq!(bytes.len() as u64, list.bytes);
             assert_eq!(Header::decode(&bytes), Some(HEADER));
             assert!(bytes[PAGE_BYTES..].iter().all(|byte| *byte == 0));
+            assert_eq!(List::read(log).expect("read"), Some(list));
+            assert_eq!(list.count, number + 1);
         }
-        assert_eq!(List::read(place.path()).expect("read"), Some(list));
-        assert_eq!(list.count, 2);
+        Making::begin(log, list.bytes).expect("begun").fill().expect("filled");
+        for _ in 0..2 {
+            remove_unfinished(log).expect("nothing of it is left");
+            assert_eq!(fs::read_dir(log).expect("readable").count(), 4);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::mark::Mark;
 use crate::memtable::Memtables;
 use crate::reclaim::Reclaim;
 use crate::recovery::{Cut, Places, confirm, prepare};
-use crate::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST};
+use crate::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished};
 use crate::tables::{Tables, TablesOptions};
 use crate::wal::{FIRST_KEY, Full, Ground, Wal, open_segments};
 use bytes::Bytes;
@@ -22,8 +22,8 @@ use std::iter::Peekable;
 use std::path::Path;
 use std::time::Duration;
 
-/// The most segments of a log.
-const SEGMENTS_MOST: u64 = 1024;
+/// The most segments of a log, unless one group needs more: all of them are open files.
+const SEGMENTS_MOST: u64 = 64;
 
 /// How much memory and disk the store may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Options {
     pub memtable_bytes: u64,
     /// Bytes of a segment of the log. Fixed when the directory is first opened.
     pub segment_bytes: u64,
-    /// Bytes of all segments together; there are at least two.
+    /// Bytes of all segments together, for 2 to 64 of them; made as they are needed.
     pub log_bytes_max: u64,
     /// Threads that merge tables.
     pub worker_threads: usize,
@@ -109,13 +109,14 @@ pub fn open(
     confirm(&places, &prepared, &chain, covered)?;
     let recovered = covered.max(chain.last);
     let list = chain.list.unwrap_or(List { count: 0, bytes: segment_bytes(options) });
-    let wanted = (options.log_bytes_max / list.bytes).clamp(SEGMENTS_LEAST.into(), SEGMENTS_MOST);
-    let wanted = u32::try_from(wanted).expect("it was clamped");
+    let most = (options.log_bytes_max / list.bytes).clamp(SEGMENTS_LEAST.into(), SEGMENTS_MOST);
+    let most = u32::try_from(most).expect("it was clamped");
+    remove_unfinished(&places.log).map_err(DirectoryError::io("removing", &places.log))?;
     let retired = open_segments(&places.log, &chain, covered).map_err(reading())?;
     let generation = chain.generation;
-    let backlog = Backlog::new(places.log.clone(), list, generation, covered, retired, wanted);
+    let backlog = Backlog::new(places.log.clone(), list, generation, covered, retired, most);
     let ground = Ground { memtables: Memtables::new(), backlog, tables };
-    let full = full(options, list, wanted);
+    let full = full(options, list, most);
     let bytes = usize::try_from(list.bytes).expect("segments are limited");
     let wal = Wal::begin(ground.clone(), &places.log, &chain, recovered, full, bytes)
         .map_err(|fatal| broken(&places.log, fatal))?;
@@ -134,9 +135,9 @@ fn segment_bytes(options: &Options) -> u64 {
 }
 
 /// A memtable is full before the log is: while one is written to a table, there is room for more.
-fn full(options: &Options, list: List, wanted: u32) -> Full {
+fn full(options: &Options, list: List, segments_max: u32) -> Full {
     let bytes = usize::try_from(options.memtable_bytes).unwrap_or(usize::MAX);
-    Full { bytes, span: list.bytes * u64::from(wanted - 1) / 2 }
+    Full { bytes, span: list.bytes * u64::from(segments_max - 1) / 2 }
 }
 
 fn broken(path: &Path, fatal: Fatal) -> DirectoryError {

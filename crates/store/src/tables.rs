@@ -26,6 +26,8 @@ const NUMBER_KEY: &[u8] = b"\0";
 const COPY_BYTES_MAX: usize = 4096;
 /// Tables of the first level above which no table is added.
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
+/// After how many bytes of a table whoever waits for it is called.
+const OFTEN_BYTES: usize = 64 << 10;
 /// How long to wait for the database to merge some of them before looking again.
 const MERGE_PATIENCE: Duration = Duration::from_millis(5);
 const FILES_LEAST: usize = 10;
@@ -108,18 +110,32 @@ impl Tables {
     }
 
     /// Adds a memtable as a table, synced, of which `upto` is the last batch. It replaces what
-    /// older tables have of its keys. All of it is there after a crash, or nothing.
-    pub(crate) fn ingest(&self, memtable: &Memtable, upto: Lsn) -> Result<(), Fatal> {
+    /// older tables have of its keys. All of it is there after a crash, or nothing. Calls back
+    /// often meanwhile.
+    pub(crate) fn ingest(
+        &self,
+        memtable: &Memtable,
+        upto: Lsn,
+        mut meanwhile: impl FnMut() -> Result<(), Fatal>,
+    ) -> Result<(), Fatal> {
         self.wait_for_merges()?;
         let failed = |error| fatal("writing a table", error);
         let mut ingestion = self.keyspace.start_ingestion().map_err(failed)?;
         ingestion.write(NUMBER_KEY, &upto.0.to_be_bytes()[..]).map_err(failed)?;
-        memtable
-            .each(|key, value| match value {
+        let mut written = 0;
+        memtable.each(|key, value| {
+            let taken = match value {
                 Some(value) => ingestion.write(&key[..], &value[..]),
                 None => ingestion.write_tombstone(&key[..]),
-            })
-            .map_err(failed)?;
+            };
+            taken.map_err(failed)?;
+            written += key.len() + value.map_or(0, Bytes::len);
+            if written >= OFTEN_BYTES {
+                written = 0;
+                meanwhile()?;
+            }
+            Ok(())
+        })?;
         ingestion.finish().map_err(failed)?;
         let upto = self.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
         let kept = self.keyspace.tree.get_version_history_lock();

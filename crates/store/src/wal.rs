@@ -182,6 +182,7 @@ impl Wal {
             group::finish(&mut self.group, head);
             write(self.segment.as_ref(), &self.group, self.at)?;
             self.at += self.group.len();
+            self.ground.backlog.reached(self.at);
         } else {
             self.append_parts(first.lsn, last.lsn, synced)?;
         }
@@ -298,7 +299,7 @@ fn write_tables(ground: &Ground) {
             match ground.backlog.task() {
                 Task::Ingest(sealed) => ingest(ground, &sealed)?,
                 Task::Renew(segment) => ground.backlog.renew(segment)?,
-                Task::Create => ground.backlog.create()?,
+                Task::Make(making) => ground.backlog.make(making)?,
                 Task::End => return Ok(()),
             }
         }
@@ -312,7 +313,8 @@ fn write_tables(ground: &Ground) {
 
 fn ingest(ground: &Ground, sealed: &Sealed) -> Result<(), Fatal> {
     if !mutant!("log_ingestion_lost") {
-        ground.tables.ingest(&sealed.memtable, sealed.upto)?;
+        let meanwhile = || ground.backlog.make_if_due();
+        ground.tables.ingest(&sealed.memtable, sealed.upto, meanwhile)?;
     }
     ground.memtables.drop_oldest();
     ground.backlog.ingested(sealed.upto);

@@ -217,8 +217,8 @@ const ROWS: &[Row] = &[
     Row {
         path: "store.log_max",
         shape: Shape::Text,
-        doc: "The disk space for the log. All of it is written with zeros when the directory is\n\
-              first opened, and used again and again; there are at least two segments.",
+        doc: "The most disk space for the log. Its segments are made as they are needed, and\n\
+              then used again and again; there may be 2 to 64 of them.",
         set: |config, text| assign(&mut config.store.log_max, text),
         show: |config| config.store.log_max.to_string(),
     },

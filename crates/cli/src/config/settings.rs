@@ -98,7 +98,7 @@ pub struct Store {
     pub record_cache: Size,
     /// The size of one memtable.
     pub memtable: Size,
-    /// The disk space for the log.
+    /// The most disk space for the log.
     pub log_max: Size,
     /// The size of one segment of the log.
     pub log_segment: Size,

@@ -74,7 +74,7 @@ impl Cluster {
         let said = quorate(&args);
         assert_eq!(said.code, 0, "{said:?}");
         let data = (1..=3).map(|host| place.path().join(format!("data/host-{host}"))).collect();
-        // Logs of a few megabytes are there at once.
+        // Segments of a few megabytes are used again within a test.
         let log = ["store.log_segment=4MiB", "store.log_max=16MiB"];
         let settings = ["limits.request_timeout=2s"].into_iter().chain(log);
         let (environment, settings) = (Vec::new(), settings.map(String::from).collect());

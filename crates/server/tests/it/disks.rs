@@ -98,7 +98,7 @@ fn a_host_whose_disk_is_full_stops_and_the_others_go_on() {
     assert_eq!(cluster.ended(2), Some(1), "{}", cluster.said(2));
     let said = cluster.said(2);
     assert!(said.contains("host_failed") && said.contains("disk failure"), "{said}");
-    // The log has its room from the start; a table meets the end of the disk.
+    // The log meets the end of the disk, or a table.
     let names_cause = ["No space left", "is the disk full?"].iter().any(|text| said.contains(text));
     assert!(names_cause, "{said}");
     load.more(SOME);

@@ -23,9 +23,9 @@ const FIRST: &str = "log/0.segment";
 /// The bytes of a group before its body.
 const HEAD: usize = 64;
 
-/// Room for a victim in one segment.
+/// Room for a victim in one segment, which it fills so far that another one is there.
 pub fn roomy() -> Options {
-    Options { segment_bytes: 2 << 20, log_bytes_max: 6 << 20, ..small() }
+    Options { segment_bytes: 5 << 18, log_bytes_max: 15 << 18, ..small() }
 }
 
 /// A host that was killed after it wrote synced batches of one key each, one a page.

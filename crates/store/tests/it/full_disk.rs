@@ -7,6 +7,8 @@ use quorate_kernel::storage::Log;
 use quorate_store::{DirectoryError, Options, create};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use std::ffi::{CStr, CString};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// A small file system in memory, where the machine lets us mount one. No program does it: a
@@ -61,6 +63,51 @@ fn a_full_disk_stops_the_log_and_loses_nothing_synced() {
     let (_directory, opened) = serve(disk.path(), fast_clock()).expect("opened");
     assert!(opened.recovered.0 >= synced);
     assert!(contents(&opened.reader).len() as u64 >= synced);
+}
+
+/// Takes all that is left of a disk.
+fn fill_up(ballast: &Path) {
+    let mut file = File::create(ballast).expect("created");
+    let error = loop {
+        if let Err(error) = file.write_all(&[1; 4096]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::StorageFull, "{error}");
+}
+
+#[test]
+fn a_log_that_cannot_grow_goes_on_with_what_it_has() {
+    let Some(disk) = SmallDisk::mount(c"size=8m") else {
+        println!("skipped: no file system can be mounted here");
+        return;
+    };
+    create(disk.path(), &identity()).expect("created");
+    let options = Options { segment_bytes: 64 << 10, log_bytes_max: 512 << 10, ..small() };
+    let served = serve_with(disk.path(), fast_clock(), &options);
+    let (directory, mut opened) = served.expect("opened");
+    let (ballast, mut lsn) = (disk.path().join("ballast"), 0);
+    // Fifteen groups of a page fill a segment, and the next one is made with the fourth of them.
+    for upto in [32, 45, 60] {
+        while lsn < upto {
+            lsn += 1;
+            opened.log.apply(&[batch(lsn, vec![put(b"k", &name_of(lsn))])]).expect("applied");
+            opened.log.sync().expect("synced");
+            opened.log.settle().expect("it goes on");
+        }
+        let files = fs::read_dir(disk.path().join("log")).expect("a directory").count();
+        assert_eq!(files, 3 + 1, "segments and their list after {upto} groups");
+        match upto {
+            32 => fill_up(&ballast),
+            45 => fs::remove_file(&ballast).expect("removed"),
+            _ => {}
+        }
+    }
+    drop((opened, directory));
+    let (_directory, opened) = serve_with(disk.path(), fast_clock(), &options).expect("opened");
+    assert_eq!(opened.recovered.0, 60);
+    let expected = [(b"k".to_vec(), name_of(60).to_vec())].into_iter().collect();
+    assert_eq!(contents(&opened.reader), expected);
 }
 
 /// Where the disk was full.

@@ -17,6 +17,8 @@ pub fn narrow() -> Options {
 }
 
 const GROUPS_OF_TABLE: u64 = 24;
+/// A segment that is being made.
+pub const UNFINISHED: &str = "log/new.segment";
 
 /// A store whose every batch has one key of its own, with a value whose bytes are given.
 pub struct Victim {
@@ -94,7 +96,7 @@ pub fn judge(image: &Image, sizes: &[usize], synced: u64, what: &str) -> Verdict
     Verdict::Opened { recovered, was_cut }
 }
 
-fn whole(recovered: u64) -> Verdict {
+pub fn whole(recovered: u64) -> Verdict {
     Verdict::Opened { recovered, was_cut: false }
 }
 
@@ -103,7 +105,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 }
 
 pub fn segments(image: &Image) -> Vec<PathBuf> {
-    let names = image.files.keys();
+    let names = image.files.keys().filter(|name| name.as_path() != Path::new(UNFINISHED));
     names.filter(|name| name.extension().is_some_and(|of| of == "segment")).cloned().collect()
 }
 
@@ -243,8 +245,8 @@ fn a_damaged_header_is_refused_unless_nothing_is_needed_of_its_segment() {
         bytes[2048 + 17] ^= 1;
         judge(&image, sizes, sizes.len() as u64, name)
     };
-    // The second segment holds batches that are in the table, the others were never used.
-    for name in ["log/1.segment", "log/2.segment", "log/3.segment"] {
+    // The second segment holds batches that are in the table, the third was never used.
+    for name in ["log/1.segment", "log/2.segment"] {
         assert_eq!(judge_without(&after, name, &sizes), whole(GROUPS_OF_TABLE), "{name}");
     }
     // The first says that the table is there.
