@@ -4,7 +4,7 @@
 //! counts if it follows the one before it. Who begins a segment has synced the one before, and its
 //! first group says so: a hole with groups of a later segment behind it is never a torn tail.
 
-use crate::group::{Found, HEAD_BYTES, Head, Header, PAGE_BYTES, look};
+use crate::group::{Found, HEAD_BYTES, Head, Header, PAGE_BYTES, Salt, look};
 use crate::segments::{List, path_of};
 use quorate_kernel::ids::Lsn;
 use std::fs;
@@ -30,6 +30,7 @@ pub(crate) struct Chain {
     pub(crate) generation: u64,
     /// The segments, in the order of their use.
     pub(crate) uses: Vec<Use>,
+    salt: Salt,
     open: Option<Parts>,
 }
 
@@ -90,6 +91,7 @@ pub(crate) fn read(log: &Path) -> io::Result<Chain> {
     };
     let Some(list) = list else { return Ok(chain) };
     chain.list = Some(list);
+    chain.salt = list.salt;
     let mut headless = Vec::new();
     for number in 0..list.count {
         match read_header(&path_of(log, number), list.bytes)? {
@@ -154,7 +156,8 @@ impl Chain {
         let path = path_of(log, number);
         let bytes = fs::read(&path)?;
         let heads = (PAGE_BYTES..bytes.len()).step_by(PAGE_BYTES);
-        let heads: Vec<Head> = heads.filter_map(|at| Head::decode(&bytes[at..])).collect();
+        let heads: Vec<Head> =
+            heads.filter_map(|at| Head::decode(&bytes[at..], self.salt)).collect();
         self.uses.push(Use { number, generation: 0, last: Lsn(0) });
         self.uses.rotate_right(1);
         self.generation = heads.iter().fold(self.generation, |most, one| most.max(one.generation));
@@ -172,7 +175,7 @@ impl Chain {
         }
         let mut at = PAGE_BYTES;
         while self.damage.as_ref().is_none_or(|damage| damage.may_be_torn)
-            && let Found::Whole(head, _) = look(bytes, at, generation)
+            && let Found::Whole(head, _) = look(bytes, at, generation, self.salt)
         {
             if let Some(damage) = &mut self.damage {
                 // A torn tail is that of the last group of all.
@@ -229,7 +232,7 @@ impl Chain {
         let mut end = at;
         let mut from = at;
         while from + HEAD_BYTES <= bytes.len() {
-            if let Some(head) = Head::decode(&bytes[from..])
+            if let Some(head) = Head::decode(&bytes[from..], self.salt)
                 && head.generation == generation
             {
                 self.claimed = self.claimed.max(head.synced);
@@ -241,7 +244,7 @@ impl Chain {
             return;
         }
         let tail = Tail { number, from: at, to: end };
-        let what = match look(bytes, at, generation) {
+        let what = match look(bytes, at, generation, self.salt) {
             Found::Broken => "the checksum of a group does not match its bytes",
             _ => "no group begins where one should",
         };
@@ -284,7 +287,7 @@ pub(crate) fn replay<E: From<io::Error>>(
     for used in chain.uses.iter().filter(|used| used.last > after) {
         let bytes = fs::read(path_of(log, used.number))?;
         let mut at = PAGE_BYTES;
-        while let Found::Whole(head, body) = look(&bytes, at, used.generation)
+        while let Found::Whole(head, body) = look(&bytes, at, used.generation, chain.salt)
             && head.last <= chain.last
         {
             at += head.extent();

@@ -13,6 +13,9 @@
 //!          1 | key length u16 | value length u32 | key | value        a put
 //! ```
 //!
+//! The checksum of a head begins with the log's [`Salt`], so nobody can store a value that would be
+//! taken for a group where one is torn, or where an earlier use of the segment left it.
+//!
 //! A generation is the number of one use of a segment: no two uses share one, so what an earlier
 //! use left behind a group is never taken for the next group. A group that is longer than a segment
 //! lies in parts, one a segment; it counts when all of them are there.
@@ -21,7 +24,9 @@ use bytes::Bytes;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;
 use quorate_kernel::storage::{Batch, Write};
-use xxhash_rust::xxh3::xxh3_64;
+use serde::{Deserialize, Serialize};
+use std::io;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// What groups and the header of a segment are aligned to, in bytes.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -35,6 +40,20 @@ const HEADER_MAGIC: &[u8; 8] = b"QSEGMT\0\x01";
 const HEAD_MAGIC: &[u8; 4] = b"QGR\x01";
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
+
+/// A number that was drawn when the log was begun, and that nobody knows who writes through it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Salt(u64);
+
+impl Salt {
+    /// Draws one.
+    pub(crate) fn draw() -> io::Result<Salt> {
+        let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        // TOML has no larger integers.
+        Ok(Salt(if mutant!("log_without_salt") { 0 } else { number >> 1 }))
+    }
+}
 
 /// What the first page of a segment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +125,7 @@ impl Head {
         Head { part: number(part), parts: number(parts), ..self }
     }
 
-    fn encode(&self) -> [u8; HEAD_BYTES] {
+    fn encode(&self, salt: Salt) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         bytes[8..12].copy_from_slice(HEAD_MAGIC);
         bytes[12..16].copy_from_slice(&self.length.to_be_bytes());
@@ -117,15 +136,16 @@ impl Head {
         bytes[48..52].copy_from_slice(&self.part.to_be_bytes());
         bytes[52..56].copy_from_slice(&self.parts.to_be_bytes());
         bytes[56..64].copy_from_slice(&self.checksum.to_be_bytes());
-        let checksum = xxh3_64(&bytes[8..]);
+        let checksum = xxh3_64_with_seed(&bytes[8..], salt.0);
         bytes[..8].copy_from_slice(&checksum.to_be_bytes());
         bytes
     }
 
     /// Reads a head; nothing when none lies there.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Head> {
+    pub(crate) fn decode(bytes: &[u8], salt: Salt) -> Option<Head> {
         let bytes = bytes.get(..HEAD_BYTES)?;
-        if bytes[8..12] != *HEAD_MAGIC || word(bytes, 0) != xxh3_64(&bytes[8..]) {
+        let checksum = || xxh3_64_with_seed(&bytes[8..], salt.0);
+        if bytes[8..12] != *HEAD_MAGIC || word(bytes, 0) != checksum() {
             return None;
         }
         let head = Head {
@@ -188,11 +208,11 @@ pub(crate) fn begin(buffer: &mut Vec<u8>, batches: &[Batch]) {
 
 /// Finishes a part whose body lies behind the room for its head: the head, and zeros up to the end
 /// of the page.
-pub(crate) fn finish(buffer: &mut Vec<u8>, mut head: Head) {
+pub(crate) fn finish(buffer: &mut Vec<u8>, mut head: Head, salt: Salt) {
     let body = &buffer[HEAD_BYTES..];
     head.length = u32::try_from(body.len()).expect("a part is within a segment");
     head.checksum = xxh3_64(body);
-    buffer[..HEAD_BYTES].copy_from_slice(&head.encode());
+    buffer[..HEAD_BYTES].copy_from_slice(&head.encode(salt));
     buffer.resize(buffer.len().next_multiple_of(PAGE_BYTES), 0);
 }
 
@@ -208,8 +228,9 @@ pub(crate) enum Found<'a> {
 }
 
 /// What lies at a place of a segment in its present use.
-pub(crate) fn look(segment: &[u8], at: usize, generation: u64) -> Found<'_> {
-    let Some(head) = segment.get(at..).and_then(Head::decode) else { return Found::Nothing };
+pub(crate) fn look(segment: &[u8], at: usize, generation: u64, salt: Salt) -> Found<'_> {
+    let head = segment.get(at..).and_then(|bytes| Head::decode(bytes, salt));
+    let Some(head) = head else { return Found::Nothing };
     if head.generation != generation && !mutant!("log_takes_old_generation") {
         return Found::Nothing;
     }
@@ -282,6 +303,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const SALT: Salt = Salt(3);
+
     fn batch(writes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Batch {
         let write = |(key, value): &(Vec<u8>, Option<Vec<u8>>)| Write {
             key: Bytes::copy_from_slice(key),
@@ -297,7 +320,7 @@ mod tests {
     fn encoded(writes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<u8> {
         let mut buffer = Vec::new();
         begin(&mut buffer, &[batch(writes)]);
-        finish(&mut buffer, head());
+        finish(&mut buffer, head(), SALT);
         buffer
     }
 
@@ -306,7 +329,7 @@ mod tests {
         fn a_group_is_read_back(writes: Vec<(Vec<u8>, Option<Vec<u8>>)>) {
             let bytes = encoded(&writes);
             prop_assert_eq!(bytes.len() % PAGE_BYTES, 0);
-            let Found::Whole(found, body) = look(&bytes, 0, 7) else { panic!("it is whole") };
+            let Found::Whole(found, body) = look(&bytes, 0, 7, SALT) else { panic!("it is whole") };
             prop_assert_eq!((found.first, found.last, found.synced), (Lsn(5), Lsn(9), Lsn(4)));
             prop_assert_eq!(found.extent(), bytes.len());
             let all = batch(&writes);
@@ -316,12 +339,13 @@ mod tests {
             let expected: Vec<_> =
                 writes.iter().map(|(key, value)| (&key[..], value.as_deref())).collect();
             prop_assert_eq!(records, Ok(expected));
-            prop_assert!(matches!(look(&bytes, 0, 8), Found::Nothing), "of another use");
+            prop_assert!(matches!(look(&bytes, 0, 8, SALT), Found::Nothing), "of another use");
+            prop_assert!(matches!(look(&bytes, 0, 7, Salt(4)), Found::Nothing), "of another log");
         }
 
         #[test]
         fn any_bytes_are_survived(bytes: Vec<u8>) {
-            prop_assert!(matches!(look(&bytes, 0, 7), Found::Nothing));
+            prop_assert!(matches!(look(&bytes, 0, 7, SALT), Found::Nothing));
             prop_assert!(Records::of(&bytes).count() <= bytes.len());
             prop_assert_eq!(Header::decode(&bytes), None);
         }
@@ -330,12 +354,12 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_a_group_is_noticed() {
         let bytes = encoded(&[(b"key".to_vec(), Some(b"value".to_vec())), (b"k".to_vec(), None)]);
-        let Found::Whole(found, _) = look(&bytes, 0, 7) else { panic!("it is whole") };
+        let Found::Whole(found, _) = look(&bytes, 0, 7, SALT) else { panic!("it is whole") };
         for at in 0..HEAD_BYTES + found.length as usize {
             for bit in 0..8 {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= 1 << bit;
-                let is_noticed = match look(&bytes, 0, 7) {
+                let is_noticed = match look(&bytes, 0, 7, SALT) {
                     Found::Whole(..) => false,
                     Found::Broken => at >= HEAD_BYTES,
                     Found::Nothing => at < HEAD_BYTES,

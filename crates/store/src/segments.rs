@@ -7,7 +7,7 @@
 
 use crate::access::FILE_MODE;
 use crate::files::{seal, sync_directory, unseal, write_atomically};
-use crate::group::{Header, PAGE_BYTES};
+use crate::group::{Header, PAGE_BYTES, Salt};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -33,6 +33,8 @@ pub(crate) struct List {
     pub(crate) count: u32,
     /// The bytes of each.
     pub(crate) bytes: u64,
+    /// What the checksums of groups begin with.
+    pub(crate) salt: Salt,
 }
 
 /// The next segment while it is made. It gets its name when it is whole, so half of one is never
@@ -172,7 +174,8 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let log = place.path();
         assert_eq!(List::read(log).expect("read"), None);
-        let mut list = List { count: 0, bytes: 3 * PIECE_BYTES / 2 };
+        let salt = Salt::draw().expect("drawn");
+        let mut list = List { count: 0, bytes: 3 * PIECE_BYTES / 2, salt };
         for number in 0..3 {
             // One that was never finished is nothing.
             Making::begin(log, list.bytes).expect("begun").fill().expect("filled");
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn a_damaged_list_is_refused() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let list = List { count: 2, bytes: 1 << 20 };
+        let list = List { count: 2, bytes: 1 << 20, salt: Salt::default() };
         list.write(place.path()).expect("written");
         let whole = fs::read(place.path().join(LIST)).expect("readable");
         for at in 0..whole.len() {
@@ -211,7 +214,7 @@ mod tests {
             let error = List::read(place.path()).expect_err("refused");
             assert_eq!(error.kind(), ErrorKind::InvalidData, "byte {at}");
         }
-        List { count: 2, bytes: 12 }.write(place.path()).expect("written");
+        List { bytes: 12, ..list }.write(place.path()).expect("written");
         assert!(List::read(place.path()).is_err(), "no segment is so short");
     }
 }

@@ -4,6 +4,7 @@ use crate::backlog::{Backlog, SEGMENTS_LEAST};
 use crate::chain;
 use crate::directory::Directory;
 use crate::error::DirectoryError;
+use crate::group::Salt;
 use crate::log::{Clock, DiskLog};
 use crate::mark::Mark;
 use crate::memtable::Memtables;
@@ -108,7 +109,10 @@ pub fn open(
     let covered = tables.covered().map_err(|fatal| broken(&places.database, fatal))?;
     confirm(&places, &prepared, &chain, covered)?;
     let recovered = covered.max(chain.last);
-    let list = chain.list.unwrap_or(List { count: 0, bytes: segment_bytes(options) });
+    let list = match chain.list {
+        Some(list) => list,
+        None => new_list(options).map_err(DirectoryError::io("beginning", &places.log))?,
+    };
     let most = (options.log_bytes_max / list.bytes).clamp(SEGMENTS_LEAST.into(), SEGMENTS_MOST);
     let most = u32::try_from(most).expect("it was clamped");
     remove_unfinished(&places.log).map_err(DirectoryError::io("removing", &places.log))?;
@@ -117,8 +121,7 @@ pub fn open(
     let backlog = Backlog::new(places.log.clone(), list, generation, covered, retired, most);
     let ground = Ground { memtables: Memtables::new(), backlog, tables };
     let full = full(options, list, most);
-    let bytes = usize::try_from(list.bytes).expect("segments are limited");
-    let wal = Wal::begin(ground.clone(), &places.log, &chain, recovered, full, bytes)
+    let wal = Wal::begin(ground.clone(), &places.log, &chain, recovered, full, list)
         .map_err(|fatal| broken(&places.log, fatal))?;
     let seen = mark.seen().to_vec();
     let log = StoreLog {
@@ -129,9 +132,10 @@ pub fn open(
     Ok(Opened { log, reader: StoreReader { ground }, recovered, cut: prepared.cut, seen })
 }
 
-fn segment_bytes(options: &Options) -> u64 {
+fn new_list(options: &Options) -> io::Result<List> {
     let bytes = options.segment_bytes.clamp(SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST);
-    bytes / SEGMENT_BYTES_LEAST * SEGMENT_BYTES_LEAST
+    let bytes = bytes / SEGMENT_BYTES_LEAST * SEGMENT_BYTES_LEAST;
+    Ok(List { count: 0, bytes, salt: Salt::draw()? })
 }
 
 /// A memtable is full before the log is: while one is written to a table, there is room for more.

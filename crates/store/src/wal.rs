@@ -6,10 +6,10 @@
 
 use crate::backlog::{Backlog, Ready, Retired, Sealed, Task, failed};
 use crate::chain::{self, Chain};
-use crate::group::{self, HEAD_BYTES, Head, PAGE_BYTES, Records, record_bytes};
+use crate::group::{self, HEAD_BYTES, Head, PAGE_BYTES, Records, Salt, record_bytes};
 use crate::log::Engine;
 use crate::memtable::{Memtable, Memtables};
-use crate::segments::Segment;
+use crate::segments::{List, Segment};
 use crate::tables::Tables;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
@@ -56,6 +56,7 @@ pub(crate) struct Wal {
     span: u64,
     segment: Option<Ready>,
     segment_bytes: usize,
+    salt: Salt,
     /// Where the next group begins.
     at: usize,
     /// The last batch that the present segment holds, wholly or in part.
@@ -77,7 +78,7 @@ impl Wal {
         chain: &Chain,
         recovered: Lsn,
         full: Full,
-        segment_bytes: usize,
+        list: List,
     ) -> Result<Wal, Fatal> {
         let newest = ground.memtables.newest();
         let mut wal = Wal {
@@ -86,7 +87,8 @@ impl Wal {
             full,
             span: 0,
             segment: None,
-            segment_bytes,
+            segment_bytes: usize::try_from(list.bytes).expect("segments are limited"),
+            salt: list.salt,
             at: PAGE_BYTES,
             held: Lsn(0),
             written: Lsn(0),
@@ -179,7 +181,7 @@ impl Wal {
                 self.advance()?;
             }
             let head = self.head(first.lsn, last.lsn, synced);
-            group::finish(&mut self.group, head);
+            group::finish(&mut self.group, head, self.salt);
             write(self.segment.as_ref(), &self.group, self.at)?;
             self.at += self.group.len();
             self.ground.backlog.reached(self.at);
@@ -211,7 +213,7 @@ impl Wal {
             self.part.clear();
             self.part.resize(HEAD_BYTES, 0);
             self.part.extend_from_slice(&self.group[from..to]);
-            group::finish(&mut self.part, head);
+            group::finish(&mut self.part, head, self.salt);
             write(self.segment.as_ref(), &self.part, self.at)?;
             self.at += self.part.len();
             self.held = last;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// What groups begin at.
 const PAGE: usize = 4096;
@@ -19,6 +19,14 @@ pub struct Newest {
     /// The last batch in it.
     pub last: u64,
     head: [u8; 64],
+    salt: u64,
+}
+
+/// What the checksums of groups begin with.
+fn salt(data: &Path) -> u64 {
+    let list = fs::read_to_string(data.join("log/segments.toml")).expect("a list of segments");
+    let salt = list.lines().find_map(|line| line.strip_prefix("salt = "));
+    salt.and_then(|salt| salt.parse().ok()).expect("a log has a salt")
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -27,7 +35,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 /// Finds the newest group of a host's log.
 pub fn newest(data: &Path) -> Newest {
-    let mut newest: Option<Newest> = None;
+    let (mut newest, salt) = (None::<Newest>, salt(data));
     for entry in fs::read_dir(data.join("log")).expect("there is a log") {
         let segment = entry.expect("an entry").path();
         if segment.extension().is_none_or(|extension| extension != "segment") {
@@ -37,12 +45,13 @@ pub fn newest(data: &Path) -> Newest {
         let Ok(bytes) = fs::read(&segment) else { continue };
         for at in (PAGE..bytes.len()).step_by(PAGE) {
             let head: [u8; 64] = bytes[at..at + 64].try_into().expect("a page is longer");
-            let is_head = head[8..12] == *b"QGR\x01" && word(&head, 0) == xxh3_64(&head[8..]);
+            let checksum = || xxh3_64_with_seed(&head[8..], salt);
+            let is_head = head[8..12] == *b"QGR\x01" && word(&head, 0) == checksum();
             let last = word(&head, 32);
             if is_head && newest.as_ref().is_none_or(|newest| newest.last < last) {
                 let length = u32::from_be_bytes(head[12..16].try_into().expect("four bytes"));
                 let end = (at + head.len() + length as usize).next_multiple_of(PAGE);
-                newest = Some(Newest { segment: segment.clone(), at, end, last, head });
+                newest = Some(Newest { segment: segment.clone(), at, end, last, head, salt });
             }
         }
     }
@@ -61,7 +70,7 @@ impl Newest {
         let mut head = self.head;
         head[24..32].copy_from_slice(&(self.last + 1).to_be_bytes());
         head[32..40].copy_from_slice(&(self.last + 1).to_be_bytes());
-        let checksum = xxh3_64(&head[8..]);
+        let checksum = xxh3_64_with_seed(&head[8..], self.salt);
         head[..8].copy_from_slice(&checksum.to_be_bytes());
         let mut torn = head.to_vec();
         torn.extend([0xa5; 700]);

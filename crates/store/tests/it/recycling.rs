@@ -3,7 +3,7 @@
 
 use crate::damage::{PAGE, Verdict};
 use crate::host::{
-    Pairs, batch, contents, fast_clock, frozen_clock, new_directory, put, serve_with, small,
+    Pairs, batch, contents, fast_clock, frozen_clock, key, new_directory, put, serve_with, small,
 };
 use crate::image::Image;
 use quorate_kernel::rng::Rng;
@@ -271,6 +271,31 @@ fn a_hole_before_a_group_that_was_not_synced_ends_the_log() {
         let recovered = hole as u64 - 1;
         assert_eq!(verdict, Verdict::Opened { recovered, was_cut: hole < 9 }, "hole {hole}");
     }
+}
+
+#[test]
+fn a_value_that_looks_like_a_group_is_never_taken_for_one() {
+    let mut victim = Victim::new();
+    (0..3).for_each(|_| victim.write(40, true));
+    let generation = newest(&mut victim.image()).1.generation;
+    // What a client can know: all but the salt.
+    let mut head = [0; 64];
+    head[8..12].copy_from_slice(b"QGR\x01");
+    for (at, word) in [(16, generation), (24, 1 << 40), (32, 1 << 40), (40, (1 << 40) - 1)] {
+        head[at..at + 8].copy_from_slice(&word.to_be_bytes());
+    }
+    head[55] = 1;
+    let checksum = xxhash_rust::xxh3::xxh3_64(&head[8..]);
+    head[..8].copy_from_slice(&checksum.to_be_bytes());
+    let name = 4_u64.to_be_bytes();
+    let mut value = vec![0; PAGE - head.len() - 7 - key(&name).len()];
+    value.extend(head);
+    victim.opened.log.apply(&[batch(4, vec![put(&name, &value)])]).expect("applied");
+    let mut image = victim.image();
+    let bytes = image.padded("log/0.segment");
+    assert_eq!(bytes[PAGE * 5..PAGE * 5 + head.len()], head, "it begins a page");
+    bytes[PAGE * 4..PAGE * 5].fill(0);
+    assert_eq!(judge(&image, &victim.sizes, 3, "its own group is torn"), whole(3));
 }
 
 #[test]
