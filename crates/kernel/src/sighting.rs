@@ -1,6 +1,6 @@
 //! What nodes have seen of each other's starts, and how one that comes back is measured by it.
 //!
-//! A directory may be put back from a copy, or lose the end of its journal: then the node lacks
+//! A directory may be put back from a copy, or lose the end of its log: then the node lacks
 //! what it acknowledged, and its own disk cannot tell. Others can. Each process draws a **run**, a
 //! random number, and notes it with its start before it sends anything else ([`Past`]). Whoever
 //! hears from it keeps start, run and the highest batch that was synced when it spoke

@@ -13,7 +13,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// The least limit with which a host starts.
 const LIMIT_MIN: usize = 512;
-/// Listeners, pollers, the log, journals, and tables that are written and merged.
+/// Listeners, pollers, the segments of the log, and tables that are written and merged.
 const OWN: usize = 128;
 /// Connections to other hosts, and those that have not said yet who they are: so many at least, and
 /// with a high limit this part of it.
