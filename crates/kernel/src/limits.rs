@@ -164,6 +164,26 @@ pub const TRANSACTION_ITEMS_MAX: usize = 1024;
 pub const TRANSACTION_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The longest reply of one command in bytes.
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
+/// The most entries of a replicated log that wait to be committed: more is not proposed.
+pub const VSR_IN_FLIGHT_MAX: u64 = 4096;
+/// The most entries of a replicated log in one message.
+pub const VSR_ENTRIES_MAX: usize = 512;
+/// The most bytes of entries in one message; at least one entry always fits.
+pub const VSR_ENTRIES_BYTES_MAX: usize = 256 * 1024;
+/// The most bytes of the newest entries of one log that stay in memory.
+pub const VSR_TAIL_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The most entries that one group executes before others have their turn.
+pub const VSR_EXECUTE_MAX: usize = 1024;
+/// The most entries that a log lets go of at a time.
+pub const VSR_TRIM_MAX: u64 = 8192;
+/// About the most bytes of one page of a state's copy, and of what is stored at a time.
+pub const VSR_PAGE_BYTES_MAX: usize = FETCH_BYTES_MAX;
+/// The longest cursor of a state's copy in bytes.
+pub const VSR_CURSOR_BYTES_MAX: usize = KEY_BYTES_MAX;
+/// The most nodes that copy the state of one group from one member.
+pub const VSR_COPIES_MAX: usize = 2 * GROUP_MEMBERS_MAX;
+/// How many committed entries a newcomer may lack when it is made a member.
+pub const VSR_LEARNER_LAG_MAX: u64 = 1024;
 
 /// The most bytes of sibling values that a coordinator lets a key have: what all replicas of a key
 /// accept apart from each other must fit one message when they meet.
@@ -183,6 +203,9 @@ const _: () = assert!(
         <= HEADER_BYTES_USUAL,
     "a decree fits the head of a message"
 );
+const _: () =
+    assert!(VSR_CURSOR_BYTES_MAX + 64 + GROUP_MEMBERS_MAX * 10 + 64 <= HEADER_BYTES_USUAL);
+const _: () = assert!(VSR_ENTRIES_MAX * (32 + GROUP_MEMBERS_MAX * 10) <= HEADER_BYTES_USUAL);
 const _: () = assert!(INLINE_BYTES_MAX >= KEY_BYTES_MAX);
 const _: () = assert!(CLIENT_READ_BYTES_MAX > CLIENT_QUEUE_BYTES_MAX);
 const _: () = assert!(REPLY_BYTES_MAX >= VALUE_BYTES_MAX);
