@@ -16,6 +16,7 @@
 //! | [`events`] | the lane that tells clients what happens to keyspaces and hosts |
 //! | [`pacing`] | background work at the pace that clients leave it |
 //! | [`reconfigure`] | consensus on the next view of a group |
+//! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
@@ -44,3 +45,4 @@ pub mod reconfigure;
 pub mod ring;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod vsr;

@@ -1,0 +1,252 @@
+//! Checkpoints: copies of the state for whoever lacks more than logs hold, and letting go of what
+//! is stored.
+//!
+//! A copy is the head of the state, taken in one turn, and pages of its items, read one at a time
+//! while entries are executed. The log from the head on is executed onto it; it is right when the
+//! newest entry that a page can hold was executed. What lags or joins asks for one page after the
+//! other, so the source's lane decides the pace.
+
+use super::action::Context;
+use super::configuration::Configuration;
+use super::message::Message;
+use super::number::{Op, Position};
+use super::state::{Install, Replica};
+use super::timer::{ASK_AGAIN, COPY_KEPT};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::effects::Release;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
+use quorate_kernel::limits::{VSR_COPIES_MAX, VSR_PAGE_BYTES_MAX, VSR_TRIM_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+
+/// What a `Checkpoint` tells beside its bytes.
+#[derive(Debug)]
+pub struct Piece {
+    /// The last entry that the head holds.
+    pub at: Position,
+    /// The members at that time.
+    pub configuration: Configuration,
+    /// The last entry that a page can hold.
+    pub applied: Op,
+    /// Which copy it is of, and the number of the page; 0 is the head.
+    pub page: (u64, u64),
+    /// Where the next page begins.
+    pub next: Option<Vec<u8>>,
+}
+
+impl Replica {
+    /// Lets go of entries that the machine has stored the effects of, but for some that members who
+    /// lag may ask for.
+    pub(super) fn trim(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        self.copies.retain(|_, (_, asked_at)| now - *asked_at <= COPY_KEPT);
+        let stored = cx.machine.stored().min(self.applied);
+        let copied = self.copies.values().map(|(op, _)| *op).min();
+        let upto = Op(stored.0.min(self.applied.0.saturating_sub(self.settings.kept)));
+        let upto = copied.map_or(upto, |op| op.min(upto));
+        if upto > self.log.base().op {
+            self.log.trim(upto, VSR_TRIM_MAX, cx.out);
+            self.save(cx);
+        }
+    }
+
+    /// Somebody lacks more than the log holds.
+    pub(super) fn on_get_checkpoint(
+        &mut self,
+        from: Incarnation,
+        (nonce, at): (u64, Op),
+        (page, cursor): (u64, Bytes),
+        cx: &mut Context<'_>,
+    ) {
+        let is_full = self.copies.len() >= VSR_COPIES_MAX && !self.copies.contains_key(&from.node);
+        if !self.is_settled() || is_full || self.applied == Op(0) {
+            return;
+        }
+        invariant!(self.applied >= self.log.base().op, "the log lets go of what was executed");
+        let is_head = page == 0;
+        let op = if is_head { self.applied } else { at };
+        // After a restart a source may have executed less than its head of before.
+        let is_older = op > self.applied && !mutant!("page_older_than_head");
+        let Some(view) = self.log.view_at(op).filter(|_| !is_older) else {
+            // The log behind that head is gone, or not here yet.
+            return;
+        };
+        self.copies.insert(from.node, (op, cx.now));
+        invariant!(self.copies.len() <= VSR_COPIES_MAX, "few copies are under way");
+        let (body, next) = if is_head {
+            (cx.machine.head(), Some(Vec::new()))
+        } else {
+            let read = cx.machine.page(&cursor, VSR_PAGE_BYTES_MAX, cx.table);
+            (read.items, read.next.map(|next| next.to_vec()))
+        };
+        let message = Message::Checkpoint {
+            nonce,
+            at: Position { op, view },
+            configuration: self.head.configuration.clone(),
+            applied: self.applied,
+            page,
+            next,
+            body,
+        };
+        // Only what is committed was executed: it rests on a majority, not on this node's disk.
+        cx.send(from.node, message, Release::Early);
+    }
+
+    /// The log of a source begins behind what is here: its state is copied.
+    pub(super) fn install_from(&mut self, source: NodeId, cx: &mut Context<'_>) {
+        let nonce = self.next_nonce(cx);
+        let install = self.install.get_or_insert_with(|| Install::new(nonce));
+        if install.source.is_none() {
+            install.source = Some(source);
+            self.ask_page(cx);
+        }
+    }
+
+    fn ask_page(&mut self, cx: &mut Context<'_>) {
+        let Some(install) = &mut self.install else { return };
+        let Some(source) = install.source else { return };
+        install.asked_at = Some(cx.now);
+        let at = install.at.as_ref().map_or(Op(0), |(at, _)| at.op);
+        let (nonce, page, cursor) = (install.nonce, install.page, install.cursor.clone());
+        let message = Message::GetCheckpoint { nonce, at, page, cursor };
+        // A question promises nothing.
+        cx.send(source, message, Release::Early);
+    }
+
+    /// A page that does not come is asked for again; in the end another source is asked for
+    /// everything.
+    pub(super) fn tick_install(&mut self, cx: &mut Context<'_>) {
+        let Some(install) = &mut self.install else { return };
+        let waits = install.asked_at.map(|at| cx.now - at);
+        if waits.is_none_or(|wait| wait < ASK_AGAIN) && install.source.is_some() {
+            return;
+        }
+        install.attempts += 1;
+        if install.attempts.is_multiple_of(8) || install.source.is_none() {
+            let attempts = install.attempts;
+            // The one that was heard last, then one after the other. Who knows no members waits
+            // for a beat.
+            let mut heard: Vec<NodeId> = self.others().to_vec();
+            heard.sort_unstable_by_key(|node| self.pulse.heard.get(node).copied());
+            let source = heard.iter().rev().cycle().nth(attempts as usize / 8).copied();
+            let nonce = self.next_nonce(cx);
+            self.install = Some(Install { source, attempts, ..Install::new(nonce) });
+        }
+        self.ask_page(cx);
+    }
+
+    /// The head of a copy, or a page of it.
+    pub(super) fn on_checkpoint(
+        &mut self,
+        from: Incarnation,
+        piece: Piece,
+        body: &Bytes,
+        cx: &mut Context<'_>,
+    ) {
+        // One that is no newer is of use where the state is worth nothing.
+        let is_newer =
+            piece.at.op > self.applied || (piece.at.op == self.applied && self.head.is_installing);
+        let Some(install) = &mut self.install else { return };
+        // A page that was asked for twice comes twice, and one of another copy may begin elsewhere.
+        let is_asked = piece.page == (install.nonce, install.page) || mutant!("page_comes_twice");
+        if install.source != Some(from.node) || !is_asked {
+            return;
+        }
+        install.asked_at = Some(cx.now);
+        install.attempts = 0;
+        if install.at.as_ref().is_some_and(|(_, of)| of.epoch != piece.configuration.epoch) {
+            // What earlier pages hold beyond the head may have been lost with the epoch.
+            let nonce = self.next_nonce(cx);
+            self.install = Some(Install { source: Some(from.node), ..Install::new(nonce) });
+            return self.ask_page(cx);
+        }
+        // A source that restarts may have executed less than it had for an earlier page.
+        install.newest = install.newest.max(piece.applied);
+        let at = install.at.as_ref().map(|(at, _)| *at);
+        let (_, page) = piece.page;
+        match (page == 0, at) {
+            (true, None) if is_newer => {
+                install.at = Some((piece.at, piece.configuration));
+                self.head.is_installing = true;
+                self.save(cx);
+                let (machine, mut store) = cx.machine();
+                machine.begin_install(piece.at.op, body, &mut store);
+            }
+            (true, None) => {
+                // Nothing newer than what is here: whoever asks finds the entries elsewhere.
+                let nonce = self.next_nonce(cx);
+                self.install = self.head.is_installing.then(|| Install::new(nonce));
+                return;
+            }
+            (false, Some(at)) if at == piece.at => {
+                let (machine, mut store) = cx.machine();
+                machine.install(body, &mut store);
+            }
+            _ => return,
+        }
+        invariant!(self.head.is_installing, "a copy under way is noted before its pages");
+        let Some(install) = &mut self.install else { return };
+        invariant!(install.at.is_some(), "pages follow their head");
+        match piece.next {
+            Some(next) => {
+                install.page = page.saturating_add(1);
+                install.cursor = next;
+                self.ask_page(cx);
+            }
+            None => self.end_install(from.node, cx),
+        }
+    }
+
+    /// The copy is complete. It takes the place of the log up to its head; what was acknowledged
+    /// behind it stays.
+    fn end_install(&mut self, source: NodeId, cx: &mut Context<'_>) {
+        probe!("vsr/copied");
+        let install = self.install.take().expect("a copy is under way");
+        let (at, configuration) = install.at.expect("its head has come");
+        invariant!(at.op >= self.applied, "a copy is no older than what was executed");
+        let (machine, mut store) = cx.machine();
+        machine.end_install(at.op, &mut store);
+        if self.log.has(at) {
+            self.log.trim(at.op, u64::MAX, cx.out);
+        } else {
+            // What is here at that place was never committed, nor what follows it.
+            self.log.reset(at, cx.out);
+        }
+        self.head.is_installing = false;
+        self.head.settled = if mutant!("fuzzy_is_right") { at.op } else { install.newest };
+        self.head.end = if self.log.end() == at.op { at.op } else { self.head.end.max(at.op) };
+        self.commit = self.commit.max(at.op);
+        self.applied = at.op;
+        self.stage = None;
+        self.asked = None;
+        self.save(cx);
+        self.keep_up(cx);
+        if configuration.epoch > self.epoch() {
+            let was_member = false;
+            self.step_down(cx);
+            self.head.configuration = configuration;
+            cx.tell(super::action::Event::Members(self.head.configuration.clone()));
+            self.begin_epoch(was_member, cx);
+        }
+        self.execute(cx);
+        self.ask(source, cx);
+    }
+}
+
+impl Install {
+    /// A copy of which nothing has come.
+    pub(super) fn new(nonce: u64) -> Install {
+        Install {
+            nonce,
+            source: None,
+            at: None,
+            newest: Op(0),
+            page: 0,
+            cursor: Vec::new(),
+            asked_at: None,
+            attempts: 0,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the replicas of a lane keep in the store.
+//!
+//! | key | value | class | written by | may be dropped |
+//! |---|---|---|---|---|
+//! | `vsr`, group u64, `h` | version byte, then postcard of [`Head`] | state | birth, a view, a change of members that is proposed or executed, a trimmed log, a copy that begins or ends | when a member that was removed is told so ([`super::Event::Released`]) |
+//! | `vsr`, group u64, `l`, op u64 | [`Entry`](super::Entry) | state; data where the keyspace's level is less than `sync` | a proposal, a PREPARE, a transfer | when the machine has stored what it did, and with a log that another takes the place of |
+//!
+//! Integers are big-endian.
+
+use super::configuration::Configuration;
+use super::number::{Op, Position, ViewNumber};
+use alloc::vec::Vec;
+use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::process::Table;
+use quorate_kernel::storage::Class;
+use serde::{Deserialize, Serialize};
+
+const VERSION: u8 = 1;
+const PREFIX: &[u8] = b"vsr";
+/// The length of an entry's key before its op.
+pub(super) const ENTRY_PREFIX_BYTES: usize = PREFIX.len() + 8 + 1;
+
+/// What a replica must not forget, beside its log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The members, as of the last change that was executed.
+    pub configuration: Configuration,
+    /// The latest view that this node takes part in.
+    pub view: ViewNumber,
+    /// The last view in which its status was normal (the paper's v'): its log is of that view.
+    pub normal: ViewNumber,
+    /// Where the log ended when that view began here. Entries behind it count only if they are of
+    /// that view: others are left over from a log that another took the place of.
+    pub end: Op,
+    /// The last entry that is not in the log any more.
+    pub base: Position,
+    /// The state may hold something of entries up to here: it is right when they were executed.
+    pub settled: Op,
+    /// A copy of the state is under way: what is stored of it is worth nothing.
+    pub is_installing: bool,
+    /// Data was forgotten, and the log was not got back since.
+    pub has_forgotten: bool,
+    /// Too many members had forgotten; since this view the node goes on with what is left, and its
+    /// status was not normal since: it has acknowledged nothing in this view or a later one.
+    pub lost: Option<ViewNumber>,
+    /// The log had the entry that ends this epoch. If the log is lost, others may have gone on.
+    pub is_closing: bool,
+    /// This node was removed, and the members of the next epoch may need what it has.
+    pub owes: bool,
+}
+
+impl Head {
+    /// That of a node that knows nothing of the group.
+    #[must_use]
+    pub fn none() -> Head {
+        Head {
+            configuration: Configuration::none(),
+            view: ViewNumber::default(),
+            normal: ViewNumber::default(),
+            end: Op(0),
+            base: Position::default(),
+            settled: Op(0),
+            is_installing: false,
+            has_forgotten: false,
+            lost: None,
+            is_closing: false,
+            owes: false,
+        }
+    }
+
+    pub(super) fn stored(&self) -> Bytes {
+        let mut bytes = Vec::from([VERSION]);
+        bytes.extend(postcard::to_allocvec(self).expect("plain data always serializes"));
+        bytes.into()
+    }
+}
+
+/// Reads the head of a group, if it is there.
+pub(super) fn load(group: GroupId, table: &dyn Table) -> Option<Head> {
+    let value = table.get(Class::State, &head(group))?;
+    let (version, rest) = value.split_first().expect("a state value has a version");
+    assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
+    Some(postcard::from_bytes(rest).expect("the store returns what was put into it"))
+}
+
+/// The key of a group's head.
+pub(super) fn head(group: GroupId) -> Bytes {
+    key(group, b'h').freeze()
+}
+
+/// The key of an entry.
+pub(super) fn entry(group: GroupId, op: Op) -> Bytes {
+    let mut bytes = key(group, b'l');
+    bytes.put_u64(op.0);
+    bytes.freeze()
+}
+
+fn key(group: GroupId, kind: u8) -> BytesMut {
+    let mut bytes = BytesMut::with_capacity(ENTRY_PREFIX_BYTES + 8);
+    bytes.put_slice(PREFIX);
+    bytes.put_u64(group.0);
+    bytes.put_u8(kind);
+    bytes
+}
+
+/// What a key is, for those who show writes: the op of an entry, or none for a head.
+#[must_use]
+pub fn entry_op(key: &[u8]) -> Option<Op> {
+    let op: [u8; 8] = key.get(ENTRY_PREFIX_BYTES..)?.try_into().ok()?;
+    Some(Op(u64::from_be_bytes(op)))
+}

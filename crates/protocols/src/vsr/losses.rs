@@ -1,0 +1,174 @@
+//! Losses: what becomes of a group whose members have lost data together.
+//!
+//! A member that forgets gets the log back from its view's primary ([`super::recover`]). If that
+//! has forgotten too, the others choose one; where they are too few for that but meet every
+//! majority (two of four), those who have forgotten vote with them, and nothing is lost. If they
+//! are fewer, what only those who forgot had acknowledged may be gone:
+//! - `memory`: the group waits while a whole member is left, because that would be lost unseen.
+//!   When all have forgotten, they begin empty.
+//! - `periodic`: each still has what it had synced. When all have been heard, they go on with the
+//!   most that is left anywhere. What is gone was acknowledged by none but members that all lost
+//!   it.
+//!
+//! Going on is a view change in which every member has a vote, and none may be missing. It ends the
+//! epoch: the first entry of the new log makes the same nodes the members of the next one. So
+//! whoever copies the log learns who they are, though the entry that once said so may be lost.
+//!
+//! Nobody outside has a vote, so a learner, or a server that was removed, may hold what is lost,
+//! and places are counted anew. It is in an earlier epoch then. No two entries have the same place
+//! and view; so where what it has committed differs from the log of a later epoch, or that log is
+//! shorter, its own is of what was lost, and it begins anew as one that has nothing.
+
+use super::action::{Context, Event};
+use super::configuration::Configuration;
+use super::entry::Entry;
+use super::keys::Head;
+use super::number::{Op, Position, ViewNumber};
+use super::pulse::Pulse;
+use super::state::{Election, Install, Recovery, Replica, Standing, Status, Vote};
+use alloc::collections::BTreeMap;
+use bytes::Bytes;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+use quorate_kernel::storage::Durability;
+
+/// The member whose log a view starts with, and whether something that was acknowledged may be in
+/// no log: none while too few have voted. `me` comes first among equals.
+pub(super) fn choose(
+    votes: &BTreeMap<NodeId, Vote>,
+    me: NodeId,
+    (configuration, durability): (&Configuration, Durability),
+) -> Option<(NodeId, bool)> {
+    let by = |(node, vote): &(NodeId, Vote)| {
+        let normal = if mutant!("dvc_by_op_only") { ViewNumber::default() } else { vote.normal };
+        (normal, vote.end, *node == me)
+    };
+    let all = || votes.iter().map(|(node, vote)| (*node, *vote));
+    let whole = || all().filter(|(_, vote)| vote.lost.is_none() || mutant!("lost_vote_counts"));
+    let newest = whole().map(|(_, vote)| vote.normal).max();
+    // Who has lost data takes part in no earlier view either. What it may have acknowledged is of
+    // views before its loss: if one that started after that is known, nothing hangs on it.
+    let counts = |vote: Vote| vote.lost.is_none_or(|since| newest.is_some_and(|it| since <= it));
+    let count = all().filter(|(_, vote)| counts(*vote)).count().max(whole().count());
+    let is_majority = votes.len() >= configuration.majority();
+    if is_majority && count >= configuration.meeting() {
+        return whole().max_by_key(by).map(|(node, _)| (node, false));
+    }
+    let has_voted = votes.len() == configuration.members.len();
+    if !has_voted || (durability == Durability::Memory && newest.is_some()) {
+        return None;
+    }
+    // Of the latest view nobody may have the whole log any more. What somebody knows to be
+    // committed beyond what is left of that log is right all the same.
+    let (longest, vote) = all().max_by_key(by)?;
+    let (knows, known) = all().max_by_key(|one| (one.1.commit, by(one)))?;
+    Some((if known.commit > vote.end { knows } else { longest }, true))
+}
+
+impl Replica {
+    /// Whether the view that has begun can start only when every member votes.
+    pub(super) fn is_voting_on_losses(&self) -> bool {
+        let lost = self.election.votes.values().any(|vote| vote.lost.is_some());
+        lost || self.head.lost.is_some()
+    }
+
+    /// Goes on with what is left once all have answered, if the others cannot go on without.
+    pub(super) fn consider_losses(&mut self, cx: &mut Context<'_>) {
+        let configuration = &self.head.configuration;
+        let answers = self.recovery.answers.values();
+        let whole = answers.filter(|(_, standing)| *standing != Standing::Forgot).count();
+        let can_go_on = whole >= configuration.majority();
+        if self.recovery.answers.len() + 1 < configuration.members.len() || can_go_on {
+            return;
+        }
+        let loses = whole < configuration.meeting();
+        if loses && whole > 0 && self.settings.durability == Durability::Memory {
+            probe!("vsr/waits_for_a_whole_copy");
+            return;
+        }
+        if loses && self.head.is_closing && self.closing().is_none() {
+            // The members of the next epoch may have gone on already, and be whole.
+            probe!("vsr/lost_a_change");
+            return;
+        }
+        self.go_on_with_what_is_left(loses, cx);
+    }
+
+    fn go_on_with_what_is_left(&mut self, loses: bool, cx: &mut Context<'_>) {
+        probe!("vsr/goes_on_with_what_is_left");
+        self.recovery = Recovery::default();
+        self.stage = None;
+        self.head.has_forgotten = false;
+        let view = self.head.view.next();
+        self.head.lost.get_or_insert(view);
+        if loses {
+            cx.tell(Event::Lost);
+        }
+        self.status = Status::ViewChange;
+        self.begin_view(view, cx);
+    }
+
+    /// The primary of a view that starts with what is left ends the epoch.
+    pub(super) fn end_epoch_of_losses(&mut self, cx: &mut Context<'_>) {
+        if !self.election.loses || self.closing().is_some() {
+            return;
+        }
+        invariant!(self.known_primary() == Some(self.me), "its primary chooses a view's log");
+        let members = self.head.configuration.members.clone();
+        self.log.append(Entry::members(self.head.view, &members), cx.out);
+        invariant!(self.closing().is_some(), "what is left ends its epoch");
+    }
+
+    /// Whether what is committed here was lost, as somebody says who is in this view and has
+    /// executed so much: in a later epoch that is all of this one, and of those before.
+    pub(super) fn holds_what_was_lost(&self, view: ViewNumber, commit: Op) -> bool {
+        view.epoch > self.epoch() && commit < self.commit && !mutant!("lost_log_stays")
+    }
+
+    /// What is here was lost by those who go on: this node begins anew, as one that has nothing.
+    pub(super) fn start_over(&mut self, cx: &mut Context<'_>) {
+        probe!("vsr/starts_over");
+        let owed = self.head.owes;
+        self.step_down(cx);
+        self.drop_all(cx);
+        self.head = Head::none();
+        self.status = Status::Learner;
+        self.commit = Op(0);
+        self.applied = Op(0);
+        self.election = Election::default();
+        self.recovery = Recovery::default();
+        self.stage = None;
+        self.asked = None;
+        self.install = None;
+        self.owes_ack = false;
+        self.has_started = false;
+        self.started.clear();
+        self.copies.clear();
+        self.pulse = Pulse::new(cx.now);
+        self.save(cx);
+        if owed {
+            cx.tell(Event::Released);
+        }
+    }
+
+    /// A copy has brought something of entries that would stand at the epoch's end or behind it.
+    /// All of its pages were read in this epoch, so those entries are lost, and the state is worth
+    /// nothing.
+    pub(super) fn copy_anew(&mut self, cx: &mut Context<'_>) {
+        probe!("vsr/copies_anew");
+        self.head.is_installing = true;
+        self.head.settled = Op(0);
+        let nonce = self.next_nonce(cx);
+        self.install = Some(Install::new(nonce));
+    }
+
+    /// Drops the log and the state.
+    pub(super) fn drop_all(&mut self, cx: &mut Context<'_>) {
+        self.log.reset(Position::default(), cx.out);
+        let (machine, mut store) = cx.machine();
+        machine.begin_install(Op(0), &Bytes::new(), &mut store);
+        machine.end_install(Op(0), &mut store);
+    }
+}

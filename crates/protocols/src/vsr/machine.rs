@@ -1,0 +1,91 @@
+//! What a group replicates: a deterministic state machine that somebody else brings.
+
+use super::action::Action;
+use super::number::Op;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::process::Table;
+use quorate_kernel::storage::Class;
+
+/// What a machine may read and write: its lane's bytes. A write is seen by reads from the next
+/// input on.
+pub struct Store<'a> {
+    /// The lane's bytes.
+    pub table: &'a dyn Table,
+    pub(super) out: &'a mut Vec<Action>,
+}
+
+impl<'a> Store<'a> {
+    /// What can be read from a table, with what is written going to a list.
+    #[must_use]
+    pub fn new(table: &'a dyn Table, out: &'a mut Vec<Action>) -> Store<'a> {
+        Store { table, out }
+    }
+
+    /// Writes data, or deletes it.
+    pub fn write(&mut self, key: Bytes, value: Option<Bytes>) {
+        self.out.push(Action::Write { class: Class::Data, key, value });
+    }
+}
+
+/// How far what a machine has stored goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Everything up to this entry is in it.
+    pub whole: Op,
+    /// Nothing of a later entry is in it.
+    pub newest: Op,
+}
+
+/// One page of a copy of a machine's items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Items, each with the entry that it is of.
+    pub items: Bytes,
+    /// Where the next page begins; none after the last.
+    pub next: Option<Bytes>,
+}
+
+/// A deterministic state machine: after the same entries each replica has the same state.
+///
+/// Its state is a small **head**, copied in one turn, and **items**, each of which knows the entry
+/// that changed it last. Copies are fuzzy: pages are read while entries are executed, and what is
+/// stored may be partly newer than the rest. So entries are executed again, in order, onto items
+/// that already have them: an item that is of this entry or a later one is left as it is. What
+/// comes out is right once the newest entry in the copy was executed; nobody is served before.
+pub trait Machine {
+    /// Executes the entry at `op`, in order; the same op comes again after a restart and in a copy.
+    fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>);
+
+    /// Reads back what it has stored, when the node starts. Data may be lost then, and a copy half
+    /// done.
+    fn load(&mut self, store: &mut Store<'_>) -> Stored;
+
+    /// Writes down some of what is not stored yet, about `bytes_max` bytes at a time; `applied` is
+    /// the last entry that was executed.
+    fn store(&mut self, applied: Op, bytes_max: usize, store: &mut Store<'_>);
+
+    /// Everything up to this entry has been handed to the store: the log may let go of it.
+    fn stored(&self) -> Op;
+
+    /// The head, as of the last entry that was executed.
+    fn head(&self) -> Bytes;
+
+    /// A page of items from a cursor on; an empty cursor is the begin.
+    fn page(&self, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Page;
+
+    /// Drops everything for a copy whose head is of the entry at `op`. At 0 the head is empty, and
+    /// the copy is the empty machine.
+    ///
+    /// What is dropped is not missed: a copy is begun only where the log of another begins behind
+    /// what is here, so a majority without this node has executed all of it. Until the copy is
+    /// complete the replica notes that its state is incomplete, durably and in the same batch, and
+    /// after a restart begins the copy anew.
+    fn begin_install(&mut self, op: Op, head: &Bytes, store: &mut Store<'_>);
+
+    /// Takes a page of the copy.
+    fn install(&mut self, items: &Bytes, store: &mut Store<'_>);
+
+    /// The copy is complete: what is stored is whole up to the head's entry, which is `op`.
+    fn end_install(&mut self, op: Op, store: &mut Store<'_>);
+}

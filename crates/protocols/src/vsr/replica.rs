@@ -1,0 +1,227 @@
+//! The replica: one match on messages, and what a lane calls.
+
+use super::action::{Action, Context, Event, Proposed, Refused};
+use super::keys;
+use super::message::Message;
+use super::number::ViewNumber;
+use super::state::{Replica, Status};
+use super::timer::TICK;
+use bytes::Bytes;
+use quorate_kernel::effects::Release;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::VSR_PAGE_BYTES_MAX;
+use quorate_kernel::storage::Class;
+
+impl Replica {
+    /// Takes a message of a peer, or of itself.
+    pub fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+        if message.is_of_whole() && self.head.configuration.contains(from.node) {
+            self.pulse.heard.insert(from.node, cx.now);
+        }
+        match message {
+            Message::Prepare { view, from: first, entries, commit } => {
+                self.on_prepare(from, view, first, entries, commit, cx);
+            }
+            Message::PrepareOk { view, end } => self.on_prepare_ok(from, view, end, cx),
+            Message::Beat { view, commit, end, round } => {
+                self.on_beat(from, view, (commit, end), round, cx);
+            }
+            Message::BeatOk { view, round } => self.on_beat_ok(from, view, round, cx),
+            Message::StartViewChange { at, view } => {
+                self.on_start_view_change(from, at, view, cx);
+            }
+            Message::DoViewChange { view, normal, end, commit, lost } => {
+                let vote = super::state::Vote { normal, end, commit, lost };
+                self.on_do_view_change(from, view, vote, cx);
+            }
+            Message::StartView { view, last, commit } => {
+                self.on_start_view(from, view, last, commit, cx);
+            }
+            Message::GetState { view, from: first } => self.on_get_state(from, view, first, cx),
+            Message::NewState { asked, view, is_whole, before, entries, commit, end } => {
+                let told = super::transfer::Told { asked, view, is_whole, before, commit, end };
+                self.on_new_state(from, told, entries, cx);
+            }
+            Message::GetCheckpoint { nonce, at, page, cursor } => {
+                self.on_get_checkpoint(from, (nonce, at), (page, cursor.into()), cx);
+            }
+            Message::Checkpoint { nonce, at, configuration, applied, page, next, body } => {
+                let page = (nonce, page);
+                let piece = super::checkpoint::Piece { at, configuration, applied, page, next };
+                self.on_checkpoint(from, piece, &body, cx);
+            }
+            Message::Recovery { nonce, view } => self.on_recovery(from, nonce, view, cx),
+            Message::RecoveryResponse { nonce, view, standing } => {
+                self.on_recovery_response(from, nonce, view, standing, cx);
+            }
+            Message::StartEpoch { epoch } => self.on_start_epoch(from, epoch, cx),
+            Message::EpochStarted { epoch } => self.on_epoch_started(from, epoch, cx),
+            Message::Learned { end } => self.on_learned(from, end, cx),
+        }
+    }
+
+    /// Puts a command into the log; it is sent when the turn ends. The machine executes it once it
+    /// is committed, unless the replica is deposed before: then nobody here knows.
+    ///
+    /// # Errors
+    /// Nothing was changed.
+    pub fn propose(&mut self, command: Bytes, cx: &mut Context<'_>) -> Proposed {
+        self.may_propose()?;
+        let entry = super::Entry::command(self.head.view, command);
+        self.append(entry, cx);
+        Ok(self.log.end())
+    }
+
+    /// Whether a proposal would be taken now.
+    ///
+    /// # Errors
+    /// It would not.
+    pub fn may_propose(&self) -> Result<(), Refused> {
+        let primary = self.primary.as_ref().ok_or(Refused::NotPrimary)?;
+        if !primary.is_serving {
+            return Err(Refused::NotReady);
+        }
+        if self.closing().is_some() {
+            return Err(Refused::Closing);
+        }
+        let in_flight = self.log.end().since(self.commit);
+        if in_flight >= quorate_kernel::limits::VSR_IN_FLIGHT_MAX {
+            return Err(Refused::Full);
+        }
+        Ok(())
+    }
+
+    /// The turn ends: what it brought is sent, in one message to each. To be called as often as
+    /// [`quorate_kernel::news::News::TurnEnd`] is told.
+    pub fn turn_end(&mut self, cx: &mut Context<'_>) {
+        self.log.evict();
+        self.send_prepares(cx);
+        self.send_round(cx);
+        self.acknowledge(cx);
+        self.check();
+    }
+
+    /// Time has passed: called every [`TICK`].
+    pub fn tick(&mut self, cx: &mut Context<'_>) {
+        match self.status {
+            Status::Normal if self.primary.is_some() => self.tick_primary(cx),
+            Status::Normal | Status::ViewChange => self.tick_member(cx),
+            Status::Recovering => self.tick_recovering(cx),
+            Status::Learner => self.tick_learner(cx),
+        }
+        self.tick_install(cx);
+        self.maintain(cx);
+        self.check();
+    }
+
+    /// Goes on executing, after [`Action::Resume`].
+    pub fn resume(&mut self, cx: &mut Context<'_>) {
+        self.execute(cx);
+    }
+
+    /// Has the machine write down what it has not, and the log let go of what is stored.
+    fn maintain(&mut self, cx: &mut Context<'_>) {
+        if self.install.is_some() {
+            return;
+        }
+        let applied = self.applied;
+        if applied.since(self.log.base().op) > self.settings.kept {
+            let (machine, mut store) = cx.machine();
+            machine.store(applied, VSR_PAGE_BYTES_MAX, &mut store);
+        }
+        self.trim(cx);
+    }
+
+    /// Appends an entry. Where data may be lost, the head remembers that the members change.
+    pub(super) fn append(&mut self, entry: super::Entry, cx: &mut Context<'_>) {
+        let changes_members = entry.new_members().is_some();
+        self.log.append(entry, cx.out);
+        if changes_members && self.settings.class() == Class::Data {
+            self.save(cx);
+        }
+    }
+
+    /// Writes the head: it is durable before anything that rests on it leaves.
+    pub(super) fn save(&mut self, cx: &mut Context<'_>) {
+        self.head.base = self.log.base();
+        let is_unknown = self.head.has_forgotten && self.head.is_closing;
+        self.head.is_closing = self.closing().is_some() || is_unknown;
+        let (key, value) = (keys::head(self.group), Some(self.head.stored()));
+        cx.out.push(Action::Write { class: Class::State, key, value });
+    }
+
+    /// Takes part in a later view, whose log is not here yet. The log that is here stays as it is,
+    /// and of the view that it is of.
+    pub(super) fn raise(&mut self, view: ViewNumber, cx: &mut Context<'_>) {
+        debug_assert!(view > self.head.view && view.epoch == self.epoch());
+        self.step_down(cx);
+        self.head.view = view;
+        if !self.head.has_forgotten {
+            self.status = Status::ViewChange;
+        }
+        self.election = super::state::Election::default();
+        self.stage = None;
+        self.asked = None;
+        self.owes_ack = false;
+        self.has_started = false;
+        self.pulse.begin(cx.now);
+        self.save(cx);
+    }
+
+    /// This node leads no longer.
+    pub(super) fn step_down(&mut self, cx: &mut Context<'_>) {
+        self.reads.clear();
+        if self.primary.take().is_some() {
+            cx.tell(Event::Deposed);
+        }
+    }
+
+    /// Whether a message of the primary of a view that has started is to be acted on: this replica
+    /// is in that view, and has its log. If not, what is missing is asked for.
+    pub(super) fn follows(
+        &mut self,
+        from: Incarnation,
+        view: ViewNumber,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if view.epoch > self.epoch() {
+            self.ask(from.node, cx);
+            return false;
+        }
+        if self.is_behind(from.node, view, cx) || !self.is_member() {
+            return false;
+        }
+        if self.primary_of(view) != Some(from.node) {
+            cx.out.push(Action::Refuse("a view's primary is another member"));
+            return false;
+        }
+        if self.status == Status::Recovering {
+            return self.hears_while_recovering(from.node, view, cx);
+        }
+        if view > self.head.view {
+            self.raise(view, cx);
+        }
+        self.hear_started(cx);
+        if self.status == Status::ViewChange {
+            self.ask(from.node, cx);
+        }
+        self.status == Status::Normal
+    }
+
+    /// Whether a message is of an earlier view than this replica is in. Who is in an earlier epoch
+    /// is told that another has begun.
+    pub(super) fn is_behind(&self, from: NodeId, view: ViewNumber, cx: &mut Context<'_>) -> bool {
+        if view.epoch < self.epoch() && from != self.me {
+            self.tell_epoch(from, cx);
+        }
+        view < self.head.view
+    }
+
+    /// Tells whoever is in an earlier epoch that another has begun. The entry that says so is
+    /// committed, so this rests on nothing that is stored here.
+    pub(super) fn tell_epoch(&self, to: NodeId, cx: &mut Context<'_>) {
+        cx.send(to, Message::StartEpoch { epoch: self.epoch() }, Release::Early);
+    }
+}
+
+const _: () = assert!(TICK.0 > 0, "time passes between two ticks");

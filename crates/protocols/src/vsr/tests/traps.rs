@@ -1,0 +1,9 @@
+//! What is known to go wrong in implementations of the protocol, one trap a test.
+
+mod acknowledgements;
+mod copies;
+mod elections;
+mod epochs;
+mod losses;
+mod reads;
+mod truncation;

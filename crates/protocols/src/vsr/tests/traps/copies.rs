@@ -1,0 +1,158 @@
+//! Copies of the state.
+
+use super::super::node::Level;
+use super::super::world::World;
+use crate::vsr::{Message, Op, Status};
+use bytes::Bytes;
+use std::vec::Vec;
+
+/// Three members, of which the last one lacks more than the logs of the others hold, and hears only
+/// the first.
+fn lagging() -> (World, [usize; 3]) {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let order = world.order();
+    let [a, b, c] = order[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.cut(&[c]);
+    world.put_many(a, 30);
+    world.run_ms(500);
+    assert!(world.replica(a).log().base().op > world.replica(c).log().end(), "it must copy");
+    world.lose(move |from, to, _| (from, to) == (b, c) || (from, to) == (c, b));
+    (world, [a, b, c])
+}
+
+#[test]
+fn half_a_copy_counts_for_nothing() {
+    let (mut world, [_, b, c]) = lagging();
+    world.run_until("a copy is under way", |world| world.replica(c).head.is_installing);
+    world.run_ms(4);
+    world.crash(c);
+    world.cut(&[c]);
+    world.start(c);
+    let replica = world.replica(c);
+    assert!(
+        replica.head.is_installing && !replica.is_settled(),
+        "it knows that it lacks the state"
+    );
+    let from = world.nodes[b].me;
+    let question = Message::GetCheckpoint { nonce: 1, at: Op(0), page: 0, cursor: Vec::new() };
+    world.turn(c, |replica, cx| replica.on_message(from, question, cx));
+    assert!(world.replica(c).copies.is_empty(), "it gives no copy of it");
+    world.settle();
+    assert!(world.replica(c).is_settled());
+}
+
+/// A page of another place than was asked for is not taken: what is between would be missed.
+#[test]
+fn a_page_is_taken_in_its_place_alone() {
+    let (mut world, [a, _, c]) = lagging();
+    let page_of = |world: &World| world.replica(c).install.as_ref().map(|install| install.page);
+    world.run_until("the head has come", |world| page_of(world) == Some(1));
+    world.lose(move |_, to, message| to == c && matches!(message, Message::Checkpoint { .. }));
+    world.run_ms(5);
+    let machine: &dyn crate::vsr::Machine = &world.nodes[a].machine;
+    let disk = &world.nodes[a].disk;
+    let first = machine.page(&Bytes::new(), 1, disk);
+    let second = machine.page(&first.next.expect("there is a second page"), 1, disk);
+    let install = world.replica(c).install.as_ref().expect("it copies");
+    let (at, configuration) = install.at.clone().expect("the head has come");
+    let late = Message::Checkpoint {
+        nonce: install.nonce,
+        at,
+        configuration,
+        applied: at.op,
+        page: 2,
+        next: second.next.map(|next| next.to_vec()),
+        body: second.items,
+    };
+    let from = world.nodes[a].me;
+    world.turn(c, |replica, cx| replica.on_message(from, late, cx));
+    assert_eq!(page_of(&world), Some(1), "it still waits for the first");
+    world.settle();
+}
+
+/// While pages are read, entries are executed: the state is right when those were executed here
+/// too.
+#[test]
+fn a_copy_is_right_when_the_newest_entry_in_it_was_executed() {
+    let (mut world, [a, _, c]) = lagging();
+    let has_begun = |world: &World| world.replica(c).head.is_installing;
+    world.run_until("the head has come", has_begun);
+    let request = world.put(a, 11);
+    world.lose(move |_, to, message| to == c && matches!(message, Message::NewState { .. }));
+    world.run_until("the copy is complete", |world| !world.replica(c).head.is_installing);
+    assert!(world.is_told(request), "it was executed before the last page was read");
+    assert!(!world.replica(c).is_settled(), "it has a later item than what was executed");
+    world.settle();
+    assert!(world.replica(c).is_settled());
+}
+
+/// A source that was started again has executed less than the head that it has given: its items are
+/// older, and pages of them would lose what is between.
+#[test]
+fn a_source_that_is_behind_its_head_gives_no_page() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [b, a, c] = world.order()[..] else { panic!("three lead in turn") };
+    // One member keeps its whole log, and stores nothing of its state.
+    world.crash(a);
+    world.nodes[a].kept = 1000;
+    world.start(a);
+    world.run_ms(60);
+    world.cut(&[c]);
+    world.put_many(b, 30);
+    world.run_ms(500);
+    world.mend();
+    world.run_until("it must copy", |world| world.replica(c).install.is_some());
+    world.lose(move |from, to, _| [from, to].contains(&c) && [from, to].contains(&b));
+    world.run_until("the head of the other has come", |world| {
+        let install = world.replica(c).install.as_ref();
+        install.is_some_and(|install| install.page == 1 && install.source == Some(ids(a)))
+    });
+    world.crash(a);
+    world.cut(&[b]);
+    world.start(a);
+    assert!(world.replica(a).applied() < Op(5) && world.replica(a).log().end() >= Op(31));
+    world.run_ms(400);
+    assert!(world.replica(c).head.is_installing, "no page has come");
+    world.settle();
+}
+
+fn ids(node: usize) -> quorate_kernel::ids::NodeId {
+    quorate_kernel::ids::NodeId(node as u64 + 1)
+}
+
+/// A member has all that the log of another has let go of, and does not know that it is committed:
+/// it keeps its state, because a majority without it may lack that.
+#[test]
+fn what_is_here_is_not_dropped_for_a_copy() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, c, b] = world.order()[..] else { panic!("three lead in turn") };
+    world.crash(c);
+    world.nodes[c].kept = 1000;
+    world.start(c);
+    world.run_ms(60);
+    world.put_many(a, 30);
+    world.cut(&[a]);
+    world.run_until("the second leads", |world| world.serving() == Some(c));
+    world.put_many(c, 1);
+    world.lose(|_, _, _| true);
+    for key in 0..6 {
+        world.put(c, key);
+    }
+    world.run_ms(5);
+    world.crash(c);
+    world.cut(&[c]);
+    world.start(c);
+    world.run_until("the third leads", |world| world.serving() == Some(b));
+    world.put_many(b, 2);
+    world.run_ms(300);
+    let (base, end) = (world.replica(b).log().base().op, world.replica(c).log().end());
+    assert!(world.replica(c).commit() < base && base < end, "{base:?} {end:?}");
+    world.mend();
+    for _ in 0..500 {
+        world.run_ms(1);
+        assert!(world.replica(c).install.is_none(), "nothing is copied");
+    }
+    assert_eq!(world.replica(c).status(), Status::Normal);
+    world.settle();
+}

@@ -1,0 +1,199 @@
+//! Members that forget, alone and together.
+
+use super::super::node::Level;
+use super::super::world::{World, ids};
+use crate::vsr::{Message, Op, Status};
+use quorate_kernel::ids::NodeId;
+
+/// A member that has forgotten has no vote: with it a minority would be a majority, and what it has
+/// acknowledged would be gone.
+#[test]
+fn who_has_forgotten_has_no_vote() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.cut(&[c]);
+    let request = world.put(a, 1);
+    world.run_ms(20);
+    assert!(world.is_told(request), "two have it");
+    world.crash(b);
+    world.cut(&[a]);
+    world.start(b);
+    world.run_ms(2000);
+    assert_eq!(world.replica(b).status(), Status::Recovering, "it waits for the primary");
+    assert_eq!(world.serving(), Some(a), "nobody else leads");
+    world.settle();
+}
+
+/// The primary has all that anybody has acknowledged in its view: two others may forget at once.
+#[test]
+fn the_primary_alone_brings_the_others_back() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 20);
+    world.run_ms(200);
+    [b, c].into_iter().for_each(|node| world.crash(node));
+    [b, c].into_iter().for_each(|node| world.start(node));
+    world.run_ms(1000);
+    assert_eq!(world.serving(), Some(a));
+    assert_eq!(world.replica(b).status(), Status::Normal);
+    assert_eq!(world.told.get("lost"), None);
+    world.settle();
+}
+
+/// Two of three forgot, the primary among them. What both had acknowledged may not be with the
+/// third: the group stands still, and says for whom it waits. If the third forgets too, the promise
+/// of `memory` is over, and they begin anew.
+#[test]
+fn two_of_three_wait_for_the_whole_one_and_say_so() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.cut(&[c]);
+    world.put_many(a, 3);
+    [a, b].into_iter().for_each(|node| world.crash(node));
+    world.mend();
+    [a, b].into_iter().for_each(|node| world.start(node));
+    world.run_ms(3000);
+    assert_eq!(world.serving(), None);
+    assert_eq!(world.told.get("lost"), None, "the third may have what they lack, or not");
+    let now = world.now;
+    let name = |node: usize| NodeId(node as u64 + 1);
+    let mut forgot = [name(a), name(b)];
+    forgot.sort_unstable();
+    assert_eq!(world.replica(c).waits_for(now), forgot);
+    assert_eq!(world.replica(a).waits_for(now), [name(b)]);
+    world.judge.may_lose();
+    world.crash(c);
+    world.start(c);
+    world.run_ms(2000);
+    assert_eq!(world.told["lost"], 3, "all know it");
+    assert_eq!(world.epoch, 2, "and an epoch has begun");
+    world.settle();
+}
+
+/// Two of four meet every majority: with two that forgot they go on, and nothing is lost.
+#[test]
+fn two_of_four_have_everything() {
+    let mut world = World::calm(4, 0, Level::Memory);
+    let [a, b, c, d] = world.order()[..] else { panic!("four lead in turn") };
+    world.run_ms(60);
+    world.cut(&[d]);
+    world.put_many(a, 3);
+    [a, b].into_iter().for_each(|node| world.crash(node));
+    world.mend();
+    [a, b].into_iter().for_each(|node| world.start(node));
+    world.run_until("they go on", |world| world.serving().is_some());
+    assert_eq!(world.told.get("lost"), None, "the third has it all");
+    assert!(world.replica(c).log().end() >= Op(4));
+    world.settle();
+}
+
+/// After all lost power, each has what its disk had synced. They go on with the most that is left:
+/// nobody's vote may be missing.
+#[test]
+fn what_one_disk_still_has_is_kept() {
+    let mut world = World::calm(3, 0, Level::Periodic);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.holds.insert(a);
+    world.cut(&[b]);
+    let request = world.put(a, 1);
+    world.run_ms(100);
+    assert!(world.is_told(request), "two have it, one of them on its disk");
+    [a, b, c].into_iter().for_each(|node| world.crash(node));
+    world.holds.clear();
+    world.lose(move |from, to, message| {
+        [from, to].contains(&c) && matches!(message, Message::DoViewChange { .. })
+    });
+    [a, b, c].into_iter().for_each(|node| world.start(node));
+    world.run_ms(2000);
+    assert_eq!(world.serving(), None, "one vote is missing");
+    assert!(world.told["lost"] >= 2);
+    world.mend();
+    world.run_until("they go on", |world| world.serving().is_some());
+    world.settle();
+}
+
+/// A server that was removed still has what all members have lost. When it is to come back, it
+/// drops that: places are counted anew.
+#[test]
+fn who_has_what_was_lost_begins_anew() {
+    let mut world = World::calm(3, 1, Level::Memory);
+    world.run_ms(60);
+    let wish = |world: &mut World, members: &[u64]| {
+        let members = ids(members);
+        let serving = world.serving().expect("somebody serves");
+        world.turn(serving, |replica, _| replica.wish(&members).expect("it leads"));
+        world.run_ms(1000);
+        assert_eq!(world.members, members, "the wish has come true");
+    };
+    wish(&mut world, &[1, 2, 3, 4]);
+    let serving = world.serving().expect("somebody serves");
+    world.put_many(serving, 20);
+    wish(&mut world, &[1, 2, 3]);
+    assert!(world.replica(3).commit() > Op(20), "it was removed, and has everything");
+    world.judge.may_lose();
+    (0..3).for_each(|node| world.crash(node));
+    (0..3).for_each(|node| world.start(node));
+    world.run_until("they begin anew", |world| world.serving().is_some());
+    let serving = world.serving().expect("somebody serves");
+    world.put_many(serving, 2);
+    wish(&mut world, &[1, 2, 3, 4]);
+    world.run_ms(500);
+    assert_eq!(world.replica(3).status(), Status::Normal, "it takes part again");
+    world.settle();
+}
+
+/// All members forgot while an entry that ends the epoch was in their logs: the next epoch may have
+/// begun where nobody asks. They wait until they hear of it.
+#[test]
+fn a_change_that_was_lost_may_have_happened() {
+    let mut world = World::calm(3, 1, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 3);
+    let wish = ids(&[4]);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("the change is proposed", |world| world.replica(a).closing().is_some());
+    world.lose(|_, _, message| matches!(message, Message::PrepareOk { .. }));
+    world.run_ms(20);
+    [a, b, c].into_iter().for_each(|node| world.crash(node));
+    world.cut(&[3]);
+    [a, b, c].into_iter().for_each(|node| world.start(node));
+    world.run_ms(1000);
+    assert_eq!((world.serving(), world.told.get("lost")), (None, None), "they wait");
+}
+
+/// A newcomer copied a page with an entry that all members then lost: its state is of no use.
+#[test]
+fn what_a_page_brought_is_lost_with_its_members() {
+    let mut world = World::calm(3, 1, Level::Periodic);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 30);
+    world.run_ms(500);
+    let wish = ids(&[1, 2, 3, 4]);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("the head has come", |world| world.replica(3).head.is_installing);
+    world.holds.extend([a, b, c]);
+    let request = world.put(a, 11);
+    world.lose(|_, to, message| to == 3 && matches!(message, Message::NewState { .. }));
+    world.run_until("the copy is complete", |world| !world.replica(3).head.is_installing);
+    assert!(world.is_told(request), "it was done");
+    let op = world.nodes[3].machine.items[&11].op;
+    assert!(op > world.replica(3).applied(), "the copy has it");
+    world.judge.may_lose();
+    [a, b, c].into_iter().for_each(|node| world.crash(node));
+    world.mend();
+    [a, b, c].into_iter().for_each(|node| world.start(node));
+    world.run_until("they go on", |world| world.serving().is_some());
+    let serving = world.serving().expect("somebody serves");
+    assert!(world.nodes[serving].machine.items[&11].op < op, "it is lost");
+    world.put_many(serving, 1);
+    world.turn(serving, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_ms(1000);
+    assert_eq!(world.members, wish, "the newcomer is a member");
+    world.settle();
+}

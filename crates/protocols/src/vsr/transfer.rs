@@ -1,0 +1,279 @@
+//! State transfer: entries for whoever lacks them (Viewstamped Replication Revisited, §5.2).
+//!
+//! What is committed is told to anybody, by anybody, and is taken over at once. What is not is told
+//! within a view only. It takes the place of what is here when all of it has come: the paper cuts
+//! the log off first, and a member that votes in between has lost what it acknowledged.
+
+use super::action::Context;
+use super::entry::Entry;
+use super::message::Message;
+use super::number::{Op, Position, ViewNumber};
+use super::state::{Asked, Replica, Stage, Status};
+use super::timer::ASK_AGAIN;
+use alloc::vec::Vec;
+use quorate_kernel::effects::Release;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
+use quorate_kernel::limits::{VSR_ENTRIES_BYTES_MAX, VSR_ENTRIES_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+
+/// What a `NewState` tells beside entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Where the entries were asked to begin.
+    pub asked: Op,
+    /// The view that the sender is in.
+    pub view: ViewNumber,
+    /// Whether the sender's whole log is told.
+    pub is_whole: bool,
+    /// The position before the first entry.
+    pub before: Position,
+    /// The sender's commit number.
+    pub commit: Op,
+    /// Where what is told of the sender's log ends.
+    pub end: Op,
+}
+
+impl Replica {
+    /// Asks a node for entries, unless that is under way.
+    pub(super) fn ask(&mut self, source: NodeId, cx: &mut Context<'_>) {
+        let is_waiting = |asked: &Asked| cx.now - asked.at < ASK_AGAIN;
+        if source == self.me || self.asked.as_ref().is_some_and(is_waiting) {
+            return;
+        }
+        let from = match &self.stage {
+            Some(stage) if stage.source == source => stage.end().next(),
+            _ => self.log.end().next(),
+        };
+        self.ask_from(source, from, cx);
+    }
+
+    fn ask_from(&mut self, source: NodeId, from: Op, cx: &mut Context<'_>) {
+        if self.install.is_some() {
+            // The copy that is under way comes first: entries follow it.
+            return self.install_from(source, cx);
+        }
+        self.asked = Some(Asked { source, from, at: cx.now });
+        // A question promises nothing.
+        cx.send(source, Message::GetState { view: self.head.view, from }, Release::Early);
+    }
+
+    /// Somebody lacks entries.
+    pub(super) fn on_get_state(
+        &mut self,
+        from: Incarnation,
+        view: ViewNumber,
+        first: Op,
+        cx: &mut Context<'_>,
+    ) {
+        let is_removed = self.status == Status::Learner && mutant!("removed_stops_serving");
+        // Who lacks what its epoch began with says nothing to an earlier one: there it would be
+        // taken for one whose members have lost that.
+        let lacks_begin = self.commit < self.head.configuration.since;
+        if is_removed || (lacks_begin && view.epoch < self.epoch()) {
+            return;
+        }
+        invariant!(self.commit <= self.log.end(), "what is committed is in the log");
+        let is_chosen = self.primary_of(view) == Some(from.node);
+        let is_member = self.head.configuration.contains(from.node);
+        let is_whole = is_member
+            && view == self.head.view
+            && match self.status {
+                Status::Normal => true,
+                // It votes for this log, which stays as it is until the view starts.
+                Status::ViewChange => is_chosen && !self.has_started,
+                Status::Recovering | Status::Learner => false,
+            };
+        // Who has forgotten still knows of what is left that it was committed.
+        let end = if is_whole { self.log.end() } else { self.commit };
+        // Of what it has let go it tells where the log begins.
+        let asked = first;
+        let first = first.min(end.next()).max(self.log.base().op.next());
+        let before = Position {
+            op: first.before(),
+            view: self.log.view_at(first.before()).expect("the log begins with its base"),
+        };
+        let entries = self.log.read(first, end, (VSR_ENTRIES_MAX, VSR_ENTRIES_BYTES_MAX), cx.table);
+        invariant!(entries.is_empty() || before.op < end, "entries follow the position before");
+        let (view, commit) = (self.head.view, self.commit);
+        let message = Message::NewState { asked, view, is_whole, before, entries, commit, end };
+        // What is committed rests on a majority. What is not is of a proposal, which promises
+        // nothing, or of a log that was voted for and durable then.
+        cx.send(from.node, message, Release::Early);
+    }
+
+    /// Entries have come.
+    pub(super) fn on_new_state(
+        &mut self,
+        from: Incarnation,
+        told: Told,
+        entries: Vec<Entry>,
+        cx: &mut Context<'_>,
+    ) {
+        let is_asked = |asked: &Asked| asked.source == from.node && asked.from == told.asked;
+        if self.asked.take_if(|asked| is_asked(asked)).is_none() {
+            return;
+        }
+        if self.holds_what_was_lost(told.view, told.commit) {
+            self.start_over(cx);
+            return self.ask(from.node, cx);
+        }
+        let begins_later = told.before.op.next() > told.asked;
+        if begins_later && (!self.log.has(told.before) || mutant!("copies_what_it_has")) {
+            // A majority without this node has what the source's log has let go of: this node has
+            // never had the last of that. So its state may be dropped for a copy of another's.
+            return self.install_from(from.node, cx);
+        }
+        let staged = self.stage.as_ref().filter(|stage| {
+            stage.source == from.node && stage.last(&self.log) == Some(told.before)
+        });
+        let is_next = staged.is_some();
+        if !is_next {
+            self.stage = None;
+            if !self.log.has(told.before) {
+                return self.on_mismatch(from.node, &told, cx);
+            }
+        }
+        invariant!(self.install.is_none(), "entries follow a copy");
+        let epoch = self.epoch();
+        let (op, rest) = if is_next {
+            (told.before.op, entries)
+        } else {
+            self.take_committed(&told, entries, cx)
+        };
+        // If the epoch has ended with what has come, this replica is in another view now.
+        if self.epoch() == epoch && told.is_whole && told.view == self.head.view {
+            self.take_whole(from.node, op, rest, told.end, cx);
+        }
+        invariant!(self.commit <= self.log.end(), "what is committed is in the log");
+        self.ask_on(from.node, &told, cx);
+    }
+
+    /// The logs differ at the position before what was asked for: what is committed is equal.
+    fn on_mismatch(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
+        probe!("vsr/logs_differ");
+        if told.before.op > self.commit {
+            return self.ask_from(source, self.commit.next(), cx);
+        }
+        // Both were committed, and one was lost with its epoch.
+        let is_lost = self.log.view_at(told.before.op).is_some() && told.view.epoch > self.epoch();
+        if is_lost && !mutant!("lost_log_stays") {
+            self.start_over(cx);
+            self.ask(source, cx);
+        }
+    }
+
+    /// Takes over what is committed, up to the end of the epoch. The log is equal up to the
+    /// position before. Answered is up to where it is equal now, and what follows there.
+    fn take_committed(
+        &mut self,
+        told: &Told,
+        entries: Vec<Entry>,
+        cx: &mut Context<'_>,
+    ) -> (Op, Vec<Entry>) {
+        let mut op = told.before.op;
+        let mut commit = self.commit.max(told.commit.min(op));
+        let upto = told.commit.max(self.commit);
+        let mut rest = entries.into_iter();
+        while op < upto && self.closing().is_none_or(|last| last > op) {
+            let Some(entry) = rest.next() else { break };
+            op = op.next();
+            if op > self.commit && !self.log.has(Position { op, view: entry.view }) {
+                // What conflicts with a committed entry was never committed, nor will it be.
+                self.log.truncate(op.before(), cx.out);
+                self.log.append(entry, cx.out);
+            }
+            commit = commit.max(op);
+        }
+        if self.log.end() > self.head.end && self.log.last().view > self.head.normal {
+            // It is of a later view than the log, but committed: it counts.
+            self.head.end = self.log.end();
+            self.save(cx);
+        }
+        self.keep_up(cx);
+        self.commit_to(commit, cx);
+        (op.max(self.commit), rest.collect())
+    }
+
+    /// What has come may be of a later view than this replica knew of: then that view has started,
+    /// and the log that is here is not the one of an earlier view any more.
+    pub(super) fn keep_up(&mut self, cx: &mut Context<'_>) {
+        let view = self.log.last().view;
+        if self.is_member() && view.epoch == self.epoch() && view > self.head.view {
+            probe!("vsr/entries_of_a_later_view");
+            self.raise(view, cx);
+            self.has_started = true;
+        }
+    }
+
+    /// Takes over what is not committed yet: `rest` follows `op`, up to where the logs are equal or
+    /// staged; the source's log ends at `end`.
+    fn take_whole(
+        &mut self,
+        source: NodeId,
+        op: Op,
+        rest: Vec<Entry>,
+        end: Op,
+        cx: &mut Context<'_>,
+    ) {
+        let is_recovered = self.recovery.source == Some(source);
+        match self.status {
+            Status::Normal if self.primary.is_none() => {
+                // Within a view logs only grow.
+                let known = self.log.end().since(op) as usize;
+                for entry in rest.into_iter().skip(known) {
+                    self.log.append(entry, cx.out);
+                }
+                self.owes_ack = true;
+            }
+            Status::ViewChange => self.stage_rest(source, op, rest, end, cx),
+            Status::Recovering if is_recovered => self.stage_rest(source, op, rest, end, cx),
+            _ => {}
+        }
+    }
+
+    /// Keeps entries until the log is whole.
+    fn stage_rest(
+        &mut self,
+        source: NodeId,
+        matched: Op,
+        rest: Vec<Entry>,
+        end: Op,
+        cx: &mut Context<'_>,
+    ) {
+        let stage =
+            self.stage.get_or_insert_with(|| Stage { source, matched, entries: Vec::new() });
+        stage.entries.extend(rest);
+        if stage.end() < end {
+            return;
+        }
+        let Stage { matched, entries, .. } = self.stage.take().expect("it was just filled");
+        self.enter(matched, entries, cx);
+    }
+
+    /// Goes on with a transfer that has not ended.
+    fn ask_on(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
+        if self.stage.is_some() || self.log.end() < told.end {
+            self.ask(source, cx);
+        } else if self.status == Status::Learner {
+            self.tell_learned(source, cx);
+        }
+    }
+}
+
+impl Stage {
+    /// The last entry in it.
+    fn end(&self) -> Op {
+        Op(self.matched.0 + self.entries.len() as u64)
+    }
+
+    /// The position of the last entry in it, or of what is matched.
+    fn last(&self, log: &super::log::Log) -> Option<Position> {
+        let view = match self.entries.last() {
+            Some(entry) => Some(entry.view),
+            None => log.view_at(self.matched),
+        };
+        view.map(|view| Position { op: self.end(), view })
+    }
+}
