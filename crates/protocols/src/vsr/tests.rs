@@ -2,6 +2,7 @@
 
 mod calm;
 mod clients;
+mod golden;
 mod judge;
 mod machine;
 mod nemesis;
