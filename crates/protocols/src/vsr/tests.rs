@@ -9,6 +9,7 @@ mod nemesis;
 mod node;
 mod random;
 mod traps;
+mod wire;
 mod world;
 
 use super::{Event, Message};
