@@ -90,6 +90,8 @@ pub enum Message {
     },
     /// Whoever lacks entries to whoever has them.
     GetState {
+        /// Names the question: no answer to an earlier one counts, nor to one of an earlier start.
+        nonce: u64,
         /// The view that the sender is in.
         view: ViewNumber,
         /// Where the entries shall begin.
@@ -98,6 +100,8 @@ pub enum Message {
     /// The answer to a `GetState`: entries that are committed, and others only to who is in the
     /// same view. The receiver may conclude that entries up to `commit` are committed.
     NewState {
+        /// The question's.
+        nonce: u64,
         /// The question's.
         asked: Op,
         /// The view that the sender is in.

@@ -37,9 +37,12 @@ impl Replica {
             Message::StartView { view, last, commit } => {
                 self.on_start_view(from, view, last, commit, cx);
             }
-            Message::GetState { view, from: first } => self.on_get_state(from, view, first, cx),
-            Message::NewState { asked, view, is_whole, before, entries, commit, end } => {
-                let told = super::transfer::Told { asked, view, is_whole, before, commit, end };
+            Message::GetState { nonce, view, from: first } => {
+                self.on_get_state(from, nonce, (view, first), cx);
+            }
+            Message::NewState { nonce, asked, view, is_whole, before, entries, commit, end } => {
+                let told =
+                    super::transfer::Told { nonce, asked, view, is_whole, before, commit, end };
                 self.on_new_state(from, told, entries, cx);
             }
             Message::GetCheckpoint { nonce, at, page, cursor } => {

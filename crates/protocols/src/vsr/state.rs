@@ -103,10 +103,10 @@ pub struct Stage {
 /// A question for entries that is under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
+    /// Names the question.
+    pub nonce: u64,
     /// Of whom.
     pub source: NodeId,
-    /// From where on.
-    pub from: Op,
     /// When.
     pub at: Time,
 }

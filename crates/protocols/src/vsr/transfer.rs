@@ -21,6 +21,8 @@ use quorate_kernel::probe;
 /// What a `NewState` tells beside entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
+    /// The question's.
+    pub nonce: u64,
     /// Where the entries were asked to begin.
     pub asked: Op,
     /// The view that the sender is in.
@@ -54,17 +56,18 @@ impl Replica {
             // The copy that is under way comes first: entries follow it.
             return self.install_from(source, cx);
         }
-        self.asked = Some(Asked { source, from, at: cx.now });
+        let nonce = self.next_nonce(cx);
+        self.asked = Some(Asked { nonce, source, at: cx.now });
         // A question promises nothing.
-        cx.send(source, Message::GetState { view: self.head.view, from }, Release::Early);
+        cx.send(source, Message::GetState { nonce, view: self.head.view, from }, Release::Early);
     }
 
     /// Somebody lacks entries.
     pub(super) fn on_get_state(
         &mut self,
         from: Incarnation,
-        view: ViewNumber,
-        first: Op,
+        nonce: u64,
+        (view, first): (ViewNumber, Op),
         cx: &mut Context<'_>,
     ) {
         let is_removed = self.status == Status::Learner && mutant!("removed_stops_serving");
@@ -97,7 +100,8 @@ impl Replica {
         let entries = self.log.read(first, end, (VSR_ENTRIES_MAX, VSR_ENTRIES_BYTES_MAX), cx.table);
         invariant!(entries.is_empty() || before.op < end, "entries follow the position before");
         let (view, commit) = (self.head.view, self.commit);
-        let message = Message::NewState { asked, view, is_whole, before, entries, commit, end };
+        let message =
+            Message::NewState { nonce, asked, view, is_whole, before, entries, commit, end };
         // What is committed rests on a majority. What is not is of a proposal, which promises
         // nothing, or of a log that was voted for and durable then.
         cx.send(from.node, message, Release::Early);
@@ -111,7 +115,7 @@ impl Replica {
         entries: Vec<Entry>,
         cx: &mut Context<'_>,
     ) {
-        let is_asked = |asked: &Asked| asked.source == from.node && asked.from == told.asked;
+        let is_asked = |asked: &Asked| asked.source == from.node && asked.nonce == told.nonce;
         if self.asked.take_if(|asked| is_asked(asked)).is_none() {
             return;
         }

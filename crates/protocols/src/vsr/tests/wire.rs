@@ -71,9 +71,10 @@ fn golden() -> Vec<(Message, &'static str, &'static str)> {
     let (op, last) = (Op(300), Position { op: Op(7), view: view(1) });
     let mut list = of_views();
     list.extend([
-        (Message::GetState { view: view(2), from: op }, "070302ac02", ""),
+        (Message::GetState { nonce: 4, view: view(2), from: op }, "07040302ac02", ""),
         (
             Message::NewState {
+                nonce: 4,
                 asked: Op(8),
                 view: view(2),
                 is_whole: true,
@@ -82,7 +83,7 @@ fn golden() -> Vec<(Message, &'static str, &'static str)> {
                 commit: op,
                 end: Op(301),
             },
-            "08080302010703010403010003030100000301000503010102 02ac0200ac02ad02",
+            "0804080302010703010403010003030100000301000503010102 02ac0200ac02ad02",
             "6f6e657468726565",
         ),
         (
