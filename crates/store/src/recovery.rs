@@ -15,8 +15,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Files without which the database would quietly begin anew, or delete what it has.
-const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/current"];
+/// Files without which the database would quietly begin anew, delete what it has, or, without its
+/// own empty journal, count anew what orders its tables: old values would come back.
+const NEEDED: [&str; 4] = ["version", "keyspaces/0/current", "keyspaces/1/current", "0.jnl"];
 
 /// How many cut tails are kept. They hold nothing that anybody was told of, and only help to see
 /// what happened.

@@ -10,3 +10,4 @@ mod model;
 mod recycling;
 mod segments;
 mod space;
+mod tables;
