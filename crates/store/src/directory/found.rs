@@ -1,10 +1,10 @@
 //! What is found in a place before it is opened: nothing, a directory of this format or another, or
 //! what is left of one.
 
-use super::{BEFORE_IDENTITY, DATABASE, FORMAT, FORMAT_TEXT, FORMAT_VERSION, IDENTITY};
+use super::{BEFORE_IDENTITY, DATABASE, FORMAT, FORMAT_TEXT, FORMAT_VERSION, IDENTITY, SEGMENTS};
 use crate::error::DirectoryError;
 use crate::identity::Identity;
-use crate::start::read_start;
+use crate::start::{START, read_start};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -24,18 +24,23 @@ pub(super) fn occupant(path: &Path) -> Result<Option<String>, DirectoryError> {
             return Ok(Some(name));
         }
     }
-    if was_in_use(path)? { Ok(Some(DATABASE.to_owned())) } else { Ok(None) }
+    Ok(used(path)?.map(str::to_owned))
 }
 
-/// Whether a directory without an identity holds what only a start can have written.
-fn was_in_use(path: &Path) -> Result<bool, DirectoryError> {
-    let database = path.join(DATABASE);
-    let has_data = match fs::read_dir(&database) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => return Err(DirectoryError::io("reading", &database)(error)),
-    };
-    Ok(has_data || read_start(path).is_ok_and(|start| start.starts > 0))
+/// What of a directory without an identity only a start can have written.
+fn used(path: &Path) -> Result<Option<&'static str>, DirectoryError> {
+    for name in [DATABASE, SEGMENTS] {
+        let place = path.join(name);
+        let has_data = match fs::read_dir(&place) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(DirectoryError::io("reading", &place)(error)),
+        };
+        if has_data {
+            return Ok(Some(name));
+        }
+    }
+    Ok(read_start(path).is_ok_and(|start| start.starts > 0).then_some(START))
 }
 
 /// Refuses a directory that is none, was never finished, or has a newer format.
@@ -69,8 +74,8 @@ pub(super) fn check_format(path: &Path) -> Result<(), DirectoryError> {
 /// What a directory without a format file is: never initialised, or wiped.
 fn absent(path: &Path) -> DirectoryError {
     let has_identity = path.join(IDENTITY).exists();
-    match was_in_use(path) {
-        Ok(false) if !has_identity => DirectoryError::NotInitialised { path: path.to_path_buf() },
+    match used(path) {
+        Ok(None) if !has_identity => DirectoryError::NotInitialised { path: path.to_path_buf() },
         Ok(_) => DirectoryError::Wiped { path: path.to_path_buf(), missing: "format version" },
         Err(error) => error,
     }
@@ -81,7 +86,7 @@ pub(super) fn read_identity(path: &Path) -> Result<Identity, DirectoryError> {
     let file = path.join(IDENTITY);
     match fs::read_to_string(&file) {
         Ok(text) => Identity::from_text(&text).map_err(|what| DirectoryError::damaged(&file, what)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(if was_in_use(path)? {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(if used(path)?.is_some() {
             DirectoryError::Wiped { path: path.to_path_buf(), missing: "identity" }
         } else {
             DirectoryError::NotInitialised { path: path.to_path_buf() }

@@ -185,6 +185,20 @@ fn a_wiped_directory_is_refused() {
         let error = create(place.path(), &identity()).expect_err("refused");
         assert!(matches!(error, DirectoryError::NotEmpty { .. }), "{name}: {error}");
     }
+    // Each of these alone says that a host ran here.
+    for kept in ["start.toml", "db", "log"] {
+        let mut wiped = image.clone();
+        wiped.remove("identity.toml");
+        ["start.toml", "db", "log"].iter().filter(|name| **name != kept).for_each(|name| {
+            wiped.remove(name);
+        });
+        let place = wiped.restore();
+        let (error, text) = refused(place.path(), None);
+        assert!(matches!(error, DirectoryError::Wiped { .. }), "{kept}: {text}");
+        let error = create(place.path(), &identity()).expect_err("refused");
+        let is_named = matches!(&error, DirectoryError::NotEmpty { found, .. } if found == kept);
+        assert!(is_named, "{kept}: {error}");
+    }
 }
 
 #[test]
