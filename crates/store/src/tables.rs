@@ -6,6 +6,7 @@
 //! data.
 
 use crate::error::DirectoryError;
+use crate::files::sync_directory;
 use crate::memtable::Memtable;
 use bytes::Bytes;
 use fjall::{
@@ -31,6 +32,8 @@ const OFTEN_BYTES: usize = 64 << 10;
 /// How long to wait for the database to merge some of them before looking again.
 const MERGE_PATIENCE: Duration = Duration::from_millis(5);
 const FILES_LEAST: usize = 10;
+/// Directories in which the database renames files.
+const RENAMED_IN: [&str; 4] = ["", "keyspaces", "keyspaces/0", "keyspaces/1"];
 
 /// How the database is opened.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +66,9 @@ impl Tables {
                 .max_cached_files(Some(options.files_max.max(FILES_LEAST)))
                 .open()?;
             let keyspace = database.keyspace(KEYSPACE, KeyspaceCreateOptions::default)?;
+            // Who was killed before it synced the name of the newest list of tables left one that a
+            // loss of power takes back, after what they cover was given up in the log.
+            RENAMED_IN.iter().try_for_each(|below| sync_directory(&path.join(below)))?;
             Ok(Tables { database, keyspace })
         };
         // Damaged files make fjall panic in places where it could answer an error.

@@ -6,6 +6,7 @@
 
 use crate::backlog::{Backlog, Ready, Retired, Sealed, Task, failed};
 use crate::chain::{self, Chain};
+use crate::files::sync_directory;
 use crate::group::{self, HEAD_BYTES, Head, PAGE_BYTES, Records, Salt, record_bytes};
 use crate::log::Engine;
 use crate::memtable::{Memtable, Memtables};
@@ -330,6 +331,8 @@ pub(crate) fn open_segments(
     chain: &Chain,
     covered: Lsn,
 ) -> io::Result<VecDeque<Retired>> {
+    // A segment may have got its name from who was killed before that was synced.
+    sync_directory(log)?;
     let mut needed = VecDeque::new();
     let mut free = VecDeque::new();
     for used in &chain.uses {
