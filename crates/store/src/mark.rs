@@ -56,6 +56,8 @@ impl Mark {
     /// Opens the mark file. `InvalidData` means that neither slot is whole.
     pub(crate) fn open(path: &Path) -> io::Result<Mark> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
+        // Who was killed while it wrote a slot has not synced it, and nobody may write it again.
+        file.sync_data()?;
         let slots = (0..2).filter_map(|slot| read_slot(&file, slot * SLOT_STRIDE));
         match slots.max_by_key(|(count, ..)| *count) {
             Some((count, lsn, seen)) => Ok(Mark { file, count, lsn, seen }),
