@@ -315,11 +315,16 @@ fn write_tables(ground: &Ground) {
 }
 
 fn ingest(ground: &Ground, sealed: &Sealed) -> Result<(), Fatal> {
+    if mutant!("log_memtable_gone_early") {
+        ground.memtables.drop_oldest();
+    }
     if !mutant!("log_ingestion_lost") {
         let meanwhile = || ground.backlog.make_if_due();
         ground.tables.ingest(&sealed.memtable, sealed.upto, meanwhile)?;
     }
-    ground.memtables.drop_oldest();
+    if !mutant!("log_memtable_gone_early") {
+        ground.memtables.drop_oldest();
+    }
     ground.backlog.ingested(sealed.upto);
     Ok(())
 }

@@ -11,3 +11,4 @@ mod recycling;
 mod segments;
 mod space;
 mod tables;
+mod together;
