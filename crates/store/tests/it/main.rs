@@ -6,6 +6,7 @@ mod directory;
 mod full_disk;
 mod host;
 mod image;
+mod lives;
 mod model;
 mod recycling;
 mod segments;
