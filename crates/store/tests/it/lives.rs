@@ -14,18 +14,18 @@ use quorate_store::{Directory, Opened, Options};
 const LIVES: u64 = 16;
 
 /// What the store must hold after each batch.
-struct Model {
-    rng: Rng,
-    states: Vec<Pairs>,
+pub struct Model {
+    pub rng: Rng,
+    pub states: Vec<Pairs>,
     synced: usize,
 }
 
 impl Model {
-    fn new(seed: u64) -> Model {
+    pub fn new(seed: u64) -> Model {
         Model { rng: Rng::new(seed), states: vec![Pairs::new()], synced: 0 }
     }
 
-    fn written(&self) -> usize {
+    pub fn written(&self) -> usize {
         self.states.len() - 1
     }
 
@@ -38,7 +38,7 @@ impl Model {
         (0..bytes).map(|at| (self.states.len() as u64 * 31 + at) as u8).collect()
     }
 
-    fn next(&mut self) -> Batch {
+    pub fn next(&mut self) -> Batch {
         let mut state = self.states[self.written()].clone();
         let mut writes = Vec::new();
         for _ in 0..self.rng.below(4) {
@@ -113,7 +113,7 @@ fn torn(synced: &Image, now: &Image, rng: &mut Rng) -> Image {
     image
 }
 
-fn options(rng: &mut Rng) -> Options {
+pub fn options(rng: &mut Rng) -> Options {
     Options { memtable_bytes: [300, 3000, 200_000][rng.below(3) as usize], ..narrow() }
 }
 

@@ -11,5 +11,6 @@ mod model;
 mod recycling;
 mod segments;
 mod space;
+mod spoilt;
 mod tables;
 mod together;
