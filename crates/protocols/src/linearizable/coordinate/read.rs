@@ -211,23 +211,17 @@ impl Linearizable {
             (_, Decision::Wait) => {}
             (Intent::Get, Decision::Agreed(head, record)) => {
                 let is_presence = matches!(operation.asker, Asker::Scan(_));
+                let (view, crashes) = (&operation.view, &self.volatile.crashes);
+                let is_behind = |_: &&Record| reading.is_behind(view, crashes, cx.me.node, head.ts);
+                if let Some(missed) = record.as_ref().filter(is_behind) {
+                    let (basis, _) = reading.basis(view, crashes, true);
+                    let (view, key, missed) = (view.id, operation.key.clone(), missed.clone());
+                    self.catch_up(view, &key, (missed, &basis), cx);
+                }
                 let value = match is_presence {
                     true => Some(head.live.then(Bytes::new)),
-                    false => value_of(head, record.clone()),
+                    false => value_of(head, record),
                 };
-                if let Some(record) = record
-                    && reading.is_behind(
-                        &operation.view,
-                        &self.volatile.crashes,
-                        cx.me.node,
-                        head.ts,
-                    )
-                {
-                    let crashes = &self.volatile.crashes;
-                    let (basis, _) = reading.basis(&operation.view, crashes, true);
-                    let (view, key) = (operation.view.id, operation.key.clone());
-                    self.catch_up(view, &key, (record, &basis), cx);
-                }
                 if let Some(value) = value {
                     self.volatile.counters.reads_in_one_round += 1;
                     self.finish(op, Outcome::value(value), cx);
