@@ -1,6 +1,7 @@
 //! What a protocol may ask for: one ordered, reused list per process.
 
-use crate::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
+use crate::entries;
+use crate::ids::{Incarnation, LaneId, LogId, LogIndex, NodeId, Start, Ticket};
 use crate::keyspace::{Keyspaces, Settlement};
 use crate::observe::{Every, Observation};
 use crate::operation::Outcome;
@@ -149,24 +150,45 @@ impl<P: Process + ?Sized> Default for Effects<P> {
 }
 
 impl<P: Process + ?Sized> Effects<P> {
+    /// Writes or deletes a key of a class. For what hands on what a part of the lane asks for.
+    pub fn write(&mut self, class: Class, key: Bytes, value: Option<Bytes>) {
+        self.list.push(Effect::Write { class, key, value });
+    }
+
     /// Writes protocol state: synced before anything of this lane that follows leaves.
     pub fn put_state(&mut self, key: Bytes, value: Bytes) {
-        self.list.push(Effect::Write { class: Class::State, key, value: Some(value) });
+        self.write(Class::State, key, Some(value));
     }
 
     /// Deletes protocol state.
     pub fn delete_state(&mut self, key: Bytes) {
-        self.list.push(Effect::Write { class: Class::State, key, value: None });
+        self.write(Class::State, key, None);
     }
 
     /// Writes data, as durable as the keyspace promises.
     pub fn put(&mut self, key: Bytes, value: Bytes) {
-        self.list.push(Effect::Write { class: Class::Data, key, value: Some(value) });
+        self.write(Class::Data, key, Some(value));
     }
 
     /// Deletes data.
     pub fn delete(&mut self, key: Bytes) {
-        self.list.push(Effect::Write { class: Class::Data, key, value: None });
+        self.write(Class::Data, key, None);
+    }
+
+    /// Writes an entry of a log, as durable as the keyspace promises, in place of the one there.
+    pub fn put_entry(&mut self, log: LogId, index: LogIndex, entry: Bytes) {
+        self.write(Class::Log, entries::key(log, index), Some(entry));
+    }
+
+    /// Deletes an entry of a log: one at its end, which another shall take the place of.
+    pub fn delete_entry(&mut self, log: LogId, index: LogIndex) {
+        self.write(Class::Log, entries::key(log, index), None);
+    }
+
+    /// Gives up all entries of a log before `first`, however many there are. None may be written
+    /// there later.
+    pub fn trim_log(&mut self, log: LogId, first: LogIndex) {
+        self.write(Class::Log, entries::log_key(log), Some(entries::trim(first)));
     }
 
     /// Sends after everything the lane wrote so far is durable.

@@ -27,6 +27,10 @@ ids! {
     GroupId(u64);
     /// The number of a batch in a node's log. Everything at or below a synced Lsn survives a crash.
     Lsn(u64);
+    /// A log of a lane: entries that are read by their place and given up from the first on.
+    LogId(u64);
+    /// The place of an entry in its log.
+    LogIndex(u64);
     /// Names one pending client request on the node that accepted it.
     Ticket(u64);
 }

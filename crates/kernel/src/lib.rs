@@ -23,6 +23,7 @@
 //! | [`watch`] | what clients can follow |
 //! | [`ring`] | what a node believes of the hosts and their tokens |
 //! | [`storage`] | what may be read and written, and when it is durable |
+//! | [`entries`] | logs in the store: their keys, and how entries are given up |
 //! | [`wire`] | frames and the codec of messages |
 //! | [`sighting`] | what nodes have seen of each other's starts |
 //! | [`rope`] | output bytes without copying large values |
@@ -43,6 +44,7 @@ pub mod arena;
 pub mod cursor;
 pub mod effects;
 pub mod engine;
+pub mod entries;
 pub mod error;
 pub mod explanation;
 pub mod ids;

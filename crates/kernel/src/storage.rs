@@ -1,9 +1,10 @@
 //! What may be read and written, and when it is durable.
 //!
-//! A lane owns two classes of bytes. **State** is protocol state (views, promises, status): always
-//! synced, whatever the keyspace's durability. **Data** follows the keyspace's level. The node
-//! turns both into batches; the host's disk thread commits a batch, syncs, and reports what is
-//! durable.
+//! A lane owns three classes of bytes. **State** is protocol state (views, promises, status): always
+//! synced, whatever the keyspace's durability. **Data** follows the keyspace's level, and so do the
+//! entries of **logs** ([`crate::entries`]), which are given up from the first on without a delete
+//! of each. The node turns all of it into batches; the host's disk thread commits a batch, syncs,
+//! and reports what is durable.
 
 use crate::error::Fatal;
 use crate::ids::{LaneId, Lsn};
@@ -72,7 +73,7 @@ impl FromStr for Durability {
     }
 }
 
-/// The two classes of a lane's bytes.
+/// The classes of a lane's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -80,7 +81,12 @@ pub enum Class {
     State = 0,
     /// Data: as durable as the keyspace promises.
     Data = 1,
+    /// Entries of logs: as durable as data. Their keys are those of [`crate::entries`].
+    Log = 2,
 }
+
+/// The last class.
+pub const CLASS_LAST: Class = Class::Log;
 
 /// What a lane's keys of a class begin with in the store: lane (4, big-endian), class (1).
 #[must_use]
@@ -123,7 +129,16 @@ impl ValueHead {
     }
 }
 
-/// One write of a batch; `None` deletes.
+/// The key behind the last one that a lane can have in a class.
+#[must_use]
+pub fn store_end(lane: LaneId, class: Class) -> [u8; 5] {
+    let mut end = store_prefix(lane, class);
+    end[4] += 1;
+    end
+}
+
+/// One write of a batch; `None` deletes. One of a log's own key moves the first entry of the log
+/// up: see [`crate::entries`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
     /// The whole key, as [`store_key`] builds it.

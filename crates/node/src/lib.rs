@@ -12,6 +12,7 @@
 //! | [`gate`] | what may not leave yet |
 //! | [`table`] | a lane's bytes: what is not durable yet, over the store |
 //! | [`records`] | the data of all lanes that is at hand, in bounded memory |
+//! | `layer` | protocol state and logs that are not durable yet |
 //! | `memory` | the data of a lane that is never written |
 //! | [`dropped`] | counts of frames that were dropped |
 //! | [`timers`] | one deadline per (lane, timer), in order |
@@ -24,6 +25,7 @@ extern crate alloc;
 pub mod dropped;
 pub mod gate;
 pub mod host;
+mod layer;
 mod memory;
 pub mod node;
 mod peers;

@@ -1,16 +1,16 @@
 //! A lane's bytes: what is not durable yet, over the store.
 //!
-//! State has an ordered layer, in which an entry stays until its batch is synced. Data stands in
-//! the table of the node ([`crate::records`]), which also keeps what is durable as far as it has
-//! room: both answer two questions at once, what the newest value is and what a reader of it must
-//! wait for. The data of a `memory` lane is never written, so it has a table of its own
-//! ([`crate::memory`]).
+//! State has an ordered layer, in which an entry stays until its batch is synced, and so have logs
+//! ([`crate::layer`]). Data stands in the table of the node ([`crate::records`]), which also keeps
+//! what is durable as far as it has room: both answer two questions at once, what the newest value
+//! is and what a reader of it must wait for. What a `memory` lane has of data and logs is never
+//! written: its data has a table of its own ([`crate::memory`]), its logs stay in their layer.
 
 use crate::gate::Needs;
+use crate::layer::{Layer, Logs};
 use crate::memory::{Memory, Sorted};
 use crate::records::{Known, Records};
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec::Vec;
 use bytes::Bytes;
 use core::cell::RefCell;
 use core::cmp::Ordering;
@@ -19,15 +19,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Lsn};
 use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
-use quorate_kernel::storage::{Class, Durability, Durable, Reader, ValueHead, store_key};
-
-#[derive(Debug)]
-struct Entry {
-    lsn: Lsn,
-    value: Option<Bytes>,
-}
-
-type Layer = BTreeMap<Sorted, Entry>;
+use quorate_kernel::storage::{Class, Durability, Durable, Reader, ValueHead, store_end, store_key};
 
 /// The data that is not durable yet, by its places in the node's table.
 #[derive(Debug, Default)]
@@ -72,8 +64,7 @@ pub struct LaneTable {
     lane: LaneId,
     durability: Durability,
     state: Layer,
-    /// What each batch wrote, oldest first, to be dropped from the layer when it is synced.
-    state_log: VecDeque<(Lsn, Sorted)>,
+    logs: Logs,
     pending: RefCell<Pending>,
     /// The data of a `memory` lane.
     memory: Memory,
@@ -88,8 +79,8 @@ impl LaneTable {
         LaneTable {
             lane,
             durability,
-            state: Layer::new(),
-            state_log: VecDeque::new(),
+            state: Layer::default(),
+            logs: Logs::default(),
             pending: RefCell::default(),
             memory: Memory::default(),
             newest_state: Lsn(0),
@@ -122,22 +113,20 @@ impl LaneTable {
         lsn: Lsn,
         records: &mut Records,
     ) {
-        if !self.is_logged(class) {
-            self.memory.set(&key, value);
-            return;
+        match class {
+            Class::Data if !self.is_logged(class) => return self.memory.set(&key, value),
+            Class::Log if !self.is_logged(class) => return self.logs.keep(key, value),
+            _ => {}
         }
         let newest = match class {
             Class::State => &mut self.newest_state,
-            Class::Data => &mut self.newest_data,
+            Class::Data | Class::Log => &mut self.newest_data,
         };
         assert!(*newest <= lsn, "batches are numbered upwards");
         *newest = lsn;
         match class {
-            Class::State => {
-                let key = Sorted::new(key);
-                self.state_log.push_back((lsn, key.clone()));
-                self.state.insert(key, Entry { lsn, value });
-            }
+            Class::State => self.state.write(key, value, lsn),
+            Class::Log => self.logs.write(key, value, lsn),
             Class::Data => {
                 let place = records.write(self.lane, &key, value.as_ref(), lsn);
                 self.pending.get_mut().log.push_back((lsn, place));
@@ -152,7 +141,8 @@ impl LaneTable {
             Durability::Periodic { .. } => durable.written,
             Durability::Sync | Durability::Memory => durable.synced,
         };
-        settle(&mut self.state, &mut self.state_log, durable.synced);
+        self.state.settle(durable.synced);
+        self.logs.settle(data_upto);
         self.pending.get_mut().settle(data_upto, records);
     }
 
@@ -182,16 +172,6 @@ impl LaneTable {
             Needs { synced: self.newest_state.max(data), written: Lsn(0) }
         } else {
             Needs { synced: self.newest_state, written: data }
-        }
-    }
-}
-
-fn settle(layer: &mut Layer, log: &mut VecDeque<(Lsn, Sorted)>, upto: Lsn) {
-    while log.front().is_some_and(|(lsn, _)| *lsn <= upto) {
-        if let Some((_, key)) = log.pop_front()
-            && layer.get(&key).is_some_and(|entry| entry.lsn <= upto)
-        {
-            layer.remove(&key);
         }
     }
 }
@@ -230,16 +210,23 @@ impl LaneReader<'_> {
         value
     }
 
+    fn data(&self, key: &Bytes) -> Option<Bytes> {
+        match self.records.borrow_mut().look_up(self.table.lane, key) {
+            Some(Known::Whole(value)) => return Some(value),
+            Some(Known::Absent) => return None,
+            Some(Known::Head(_)) | None => {}
+        }
+        self.learn(key)
+    }
+
     /// The next pair that is not durable yet, from a key on or behind it.
     fn pending(&self, class: Class, from: Bound<&Sorted>) -> Option<(Sorted, Option<Bytes>)> {
-        let range = (from, Bound::Unbounded);
         match class {
-            Class::State => {
-                let (key, entry) = self.table.state.range::<Sorted, _>(range).next()?;
-                Some((key.clone(), entry.value.clone()))
-            }
+            Class::State => self.table.state.next(from),
+            Class::Log => self.table.logs.next(from),
             Class::Data => {
                 let pending = self.table.pending.borrow();
+                let range = (from, Bound::Unbounded);
                 let (key, place) = pending.sorted.range::<Sorted, _>(range).next()?;
                 let value = match self.records.borrow().known(*place) {
                     Known::Whole(value) => Some(value),
@@ -254,22 +241,17 @@ impl LaneReader<'_> {
 
 impl Table for LaneReader<'_> {
     fn get(&self, class: Class, key: &Bytes) -> Option<Bytes> {
-        if class == Class::State {
-            let found = self.table.state.get(&Sorted::new(key.clone()));
-            return match found {
-                Some(entry) => entry.value.clone(),
-                None => self.stored(class, key),
-            };
+        let known = match class {
+            Class::State => self.table.state.get(key),
+            Class::Log => self.table.logs.get(key),
+            Class::Data if !self.table.is_logged(class) => return self.table.memory.get(key),
+            Class::Data => return self.data(key),
+        };
+        match known {
+            Some(value) => value,
+            None if self.table.is_logged(class) => self.stored(class, key),
+            None => None,
         }
-        if !self.table.is_logged(class) {
-            return self.table.memory.get(key);
-        }
-        match self.records.borrow_mut().look_up(self.table.lane, key) {
-            Some(Known::Whole(value)) => return Some(value),
-            Some(Known::Absent) => return None,
-            Some(Known::Head(_)) | None => {}
-        }
-        self.learn(key)
     }
 
     fn head(&self, key: &Bytes) -> Option<ValueHead> {
@@ -281,10 +263,11 @@ impl Table for LaneReader<'_> {
     }
 
     fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
-        if !self.table.is_logged(class) {
-            return self.table.memory.scan(from, each);
-        }
+        let is_logged = self.table.is_logged(class);
         if class == Class::Data {
+            if !is_logged {
+                return self.table.memory.scan(from, each);
+            }
             self.table.pending.borrow_mut().sort(&self.records.borrow());
         }
         let start = Sorted::new(Bytes::copy_from_slice(from));
@@ -292,10 +275,12 @@ impl Table for LaneReader<'_> {
         let mut more = true;
         let lane = self.table.lane;
         let low = store_key(lane, class, from);
-        let mut high = Vec::from(&store_key(lane, class, &[])[..]);
-        *high.last_mut().expect("the prefix has five bytes") += 1;
+        let high = if is_logged { Bytes::copy_from_slice(&store_end(lane, class)) } else { low.clone() };
         let scanned = self.store.scan(&low, &high, &mut |stored, value| {
             let key = &stored[5..];
+            if class == Class::Log && self.table.logs.has_passed(key) {
+                return true;
+            }
             while more && let Some((above, newest)) = &upper {
                 let order = above.bytes[..].cmp(key);
                 if order == Ordering::Greater {
@@ -324,5 +309,7 @@ impl Table for LaneReader<'_> {
     }
 }
 
+#[cfg(test)]
+mod logs;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@
 //! | `wal` | the write path: segments, memtables, the thread that writes tables |
 //! | `memtable` | what was applied and is not in the tables yet |
 //! | `backlog` | what lies between the two threads: full memtables, free segments |
+//! | `trimmed` | where logs begin: entries that are given up |
 //! | `tables` | the tables, over fjall |
 //! | `reclaim` | space that deleted records take |
 //! | [`store`] | opening all of it, and reading |
@@ -55,6 +56,7 @@ mod start;
 pub mod store;
 mod tables;
 pub mod text;
+mod trimmed;
 mod wal;
 
 pub use directory::{Directory, check_empty, create, identity_of};

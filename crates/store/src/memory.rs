@@ -7,10 +7,11 @@
 //! crash until it is reopened, and reopening syncs, as the store over fjall does.
 
 use bytes::Bytes;
+use quorate_kernel::entries::{self, Place};
 use quorate_kernel::error::Fatal;
-use quorate_kernel::ids::Lsn;
+use quorate_kernel::ids::{LogIndex, Lsn};
 use quorate_kernel::rng::Rng;
-use quorate_kernel::storage::{Batch, Durable, Log, Reader};
+use quorate_kernel::storage::{Batch, Class, Durable, Log, Reader, Write, store_key};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -32,6 +33,8 @@ pub struct MemoryStore(Rc<RefCell<State>>);
 #[derive(Clone, Debug, Default)]
 struct State {
     pairs: BTreeMap<Bytes, Bytes>,
+    /// Where logs begin, by their own keys.
+    firsts: BTreeMap<Bytes, LogIndex>,
     written: Lsn,
     /// What each batch that is not synced replaced, oldest batch first.
     unsynced: VecDeque<Vec<Replaced>>,
@@ -40,11 +43,13 @@ struct State {
     is_crashed: bool,
 }
 
-/// What a key held before a write.
+/// What was there before a write.
 #[derive(Clone, Debug)]
-struct Replaced {
-    key: Bytes,
-    before: Option<Bytes>,
+enum Replaced {
+    /// What a key held.
+    Pair(Bytes, Option<Bytes>),
+    /// Where the log of this key began.
+    First(Bytes, Option<LogIndex>),
 }
 
 impl MemoryStore {
@@ -132,25 +137,58 @@ impl State {
 
     fn apply(&mut self, batch: &Batch) {
         let mut replaced = Vec::with_capacity(batch.writes.len());
-        for write in &batch.writes {
-            let key = write.key.clone();
-            let before = match &write.value {
-                Some(value) => self.pairs.insert(key.clone(), value.clone()),
-                None => self.pairs.remove(&key),
-            };
-            replaced.push(Replaced { key, before });
+        for Write { key, value } in &batch.writes {
+            match entries::store_place(key) {
+                Some((_, Place::Log(_))) => {
+                    let first = value.as_deref().and_then(entries::first);
+                    self.trim(key, first.expect("the write is sound"), &mut replaced);
+                }
+                Some((lane, Place::Entry(log, index))) => {
+                    let log = store_key(lane, Class::Log, &entries::log_key(log));
+                    if self.firsts.get(&log).is_none_or(|first| index >= *first) {
+                        self.set(key, value.clone(), &mut replaced);
+                    }
+                }
+                None => self.set(key, value.clone(), &mut replaced),
+            }
         }
         self.unsynced.push_back(replaced);
         self.written = batch.lsn;
     }
 
+    fn set(&mut self, key: &Bytes, value: Option<Bytes>, replaced: &mut Vec<Replaced>) {
+        let before = match value {
+            Some(value) => self.pairs.insert(key.clone(), value),
+            None => self.pairs.remove(key),
+        };
+        replaced.push(Replaced::Pair(key.clone(), before));
+    }
+
+    /// Gives up the entries of a log before one of them.
+    fn trim(&mut self, log: &Bytes, first: LogIndex, replaced: &mut Vec<Replaced>) {
+        let before = self.firsts.get(log).copied();
+        if before.is_some_and(|before| before >= first) {
+            return;
+        }
+        replaced.push(Replaced::First(log.clone(), before));
+        self.firsts.insert(log.clone(), first);
+        let end = Bytes::from([&log[..], &first.0.to_be_bytes()].concat());
+        let range = self.pairs.range(log.clone()..end);
+        let given_up: Vec<Bytes> = range.map(|(key, _)| key.clone()).collect();
+        for key in given_up {
+            self.set(&key, None, replaced);
+        }
+    }
+
     fn undo_newest(&mut self) {
         let Some(replaced) = self.unsynced.pop_back() else { return };
-        for Replaced { key, before } in replaced.into_iter().rev() {
-            match before {
-                Some(value) => self.pairs.insert(key, value),
-                None => self.pairs.remove(&key),
-            };
+        for replaced in replaced.into_iter().rev() {
+            match replaced {
+                Replaced::Pair(key, Some(value)) => drop(self.pairs.insert(key, value)),
+                Replaced::Pair(key, None) => drop(self.pairs.remove(&key)),
+                Replaced::First(log, Some(first)) => drop(self.firsts.insert(log, first)),
+                Replaced::First(log, None) => drop(self.firsts.remove(&log)),
+            }
         }
         self.written = Lsn(self.written.0 - 1);
     }
@@ -164,6 +202,10 @@ impl Log for MemoryStore {
         for (batch, expected) in batches.iter().zip(state.written.0 + 1..) {
             if batch.lsn.0 != expected {
                 let text = format!("batch {} came where {expected} belongs", batch.lsn.0);
+                return state.fail(Fatal::Corrupt(text));
+            }
+            if let Some(write) = batch.writes.iter().find(|write| !entries::is_sound(write)) {
+                let text = format!("a key of {} bytes cannot be stored", write.key.len());
                 return state.fail(Fatal::Corrupt(text));
             }
         }

@@ -5,6 +5,9 @@
 //! from alive for as long as the memtable lives.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::entries::{self, Place};
+use quorate_kernel::ids::{LaneId, LogId, LogIndex};
+use quorate_kernel::storage::{Class, store_key};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -74,6 +77,11 @@ struct Sorted {
     bytes: usize,
 }
 
+/// Whether a memtable keeps what is written to a key.
+fn is_kept(key: &[u8]) -> bool {
+    !entries::is_of_log(key) || !matches!(entries::store_place(key), Some((_, Place::Log(_))))
+}
+
 /// One memtable. Only the thread that applies batches writes to it, while it is the newest.
 #[derive(Debug, Default)]
 pub(crate) struct Memtable(RwLock<Sorted>);
@@ -87,7 +95,8 @@ impl Memtable {
     /// Takes writes of one batch, all at one moment.
     pub(crate) fn write<'a>(&self, writes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) {
         let mut sorted = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        for (key, value) in writes {
+        // Where logs begin is not kept here.
+        for (key, value) in writes.filter(|(key, _)| is_kept(key)) {
             let value = value.map(Bytes::copy_from_slice);
             let length = value.as_ref().map_or(0, Bytes::len);
             let name = Key::new(key);
@@ -99,6 +108,19 @@ impl Memtable {
                 sorted.bytes += key.len() + ENTRY_BYTES;
                 sorted.entries.insert(name, value);
             }
+        }
+    }
+
+    /// Drops the entries of a log before one of them. They are not deleted: older memtables and
+    /// tables may have them.
+    pub(crate) fn forget_entries(&self, lane: LaneId, log: LogId, first: LogIndex) {
+        let key = |index| Key::new(&store_key(lane, Class::Log, &entries::key(log, index)));
+        let mut sorted = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let range = sorted.entries.range(key(LogIndex(0))..key(first));
+        let given_up: Vec<Key> = range.map(|(key, _)| key.clone()).collect();
+        for key in given_up {
+            let value = sorted.entries.remove(&key).expect("it was found just now");
+            sorted.bytes -= key.length as usize + ENTRY_BYTES + value.map_or(0, |v| v.len());
         }
     }
 

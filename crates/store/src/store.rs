@@ -12,6 +12,7 @@ use crate::reclaim::Reclaim;
 use crate::recovery::{Cut, Places, confirm, prepare};
 use crate::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished};
 use crate::tables::{Tables, TablesOptions};
+use crate::trimmed::Trimmed;
 use crate::wal::{FIRST_KEY, Full, Ground, Wal, open_segments};
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
@@ -105,7 +106,9 @@ pub fn open(
         worker_threads: options.worker_threads,
         files_max: options.files_max,
     };
-    let tables = Tables::open(&places.database, tables)?;
+    let trimmed = Trimmed::default();
+    let tables = Tables::open(&places.database, tables, &trimmed)?;
+    trimmed.begin(tables.firsts().map_err(|fatal| broken(&places.database, fatal))?);
     let covered = tables.covered().map_err(|fatal| broken(&places.database, fatal))?;
     confirm(&places, &prepared, &chain, covered)?;
     let recovered = covered.max(chain.last);
@@ -119,7 +122,7 @@ pub fn open(
     let retired = open_segments(&places.log, &chain, covered).map_err(reading())?;
     let generation = chain.generation;
     let backlog = Backlog::new(places.log.clone(), list, generation, covered, retired, most);
-    let ground = Ground { memtables: Memtables::new(), backlog, tables };
+    let ground = Ground { memtables: Memtables::new(), backlog, tables, trimmed };
     let full = full(options, list, most);
     let wal = Wal::begin(ground.clone(), &places.log, &chain, recovered, full, list)
         .map_err(|fatal| broken(&places.log, fatal))?;
@@ -266,7 +269,7 @@ impl StoreReader {
 
 impl Reader for StoreReader {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
-        if key < FIRST_KEY {
+        if key < FIRST_KEY || self.ground.trimmed.hides(key) {
             return Ok(None);
         }
         // A memtable that becomes a table meanwhile is in both for a while, never in none.
@@ -313,6 +316,7 @@ impl Reader for StoreReader {
                 }
             }
             if let Some(value) = value
+                && !self.ground.trimmed.hides(&least)
                 && !each(&least, &value)
             {
                 return Ok(());

@@ -8,21 +8,27 @@
 use crate::error::DirectoryError;
 use crate::files::sync_directory;
 use crate::memtable::Memtable;
+use crate::trimmed::{Firsts, Trimmed};
 use bytes::Bytes;
+use fjall::compaction::filter::Factory;
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode, Readable, Slice,
 };
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
+use quorate_kernel::mutant;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The only keyspace of the database.
 const KEYSPACE: &str = "data";
 /// The key of the last batch that is in the tables. It sorts below every key of a lane.
 const NUMBER_KEY: &[u8] = b"\0";
+/// The key of where logs begin. It sorts behind the number and below every key of a lane.
+const FIRSTS_KEY: &[u8] = b"\0\0";
 /// Values up to this length are copied out of the database; a longer one is shared.
 const COPY_BYTES_MAX: usize = 4096;
 /// Tables of the first level above which no table is added.
@@ -58,9 +64,18 @@ impl std::fmt::Debug for Tables {
 
 impl Tables {
     /// Opens the database; creates it at the first start.
-    pub(crate) fn open(path: &Path, options: TablesOptions) -> Result<Tables, DirectoryError> {
+    pub(crate) fn open(
+        path: &Path,
+        options: TablesOptions,
+        trimmed: &Trimmed,
+    ) -> Result<Tables, DirectoryError> {
+        let filter: Arc<dyn Factory> = Arc::new(trimmed.clone());
         let open = || {
+            let filter = Arc::clone(&filter);
             let database = Database::builder(path)
+                .with_compaction_filter_factories(Arc::new(move |name: &str| {
+                    (name == KEYSPACE).then(|| Arc::clone(&filter))
+                }))
                 .cache_size(options.cache_bytes)
                 .worker_threads(options.worker_threads.max(1))
                 .max_cached_files(Some(options.files_max.max(FILES_LEAST)))
@@ -96,6 +111,13 @@ impl Tables {
         }
     }
 
+    /// Where logs begin, as of that batch.
+    pub(crate) fn firsts(&self) -> Result<Firsts, Fatal> {
+        let stored = self.keyspace.get(FIRSTS_KEY).map_err(|error| fatal("reading", error))?;
+        let damaged = || Fatal::Corrupt("the tables do not say where logs begin".to_owned());
+        stored.map_or(Ok(Firsts::default()), |bytes| Firsts::of_stored(&bytes).ok_or_else(damaged))
+    }
+
     /// The value of a key.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
         let value = self.keyspace.get(key).map_err(|error| fatal("reading", error))?;
@@ -116,20 +138,28 @@ impl Tables {
     }
 
     /// Adds a memtable as a table, synced, of which `upto` is the last batch. It replaces what
-    /// older tables have of its keys. All of it is there after a crash, or nothing. Calls back
-    /// often meanwhile.
+    /// older tables have of its keys. All of it is there after a crash, or nothing. Entries of logs
+    /// before the `firsts` are left out: these are of that batch or a later one, and synced. Calls
+    /// back often meanwhile.
     pub(crate) fn ingest(
         &self,
         memtable: &Memtable,
         upto: Lsn,
+        firsts: &Firsts,
         mut meanwhile: impl FnMut() -> Result<(), Fatal>,
     ) -> Result<(), Fatal> {
         self.wait_for_merges()?;
         let failed = |error| fatal("writing a table", error);
         let mut ingestion = self.keyspace.start_ingestion().map_err(failed)?;
         ingestion.write(NUMBER_KEY, &upto.0.to_be_bytes()[..]).map_err(failed)?;
+        if !mutant!("log_trim_lost") {
+            ingestion.write(FIRSTS_KEY, &firsts.stored()[..]).map_err(failed)?;
+        }
         let mut written = 0;
         memtable.each(|key, value| {
+            if firsts.has_passed(&key) {
+                return Ok(());
+            }
             let taken = match value {
                 Some(value) => ingestion.write(&key[..], &value[..]),
                 None => ingestion.write_tombstone(&key[..]),

@@ -12,10 +12,12 @@ use crate::log::Engine;
 use crate::memtable::{Memtable, Memtables};
 use crate::segments::{List, Segment};
 use crate::tables::Tables;
+use crate::trimmed::Trimmed;
+use quorate_kernel::entries;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;
-use quorate_kernel::storage::Batch;
+use quorate_kernel::storage::{Batch, Write};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +28,7 @@ use std::thread::JoinHandle;
 /// The longest whole key that the tables take, lane and class included.
 pub const STORE_KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// The first key that can be a lane's.
-pub(crate) const FIRST_KEY: &[u8] = b"\0\0";
+pub(crate) const FIRST_KEY: &[u8] = b"\0\0\0";
 /// The most bytes of a group, unless one batch alone has more.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
@@ -45,6 +47,7 @@ pub(crate) struct Ground {
     pub(crate) memtables: Memtables,
     pub(crate) backlog: Backlog,
     pub(crate) tables: Tables,
+    pub(crate) trimmed: Trimmed,
 }
 
 /// The write path, for one thread.
@@ -113,7 +116,8 @@ impl Wal {
     fn replay(&mut self, last: Lsn, body: &[u8]) -> Result<(), Replay> {
         let records: Result<Vec<_>, _> = Records::of(body).collect();
         let records = records.map_err(|what| Fatal::Corrupt(what.to_owned()))?;
-        self.newest.write(records.into_iter());
+        self.newest.write(records.iter().copied());
+        self.ground.trimmed.write(records.into_iter(), &self.newest);
         self.written = last;
         self.span += group::extent(body.len()) as u64;
         Ok(self.seal_if_full()?)
@@ -156,6 +160,7 @@ impl Wal {
             return Ok(());
         }
         self.sync_segment()?;
+        self.ground.trimmed.sync();
         let memtable = self.ground.memtables.seal();
         self.newest = self.ground.memtables.newest();
         self.span = 0;
@@ -194,7 +199,9 @@ impl Wal {
         self.span += group::extent(body) as u64;
         for batch in batches {
             let writes = batch.writes.iter();
-            self.newest.write(writes.map(|write| (&write.key[..], write.value.as_deref())));
+            let writes = writes.map(|write| (&write.key[..], write.value.as_deref()));
+            self.newest.write(writes.clone());
+            self.ground.trimmed.write(writes, &self.newest);
         }
         self.written = last.lsn;
         self.seal_if_full()
@@ -243,8 +250,9 @@ impl Engine for Wal {
     fn commit(&mut self, batches: &[Batch], synced: Lsn) -> Result<(), Fatal> {
         self.ground.backlog.check()?;
         let writes = || batches.iter().flat_map(|batch| &batch.writes);
-        let is_sound = |key: &[u8]| key >= FIRST_KEY && key.len() <= STORE_KEY_BYTES_MAX;
-        if let Some(write) = writes().find(|write| !is_sound(&write.key)) {
+        let has_room = |key: &[u8]| key >= FIRST_KEY && key.len() <= STORE_KEY_BYTES_MAX;
+        let is_sound = |write: &Write| has_room(&write.key) && entries::is_sound(write);
+        if let Some(write) = writes().find(|write| !is_sound(write)) {
             let text = format!("a key of {} bytes cannot be stored", write.key.len());
             return Err(Fatal::Corrupt(text));
         }
@@ -320,7 +328,8 @@ fn ingest(ground: &Ground, sealed: &Sealed) -> Result<(), Fatal> {
     }
     if !mutant!("log_ingestion_lost") {
         let meanwhile = || ground.backlog.make_if_due();
-        ground.tables.ingest(&sealed.memtable, sealed.upto, meanwhile)?;
+        let firsts = ground.trimmed.synced();
+        ground.tables.ingest(&sealed.memtable, sealed.upto, &firsts, meanwhile)?;
     }
     if !mutant!("log_memtable_gone_early") {
         ground.memtables.drop_oldest();

@@ -4,7 +4,6 @@
 use super::engine::Quorums;
 use super::message::Sent;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
-use quorate_kernel::storage::Class;
 use quorate_protocols::linearizable::message::Message;
 use quorate_protocols::linearizable::timer::Timer;
 
@@ -23,10 +22,7 @@ pub(super) fn send(to: Recipients, sent: Sent, release: Release, fx: &mut Effect
 /// Asks for anything else.
 pub(super) fn pass_on(effect: Effect<Message, Timer>, fx: &mut Effects<Quorums>) {
     match effect {
-        Effect::Write { class: Class::State, key, value: Some(value) } => fx.put_state(key, value),
-        Effect::Write { class: Class::State, key, value: None } => fx.delete_state(key),
-        Effect::Write { class: Class::Data, key, value: Some(value) } => fx.put(key, value),
-        Effect::Write { class: Class::Data, key, value: None } => fx.delete(key),
+        Effect::Write { class, key, value } => fx.write(class, key, value),
         Effect::Send { .. } => unreachable!("messages are sent by `send`"),
         Effect::Answer { ticket, outcome, release } => match release {
             Release::Lane => fx.answer(ticket, outcome),

@@ -129,6 +129,7 @@ impl Scripted for Merkle {
                 });
                 format!("replicas {}", shown.collect::<Vec<_>>().join(", "))
             }
+            (Class::Log, _) => unreachable!("this engine keeps no log"),
             (Class::Data, key) => {
                 let birth = u32::from_be_bytes(*key.first_chunk().expect("four bytes"));
                 format!("{birth} {} {}", word(client_key(&key[5..])), object_word(value))

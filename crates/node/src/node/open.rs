@@ -14,13 +14,14 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::{LaneId, Lsn, Start};
+use quorate_kernel::entries::{self, Place};
+use quorate_kernel::ids::{LaneId, LogId, Lsn, Start};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Keyspaces};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::limits::SWEEP_KEYS_MAX;
 use quorate_kernel::news::News;
-use quorate_kernel::storage::{Class, Write, store_key};
+use quorate_kernel::storage::{CLASS_LAST, Class, Write, store_end, store_key};
 
 /// Makes the lane of a keyspace that this node first heard of in that start; `None` if this build
 /// cannot.
@@ -105,23 +106,33 @@ impl Node {
         if Lsn(after.0 - u64::from(is_void)) > written {
             return;
         }
-        let mut high = Vec::from(&store_key(*lane, Class::Data, &[])[..]);
-        *high.last_mut().expect("the prefix has five bytes") += 1;
-        let mut keys: Vec<Bytes> = Vec::new();
-        let scanned = self.store.scan(from, &high, &mut |key, _| {
-            keys.push(key.clone());
-            keys.len() < SWEEP_KEYS_MAX
+        let mut writes = Vec::new();
+        let end = store_end(*lane, CLASS_LAST);
+        let mut next = None;
+        let scanned = self.store.scan(from, &end, &mut |key, _| {
+            next = Some(key.clone());
+            if let Some((lane, Place::Entry(log, _))) = entries::store_place(key) {
+                // All of the log at once. The next piece goes on behind it.
+                writes.push(entries::end_of_log(lane, log));
+                let behind = log.0.checked_add(1).map(|log| entries::log_key(LogId(log)));
+                next = Some(match behind {
+                    Some(log) => store_key(lane, Class::Log, &log),
+                    None => Bytes::copy_from_slice(&end),
+                });
+                return false;
+            }
+            writes.push(Write { key: key.clone(), value: None });
+            writes.len() < SWEEP_KEYS_MAX
         });
         if let Err(fatal) = scanned {
             self.fatal.get_mut().get_or_insert(fatal);
             return;
         }
-        match keys.last() {
+        match next {
             None => drop(self.sweep.lanes.pop_front()),
-            Some(last) => {
-                (*from, *after) = (last.clone(), self.batch.lsn);
-                let deletes = keys.into_iter().map(|key| Write { key, value: None });
-                self.batch.writes.extend(deletes);
+            Some(next) => {
+                (*from, *after) = (next, self.batch.lsn);
+                self.batch.writes.extend(writes);
             }
         }
     }
@@ -141,7 +152,7 @@ mod tests {
     use alloc::string::String;
     use core::cell::RefCell;
     use quorate_kernel::error::{Fatal, WireError};
-    use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+    use quorate_kernel::ids::{Incarnation, LogIndex, NodeId, Ticket};
     use quorate_kernel::keyspace::Settings;
     use quorate_kernel::lane::Hosted;
     use quorate_kernel::news::Topic;
@@ -310,6 +321,11 @@ mod tests {
             self.node.end(&mut self.outside).expect("the store does not fail");
             while let Some(batch) = self.outside.batches.pop() {
                 for Write { key, value } in batch.writes {
+                    if let Some((_, Place::Log(_))) = entries::store_place(&key) {
+                        // The log is given up as a whole.
+                        self.store.borrow_mut().retain(|entry, _| !entry.starts_with(&key));
+                        continue;
+                    }
                     match value {
                         Some(value) => drop(self.store.borrow_mut().insert(key, value)),
                         None => drop(self.store.borrow_mut().remove(&key)),
@@ -383,6 +399,11 @@ mod tests {
             }
             let state = store_key(LaneId(lane), Class::State, b"group");
             world.store.borrow_mut().insert(state, Bytes::from_static(b"v"));
+            for (log, index) in [(0, 7), (0, 8), (3, 1), (u64::MAX, 5)] {
+                let entry = entries::key(LogId(log), LogIndex(index));
+                let entry = store_key(LaneId(lane), Class::Log, &entry);
+                world.store.borrow_mut().insert(entry, Bytes::from_static(b"v"));
+            }
         }
         // A write of the lane is in the very turn that drops it.
         world.node.begin(Time(0), WallTime(0));
@@ -394,7 +415,7 @@ mod tests {
             let store = world.store.borrow();
             store.keys().filter(|key| key[..4] == lane.to_be_bytes()).count()
         };
-        assert_eq!((count(15), count(16), count(17)), (2501, 0, 2501));
+        assert_eq!((count(15), count(16), count(17)), (2505, 0, 2505));
         assert!(!world.node.has_to_sweep());
     }
 }

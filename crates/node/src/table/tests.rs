@@ -2,6 +2,7 @@
 
 use super::*;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use proptest::prelude::*;
 use quorate_kernel::limits::CACHED_VALUE_BYTES_MAX;
 use quorate_kernel::storage::{Batch, Write};

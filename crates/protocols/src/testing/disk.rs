@@ -4,6 +4,7 @@ use super::Scripted;
 use super::world::World;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
+use quorate_kernel::entries::{self, Place};
 use quorate_kernel::process::{Recovery, Table};
 use quorate_kernel::storage::Class;
 use std::collections::BTreeMap;
@@ -42,11 +43,8 @@ impl Disk {
     /// A write that is not synced yet; without a value the key is deleted.
     pub fn write(&mut self, class: Class, key: &Bytes, value: Option<&Bytes>) {
         let key = (class, key.clone());
-        match value {
-            Some(value) => self.table.insert(key.clone(), value.clone()),
-            None => self.table.remove(&key),
-        };
-        if self.is_memory && class == Class::Data {
+        apply(&mut self.table, key.clone(), value.cloned());
+        if self.is_memory && class != Class::State {
             return;
         }
         self.unsynced.push((key, value.cloned()));
@@ -59,10 +57,7 @@ impl Disk {
     pub fn sync(&mut self) {
         for (key, value) in self.unsynced.drain(..) {
             self.done += 1;
-            match value {
-                Some(value) => self.synced.insert(key, value),
-                None => self.synced.remove(&key),
-            };
+            apply(&mut self.synced, key, value);
         }
     }
 
@@ -127,6 +122,22 @@ impl Disk {
         self.synced.retain(|(class, _), _| *class == Class::State);
         self.table = self.synced.clone();
     }
+}
+
+/// Does what a write asks for. One of a log's own key gives entries up.
+fn apply(table: &mut BTreeMap<Key, Bytes>, key: Key, value: Option<Bytes>) {
+    if key.0 == Class::Log
+        && let Some(Place::Log(log)) = entries::place(&key.1)
+    {
+        let first = value.as_deref().and_then(entries::first).expect("a trim has an index");
+        let end = (Class::Log, entries::key(log, first));
+        table.retain(|entry, _| *entry < key || *entry >= end);
+        return;
+    }
+    match value {
+        Some(value) => table.insert(key, value),
+        None => table.remove(&key),
+    };
 }
 
 impl Table for Disk {

@@ -100,12 +100,7 @@ pub fn carry_out<P: Process>(
     let (mut events, mut goes_on) = (Vec::new(), false);
     for action in actions.drain(..) {
         match action {
-            Action::Write { class: Class::State, key, value: Some(value) } => {
-                fx.put_state(key, value);
-            }
-            Action::Write { class: Class::State, key, value: None } => fx.delete_state(key),
-            Action::Write { class: Class::Data, key, value: Some(value) } => fx.put(key, value),
-            Action::Write { class: Class::Data, key, value: None } => fx.delete(key),
+            Action::Write { class, key, value } => fx.write(class, key, value),
             Action::Send { to, message, release } => match release {
                 // The replica says at each message why it promises nothing.
                 Release::Early => fx.send_early(to, wrap(message)),

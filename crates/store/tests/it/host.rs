@@ -1,9 +1,11 @@
 //! Data directories and batches for the tests.
 
 use bytes::Bytes;
-use quorate_kernel::ids::{ClusterId, LaneId, Lsn, NodeId};
+use quorate_kernel::entries;
+use quorate_kernel::ids::{ClusterId, LaneId, LogId, LogIndex, Lsn, NodeId};
 use quorate_kernel::keyspace::NewKeyspace;
-use quorate_kernel::storage::{Batch, Class, Reader, Write, store_key};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::{Batch, Class, Reader, Write, store_end, store_key};
 use quorate_kernel::time::{Span, Time};
 use quorate_store::{
     Clock, Directory, DirectoryError, HostRecord, Identity, Opened, Options, Secret, create, open,
@@ -101,15 +103,95 @@ pub fn batch(lsn: u64, writes: Vec<Write>) -> Batch {
     Batch { lsn: Lsn(lsn), must_sync: true, writes }
 }
 
-/// Everything of the tests' lane.
+/// The key of an entry of a log.
+pub fn entry_key(log: u64, index: u64) -> Bytes {
+    store_key(LaneId(1), Class::Log, &entries::key(LogId(log), LogIndex(index)))
+}
+
+pub fn put_entry(log: u64, index: u64, value: &[u8]) -> Write {
+    Write { key: entry_key(log, index), value: Some(Bytes::copy_from_slice(value)) }
+}
+
+pub fn delete_entry(log: u64, index: u64) -> Write {
+    Write { key: entry_key(log, index), value: None }
+}
+
+pub fn trim(log: u64, first: u64) -> Write {
+    let key = store_key(LaneId(1), Class::Log, &entries::log_key(LogId(log)));
+    Write { key, value: Some(entries::trim(LogIndex(first))) }
+}
+
+/// Everything of the tests' lane: its data, and entries of logs.
 pub fn contents(reader: &impl Reader) -> Pairs {
     let mut pairs = Pairs::new();
-    let mut collect = |key: &Bytes, value: &Bytes| {
-        let after = pairs.last_key_value().is_none_or(|(last, _)| last[..] < key[5..]);
-        assert!(after, "a scan ascends");
-        pairs.insert(key[5..].to_vec(), value.to_vec());
-        true
-    };
-    reader.scan(&key(b""), &key(&[0xff; 32]), &mut collect).expect("scanned");
+    for class in [Class::Data, Class::Log] {
+        let mut last = Bytes::new();
+        let mut collect = |key: &Bytes, value: &Bytes| {
+            assert!(last < *key, "a scan ascends");
+            last = key.clone();
+            pairs.insert(key[5..].to_vec(), value.to_vec());
+            true
+        };
+        let from = store_key(LaneId(1), class, b"");
+        reader.scan(&from, &store_end(LaneId(1), class), &mut collect).expect("scanned");
+    }
     pairs
+}
+
+/// What a store must hold, as a model of its own: keys of data, and entries by the 16 bytes of log
+/// and index.
+#[derive(Clone, Default)]
+pub struct State {
+    pub pairs: Pairs,
+    /// Where logs begin.
+    firsts: BTreeMap<u64, u64>,
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u64> {
+    let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
+    bytes.chunks(8).map(number).collect()
+}
+
+impl State {
+    pub fn apply(&mut self, write: &Write) {
+        let key = &write.key[5..];
+        if write.key[4] != Class::Log as u8 {
+            match &write.value {
+                Some(value) => drop(self.pairs.insert(key.to_vec(), value.to_vec())),
+                None => drop(self.pairs.remove(key)),
+            }
+        } else if let [log] = numbers(key)[..] {
+            let first = self.firsts.entry(log).or_default();
+            *first = numbers(write.value.as_ref().expect("an index"))[0].max(*first);
+            let first = *first;
+            let is_gone =
+                |key: &[u8]| key.len() == 16 && numbers(key)[0] == log && numbers(key)[1] < first;
+            self.pairs.retain(|key, _| !is_gone(key));
+        } else if numbers(key)[1] >= self.firsts.get(&numbers(key)[0]).copied().unwrap_or(0) {
+            match &write.value {
+                Some(value) => drop(self.pairs.insert(key.to_vec(), value.to_vec())),
+                None => drop(self.pairs.remove(key)),
+            }
+        }
+    }
+
+    /// A write of one of two logs: mostly the next entry, or a trim.
+    pub fn log_write(&self, rng: &mut Rng, value: &[u8]) -> Write {
+        let log = rng.below(2);
+        let first = self.firsts.get(&log).copied().unwrap_or(0);
+        let of_log = self.pairs.range(numbers_key(log, 0)..numbers_key(log + 1, 0));
+        let last = of_log.map(|(key, _)| numbers(key)[1]).last();
+        let next = last.map_or(first, |last| last + 1);
+        match rng.below(16) {
+            0..4 => trim(log, rng.between(first, next)),
+            4 => trim(log, first.saturating_sub(1)),
+            5 => delete_entry(log, next.saturating_sub(1)),
+            6 => put_entry(log, rng.below(next + 1), value),
+            _ => put_entry(log, next, value),
+        }
+    }
+}
+
+fn numbers_key(log: u64, index: u64) -> Vec<u8> {
+    [log.to_be_bytes(), index.to_be_bytes()].concat()
 }

@@ -7,6 +7,7 @@ mod full_disk;
 mod host;
 mod image;
 mod lives;
+mod logs;
 mod model;
 mod recycling;
 mod segments;

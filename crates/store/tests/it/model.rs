@@ -1,15 +1,40 @@
 //! Both stores against an ordered map, with crashes.
 
 use crate::conformance::{OnDisk, Subject};
-use crate::host::{Pairs, batch, contents, delete, put};
+use crate::host::{
+    Pairs, State, batch, contents, delete, delete_entry, put, put_entry, trim,
+};
 use proptest::prelude::*;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
-use quorate_kernel::storage::{Batch, Log};
+use quorate_kernel::storage::{Batch, Log, Write};
 use quorate_store::{Crash, MemoryStore};
 
 /// Names and values are one byte each, so that writes often meet.
-type Writes = Vec<(u8, Option<u8>)>;
+#[derive(Clone, Debug)]
+enum Change {
+    Put(u8, u8),
+    Delete(u8),
+    /// Of one of two logs, at an index below eight.
+    PutEntry(u8, u8),
+    DeleteEntry(u8),
+    Trim(u8),
+}
+
+impl Change {
+    fn write(&self) -> Write {
+        let place = |at: u8| (u64::from(at / 8), u64::from(at % 8));
+        match *self {
+            Change::Put(name, value) => put(&[name], &[value]),
+            Change::Delete(name) => delete(&[name]),
+            Change::PutEntry(at, value) => put_entry(place(at).0, place(at).1, &[value]),
+            Change::DeleteEntry(at) => delete_entry(place(at).0, place(at).1),
+            Change::Trim(at) => trim(place(at).0, place(at).1),
+        }
+    }
+}
+
+type Writes = Vec<Change>;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -22,7 +47,14 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let writes = prop::collection::vec((0..6_u8, prop::option::weighted(0.7, any::<u8>())), 0..4);
+    let change = prop_oneof![
+        4 => (0..6_u8, any::<u8>()).prop_map(|(name, value)| Change::Put(name, value)),
+        2 => (0..6_u8).prop_map(Change::Delete),
+        4 => (0..16_u8, any::<u8>()).prop_map(|(at, value)| Change::PutEntry(at, value)),
+        1 => (0..16_u8).prop_map(Change::DeleteEntry),
+        1 => (0..16_u8).prop_map(Change::Trim),
+    ];
+    let writes = prop::collection::vec(change, 0..4);
     let step = prop_oneof![
         8 => prop::collection::vec(writes, 1..4).prop_map(Step::Apply),
         4 => Just(Step::Sync),
@@ -36,13 +68,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// What the store must hold after each batch.
 struct Model {
-    states: Vec<Pairs>,
+    states: Vec<State>,
     synced: usize,
 }
 
 impl Model {
     fn new() -> Model {
-        Model { states: vec![Pairs::new()], synced: 0 }
+        Model { states: vec![State::default()], synced: 0 }
     }
 
     fn written(&self) -> usize {
@@ -54,19 +86,8 @@ impl Model {
         let mut batches = Vec::new();
         for writes in group {
             let mut state = self.states[self.written()].clone();
-            let mut list = Vec::new();
-            for (name, value) in writes {
-                match value {
-                    Some(value) => {
-                        state.insert(vec![*name], vec![*value]);
-                        list.push(put(&[*name], &[*value]));
-                    }
-                    None => {
-                        state.remove(&vec![*name]);
-                        list.push(delete(&[*name]));
-                    }
-                }
-            }
+            let list: Vec<Write> = writes.iter().map(Change::write).collect();
+            list.iter().for_each(|write| state.apply(write));
             self.states.push(state);
             batches.push(batch(self.written() as u64, list));
         }
@@ -74,7 +95,7 @@ impl Model {
     }
 
     fn now(&self) -> &Pairs {
-        &self.states[self.written()]
+        &self.states[self.written()].pairs
     }
 
     /// After a reopen: everything recovered is synced.

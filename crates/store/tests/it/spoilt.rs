@@ -68,7 +68,7 @@ fn spoilt_segments_are_refused_or_nothing_of_them_was_needed() {
                 served => {
                     let (_directory, opened) = served.expect(&what);
                     assert_eq!(opened.recovered.0 as usize, model.written(), "{what}");
-                    let is_whole = contents(&opened.reader) == model.states[model.written()];
+                    let is_whole = contents(&opened.reader) == model.states[model.written()].pairs;
                     assert!(is_whole, "{what}: other pairs");
                     opened_whole += 1;
                 }

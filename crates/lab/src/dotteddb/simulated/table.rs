@@ -88,6 +88,7 @@ impl Stored {
         match class {
             Class::State => &self.state,
             Class::Data => &self.data,
+            Class::Log => unreachable!("none of these engines keeps a log"),
         }
     }
 }
