@@ -143,7 +143,8 @@ pub fn store_end(lane: LaneId, class: Class) -> [u8; 5] {
 pub struct Write {
     /// The whole key, as [`store_key`] builds it.
     pub key: Bytes,
-    /// The value, or `None` to delete.
+    /// The value, or `None` to delete. It is memory of its own, not a part of something larger:
+    /// the store keeps it as long as it likes without a copy.
     pub value: Option<Bytes>,
 }
 

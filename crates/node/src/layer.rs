@@ -82,8 +82,7 @@ impl Logs {
             self.layer.entries.remove(&Sorted::new(key));
             return;
         }
-        // What is kept for long must not pin the buffers that it came in.
-        self.write(key, value.map(|value| Bytes::copy_from_slice(&value)), NEVER);
+        self.write(key, value, NEVER);
         self.layer.log.clear();
     }
 

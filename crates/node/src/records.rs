@@ -210,6 +210,15 @@ impl Records {
         self.entries[place as usize].known()
     }
 
+    /// The value at a place whose entry is pending, if the key has one; it is shared.
+    pub(crate) fn whole(&self, place: u32) -> Option<Bytes> {
+        match self.known(place) {
+            Known::Whole(value) => Some(value),
+            Known::Absent => None,
+            Known::Head(_) => unreachable!("what is pending stays whole"),
+        }
+    }
+
     /// Takes in a write of a batch; the entry keeps its place until it is settled.
     pub(crate) fn write(
         &mut self,

@@ -19,7 +19,9 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Lsn};
 use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
-use quorate_kernel::storage::{Class, Durability, Durable, Reader, ValueHead, store_end, store_key};
+use quorate_kernel::storage::{
+    Class, Durability, Durable, Reader, ValueHead, store_end, store_key,
+};
 
 /// The data that is not durable yet, by its places in the node's table.
 #[derive(Debug, Default)]
@@ -107,15 +109,22 @@ impl LaneTable {
     }
 
     /// Notes a write that is part of batch `lsn`, or of no batch for a class that is not logged.
+    /// Returns the value for that batch: in memory of its own, which whoever keeps it may share.
     pub fn write(
         &mut self,
         (class, key, value): (Class, Bytes, Option<Bytes>),
         lsn: Lsn,
         records: &mut Records,
-    ) {
+    ) -> Option<Bytes> {
         match class {
-            Class::Data if !self.is_logged(class) => return self.memory.set(&key, value),
-            Class::Log if !self.is_logged(class) => return self.logs.keep(key, value),
+            Class::Data if !self.is_logged(class) => {
+                self.memory.set(&key, value);
+                return None;
+            }
+            Class::Log if !self.is_logged(class) => {
+                self.logs.keep(key, own(value));
+                return None;
+            }
             _ => {}
         }
         let newest = match class {
@@ -125,11 +134,20 @@ impl LaneTable {
         assert!(*newest <= lsn, "batches are numbered upwards");
         *newest = lsn;
         match class {
-            Class::State => self.state.write(key, value, lsn),
-            Class::Log => self.logs.write(key, value, lsn),
+            Class::State => {
+                let value = own(value);
+                self.state.write(key, value.clone(), lsn);
+                value
+            }
+            Class::Log => {
+                let value = own(value);
+                self.logs.write(key, value.clone(), lsn);
+                value
+            }
             Class::Data => {
                 let place = records.write(self.lane, &key, value.as_ref(), lsn);
                 self.pending.get_mut().log.push_back((lsn, place));
+                records.whole(place)
             }
         }
     }
@@ -174,6 +192,11 @@ impl LaneTable {
             Needs { synced: self.newest_state, written: data }
         }
     }
+}
+
+/// The same bytes in memory of their own: as a part of a frame they would pin all of it.
+fn own(value: Option<Bytes>) -> Option<Bytes> {
+    value.map(|value| Bytes::copy_from_slice(&value))
 }
 
 /// What a lane reads during one call. A failure of the store is kept for the node, which then stops
@@ -228,12 +251,7 @@ impl LaneReader<'_> {
                 let pending = self.table.pending.borrow();
                 let range = (from, Bound::Unbounded);
                 let (key, place) = pending.sorted.range::<Sorted, _>(range).next()?;
-                let value = match self.records.borrow().known(*place) {
-                    Known::Whole(value) => Some(value),
-                    Known::Absent => None,
-                    Known::Head(_) => unreachable!("what is not durable stays whole"),
-                };
-                Some((key.clone(), value))
+                Some((key.clone(), self.records.borrow().whole(*place)))
             }
         }
     }
@@ -275,7 +293,8 @@ impl Table for LaneReader<'_> {
         let mut more = true;
         let lane = self.table.lane;
         let low = store_key(lane, class, from);
-        let high = if is_logged { Bytes::copy_from_slice(&store_end(lane, class)) } else { low.clone() };
+        let high =
+            if is_logged { Bytes::copy_from_slice(&store_end(lane, class)) } else { low.clone() };
         let scanned = self.store.scan(&low, &high, &mut |stored, value| {
             let key = &stored[5..];
             if class == Class::Log && self.table.logs.has_passed(key) {

@@ -1,8 +1,7 @@
 //! What was applied and is not in the tables yet: sorted, in memory, read by another thread.
 //!
 //! One memtable takes writes; full ones are never written again and wait to become tables, newest
-//! first. Keys and values are copied: a shared slice would keep the whole network buffer it was cut
-//! from alive for as long as the memtable lives.
+//! first. Values are shared with whoever wrote them: they are memory of their own.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::entries::{self, Place};
@@ -93,11 +92,11 @@ impl Memtable {
     }
 
     /// Takes writes of one batch, all at one moment.
-    pub(crate) fn write<'a>(&self, writes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) {
+    pub(crate) fn write<'a>(&self, writes: impl Iterator<Item = (&'a [u8], Option<&'a Bytes>)>) {
         let mut sorted = self.0.write().unwrap_or_else(PoisonError::into_inner);
         // Where logs begin is not kept here.
         for (key, value) in writes.filter(|(key, _)| is_kept(key)) {
-            let value = value.map(Bytes::copy_from_slice);
+            let value = value.cloned();
             let length = value.as_ref().map_or(0, Bytes::len);
             let name = Key::new(key);
             sorted.bytes += length;
@@ -272,9 +271,9 @@ mod tests {
             let mut model = BTreeMap::new();
             for (name, is_put) in &keys {
                 let name = name.to_be_bytes();
-                let value = is_put.then_some(&name[..]);
-                memtables.newest().write(std::iter::once((&name[..], value)));
-                model.insert(name.to_vec(), value.map(<[u8]>::to_vec));
+                let value = is_put.then(|| Bytes::copy_from_slice(&name));
+                memtables.newest().write(std::iter::once((&name[..], value.as_ref())));
+                model.insert(name.to_vec(), value.map(|value| value.to_vec()));
             }
             let (from, to) = (from.to_be_bytes(), to.to_be_bytes());
             let found: Vec<_> = memtables.range(&from, &to).remove(0)
@@ -287,7 +286,8 @@ mod tests {
     }
 
     fn put(memtables: &Memtables, key: &[u8], value: Option<&[u8]>) {
-        memtables.newest().write(std::iter::once((key, value)));
+        let value = value.map(Bytes::copy_from_slice);
+        memtables.newest().write(std::iter::once((key, value.as_ref())));
     }
 
     #[test]

@@ -93,12 +93,12 @@ impl Trimmed {
     /// its other writes forget what is given up.
     pub(crate) fn write<'a>(
         &self,
-        writes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+        writes: impl Iterator<Item = (&'a [u8], Option<&'a Bytes>)>,
         memtable: &Memtable,
     ) {
         for (key, value) in writes.filter(|(key, _)| entries::is_of_log(key)) {
             let Some((lane, Place::Log(log))) = entries::store_place(key) else { continue };
-            let Some(first) = value.and_then(entries::first) else { continue };
+            let Some(first) = value.and_then(|value| entries::first(value)) else { continue };
             let mut now = self.0.now.write().unwrap_or_else(PoisonError::into_inner);
             let is_higher = now.raise(lane, log, first);
             drop(now);
@@ -172,7 +172,7 @@ mod tests {
         let (trimmed, memtable) = (Trimmed::default(), Memtable::default());
         let key = store_key(LaneId(1), Class::Log, &entries::log_key(LogId(2)));
         let first = entries::trim(LogIndex(5));
-        trimmed.write([(&key[..], Some(&first[..]))].into_iter(), &memtable);
+        trimmed.write([(&key[..], Some(&first))].into_iter(), &memtable);
         assert!(trimmed.hides(&entry(1, 2, 4)));
         assert!(!trimmed.synced().has_passed(&entry(1, 2, 4)));
         trimmed.sync();

@@ -13,6 +13,7 @@ use crate::memtable::{Memtable, Memtables};
 use crate::segments::{List, Segment};
 use crate::tables::Tables;
 use crate::trimmed::Trimmed;
+use bytes::Bytes;
 use quorate_kernel::entries;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
@@ -116,8 +117,12 @@ impl Wal {
     fn replay(&mut self, last: Lsn, body: &[u8]) -> Result<(), Replay> {
         let records: Result<Vec<_>, _> = Records::of(body).collect();
         let records = records.map_err(|what| Fatal::Corrupt(what.to_owned()))?;
-        self.newest.write(records.iter().copied());
-        self.ground.trimmed.write(records.into_iter(), &self.newest);
+        // Values out of the log are copied: they would pin all of the group.
+        let own = |value: Option<&[u8]>| value.map(Bytes::copy_from_slice);
+        let records: Vec<_> = records.into_iter().map(|(key, value)| (key, own(value))).collect();
+        let writes = records.iter().map(|(key, value)| (*key, value.as_ref()));
+        self.newest.write(writes.clone());
+        self.ground.trimmed.write(writes, &self.newest);
         self.written = last;
         self.span += group::extent(body.len()) as u64;
         Ok(self.seal_if_full()?)
@@ -199,7 +204,7 @@ impl Wal {
         self.span += group::extent(body) as u64;
         for batch in batches {
             let writes = batch.writes.iter();
-            let writes = writes.map(|write| (&write.key[..], write.value.as_deref()));
+            let writes = writes.map(|write| (&write.key[..], write.value.as_ref()));
             self.newest.write(writes.clone());
             self.ground.trimmed.write(writes, &self.newest);
         }

@@ -59,13 +59,15 @@ impl LaneOutlet<'_> {
     }
 
     fn write(&mut self, class: Class, key: Bytes, value: Option<Bytes>) {
-        if self.table.is_logged(class) {
+        let stored = self.table.is_logged(class).then(|| {
             self.batch.must_sync |= self.table.must_sync(class);
-            let stored = self.arena.join(&[&store_prefix(self.lane, class), &key]);
-            self.batch.writes.push(Write { key: stored, value: value.clone() });
-        }
+            self.arena.join(&[&store_prefix(self.lane, class), &key])
+        });
         let mut records = self.records.borrow_mut();
-        self.table.write((class, key, value), self.batch.lsn, &mut records);
+        let value = self.table.write((class, key, value), self.batch.lsn, &mut records);
+        if let Some(key) = stored {
+            self.batch.writes.push(Write { key, value });
+        }
     }
 
     /// Delivers what a lane tells itself or the node, when that may be: after what the lane is

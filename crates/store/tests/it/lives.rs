@@ -57,7 +57,10 @@ impl Model {
     }
 
     fn check(&self, opened: &Opened, what: &str) {
-        assert!(contents(&opened.reader) == self.states[self.written()].pairs, "{what}: other pairs");
+        assert!(
+            contents(&opened.reader) == self.states[self.written()].pairs,
+            "{what}: other pairs"
+        );
     }
 
     /// Takes in what a start found; tells how many batches were lost.

@@ -1,9 +1,7 @@
 //! Both stores against an ordered map, with crashes.
 
 use crate::conformance::{OnDisk, Subject};
-use crate::host::{
-    Pairs, State, batch, contents, delete, delete_entry, put, put_entry, trim,
-};
+use crate::host::{Pairs, State, batch, contents, delete, delete_entry, put, put_entry, trim};
 use proptest::prelude::*;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
