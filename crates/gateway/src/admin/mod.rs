@@ -101,6 +101,7 @@ pub fn open(
     let app = App {
         router: router(door),
         late: http::late,
+        unanswered: http::unanswered,
         exhausted: || Exhausted.into(),
         budget,
         patience: Patience::default(),

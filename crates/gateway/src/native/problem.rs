@@ -85,6 +85,12 @@ pub fn no_answer() -> Problem {
     problem(Kind::Overloaded, "the host did not answer in time", "ask again, or ask another host")
 }
 
+/// A host did not say in time what has become of what it was asked.
+pub fn unanswered() -> Problem {
+    let what = "the host did not answer in time; what was asked may have been done, or be done yet";
+    problem(Kind::OutcomeUnknown, what, "look what has become of it before you ask again")
+}
+
 /// The host is going away.
 pub fn stopping() -> Problem {
     problem(Kind::Stopping, "the host is stopping", "ask another host")

@@ -7,12 +7,14 @@
 
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use thiserror::Error;
+use tokio::sync::oneshot;
 
 /// The budget of one door.
 #[derive(Debug)]
@@ -129,12 +131,20 @@ pub struct Arriving<B> {
     body: B,
     allowance: Arc<Allowance>,
     exhausted: fn() -> BoxError,
+    /// Dropped with the last byte, or when nobody wants more.
+    arriving: Option<oneshot::Sender<Infallible>>,
 }
 
 impl<B> Arriving<B> {
     /// A body that takes from this allowance; `exhausted` is what it ends with if nothing is left.
-    pub fn new(body: B, allowance: Arc<Allowance>, exhausted: fn() -> BoxError) -> Arriving<B> {
-        Arriving { body, allowance, exhausted }
+    /// The receiver ends when whoever answers has all that it reads of the request.
+    pub fn new(
+        body: B,
+        allowance: Arc<Allowance>,
+        exhausted: fn() -> BoxError,
+    ) -> (Arriving<B>, oneshot::Receiver<Infallible>) {
+        let (arriving, arrived) = oneshot::channel();
+        (Arriving { body, allowance, exhausted, arriving: Some(arriving) }, arrived)
     }
 }
 
@@ -153,18 +163,18 @@ where
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        polled.map(|next| {
-            let frame = match next? {
-                Ok(frame) => frame,
-                Err(error) => return Some(Err(error.into())),
-            };
+        let next = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if next.is_none() || self.body.is_end_stream() {
+            self.arriving = None;
+        }
+        Poll::Ready(next.map(|frame| {
+            let frame = frame.map_err(Into::into)?;
             let length = frame.data_ref().map_or(0, Bytes::len);
             match self.allowance.take(length) {
-                Ok(()) => Some(Ok(frame)),
-                Err(Exhausted) => Some(Err((self.exhausted)())),
+                Ok(()) => Ok(frame),
+                Err(Exhausted) => Err((self.exhausted)()),
             }
-        })
+        }))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -286,13 +296,30 @@ mod tests {
     async fn a_body_over_the_budget_is_refused_while_it_arrives() {
         let budget = Budget::new(10);
         let collect = |text: &'static str| {
-            let body = Arriving::new(Body::from(text), budget.allowance(), || Exhausted.into());
-            body.collect()
+            let (allowance, exhausted): (_, fn() -> _) = (budget.allowance(), || Exhausted.into());
+            Arriving::new(Body::from(text), allowance, exhausted).0.collect()
         };
         assert_eq!(collect("12345").await.expect("it fits").to_bytes(), "12345");
         let error = collect("12345678901").await.expect_err("it does not");
         assert!(error.is::<Exhausted>());
         assert_eq!(budget.left(), 10);
+    }
+
+    #[tokio::test]
+    async fn a_body_has_arrived_with_its_last_byte_or_when_nobody_wants_more() {
+        let budget = Budget::new(10);
+        let arriving = || Arriving::new(Body::from("12"), budget.allowance(), || Exhausted.into());
+        let (mut read, mut arrived) = arriving();
+        let is_arriving = |arrived: &mut oneshot::Receiver<Infallible>| {
+            arrived.try_recv() == Err(oneshot::error::TryRecvError::Empty)
+        };
+        assert!(is_arriving(&mut arrived));
+        assert!(read.frame().await.is_some());
+        assert!(!is_arriving(&mut arrived));
+        let (unread, mut arrived) = arriving();
+        assert!(is_arriving(&mut arrived));
+        drop(unread);
+        assert!(!is_arriving(&mut arrived));
     }
 
     #[tokio::test]

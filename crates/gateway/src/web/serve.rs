@@ -3,7 +3,7 @@
 use super::meter::{Arriving, BoxError, Budget, Leaving, Progress};
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Method, Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -39,8 +39,11 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub struct Patience {
     /// How long the head of a request may take to arrive.
     pub head: Duration,
-    /// How long a request may take to arrive and be answered; what follows the head of the answer
-    /// may take longer.
+    /// How long the body of a request may take to arrive.
+    pub body: Duration,
+    /// How long a request that has arrived may take to be answered; what follows the head of the
+    /// answer may take longer. Operations end sooner by themselves: this is for a host that is
+    /// stuck.
     pub answer: Duration,
     /// How long a client may take nothing of an answer before its connection is closed.
     pub stalled: Duration,
@@ -48,8 +51,8 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        let [head, answer, stalled] = [10, 90, 60].map(Duration::from_secs);
-        Patience { head, answer, stalled }
+        let [head, body, answer, stalled] = [10, 90, 90, 60].map(Duration::from_secs);
+        Patience { head, body, answer, stalled }
     }
 }
 
@@ -58,8 +61,11 @@ impl Default for Patience {
 pub struct App {
     /// Its services.
     pub router: Router,
-    /// The answer to a request that did not arrive, or was not answered, in time.
+    /// The answer to a request that did not arrive in time: nothing was done.
     pub late: fn() -> Response<Body>,
+    /// The answer to one of this method that arrived and was not answered in time: whatever it
+    /// asks for may have been done, or be done yet.
+    pub unanswered: fn(&Method) -> Response<Body>,
     /// The error of a request's body for which no memory is left.
     pub exhausted: fn() -> BoxError,
     /// The memory for requests and answers.
@@ -229,11 +235,20 @@ async fn answer(
     let (allowance, stalled_for) = (app.budget.allowance(), app.patience.stalled);
     let (mut parts, body) = request.into_parts();
     parts.extensions.insert(Arc::clone(&allowance));
-    let body = Body::new(Arriving::new(body, Arc::clone(&allowance), app.exhausted));
-    let answered = app.router.oneshot(Request::from_parts(parts, body));
-    let response = match tokio::time::timeout(app.patience.answer, answered).await {
-        Ok(Ok(response)) => response,
-        Err(_) => (app.late)(),
+    let (body, arrived) = Arriving::new(body, Arc::clone(&allowance), app.exhausted);
+    let method = parts.method.clone();
+    let answered = app.router.oneshot(Request::from_parts(parts, Body::new(body)));
+    let late = async {
+        if tokio::time::timeout(app.patience.body, arrived).await.is_err() {
+            return (app.late)();
+        }
+        tokio::time::sleep(app.patience.answer).await;
+        (app.unanswered)(&method)
+    };
+    let response = tokio::select! {
+        biased;
+        Ok(response) = answered => response,
+        response = late => response,
     };
     let watch = move |progress: &Arc<Progress>| {
         let progress = Arc::downgrade(progress);
@@ -271,15 +286,20 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let budget = Budget::new(2 * LONG);
-        let never = || async {
-            std::future::pending::<()>().await;
-        };
+        // An operation that does not end, begun once its request has arrived.
+        let never = |_: axum::body::Bytes| std::future::pending::<()>();
         let app = App {
             router: Router::new().route("/long", get(long)).route("/never", post(never)),
             late: || Response::builder().status(408).body(Body::empty()).expect("a status"),
+            unanswered: |_| Response::builder().status(504).body(Body::empty()).expect("a status"),
             exhausted: || Exhausted.into(),
             budget: Arc::clone(&budget),
-            patience: Patience { head: patience, answer: patience, stalled: patience },
+            patience: Patience {
+                head: patience,
+                body: patience,
+                answer: patience,
+                stalled: patience,
+            },
             connections_max: 2,
             spare: Spare {
                 connections_max: 1,
@@ -340,6 +360,14 @@ mod tests {
         let begun = ask(address, begun).await;
         assert!(rest(begun).await.starts_with(b"HTTP/1.1 408"));
         drop(rest(half).await);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_arrived_is_not_said_to_be_undone_when_its_operation_does_not_end() {
+        let (address, _, _stop) = door(Duration::from_millis(200)).await;
+        let whole = "POST /never HTTP/1.1\r\nHost: q\r\nConnection: close\r\n\
+                     Content-Length: 3\r\n\r\nabc";
+        assert!(rest(ask(address, whole).await).await.starts_with(b"HTTP/1.1 504"));
     }
 
     #[tokio::test]

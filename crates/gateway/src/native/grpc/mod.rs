@@ -46,7 +46,8 @@ pub fn open(bind: SocketAddr, native: Native, connections_max: usize) -> io::Res
     let budget = Budget::new(native.budget_bytes());
     let app = App {
         router: router(native, reporter.1),
-        late: || Status::deadline_exceeded("the request took too long").into_http(),
+        late: || Status::deadline_exceeded("the request did not arrive in time").into_http(),
+        unanswered: |_| details::status(&problem::unanswered()).into_http(),
         exhausted: || details::status(&problem::overloaded()).into(),
         budget,
         patience: Patience::default(),

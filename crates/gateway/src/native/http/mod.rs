@@ -108,9 +108,17 @@ async fn no_pages(request: Request, next: Next) -> Response {
 /// The answer to a request that did not arrive in time.
 #[must_use]
 pub fn late() -> axum::http::Response<Body> {
-    let what = "the request did not arrive and end in time";
+    let what = "the request did not arrive in time";
     let problem = problem::invalid("body", what, "send all of it at once");
     answer::error(StatusCode::REQUEST_TIMEOUT, &problem)
+}
+
+/// The answer to a request that arrived and was not answered in time.
+#[must_use]
+pub fn unanswered(method: &Method) -> Response {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    let problem = if is_read { problem::no_answer() } else { problem::unanswered() };
+    answer::error(answer::status_of(problem.kind()), &problem)
 }
 
 #[cfg(test)]
