@@ -11,12 +11,16 @@ use crate::linearizable::{Context, Linearizable};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
+use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::ring::{Load, Weighed};
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
 
-/// How many keys of a group are looked at.
+/// How many keys of a group are looked at, beside those that share the last one's token.
 const SAMPLE_KEYS: u64 = 64;
+/// The most keys of a group that are looked at. Where keys are in their own order, any number of
+/// them may share a token.
+const LOOK_KEYS_MAX: u64 = LIST_KEYS_MAX as u64;
 /// How many groups are looked at in one turn.
 const SAMPLE_GROUPS: usize = 8;
 
@@ -122,7 +126,8 @@ impl Linearizable {
     }
 }
 
-/// About how many keys and bytes a group has here.
+/// About how many keys and bytes a group has here. If more keys share a token than are looked at,
+/// those beyond are left out, and the estimate is a lower bound.
 pub(crate) fn estimate(group: &Group, cx: &mut Context<'_>) -> (u64, u64) {
     let slot = group.record.slot;
     let (mut keys, mut bytes) = (0, 0);
@@ -136,7 +141,8 @@ pub(crate) fn estimate(group: &Group, cx: &mut Context<'_>) -> (u64, u64) {
             if token > last {
                 return false;
             }
-            if seen >= SAMPLE_KEYS && token > end {
+            let is_enough = seen >= SAMPLE_KEYS && token > end;
+            if is_enough || seen >= LOOK_KEYS_MAX {
                 return false;
             }
             seen += 1;

@@ -3,14 +3,18 @@
 
 use super::super::Linearizable;
 use super::super::page::PAGE_BYTES;
+use super::super::replicate::load::estimate;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{KEY_BYTES_MAX, LIST_KEYS_MAX};
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
+use quorate_kernel::process::{Context, Table};
 use quorate_kernel::ring::{Closing, RingHost, Standing};
+use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 use std::borrow::ToOwned;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::format;
 use std::string::String;
@@ -238,4 +242,45 @@ fn a_pile_that_was_given_up_is_swept() {
     pile.run(Span::secs(12));
     let after = pile.world.stored(1);
     assert!(before > count && after < 20, "{before} keys, then {after} of the group's state");
+}
+
+/// A table that counts the pairs that are looked at.
+struct Counting<'a> {
+    table: &'a dyn Table,
+    seen: Cell<usize>,
+}
+
+impl Table for Counting<'_> {
+    fn get(&self, class: Class, key: &Bytes) -> Option<Bytes> {
+        self.table.get(class, key)
+    }
+
+    fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {
+        self.table.scan(class, from, &mut |key, value| {
+            self.seen.set(self.seen.get() + 1);
+            each(key, value)
+        });
+    }
+}
+
+/// Looks begin at random tokens; some of them come upon the pile.
+#[test]
+fn a_pile_is_not_looked_at_whole_to_estimate_the_load() {
+    let mut pile = Pile::new(many());
+    let mut longest = 0;
+    pile.world.step(1, |engine, cx| {
+        let group = engine.durable.groups.values().next().expect("it is a member");
+        for _ in 0..32 {
+            let table = Counting { table: cx.table, seen: Cell::new(0) };
+            let Context { me, lane, now, wall, .. } = *cx;
+            let (rng, fx) = (&mut *cx.rng, &mut *cx.fx);
+            let (keys, _) =
+                estimate(group, &mut Context { me, lane, now, wall, rng, table: &table, fx });
+            longest = longest.max(table.seen.get());
+            let is_whole = table.seen.get() >= LIST_KEYS_MAX;
+            assert!(!is_whole || keys >= LIST_KEYS_MAX as u64, "{keys} of what was seen");
+        }
+    });
+    // The group has two stretches of tokens. Behind each one key more is looked at.
+    assert!((LIST_KEYS_MAX..=LIST_KEYS_MAX + 4).contains(&longest), "{longest} keys in one look");
 }
