@@ -7,6 +7,8 @@
 
 mod ending;
 mod hello;
+#[cfg(test)]
+mod tests;
 
 use super::faults::{Fate, Faults};
 use super::handshake::Hello;
@@ -214,11 +216,11 @@ impl Links {
             peer.dial_at = now + peer.dial_after;
             peer.dial_after = (peer.dial_after * 2).min(DIAL_AFTER_MAX);
             let Some(address) = peer.resolved else { continue };
-            if let Ok(stream) = TcpStream::connect(address) {
-                let key = self.add(stream, Some(index), registry);
-                if let Some(peer) = self.peers.get_mut(index) {
-                    peer.link = key;
-                }
+            let stream = TcpStream::connect(address).ok();
+            let key = stream.and_then(|stream| self.add(stream, Some(index), registry));
+            match self.peers.get_mut(index) {
+                Some(peer) if key.is_some() => peer.link = key,
+                _ => self.peers.look_again(index),
             }
         }
     }

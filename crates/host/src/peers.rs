@@ -35,6 +35,8 @@ pub(super) struct Peer {
     address: String,
     /// Where the address leads; none until its name was looked up.
     pub resolved: Option<SocketAddr>,
+    /// Whether the name is being looked up.
+    is_asked: bool,
     pub link: Option<usize>,
     /// Since when no connection carries frames, until that was told; none while one does.
     pub away_since: Option<Instant>,
@@ -139,6 +141,7 @@ impl Peers {
             node,
             address: String::new(),
             resolved: None,
+            is_asked: false,
             link: None,
             away_since: Some(Instant::now()),
             has_come: false,
@@ -167,9 +170,24 @@ impl Peers {
         address.clone_into(&mut peer.address);
         peer.cells.set_address(address);
         match address.parse() {
-            Ok(resolved) => peer.resolved = Some(resolved),
-            // The old place stays until the new one was looked up.
-            Err(_) => self.names.ask(peer.node, address),
+            Ok(resolved) => (peer.resolved, peer.is_asked) = (Some(resolved), false),
+            Err(_) => self.look_up(index),
+        }
+    }
+
+    /// Has a peer's name looked up. The old place stays until the new one was found.
+    fn look_up(&mut self, index: usize) {
+        let peer = &mut self.peers[index];
+        peer.is_asked = true;
+        self.names.ask(peer.node, &peer.address);
+    }
+
+    /// A peer was not found where its address led: its name may lead elsewhere by now.
+    pub fn look_again(&mut self, index: usize) {
+        let is_name =
+            |peer: &Peer| !peer.address.is_empty() && peer.address.parse::<SocketAddr>().is_err();
+        if self.peers.get(index).is_some_and(|peer| !peer.is_asked && is_name(peer)) {
+            self.look_up(index);
         }
     }
 
@@ -177,7 +195,8 @@ impl Peers {
     pub fn take_names(&mut self) {
         while let Some((node, resolved)) = self.names.answer() {
             if let Some(index) = self.find(node) {
-                self.peers[index].resolved = Some(resolved);
+                let peer = &mut self.peers[index];
+                (peer.resolved, peer.is_asked) = (Some(resolved), false);
             }
         }
     }

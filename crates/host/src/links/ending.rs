@@ -101,6 +101,8 @@ impl Links {
         if link.is_up() {
             peer.away_since = Some(Instant::now());
             tracing::info!(event = "peer_down", peer = %peer.node);
+        } else {
+            self.peers.look_again(index);
         }
         self.peers.forget(index);
     }

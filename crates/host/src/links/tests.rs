@@ -1,0 +1,126 @@
+//! Connections between hosts over real sockets, with no node behind them.
+
+use super::{Links, Proofs, STRANGERS_MAX};
+use crate::handshake::{Hello, Word};
+use crate::meeting::Meeting;
+use crate::proof::{Encrypt, Secrets};
+use crate::samples;
+use crate::token::{CLUSTER, connection};
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll};
+use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, NodeId, Start};
+use quorate_kernel::ring::{RingHost, Standing};
+use quorate_kernel::sighting::Past;
+use quorate_node::pump::Input;
+use quorate_store::{Identity, Secret};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long what must come is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Where nobody listens.
+const NOWHERE: &str = "127.0.0.1:1";
+
+/// The links of one process.
+struct Side {
+    poll: Poll,
+    links: Links,
+    listener: TcpListener,
+    address: SocketAddr,
+    inputs: Vec<Input>,
+}
+
+impl Side {
+    /// A node that knows another one, at an address or at none.
+    fn new(node: u64, other: u64, address: &str) -> Side {
+        let me = Incarnation { node: NodeId(node), start: Start(1) };
+        let known = RingHost {
+            who: Incarnation { node: NodeId(other), start: Start(1) },
+            address: address.to_owned(),
+            zone: String::new(),
+            tokens: vec![other],
+            standing: Standing::Up,
+            is_suspected: false,
+            doors: Vec::new(),
+        };
+        let identity = Identity {
+            cluster: ClusterId(0xc1),
+            node: me.node,
+            host: 0,
+            is_founder: true,
+            secret: Secret([7; 32]),
+            context_key: None,
+            hosts: Vec::new(),
+            keyspaces: Vec::new(),
+        };
+        let secrets = Secrets::of(Path::new("/nowhere"), &identity).expect("the identity's");
+        let proofs = Proofs::new(Arc::new(secrets), Encrypt::Auto);
+        let (cluster, word, number) = (identity.cluster, Word::default(), 0);
+        let hello = Hello { cluster, from: me, to: me.node, settings: 0, run: 9, word, number };
+        let meeting = Meeting::new(me, hello.run, Past::default(), false);
+        let met = (meeting, Vec::new(), Lsn(0));
+        let shared = Arc::new(samples::shared());
+        let links = Links::new(hello, &[known], &[], met, proofs, shared);
+        let poll = Poll::new().expect("a poller");
+        let any = "localhost:0".to_socket_addrs().expect("a known name").next();
+        let mut listener = TcpListener::bind(any.expect("an address")).expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let registry = poll.registry();
+        registry.register(&mut listener, CLUSTER, Interest::READABLE).expect("it is registered");
+        Side { poll, links, listener, address, inputs: Vec::new() }
+    }
+
+    /// Takes what the poller has, and reads.
+    fn take(&mut self) {
+        let mut events = Events::with_capacity(2 * STRANGERS_MAX);
+        self.poll.poll(&mut events, Some(Duration::from_millis(5))).expect("it polls");
+        for event in &events {
+            match (event.token(), connection(event.token())) {
+                (CLUSTER, _) => {
+                    while let Ok((stream, _)) = self.listener.accept() {
+                        self.links.accept(stream, self.poll.registry());
+                    }
+                }
+                (_, Some((_, key))) => self.links.on_event(key, event),
+                (_, None) => {}
+            }
+        }
+        self.links.read(&mut self.inputs);
+    }
+
+    /// One run of a core thread's loop.
+    fn turn(&mut self) {
+        self.take();
+        let now = Instant::now();
+        self.links.dial(now, self.poll.registry());
+        self.links.flush();
+        self.links.maintain(now);
+    }
+}
+
+/// Runs what is to bring something about, until it has.
+fn until(mut has_come: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !has_come() {
+        assert!(began.elapsed() < PATIENCE, "it never comes");
+    }
+}
+
+#[test]
+fn a_name_is_looked_up_again_when_nobody_is_found_where_it_led() {
+    let other = Side::new(2, 1, "");
+    let mut one = Side::new(1, 2, &format!("localhost:{}", other.address.port()));
+    let index = one.links.peers.find(NodeId(2)).expect("it is known");
+    until(|| {
+        one.links.peers.take_names();
+        one.links.peers.get(index).is_some_and(|peer| peer.resolved.is_some())
+    });
+    let peer = one.links.peers.get_mut(index).expect("it is known");
+    peer.resolved = Some(NOWHERE.parse().expect("an address"));
+    until(|| {
+        one.turn();
+        other.listener.accept().is_ok()
+    });
+}
