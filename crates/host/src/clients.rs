@@ -234,6 +234,8 @@ impl Clients {
                 queue(&mut client.is_readable, &mut self.readable, key);
             }
             Progress::Drained => {}
+            // An end that was told and is not there was that of another connection.
+            Progress::Empty => client.is_ending = false,
             Progress::Closed => {
                 client.has_ended = true;
                 client.session.finish();

@@ -26,8 +26,10 @@ pub(super) fn wake(waker: &Arc<Waker>) -> impl Fn() + Send + Sync + 'static {
 pub(super) enum Progress {
     /// The socket may hold more.
     More,
-    /// The socket is drained.
+    /// The socket is drained; its end may be left.
     Drained,
+    /// The socket had nothing, and no end.
+    Empty,
     /// The other side has closed.
     Closed,
 }
@@ -57,7 +59,7 @@ pub(super) fn read(from: &impl AsFd, buffer: &mut BytesMut) -> io::Result<Progre
         match rustix::io::read(from, &mut *spare) {
             Ok((filled, _)) => break filled.len(),
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Ok(Progress::Drained),
+            Err(Errno::AGAIN) => return Ok(Progress::Empty),
             Err(error) => return Err(error.into()),
         }
     };

@@ -325,9 +325,11 @@ impl Links {
                 Progress::More => {}
                 // The end comes after the last bytes, and is announced only once.
                 Progress::Drained if self.links.get(key).is_some_and(|link| link.is_ending) => {}
-                Progress::Drained => {
+                Progress::Drained | Progress::Empty => {
                     if let Some(link) = self.links.get_mut(key) {
-                        link.is_readable = false;
+                        // An end that was told and is not there was that of the connection that
+                        // had this place before.
+                        (link.is_readable, link.is_ending) = (false, false);
                     }
                     return Ok(());
                 }

@@ -37,6 +37,7 @@ impl Clients {
         match progress {
             Progress::Closed => return Err(ErrorKind::UnexpectedEof.into()),
             Progress::Drained if !client.is_ending => {}
+            Progress::Empty => client.is_ending = false,
             _ => queue(&mut client.is_readable, &mut self.readable, key),
         }
         Ok(())

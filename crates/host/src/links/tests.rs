@@ -13,7 +13,7 @@ use quorate_kernel::ring::{RingHost, Standing};
 use quorate_kernel::sighting::Past;
 use quorate_node::pump::Input;
 use quorate_store::{Identity, Secret};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,4 +123,33 @@ fn a_name_is_looked_up_again_when_nobody_is_found_where_it_led() {
         one.turn();
         other.listener.accept().is_ok()
     });
+}
+
+#[test]
+fn a_connection_does_not_end_with_the_one_whose_place_it_got() {
+    let mut host = Side::new(1, 2, "");
+    let address = host.address;
+    let connect = || TcpStream::connect(address).expect("it listens");
+    let strangers: Vec<TcpStream> = (0..STRANGERS_MAX).map(|_| connect()).collect();
+    until(|| {
+        host.turn();
+        host.links.links.len() == STRANGERS_MAX
+    });
+    // So far the poller has told of all that there is.
+    host.turn();
+    // It tells of both at once: the late one takes the place of the oldest, and then that
+    // one's end is told.
+    let late = connect();
+    strangers[0].shutdown(Shutdown::Write).expect("it is connected");
+    let from = late.local_addr().expect("it is connected");
+    until(|| {
+        host.take();
+        let mut all = host.links.links.iter();
+        all.any(|(_, link)| link.stream.peer_addr().is_ok_and(|peer| peer == from))
+    });
+    until(|| {
+        host.take();
+        !host.links.has_readable()
+    });
+    assert_eq!(host.links.links.len(), STRANGERS_MAX);
 }
