@@ -87,7 +87,7 @@ impl Links {
         }
         mark(&mut link.is_dirty, &mut self.dirty, key);
         if let Some(old) = replaced {
-            self.links.try_remove(old);
+            self.close(old);
         }
         tracing::info!(event = "peer_up", peer = %node, start = hello.from.start.0);
         Ok(())

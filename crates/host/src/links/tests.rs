@@ -98,6 +98,18 @@ impl Side {
         self.links.flush();
         self.links.maintain(now);
     }
+
+    /// Whether frames can go to a node.
+    fn is_up(&self, node: u64) -> bool {
+        let peer = self.links.peers.find(NodeId(node)).and_then(|it| self.links.peers.get(it));
+        let link = peer.and_then(|peer| peer.link).and_then(|key| self.links.links.get(key));
+        link.is_some_and(|link| link.is_up())
+    }
+
+    /// How many connections have ended of which the node was told.
+    fn unlinked(&self) -> usize {
+        self.inputs.iter().filter(|input| matches!(input, Input::Unlinked(_))).count()
+    }
 }
 
 /// Runs what is to bring something about, until it has.
@@ -152,4 +164,24 @@ fn a_connection_does_not_end_with_the_one_whose_place_it_got() {
         !host.links.has_readable()
     });
     assert_eq!(host.links.links.len(), STRANGERS_MAX);
+}
+
+#[test]
+fn a_connection_that_another_replaces_is_told_as_one_that_ended() {
+    let mut host = Side::new(2, 1, "");
+    let address = host.address.to_string();
+    let (mut first, mut second) = (Side::new(1, 2, &address), Side::new(1, 2, &address));
+    until(|| {
+        first.turn();
+        host.turn();
+        first.is_up(2) && host.is_up(1)
+    });
+    assert_eq!(host.unlinked(), 0);
+    until(|| {
+        second.turn();
+        host.turn();
+        second.is_up(2)
+    });
+    assert_eq!(host.unlinked(), 1);
+    assert!(host.is_up(1), "the new one carries frames");
 }
