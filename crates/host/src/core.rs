@@ -234,6 +234,7 @@ impl Core {
         }
         let Core { node, table, links, clock, pending, .. } = self;
         self.operators.take(clock.now, &mut Sight { node, table, links, pending });
+        self.links.set_unsynced(self.node.unsynced_bytes());
         self.links.read(&mut self.pending.inputs);
         if self.may_read_clients() {
             self.callers.take(self.clock.now, &mut self.pending);

@@ -97,8 +97,20 @@ pub(super) struct Greeting {
 pub(super) struct Arrived {
     /// How many frames were not from the peer, and dropped.
     pub foreign: u64,
+    /// How many frames of keyspaces were dropped because of a backlog.
+    pub late: u64,
     /// How far the peer says that it has synced.
     pub synced: Option<Lsn>,
+}
+
+/// Which frames of lanes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// None: this host is not there yet.
+    None,
+    /// Not those of keyspaces: the disk has a backlog.
+    NoKeyspaces,
+    All,
 }
 
 /// Why a connection is closed.
@@ -276,7 +288,7 @@ impl Link {
     }
 
     /// Takes the frames that have arrived whole; those of lanes are `wanted` or dropped.
-    pub fn frames(&mut self, wanted: bool, inputs: &mut Vec<Input>) -> Result<Arrived, Loss> {
+    pub fn frames(&mut self, wanted: Wanted, inputs: &mut Vec<Input>) -> Result<Arrived, Loss> {
         let from = match &mut self.stage {
             Stage::Plain(from) => *from,
             Stage::Sealed(from, session) => {
@@ -297,7 +309,9 @@ impl Link {
             } else if progress::is_of_link(&frame) {
                 let (_, synced) = progress::read(frame).map_err(|_| Loss::Garbage)?;
                 arrived.synced = Some(synced);
-            } else if wanted {
+            } else if wanted == Wanted::NoKeyspaces && progress::is_of_keyspace(&frame) {
+                arrived.late += 1;
+            } else if wanted != Wanted::None {
                 inputs.push(Input::Frame(frame));
             }
         }

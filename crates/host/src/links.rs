@@ -13,7 +13,7 @@ mod tests;
 use super::faults::{Fate, Faults};
 use super::handshake::Hello;
 use super::io::Progress;
-use super::link::{Greeting, Link, Loss};
+use super::link::{Greeting, Link, Loss, Wanted};
 use super::mark;
 use super::meeting::Meeting;
 use super::peers::{DIAL_AFTER_MAX, Peers};
@@ -25,7 +25,8 @@ use crate::proof::Secrets;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_kernel::ids::{Incarnation, Lsn, NodeId};
-use quorate_kernel::limits::{LARGE_FRAME_BYTES, LARGE_QUEUE_BYTES_MAX, PEER_QUEUE_BYTES_MAX};
+use quorate_kernel::limits::{LARGE_FRAME_BYTES, LARGE_QUEUE_BYTES_MAX};
+use quorate_kernel::limits::{PEER_QUEUE_BYTES_MAX, PEER_UNSYNCED_BYTES_MAX};
 use quorate_kernel::ring::{Ring, RingHost};
 use quorate_kernel::rope::Rope;
 use quorate_kernel::sighting::Sighting;
@@ -58,6 +59,8 @@ pub(super) struct Links {
     meeting: Meeting,
     /// Whether the meeting is over, and frames may leave.
     is_speaking: bool,
+    /// Whether the disk is so far behind that frames of keyspaces are dropped.
+    has_backlog: bool,
     /// How far the log has synced: what leaves may rest on that.
     synced: Lsn,
     links: Slab<Link>,
@@ -113,6 +116,7 @@ impl Links {
             peers: Peers::new(hello.from.node, known, numbers, seen, Arc::clone(&shared)),
             meeting,
             is_speaking: false,
+            has_backlog: false,
             synced,
             links: Slab::new(),
             readable: Vec::new(),
@@ -145,6 +149,13 @@ impl Links {
     /// The faults in force.
     pub fn faults(&mut self) -> &mut Faults {
         &mut self.faults
+    }
+
+    /// Says how many bytes of writes wait for the disk. While they are too many, what keyspaces of
+    /// other hosts ask is dropped, since it brings more of them; protocols ask again. The overlay
+    /// and the catalog go on: they write little.
+    pub fn set_unsynced(&mut self, bytes: usize) {
+        self.has_backlog = bytes >= PEER_UNSYNCED_BYTES_MAX;
     }
 
     /// Queues a frame for its target; drops it if the target is away or does not read.
@@ -357,13 +368,19 @@ impl Links {
             self.greet(key, &greeting).map_err(Loss::Refused)?;
         }
         let Some(link) = self.links.get_mut(key) else { return Ok(()) };
-        // Until this host speaks itself it is not there.
-        let arrived = link.frames(self.is_speaking, inputs)?;
+        let wanted = match (self.is_speaking, self.has_backlog) {
+            // Until this host speaks itself it is not there.
+            (false, _) => Wanted::None,
+            (true, true) => Wanted::NoKeyspaces,
+            (true, false) => Wanted::All,
+        };
+        let arrived = link.frames(wanted, inputs)?;
         let (Incarnation { node, start }, run) = link.greeted;
         if let Some(synced) = arrived.synced {
             self.peers.see(Sighting { node, start, run, synced });
         }
         self.shared.reject_many(RejectReason::Frame, arrived.foreign);
+        self.shared.reject_many(RejectReason::Backlog, arrived.late);
         Ok(())
     }
 

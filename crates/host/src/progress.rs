@@ -35,8 +35,17 @@ pub(super) fn frame(me: Incarnation, to: NodeId, synced: Lsn) -> Bytes {
 
 /// Whether a frame is of the link itself, and not of a lane.
 pub(super) fn is_of_link(frame: &[u8]) -> bool {
-    let lane = frame.get(LANE_AT..).and_then(<[u8]>::first_chunk);
-    lane.is_some_and(|bytes| u32::from_le_bytes(*bytes) == LaneId::LINK.0)
+    lane_of(frame) == Some(LaneId::LINK)
+}
+
+/// Whether a frame is of a keyspace's lane.
+pub(super) fn is_of_keyspace(frame: &[u8]) -> bool {
+    lane_of(frame).is_some_and(|lane| lane >= LaneId::KEYSPACES && lane != LaneId::LINK)
+}
+
+fn lane_of(frame: &[u8]) -> Option<LaneId> {
+    let bytes = frame.get(LANE_AT..)?.first_chunk()?;
+    Some(LaneId(u32::from_le_bytes(*bytes)))
 }
 
 /// Who says so, and how far it has synced.
@@ -59,6 +68,7 @@ mod tests {
         let body = Body::encode(&Progress(Lsn(1)), &mut BytesMut::new()).expect("it fits");
         let other = Frame { lane: LaneId::OVERLAY, source: me, target: me, body };
         assert!(!is_of_link(&other.to_bytes()) && !is_of_link(&bytes[..7]));
+        assert!(!is_of_keyspace(&other.to_bytes()) && !is_of_keyspace(&bytes));
         assert!(read(bytes.slice(..bytes.len() - 1)).is_err());
     }
 }

@@ -85,6 +85,9 @@ pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 pub const INDEX_KEYS_MAX: usize = 1 << 18;
 /// The most unsynced bytes a node holds before it stops taking client requests.
 pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The most unsynced bytes a node holds before frames of keyspaces that other hosts send are
+/// dropped: what its own clients have in hand by then must still find room.
+pub const PEER_UNSYNCED_BYTES_MAX: usize = 4 * UNSYNCED_BYTES_MAX;
 /// The longest value in bytes that a node's table keeps beside the store; of a longer one it knows
 /// the head.
 pub const CACHED_VALUE_BYTES_MAX: usize = 64 * 1024;

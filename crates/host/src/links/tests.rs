@@ -3,14 +3,19 @@
 use super::{Links, Proofs, STRANGERS_MAX};
 use crate::handshake::{Hello, Word};
 use crate::meeting::Meeting;
+use crate::metrics::RejectReason;
 use crate::proof::{Encrypt, Secrets};
 use crate::samples;
 use crate::token::{CLUSTER, connection};
+use bytes::BytesMut;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll};
-use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, NodeId, Start};
+use quorate_kernel::error::WireError;
+use quorate_kernel::ids::{ClusterId, Incarnation, LaneId, Lsn, NodeId, Start};
+use quorate_kernel::limits::{PEER_UNSYNCED_BYTES_MAX, UNSYNCED_BYTES_MAX};
 use quorate_kernel::ring::{RingHost, Standing};
 use quorate_kernel::sighting::Past;
+use quorate_kernel::wire::{Body, Decoder, Encoder, Frame, Received, Wire};
 use quorate_node::pump::Input;
 use quorate_store::{Identity, Secret};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -22,6 +27,19 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Where nobody listens.
 const NOWHERE: &str = "127.0.0.1:1";
+
+/// What a lane says.
+struct Ping;
+
+impl Wire for Ping {
+    fn encode(&self, into: &mut Encoder<'_>) {
+        into.head(&7_u8);
+    }
+
+    fn decode(_: &Decoder) -> Result<Ping, WireError> {
+        Ok(Ping)
+    }
+}
 
 /// The links of one process.
 struct Side {
@@ -106,6 +124,22 @@ impl Side {
         link.is_some_and(|link| link.is_up())
     }
 
+    /// A frame of this node.
+    fn frame(&self, lane: LaneId, to: u64) -> Frame {
+        let target = Incarnation { node: NodeId(to), start: Start(1) };
+        let body = Body::encode(&Ping, &mut BytesMut::new()).expect("it fits");
+        Frame { lane, source: self.links.hello.from, target, body }
+    }
+
+    /// The lanes of the frames that have come.
+    fn lanes(&self) -> Vec<LaneId> {
+        let frames = self.inputs.iter().filter_map(|input| match input {
+            Input::Frame(frame) => Some(frame.clone()),
+            _ => None,
+        });
+        frames.map(|frame| Received::decode(frame).expect("it is whole").lane).collect()
+    }
+
     /// How many connections have ended of which the node was told.
     fn unlinked(&self) -> usize {
         self.inputs.iter().filter(|input| matches!(input, Input::Unlinked(_))).count()
@@ -184,4 +218,34 @@ fn a_connection_that_another_replaces_is_told_as_one_that_ended() {
     });
     assert_eq!(host.unlinked(), 1);
     assert!(host.is_up(1), "the new one carries frames");
+}
+
+#[test]
+fn while_the_disk_is_far_behind_frames_of_keyspaces_are_dropped_and_counted() {
+    let mut host = Side::new(2, 1, "");
+    let mut other = Side::new(1, 2, &host.address.to_string());
+    until(|| {
+        other.turn();
+        host.turn();
+        other.is_up(2) && host.is_up(1)
+    });
+    host.links.speak();
+    other.links.speak();
+    let lanes = [LaneId::KEYSPACES, LaneId::OVERLAY];
+    for (unsynced, taken, dropped) in [
+        (UNSYNCED_BYTES_MAX, vec![lanes[0], lanes[1]], 0),
+        (PEER_UNSYNCED_BYTES_MAX, vec![lanes[1]], 1),
+        (PEER_UNSYNCED_BYTES_MAX - 1, vec![lanes[0], lanes[1]], 1),
+    ] {
+        host.links.set_unsynced(unsynced);
+        host.inputs.clear();
+        lanes.iter().for_each(|lane| other.links.send(&other.frame(*lane, 2)));
+        until(|| {
+            other.turn();
+            host.turn();
+            host.lanes().last() == taken.last()
+        });
+        assert_eq!(host.lanes(), taken, "{unsynced} bytes");
+        assert_eq!(host.links.shared.rejected(RejectReason::Backlog), dropped);
+    }
 }

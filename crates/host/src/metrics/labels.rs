@@ -79,6 +79,8 @@ labels! {
         Protocol = "protocol",
         /// A frame of a peer that could not be decoded, or that no correct peer sends.
         Frame = "frame",
+        /// A frame of a peer that would have added to writes for which the disk is too slow.
+        Backlog = "backlog",
         /// A message of this host that is longer than any may be. It was not sent.
         Unsent = "unsent",
         /// A connection to the cluster door without the secret, of another cluster, or of a host in
