@@ -11,6 +11,7 @@ use quorate_kernel::ids::Lsn;
 use quorate_kernel::sighting::Sighting;
 use quorate_kernel::storage::{Batch, Durable, Log};
 use quorate_store::{StoreLog, StoreReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often the size of the store is measured.
-const MEASURE_EVERY: Duration = Duration::from_secs(5);
+const MEASURE_EVERY: Duration = Duration::from_secs(120);
 /// The most batches of one group.
 const GROUP_BATCHES_MAX: usize = 4096;
 
@@ -105,13 +106,33 @@ impl Disk {
             unsynced_since: None,
             measured: None,
         };
-        let builder = std::thread::Builder::new().name("disk".to_owned());
-        let thread = builder.spawn(move || {
-            let result = worker.run();
-            if let Err(fatal) = &result {
+        Disk::over(work, report, seen, move || {
+            let ran = worker.run();
+            if let Err(fatal) = &ran {
+                // Before the log is let go of, which may take its time.
                 worker.report.fail(fatal);
             }
-            result.and_then(|()| worker.log.close())
+            ran.and_then(|()| worker.log.close())
+        })
+    }
+
+    /// Starts the thread with what it does.
+    fn over(
+        work: Sender<Work>,
+        report: Arc<Report>,
+        seen: Durable,
+        run: impl FnOnce() -> Result<(), Fatal> + Send + 'static,
+    ) -> std::io::Result<Disk> {
+        let told = Arc::clone(&report);
+        let builder = std::thread::Builder::new().name("disk".to_owned());
+        let thread = builder.spawn(move || {
+            // Without its disk thread a host would go on for keyspaces that need no disk.
+            let ended = catch_unwind(AssertUnwindSafe(run));
+            let result = ended.unwrap_or_else(|_| Err(panicked()));
+            if let Err(fatal) = &result {
+                told.fail(fatal);
+            }
+            result
         })?;
         Ok(Disk { work, report, thread, seen })
     }
@@ -149,8 +170,12 @@ impl Disk {
     /// The disk failed, now or before.
     pub fn close(self) -> Result<(), Fatal> {
         drop(self.work);
-        self.thread.join().unwrap_or_else(|_| Err(Fatal::Disk("the disk thread panicked".into())))
+        self.thread.join().unwrap_or_else(|_| Err(panicked()))
     }
+}
+
+fn panicked() -> Fatal {
+    Fatal::Disk(String::from("the disk thread panicked"))
 }
 
 impl Report {
@@ -273,5 +298,41 @@ impl Worker {
                 tracing::warn!(event = "space_not_given_back", %error);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::{Events, Poll, Token};
+
+    /// How long what must come is waited for.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    #[test]
+    fn a_thread_that_panicked_is_a_disk_that_failed() {
+        let mut poll = Poll::new().expect("a poller");
+        let waker = Waker::new(poll.registry(), Token(0)).map(Arc::new).expect("a waker");
+        let report = Report {
+            written: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            failure: Mutex::new(None),
+            waker,
+        };
+        let ((work, waiting), seen) = (channel(), Durable::default());
+        let disk = Disk::over(work, Arc::new(report), seen, move || {
+            let work: Result<Work, _> = waiting.recv();
+            panic!("it has {} batch", usize::from(work.is_ok()));
+        });
+        let mut disk = disk.expect("a thread");
+        assert_eq!(disk.progress(), Ok(None));
+        disk.commit(Batch::default());
+        let began = Instant::now();
+        while disk.progress() == Ok(None) {
+            assert!(began.elapsed() < PATIENCE, "its failure is never told");
+            poll.poll(&mut Events::with_capacity(1), Some(PATIENCE)).expect("it polls");
+        }
+        assert_eq!(disk.progress(), Err(panicked()));
+        assert_eq!(disk.close(), Err(panicked()));
     }
 }
