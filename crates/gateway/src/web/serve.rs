@@ -1,6 +1,6 @@
 //! Connections: accepted within bounds, closed when they hold others up.
 
-use super::meter::{Arriving, BoxError, Budget, Leaving, Progress};
+use super::meter::{Answers, Arriving, BoxError, Budget, Leaving, Progress};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response};
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::MissedTickBehavior;
 use tower::ServiceExt;
 
 /// The most requests of one connection in hand.
@@ -183,18 +184,19 @@ async fn connection(stream: TcpStream, app: App, mut stop: watch::Receiver<bool>
     if app.is_http1 {
         builder = builder.http1_only();
     }
-    let (stalled, answered) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (noticed, over) = (Arc::clone(&stalled), Arc::clone(&answered));
+    let (answers, answered) = (Arc::new(Answers::default()), Arc::new(Notify::new()));
+    let (untaken, over) = (Arc::clone(&answers), Arc::clone(&answered));
+    let stalled = app.patience.stalled;
     let (is_spare, asked) = (place.is_spare, Arc::new(AtomicBool::new(false)));
     let is_asked = Arc::clone(&asked);
     let service = service_fn(move |request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
-        let (app, stalled, answered) = (app.clone(), Arc::clone(&stalled), Arc::clone(&answered));
+        let (app, answers, answered) = (app.clone(), Arc::clone(&answers), Arc::clone(&answered));
         async move {
             let is_refused = is_spare && !(app.spare.answers)(request.uri().path());
             let response = match is_refused {
                 true => Ok((app.spare.full)()),
-                false => answer(request, app, stalled).await,
+                false => answer(request, app, &answers).await,
             };
             answered.notify_one();
             response
@@ -204,14 +206,16 @@ async fn connection(stream: TcpStream, app: App, mut stop: watch::Receiver<bool>
     tokio::pin!(serving);
     let late = tokio::time::sleep(SPARE_FOR);
     tokio::pin!(late);
+    let mut look = tokio::time::interval(stalled / 8);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut is_open, mut is_late) = (true, false);
     loop {
         tokio::select! {
             // What the client did wrong is its own business.
             _ = serving.as_mut() => return,
-            () = noticed.notified() => {
+            _ = look.tick() => if untaken.idle() >= stalled {
                 return tracing::info!(event = "slow_client", "a client took no answer; closed");
-            }
+            },
             () = over.notified(), if is_spare && is_open => is_open = false,
             () = late.as_mut(), if is_spare && !is_late => {
                 if !is_asked.load(Ordering::Relaxed) {
@@ -230,9 +234,9 @@ async fn connection(stream: TcpStream, app: App, mut stop: watch::Receiver<bool>
 async fn answer(
     request: Request<Incoming>,
     app: App,
-    stalled: Arc<Notify>,
+    answers: &Answers,
 ) -> Result<Response<Body>, Infallible> {
-    let (allowance, stalled_for) = (app.budget.allowance(), app.patience.stalled);
+    let allowance = app.budget.allowance();
     let (mut parts, body) = request.into_parts();
     parts.extensions.insert(Arc::clone(&allowance));
     let (body, arrived) = Arriving::new(body, Arc::clone(&allowance), app.exhausted);
@@ -250,19 +254,9 @@ async fn answer(
         Ok(response) = answered => response,
         response = late => response,
     };
-    let watch = move |progress: &Arc<Progress>| {
-        let progress = Arc::downgrade(progress);
-        tokio::spawn(async move {
-            while let Some(progress) = progress.upgrade() {
-                if progress.idle() >= stalled_for {
-                    return stalled.notify_one();
-                }
-                drop(progress);
-                tokio::time::sleep(stalled_for / 8).await;
-            }
-        });
-    };
-    Ok(response.map(|body| Body::new(Leaving::new(body, allowance, watch))))
+    let progress = Arc::<Progress>::default();
+    answers.add(&progress);
+    Ok(response.map(|body| Body::new(Leaving::new(body, allowance, progress))))
 }
 
 #[cfg(test)]
@@ -281,6 +275,15 @@ mod tests {
         vec![0; LONG]
     }
 
+    /// As many bytes as one of the buffers on their way holds.
+    const SHORT: usize = 1_000;
+
+    async fn short(request: axum::extract::Request) -> Vec<u8> {
+        let allowance = request.extensions().get::<Arc<crate::web::Allowance>>();
+        allowance.expect("every request has one").take(SHORT).expect("there is room");
+        vec![0; SHORT]
+    }
+
     /// A door that waits `patience` for everything.
     async fn door(patience: Duration) -> (SocketAddr, Arc<Budget>, watch::Sender<bool>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -289,7 +292,10 @@ mod tests {
         // An operation that does not end, begun once its request has arrived.
         let never = |_: axum::body::Bytes| std::future::pending::<()>();
         let app = App {
-            router: Router::new().route("/long", get(long)).route("/never", post(never)),
+            router: Router::new()
+                .route("/long", get(long))
+                .route("/short", get(short))
+                .route("/never", post(never)),
             late: || Response::builder().status(408).body(Body::empty()).expect("a status"),
             unanswered: |_| Response::builder().status(504).body(Body::empty()).expect("a status"),
             exhausted: || Exhausted.into(),
@@ -306,7 +312,7 @@ mod tests {
                 answers: |path| path == "/none",
                 full: || Response::builder().status(503).body(Body::empty()).expect("a status"),
             },
-            is_http1: true,
+            is_http1: false,
         };
         let (stop, stopped) = watch::channel(false);
         tokio::spawn(serve(listener, app, stopped));
@@ -342,6 +348,24 @@ mod tests {
         until(|| budget.left() < 2 * LONG).await;
         until(|| budget.left() == 2 * LONG).await;
         assert!(rest(idle).await.len() < LONG, "the rest never comes");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_of_a_short_answer_over_http2_is_closed_too() {
+        let (address, budget, _stop) = door(Duration::from_millis(200)).await;
+        let frame = |kind: u8, flags: u8, stream: u8, body: &[u8]| {
+            let length = u8::try_from(body.len()).expect("it is short");
+            [&[0, 0, length, kind, flags, 0, 0, 0, stream], body].concat()
+        };
+        // Settings with an initial window of nothing, and a GET whose headers say no more than
+        // they must.
+        let settings = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
+        let headers = frame(1, 5, 1, b"\x82\x86\x04\x06/short\x01\x01q");
+        let mut idle = ask(address, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        idle.write_all(&[settings, headers].concat()).await.expect("it is taken");
+        until(|| budget.left() == 2 * LONG - SHORT).await;
+        until(|| budget.left() == 2 * LONG).await;
+        drop(rest(idle).await);
     }
 
     #[tokio::test]
