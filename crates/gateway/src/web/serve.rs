@@ -275,7 +275,7 @@ mod tests {
         vec![0; LONG]
     }
 
-    /// As many bytes as one of the buffers on their way holds.
+    /// How many bytes fit into any buffer on their way.
     const SHORT: usize = 1_000;
 
     async fn short(request: axum::extract::Request) -> Vec<u8> {
