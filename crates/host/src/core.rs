@@ -163,7 +163,8 @@ impl Core {
                 self.shutdown.request();
             }
         }
-        if self.pending.count(Sort::Session) == 0 {
+        // Requests that lie in the queue of the other threads are refused when they are taken.
+        if self.pending.awaited() == 0 {
             self.operators.tell_idle(self.clock.now, &mut self.pending.inputs);
         }
     }

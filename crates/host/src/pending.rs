@@ -260,6 +260,12 @@ impl PendingRequests {
         self.counts[sort as usize]
     }
 
+    /// How many operations there are that clients wait for, at whatever door. Watches do not end by
+    /// themselves.
+    pub fn awaited(&self) -> usize {
+        self.count(Sort::Session) + self.count(Sort::Caller)
+    }
+
     /// How many operations on the keyspace of a lane there are.
     pub fn in_hand(&self, lane: LaneId) -> u64 {
         let is_meant = |pending: &Pending| pending.lane == lane && pending.operation.is_some();
@@ -329,6 +335,22 @@ mod tests {
         assert!(matches!(last, Some(Input::Unwatch { lane: LaneId::EVENTS, .. })), "{last:?}");
         assert_eq!((pending.count(Sort::Session), pending.count(Sort::Follower)), (1, 1));
         assert_eq!(pending.in_hand(LaneId::KEYSPACES), 1);
+    }
+
+    #[test]
+    fn clients_of_every_door_wait_for_their_operations() {
+        let mut pending = none_pending();
+        let asked = Asked { client: 1, client_id: 5, number: 0 };
+        let caller = Caller { replies: Vec::new(), name: None };
+        let waiters = [Waiter::Session(asked), Waiter::Caller(caller)];
+        for (count, waiter) in waiters.into_iter().enumerate() {
+            assert_eq!(pending.awaited(), count);
+            let get = Operation::get(bytes::Bytes::from_static(b"k"));
+            pending.request(LaneId::KEYSPACES, get, (Time(0), Time(9)), waiter);
+        }
+        assert_eq!(pending.awaited(), 2);
+        pending.watch(LaneId::EVENTS, Watch::Cluster, Waiter::Follower(asked));
+        assert_eq!(pending.awaited(), 2, "nobody knows when a watch ends");
     }
 
     #[test]

@@ -25,11 +25,12 @@ use quorate_kernel::arena::Arena;
 use quorate_kernel::error::{Fatal, WireError};
 use quorate_kernel::ids::{Incarnation, LaneId, Lsn, Ticket};
 use quorate_kernel::lane::{Env, Lane, LaneSpec};
+use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
-use quorate_kernel::ring::Ring;
+use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durable, Reader};
 use quorate_kernel::time::{Time, WallTime};
@@ -201,8 +202,12 @@ impl Node {
         is_mine && self.peers.admit(received.source, self.now)
     }
 
-    /// A client asks a lane.
+    /// A client asks a lane. While the cluster is being shut down no keyspace begins anything.
     pub fn request(&mut self, lane: LaneId, ticket: Ticket, request: Request, host: &mut dyn Host) {
+        let is_closing = self.ring.as_ref().is_some_and(|ring| ring.closing != Closing::No);
+        if is_closing && lane >= LaneId::KEYSPACES && !mutant!("begins_while_closing") {
+            return host.answer(ticket, Outcome::Refused(Refusal::Stopping));
+        }
         match self.slot_of(lane) {
             Some(index) => {
                 self.call(index, host, |lane, env| lane.on_request(ticket, request, env));
