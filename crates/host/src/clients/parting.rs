@@ -24,6 +24,11 @@ const BEGUN_FOR: Span = Span::secs(30);
 /// How long a client that was told its last reply may take to close. What it still sends is read
 /// and dropped: closing before that would reset the connection, and it would lose the reply.
 const PARTING_FOR: Span = Span::secs(5);
+/// The same while the host stops, which such a client holds up.
+const PARTING_FOR_AT_STOP: Span = Span::secs(1);
+/// A client that has sent nothing for this long, and of which everything was read, has nothing
+/// under way that a reset could take.
+const QUIET_AFTER: Span = Span::secs(1);
 /// After this without a reply a client keeps no room for the next one.
 const IDLE_AFTER: Span = Span::secs(1);
 
@@ -46,8 +51,9 @@ impl Clients {
     /// Tells a client that nothing more will come; false if there is no point in waiting for it.
     pub(super) fn part(&mut self, key: usize, now: Time) -> bool {
         let Some(client) = self.clients.get_mut(key) else { return false };
-        if self.is_stopping || client.has_ended || client.stream.shutdown(Shutdown::Write).is_err()
-        {
+        let is_quiet = !client.is_readable && now - client.sent_at > QUIET_AFTER;
+        let is_done = client.has_ended || self.is_stopping && is_quiet;
+        if is_done || client.stream.shutdown(Shutdown::Write).is_err() {
             return false;
         }
         client.parting_since.get_or_insert(now);
@@ -94,8 +100,8 @@ impl Clients {
 
     /// Closes clients that were told their last reply and do not close.
     fn close_late(&mut self, now: Time, pending: &mut PendingRequests) {
-        for key in
-            self.keys(|client| client.parting_since.is_some_and(|since| now - since > PARTING_FOR))
+        let most = if self.is_stopping { PARTING_FOR_AT_STOP } else { PARTING_FOR };
+        for key in self.keys(|client| client.parting_since.is_some_and(|since| now - since > most))
         {
             self.close(key, pending);
         }

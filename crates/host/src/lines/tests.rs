@@ -6,7 +6,7 @@ use crate::clients::Clients;
 use crate::doors::OpenDoor;
 use crate::keyspaces::Table;
 use crate::metrics::{RejectReason, Shared, Stage};
-use crate::pending::PendingRequests;
+use crate::pending::{PendingRequests, Waiter};
 use crate::proof::Encrypt;
 use crate::proof::Secrets;
 use crate::ring::founding::ring_hosts;
@@ -17,6 +17,7 @@ use mio::{Events, Poll};
 use quorate_doors::{Clock, Door, resp};
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId, Start};
 use quorate_kernel::keyspace::NewKeyspace;
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use quorate_store::{Directory, HostRecord, Identity, Secret};
@@ -222,8 +223,10 @@ impl Bare {
     fn turn(&mut self) {
         let clock = Clock { now: self.now, ..Clock::default() };
         let mut events = Events::with_capacity(8);
-        self.poll.poll(&mut events, Some(PATIENCE)).expect("it polls");
-        assert!(!events.is_empty(), "somebody has something");
+        let has_more = self.clients.has_readable();
+        let patience = if has_more { Duration::ZERO } else { PATIENCE };
+        self.poll.poll(&mut events, Some(patience)).expect("it polls");
+        assert!(has_more || !events.is_empty(), "somebody has something");
         for event in &events {
             match connection(event.token()) {
                 Some((CLIENT, key)) => self.clients.on_event(key, event),
@@ -232,6 +235,23 @@ impl Bare {
         }
         self.clients.read(clock, &mut self.pending);
         self.clients.flush(clock, &mut self.pending);
+    }
+
+    /// The request that was handed over last ends so, and what is to be told of it is written.
+    fn complete(&mut self, outcome: Outcome) {
+        let clock = Clock { now: self.now, ..Clock::default() };
+        let Some(Input::Request { ticket, .. }) = self.pending.inputs.pop() else {
+            panic!("a request was started")
+        };
+        let waiter = self.pending.answered(ticket, &outcome, self.now);
+        let Some(Waiter::Session(asked)) = waiter else { panic!("a session waits") };
+        self.clients.complete(asked, outcome, clock, &mut self.pending);
+        self.clients.flush(clock, &mut self.pending);
+    }
+
+    /// How many clients are connected.
+    fn there(&self) -> u64 {
+        self.clients.doors()[0].clients.get()
     }
 
     /// What the door's clients hold.
@@ -277,4 +297,44 @@ fn half_a_request_is_ended_after_a_while_at_any_door() {
     let said = "ERROR a command was begun and no more of it came for 30 s; nothing of it was \
                 executed\n";
     assert_eq!(one.rest(), said);
+}
+
+/// More was sent than was read when the host stops: closed with that unread, the connection would
+/// be reset, and what was answered lost.
+#[test]
+fn a_host_that_stops_reads_to_the_end_what_it_does_not_answer() {
+    let mut bare = Bare::new();
+    let (mut one, quiet) = (Person::at(bare.door), Person::at(bare.door));
+    while bare.there() < 2 {
+        bare.turn();
+    }
+    bare.now = Time(0) + Span::secs(9);
+    one.say(&"GET k\n".repeat(20_000));
+    while bare.pending.inputs.is_empty() {
+        bare.turn();
+    }
+    bare.clients.finish();
+    bare.complete(Outcome::written());
+    assert_eq!(bare.there(), 1, "nothing of the quiet one can be lost");
+    assert_eq!((one.hear(), one.rest(), quiet.rest()), ("OK\n".into(), "".into(), "".into()));
+    while !bare.clients.is_empty() {
+        bare.turn();
+    }
+}
+
+#[test]
+fn a_client_that_does_not_close_keeps_a_host_that_stops_for_a_moment() {
+    let mut bare = Bare::new();
+    let mut one = Person::at(bare.door);
+    one.say("GET k\n");
+    while bare.pending.inputs.is_empty() {
+        bare.turn();
+    }
+    bare.clients.finish();
+    bare.complete(Outcome::written());
+    assert_eq!(one.hear(), "OK\n");
+    bare.clients.maintain(bare.now + Span::millis(900), &mut bare.pending);
+    assert!(!bare.clients.is_empty());
+    bare.clients.maintain(bare.now + Span::millis(1100), &mut bare.pending);
+    assert!(bare.clients.is_empty());
 }
