@@ -57,6 +57,12 @@ impl Budget {
         Arc::new(Allowance { budget: Arc::clone(self), taken: AtomicUsize::new(0) })
     }
 
+    /// How many bytes there are in all.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// How many bytes are left.
     #[must_use]
     pub fn left(&self) -> usize {

@@ -3,7 +3,8 @@
 //! Bytes that are UTF-8 stand in a string under their name, all others in base64 (the standard
 //! alphabet, with padding) under their name and `_base64`.
 
-use super::super::problem::word;
+use super::super::problem::{self, Problem, word};
+use crate::web::Allowance;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
@@ -23,6 +24,45 @@ type Object = Map<String, Value>;
 /// JSON with a status.
 pub fn json(status: StatusCode, body: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
+}
+
+/// JSON with values in it, whose text is counted as memory of the request. What stands in it was
+/// counted before, with `held` bytes: the values are let go of before anything else is answered.
+pub fn counted(
+    body: &Value,
+    held: usize,
+    allowance: &Allowance,
+    status: StatusCode,
+) -> Result<Response, Problem> {
+    let mut length = Length(1);
+    serde_json::to_writer(&mut length, body).expect("counting does not fail");
+    let Length(length) = length;
+    allowance.give(held);
+    if length > allowance.budget().bytes() {
+        let right = "ask for fewer keys at a time, for a value as application/octet-stream, or \
+                     over gRPC";
+        return Err(problem::answer_too_large(allowance.budget().bytes(), right));
+    }
+    allowance.take(length).map_err(|_| problem::overloaded())?;
+    let mut text = Vec::with_capacity(length);
+    serde_json::to_writer(&mut text, body).expect("memory can be written to");
+    text.push(b'\n');
+    assert_eq!(text.len(), length, "what was counted is written");
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// Counts the bytes of a text.
+struct Length(usize);
+
+impl std::io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The status of a sort of failures.
@@ -165,6 +205,8 @@ pub fn keyspaces(all: &KeyspacesResponse) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::Budget;
+    use axum::body::HttpBody;
     use bytes::Bytes;
     use quorate_api::v1::Siblings;
 
@@ -177,6 +219,25 @@ mod tests {
         };
         assert_eq!(of("ü\0".as_bytes()), json!({ "value": "ü\0" }));
         assert_eq!(of(b"\xff"), json!({ "value_base64": "/w==" }));
+    }
+
+    /// Every byte of the value is written with six, and one request alone must find room.
+    #[test]
+    fn the_text_of_an_answer_is_counted_as_long_as_it_is() {
+        let value = "\u{1}".repeat(1_000);
+        let told = |bytes: usize, others: usize| {
+            let budget = Budget::new(bytes);
+            let (allowance, other) = (budget.allowance(), budget.allowance());
+            other.take(others).expect("there is room");
+            allowance.take(value.len()).expect("there is room");
+            let body = json!({ "value": value });
+            let told = counted(&body, value.len(), &allowance, StatusCode::OK);
+            told.map(|answer| (answer.into_body().size_hint().exact(), budget.left()))
+        };
+        let length = 6 * 1_000 + "{\"value\":\"\"}\n".len();
+        assert_eq!(told(10_000, 0).expect("it fits"), (Some(length as u64), 10_000 - length));
+        assert_eq!(told(10_000, 5_000).expect_err("no room now").kind(), Kind::Overloaded);
+        assert_eq!(told(5_000, 0).expect_err("never").kind(), Kind::TooLarge);
     }
 
     #[test]

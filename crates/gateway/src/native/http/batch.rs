@@ -1,5 +1,6 @@
 //! Several keys in one request: each is read, and answered for, by itself.
 
+use super::super::map;
 use super::super::problem::{self, Problem};
 use super::super::service::{BATCH_KEYS_MAX, Native};
 use super::ask::{self, Form, Parameters};
@@ -41,6 +42,7 @@ async fn read(native: &Native, request: Request) -> Result<Response, Problem> {
     let keys = keys(&body, &asking.allowance)?;
     let asked = v1::BatchGetRequest { keyspace, keys: keys.clone(), timeout_ms, replicas };
     let each = native.batch_get_each(asked, &asking).await?;
+    let held = each.iter().flatten().map(map::size).sum();
     let told = |(key, read): (&Bytes, Result<Reading, Problem>)| {
         let mut object = Map::new();
         answer::put_bytes(&mut object, "key", key);
@@ -55,7 +57,8 @@ async fn read(native: &Native, request: Request) -> Result<Response, Problem> {
     };
     let readings: Vec<Value> = keys.iter().zip(each).map(told).collect();
     let body = json!({ "readings": readings });
-    Ok(signed(answer::json(StatusCode::OK, &body), Some(native.me())))
+    let answer = answer::counted(&body, held, &asking.allowance, StatusCode::OK)?;
+    Ok(signed(answer, Some(native.me())))
 }
 
 /// The keys in a JSON body.

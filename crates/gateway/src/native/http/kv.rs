@@ -1,5 +1,6 @@
 //! The calls.
 
+use super::super::map;
 use super::super::problem::{self, Problem};
 use super::super::scan::{Listing, PAGE_KEYS_MAX};
 use super::super::service::{Asking, Native};
@@ -53,9 +54,10 @@ async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let replicas = parameters.number("replicas", 0, u32::MAX)?.unwrap_or(0);
     let asked = v1::GetRequest { keyspace, key: key.clone(), timeout_ms, replicas };
-    let read = native.get(asked, &asking(parts)).await?;
+    let asking = asking(parts);
+    let read = native.get(asked, &asking).await?;
     let reading = read.reading.unwrap_or_default();
-    let form = ask::wanted(&parts.headers);
+    let (form, allowance) = (ask::wanted(&parts.headers), &asking.allowance);
     let one = match &reading.state {
         Some(Reading::Value(value)) => Some(value),
         Some(Reading::Siblings(siblings)) if siblings.values.len() == 1 => siblings.values.first(),
@@ -78,7 +80,7 @@ async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
             let mut object = Map::new();
             answer::put_bytes(&mut object, "key", &key);
             answer::put_reading(&mut object, &reading);
-            answer::json(status, &Value::Object(object))
+            answer::counted(&Value::Object(object), map::size(&reading), allowance, status)?
         }
     };
     let context = match &reading.state {
@@ -174,7 +176,10 @@ async fn list(native: &Native, parts: &Parts) -> Result<Response, Problem> {
         timeout_ms: parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0),
     };
     let mut listing = Listing::new(native, asked)?;
-    let page = listing.page(&asking(parts)).await?.unwrap_or_default();
+    let asking = asking(parts);
+    let page = listing.page(&asking).await?.unwrap_or_default();
+    let held = page.entries.iter().filter_map(|entry| entry.reading.as_ref()).map(map::size).sum();
     let body = answer::page(&page, &listing.promise());
-    Ok(signed(answer::json(StatusCode::OK, &body), Some(native.me())))
+    let answer = answer::counted(&body, held, &asking.allowance, StatusCode::OK)?;
+    Ok(signed(answer, Some(native.me())))
 }

@@ -43,10 +43,15 @@ async fn transact(native: &Native, request: Request) -> Result<Response, Problem
     let items = items(&body, &asking.allowance)?;
     drop(body);
     let keys: Vec<Bytes> = items.iter().map(|item| item.key().clone()).collect();
+    let is_write = items.iter().any(Item::is_write);
     let (told, is_repeated) = native.transact(&keyspace, items, &options, &asking).await?;
     let answers: Vec<Value> = keys.iter().zip(&told).map(|(key, told)| shown(key, told)).collect();
     let body = json!({ "answers": answers, "is_repeated": is_repeated });
-    Ok(signed(answer::json(StatusCode::OK, &body), Some(native.me())))
+    let held = told.iter().map(ItemOutcome::bytes).sum();
+    let answer = answer::counted(&body, held, &asking.allowance, StatusCode::OK);
+    // What was written was done.
+    let answer = answer.map_err(|why| if is_write { problem::untold() } else { why })?;
+    Ok(signed(answer, Some(native.me())))
 }
 
 /// What an item is told.
