@@ -64,9 +64,9 @@ pub struct App {
     pub router: Router,
     /// The answer to a request that did not arrive in time: nothing was done.
     pub late: fn() -> Response<Body>,
-    /// The answer to one of this method that arrived and was not answered in time: whatever it
-    /// asks for may have been done, or be done yet.
-    pub unanswered: fn(&Method) -> Response<Body>,
+    /// The answer to one of this method and path that arrived and was not answered in time:
+    /// whatever it asks for may have been done, or be done yet.
+    pub unanswered: fn(&Method, &str) -> Response<Body>,
     /// The error of a request's body for which no memory is left.
     pub exhausted: fn() -> BoxError,
     /// The memory for requests and answers.
@@ -240,14 +240,14 @@ async fn answer(
     let (mut parts, body) = request.into_parts();
     parts.extensions.insert(Arc::clone(&allowance));
     let (body, arrived) = Arriving::new(body, Arc::clone(&allowance), app.exhausted);
-    let method = parts.method.clone();
+    let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let answered = app.router.oneshot(Request::from_parts(parts, Body::new(body)));
     let late = async {
         if tokio::time::timeout(app.patience.body, arrived).await.is_err() {
             return (app.late)();
         }
         tokio::time::sleep(app.patience.answer).await;
-        (app.unanswered)(&method)
+        (app.unanswered)(&method, uri.path())
     };
     let response = tokio::select! {
         biased;
@@ -297,7 +297,9 @@ mod tests {
                 .route("/short", get(short))
                 .route("/never", post(never)),
             late: || Response::builder().status(408).body(Body::empty()).expect("a status"),
-            unanswered: |_| Response::builder().status(504).body(Body::empty()).expect("a status"),
+            unanswered: |_, _| {
+                Response::builder().status(504).body(Body::empty()).expect("a status")
+            },
             exhausted: || Exhausted.into(),
             budget: Arc::clone(&budget),
             patience: Patience {

@@ -47,7 +47,7 @@ pub fn open(bind: SocketAddr, native: Native, connections_max: usize) -> io::Res
     let app = App {
         router: router(native, reporter.1),
         late: || Status::deadline_exceeded("the request did not arrive in time").into_http(),
-        unanswered: |_| details::status(&problem::unanswered()).into_http(),
+        unanswered: |_, _| details::status(&problem::unanswered()).into_http(),
         exhausted: || details::status(&problem::overloaded()).into(),
         budget,
         patience: Patience::default(),

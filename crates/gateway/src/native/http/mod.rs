@@ -115,8 +115,10 @@ pub fn late() -> axum::http::Response<Body> {
 
 /// The answer to a request that arrived and was not answered in time.
 #[must_use]
-pub fn unanswered(method: &Method) -> Response {
-    let is_read = matches!(*method, Method::GET | Method::HEAD);
+pub fn unanswered(method: &Method, path: &str) -> Response {
+    // A POST to a keyspace asks for several keys.
+    let is_batch = *method == Method::POST && path.starts_with("/v1/kv/");
+    let is_read = is_batch || matches!(*method, Method::GET | Method::HEAD);
     let problem = if is_read { problem::no_answer() } else { problem::unanswered() };
     answer::error(answer::status_of(problem.kind()), &problem)
 }
@@ -125,6 +127,21 @@ pub fn unanswered(method: &Method) -> Response {
 mod tests {
     use super::*;
     use serde_json::Value;
+
+    #[test]
+    fn only_what_may_write_ends_unknown_when_it_is_not_answered() {
+        let (kv, transactions) = ("/v1/kv/default", "/v1/transactions/default");
+        for (method, path, status) in [
+            (Method::GET, kv, StatusCode::SERVICE_UNAVAILABLE),
+            (Method::POST, kv, StatusCode::SERVICE_UNAVAILABLE),
+            (Method::POST, transactions, StatusCode::GATEWAY_TIMEOUT),
+            (Method::POST, "/control/drain", StatusCode::GATEWAY_TIMEOUT),
+            (Method::PUT, "/v1/kv/default/k", StatusCode::GATEWAY_TIMEOUT),
+            (Method::DELETE, "/v1/kv/default/k", StatusCode::GATEWAY_TIMEOUT),
+        ] {
+            assert_eq!(unanswered(&method, path).status(), status, "{method} {path}");
+        }
+    }
 
     #[test]
     fn every_kind_of_error_is_described() {
