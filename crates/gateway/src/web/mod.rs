@@ -3,11 +3,14 @@
 //! A client may be slow, silent or hostile. What keeps memory bounded: so many connections at
 //! once, so many streams on one of them, and a budget for the bytes of all requests and answers
 //! together ([`meter`]). What keeps clients from holding it for ever: a request must have arrived
-//! in time, and an answer must be taken ([`serve`]). [`http`] is the other side: one request.
+//! in time, and an answer must be taken ([`serve`], [`leaving`]). [`http`] is the other side: one
+//! request.
 
 pub mod http;
+pub mod leaving;
 pub mod meter;
 pub mod open;
+mod places;
 pub mod serve;
 
 pub use meter::{Allowance, Budget, Exhausted};

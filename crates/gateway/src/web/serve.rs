@@ -1,6 +1,8 @@
 //! Connections: accepted within bounds, closed when they hold others up.
 
-use super::meter::{Answers, Arriving, BoxError, Budget, Leaving, Progress};
+use super::leaving::{Answers, Leaving, Progress};
+use super::meter::{Arriving, BoxError, Budget};
+use super::places::{Place, Places};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response};
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::MissedTickBehavior;
 use tower::ServiceExt;
 
@@ -93,38 +95,6 @@ pub struct Spare {
     pub full: fn() -> Response<Body>,
 }
 
-/// The place of a connection among those that are served, or among the spare ones.
-struct Place {
-    _permit: OwnedSemaphorePermit,
-    is_spare: bool,
-}
-
-/// The places of a door.
-struct Places {
-    room: Arc<Semaphore>,
-    spare: Arc<Semaphore>,
-}
-
-impl Places {
-    /// Waits for a place, and for a connection that takes it.
-    async fn accept(&self, listener: &TcpListener) -> std::io::Result<(Place, TcpStream)> {
-        let place = |permit: Result<OwnedSemaphorePermit, AcquireError>, is_spare| Place {
-            _permit: permit.expect("the semaphore is never closed"),
-            is_spare,
-        };
-        let any = tokio::select! {
-            biased;
-            permit = Arc::clone(&self.room).acquire_owned() => place(permit, false),
-            permit = Arc::clone(&self.spare).acquire_owned() => place(permit, true),
-        };
-        let (stream, _) = listener.accept().await?;
-        // Some may have closed while nobody came.
-        let better =
-            any.is_spare.then(|| Arc::clone(&self.room).try_acquire_owned().ok()).flatten();
-        Ok((better.map_or(any, |permit| place(Ok(permit), false)), stream))
-    }
-}
-
 /// Serves connections until `stop` changes, then lets those that are open finish for a moment.
 ///
 /// # Errors
@@ -134,9 +104,7 @@ pub async fn serve(
     app: App,
     mut stop: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
-    let counted = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
-    let spare = counted(app.spare.connections_max);
-    let places = Places { room: counted(app.connections_max), spare };
+    let places = Places::new(app.connections_max, app.spare.connections_max);
     let (done, mut all_done) = tokio::sync::mpsc::channel::<Infallible>(1);
     loop {
         tokio::select! {
