@@ -187,6 +187,37 @@ pub const VSR_CURSOR_BYTES_MAX: usize = KEY_BYTES_MAX;
 pub const VSR_COPIES_MAX: usize = 2 * GROUP_MEMBERS_MAX;
 /// How many committed entries a newcomer may lack when it is made a member.
 pub const VSR_LEARNER_LAG_MAX: u64 = 1024;
+/// The most members of the roll.
+pub const ROLL_MEMBERS_MAX: usize = HOSTS_MAX;
+/// The most rings in which members of the roll observe each other: each has one bit of sixteen.
+pub const ROLL_RINGS_MAX: usize = 16;
+/// The longest metadata of a member of the roll in bytes.
+pub const ROLL_METADATA_BYTES_MAX: usize = 96;
+/// The most nodes that one change of the roll lets in and out together.
+pub const ROLL_CHANGE_MAX: usize = 1024;
+/// The most bytes of one change of the roll.
+pub const ROLL_CHANGE_BYTES_MAX: usize =
+    ROLL_CHANGE_MAX * (16 + ADDRESS_BYTES_MAX + ROLL_METADATA_BYTES_MAX) + 32;
+/// How many of those that are members no more the roll remembers, the newest.
+pub const ROLL_LEFT_MAX: usize = 4096;
+/// The most alerts in one message.
+pub const ROLL_ALERTS_MAX: usize = 128;
+/// The most nodes that want to join of which a member keeps what was reported, and the most that
+/// wait for one observer.
+pub const ROLL_JOINERS_MAX: usize = 1024;
+/// The most messages of the next configuration that wait until it is installed; an alert counts
+/// like a message.
+pub const ROLL_EARLY_MAX: usize = 8192;
+/// The most decided changes that a member keeps, and tells at a time.
+pub const ROLL_DECISIONS_MAX: usize = 16;
+/// The most bytes of decided changes in one message; at least one always fits.
+pub const ROLL_DECISIONS_BYTES_MAX: usize = 1024 * 1024;
+/// The most members that one member has been told to remove, and are not removed yet.
+pub const ROLL_KICKS_MAX: usize = 64;
+/// The most contacts that a joiner is given.
+pub const ROLL_SEEDS_MAX: usize = 64;
+/// The most questions that a member answers between two ticks: it is asked again.
+pub const ROLL_ANSWERS_MAX: usize = 256;
 
 /// The most bytes of sibling values that a coordinator lets a key have: what all replicas of a key
 /// accept apart from each other must fit one message when they meet.
@@ -209,6 +240,20 @@ const _: () = assert!(
 const _: () =
     assert!(VSR_CURSOR_BYTES_MAX + 64 + GROUP_MEMBERS_MAX * 10 + 64 <= HEADER_BYTES_USUAL);
 const _: () = assert!(VSR_ENTRIES_MAX * (32 + GROUP_MEMBERS_MAX * 10) <= HEADER_BYTES_USUAL);
+const _: () = assert!(
+    ROLL_ALERTS_MAX * (24 + ADDRESS_BYTES_MAX + ROLL_METADATA_BYTES_MAX) + 64 <= HEADER_BYTES_USUAL,
+    "alerts fit the head of a message"
+);
+const _: () = assert!(
+    ROLL_RINGS_MAX * (16 + ADDRESS_BYTES_MAX + ROLL_METADATA_BYTES_MAX) + 64 <= HEADER_BYTES_USUAL,
+    "a joiner's observers fit the head of a message"
+);
+const _: () = assert!(ROLL_EARLY_MAX >= 2 * ROLL_MEMBERS_MAX, "all may vote early");
+const _: () = assert!(
+    ROLL_MEMBERS_MAX * (16 + ADDRESS_BYTES_MAX + ROLL_METADATA_BYTES_MAX) + ROLL_LEFT_MAX * 10
+        <= VALUE_BYTES_MAX,
+    "a configuration fits a message"
+);
 const _: () = assert!(INLINE_BYTES_MAX >= KEY_BYTES_MAX);
 const _: () = assert!(CLIENT_READ_BYTES_MAX > CLIENT_QUEUE_BYTES_MAX);
 const _: () = assert!(REPLY_BYTES_MAX >= VALUE_BYTES_MAX);

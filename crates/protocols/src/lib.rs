@@ -16,6 +16,7 @@
 //! | [`events`] | the lane that tells clients what happens to keyspaces and hosts |
 //! | [`pacing`] | background work at the pace that clients leave it |
 //! | [`reconfigure`] | consensus on the next view of a group |
+//! | [`membership`] | the roll: who takes part, in numbered configurations that all agree on (Rapid) |
 //! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
@@ -35,6 +36,7 @@ pub mod engines;
 pub mod events;
 pub mod gossip;
 pub mod linearizable;
+pub mod membership;
 pub mod order;
 pub mod overlay;
 pub(crate) mod pacing;
