@@ -121,6 +121,8 @@ mod message;
 mod number;
 mod observe;
 mod roll;
+#[cfg(test)]
+mod tests;
 mod timer;
 
 pub use action::{Action, Context, Denied, Event, carry_out};
