@@ -166,7 +166,8 @@ impl Roll {
         body: &Body,
         cx: &mut Context<'_>,
     ) {
-        if roll.number == Number(0) || roll.number >= self.roll().number {
+        let is_behind = roll.number > Number(0) && roll.number < self.roll().number;
+        if !is_behind || mutant!("roll_out_is_silent") {
             return;
         }
         match body {

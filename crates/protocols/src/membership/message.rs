@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use super::configuration::{Configuration, Member};
-use super::number::{Digest, RollId, Round};
+use super::number::{Digest, NUMBER_MAX, RollId, Round};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -219,7 +219,7 @@ impl Message {
             }
             Body::Whole { configuration } => {
                 *configuration = Arc::new(Configuration::decode(tail)?);
-                configuration.id == self.roll
+                configuration.id == self.roll && self.roll.number.0 <= NUMBER_MAX
             }
             _ => tail.is_empty() && self.is_sound(has_roll),
         };

@@ -54,6 +54,10 @@ impl fmt::Debug for RollId {
     }
 }
 
+/// The highest number of a configuration that a peer is believed: half of what is counted to, so
+/// that others can follow.
+pub(super) const NUMBER_MAX: u64 = u64::MAX / 2;
+
 /// The highest number of a round; nobody begins one behind it.
 pub(super) const ROUND_MAX: u64 = u32::MAX as u64;
 

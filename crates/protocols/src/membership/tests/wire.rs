@@ -252,6 +252,17 @@ fn what_is_too_much_or_makes_no_sense_is_an_error() {
     let decisions = |count| Body::Decisions { since, changes: std::vec![change(); count] };
     assert!(with(decisions(2)).is_ok() && with(decisions(0)).is_err());
     assert!(with(decisions(3)).is_err(), "more than the sender's number says");
+    let whole = |number| {
+        let founding = Configuration::founding(Shape::DEFAULT, &[member(1)]);
+        let mut configuration = founding.expect("it is sound");
+        configuration.id.number = Number(number);
+        let roll = configuration.id;
+        let body = Body::Whole { configuration: Arc::new(configuration) };
+        let (head, tail) = pieces(&Message { roll, body });
+        read(&head, &tail)
+    };
+    assert!(whole(u64::MAX / 2).is_ok());
+    assert!(whole(u64::MAX).is_err(), "none could follow it");
     let many: Vec<NodeId> = (0..=ROLL_CHANGE_MAX as u64).map(NodeId).collect();
     let large = Arc::new(Change { joins: Vec::new(), leaves: many });
     assert!(with(Body::Value { value: large }).is_err());

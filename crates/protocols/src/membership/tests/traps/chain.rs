@@ -116,6 +116,25 @@ fn r7_who_is_removed_is_told() {
     assert_eq!(world.status(4), Status::Kicked, "it does not forget that");
 }
 
+/// R7: who is out tells those that it knew: a member that was away may know nobody else.
+#[test]
+fn r7_who_is_out_tells_those_who_are_behind() {
+    let mut world = World::calm(3);
+    world.run_ms(1000);
+    world.side[2] = 1;
+    world.run_until("two go on", |world| world.has_members(&[0, 1]));
+    world.join(&[0]);
+    world.run_until("another comes", |world| world.has_members(&[0, 1, 3]));
+    for gone in [1, 0] {
+        world.turn(gone, |roll, cx| roll.leave(cx).expect("a member"));
+        world.run_until("it has left", |world| world.status(gone) == Status::Left);
+    }
+    world.run_until("one goes on", |world| world.has_members(&[3]));
+    assert!(world.roll(2).is_member(), "it has heard nothing");
+    world.side.fill(0);
+    world.run_until("it is told", |world| world.status(2) == Status::Kicked);
+}
+
 /// R9: an id joins once and leaves once. One that was removed must draw another.
 #[test]
 fn r9_an_id_that_has_left_never_comes_back() {
