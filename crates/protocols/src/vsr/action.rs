@@ -121,7 +121,8 @@ pub fn carry_out<P: Process>(
 pub enum Refused {
     /// Another member is the primary, as far as is known.
     NotPrimary,
-    /// It is the primary, but has not executed yet what earlier views have committed.
+    /// It is the primary, but has not executed yet what earlier views have committed, or copies the
+    /// state of a later epoch.
     NotReady,
     /// The members are about to change.
     Closing,

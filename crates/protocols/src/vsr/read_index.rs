@@ -83,7 +83,7 @@ impl Replica {
     /// Nothing was changed.
     pub fn read(&mut self, ticket: Ticket) -> Result<(), Refused> {
         let primary = self.primary.as_ref().ok_or(Refused::NotPrimary)?;
-        if !primary.is_serving {
+        if !primary.is_serving || !self.may_show() {
             return Err(Refused::NotReady);
         }
         if self.reads.waiting.len() >= OPERATIONS_MAX {
@@ -114,11 +114,18 @@ impl Replica {
         }
     }
 
+    /// Whether the state is one that some entry has left. A deposed primary may copy that of a later
+    /// epoch while confirmations of its last rounds still come: what it holds then is no state.
+    fn may_show(&self) -> bool {
+        (self.status == Status::Normal && self.is_settled()) || mutant!("reads_while_copying")
+    }
+
     /// Tells of the reads that can be answered, in order.
     pub(super) fn answer_reads(&mut self, cx: &mut Context<'_>) {
-        if self.reads.is_empty() {
+        if self.reads.is_empty() || !self.may_show() {
             return;
         }
+        invariant!(self.primary.is_some(), "only a primary has reads in hand");
         let others = self.head.configuration.majority() - 1;
         let confirmed =
             self.reads.confirmed_by(if mutant!("read_unconfirmed") { 0 } else { others });

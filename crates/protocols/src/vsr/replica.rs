@@ -81,7 +81,7 @@ impl Replica {
     /// It would not.
     pub fn may_propose(&self) -> Result<(), Refused> {
         let primary = self.primary.as_ref().ok_or(Refused::NotPrimary)?;
-        if !primary.is_serving {
+        if !primary.is_serving || !self.is_settled() {
             return Err(Refused::NotReady);
         }
         if self.closing().is_some() {

@@ -336,6 +336,14 @@ impl World {
         }
     }
 
+    /// The one of these nodes that serves, if one does.
+    pub fn serving_of(&self, nodes: &[usize]) -> Option<usize> {
+        nodes
+            .iter()
+            .copied()
+            .find(|node| self.nodes[*node].replica.as_ref().is_some_and(Replica::is_serving))
+    }
+
     /// The node that serves, if one does.
     pub fn serving(&self) -> Option<usize> {
         let is_serving = |node: &Node| node.replica.as_ref().is_some_and(Replica::is_serving);

@@ -1,7 +1,7 @@
 //! Reads without an entry.
 
 use super::super::node::Level;
-use super::super::world::World;
+use super::super::world::{World, ids};
 use crate::vsr::Message;
 
 /// A primary that was deposed and does not know shows nothing.
@@ -46,5 +46,46 @@ fn a_new_primary_serves_when_it_has_executed_what_it_took_over() {
     assert!(world.read(usize::MAX, b, 1));
     world.run_ms(20);
     assert_eq!(world.judge.reads, 1);
+    world.settle();
+}
+
+/// A deposed primary that copies a later epoch's state hears late that a majority followed it. What
+/// it holds then is half a copy, which is no state at all.
+#[test]
+fn a_primary_that_copies_shows_nothing() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 30);
+    // It hears no answer to the round of its read, and then nothing more.
+    world.lose(move |_, to, message| to == a && matches!(message, Message::BeatOk { .. }));
+    assert!(world.read(usize::MAX, a, 11), "it takes the read");
+    world.run_ms(2);
+    let (view, round) = (world.replica(a).view(), world.replica(a).reads.round());
+    world.cut(&[a]);
+    world.run_until("the second leads", |world| world.serving_of(&[b, c]).is_some());
+    let serving = world.serving_of(&[b, c]).expect("one of two");
+    let mut members = [b as u64 + 1, c as u64 + 1];
+    members.sort_unstable();
+    let wish = ids(&members);
+    world.turn(serving, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("an epoch begins", |world| world.epoch == 2);
+    world.run_until("its primary leads", |world| world.serving_of(&[b, c]).is_some());
+    let serving = world.serving_of(&[b, c]).expect("one of two");
+    world.put_many(serving, 30);
+    world.run_ms(500);
+    assert!(world.replica(a).is_serving(), "it does not know that it is deposed");
+    world.lose(move |_, to, message| {
+        let is_beat_ok = matches!(message, Message::BeatOk { .. });
+        let is_page = matches!(message, Message::Checkpoint { page: 1.., .. });
+        to == a && (is_beat_ok || is_page)
+    });
+    world.run_until("a copy is under way", |world| world.replica(a).head.is_installing);
+    assert!(world.replica(a).primary.is_some(), "its epoch has not ended here");
+    let from = world.nodes[b].me;
+    let late = Message::BeatOk { view, round };
+    world.turn(a, |replica, cx| replica.on_message(from, late, cx));
+    assert_eq!(world.judge.reads, 0, "half a copy is not shown");
+    assert!(!world.read(usize::MAX, a, 11), "nor is it read from now on");
     world.settle();
 }
