@@ -1,8 +1,8 @@
 //! View changes: which log is chosen, and what a vote rests on.
 
 use super::super::node::Level;
-use super::super::world::World;
-use crate::vsr::{Message, Status};
+use super::super::world::{World, ids};
+use crate::vsr::{Epoch, Message, Status};
 
 /// The log of a later view wins over a longer one of an earlier view. The latter's member has begun
 /// the new view too, but its log is still of the earlier one.
@@ -129,5 +129,33 @@ fn a_restarted_primary_begins_another_view() {
         world.put(a, 2);
     }
     world.run_ms(20);
+    world.settle();
+}
+
+/// A member that has more to execute than one turn should votes with a commit number beyond what it
+/// has executed: the entry that ends the epoch too. The new primary, with less to execute, is in
+/// the next epoch when its election ends.
+#[test]
+fn an_election_may_end_its_epoch() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 3);
+    world.lose(move |_, to, message| to == a && matches!(message, Message::PrepareOk { .. }));
+    let mut members = [a as u64 + 1, b as u64 + 1];
+    members.sort_unstable();
+    let wish = ids(&members);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("the change is everywhere", |world| {
+        [b, c].iter().all(|node| world.replica(*node).closing().is_some())
+    });
+    world.cut(&[a, b, c]);
+    let (normal, end) = (world.replica(c).view(), world.replica(c).log().end());
+    let (view, commit, lost) = (normal.next(), end, None);
+    let from = world.nodes[c].me;
+    let vote = Message::DoViewChange { view, normal, end, commit, lost };
+    world.turn(b, |replica, cx| replica.on_message(from, vote, cx));
+    world.run_ms(10);
+    assert_eq!(world.replica(b).configuration().epoch, Epoch(2), "its own vote ends the election");
     world.settle();
 }
