@@ -185,6 +185,11 @@ pub const VSR_PAGE_BYTES_MAX: usize = FETCH_BYTES_MAX;
 pub const VSR_CURSOR_BYTES_MAX: usize = KEY_BYTES_MAX;
 /// The most nodes that copy the state of one group from one member.
 pub const VSR_COPIES_MAX: usize = 2 * GROUP_MEMBERS_MAX;
+/// How many views, and how many epochs, a replica may be behind another: one more than that is
+/// nonsense. A view every tenth of a second lasts 13 years.
+pub const VSR_BEHIND_MAX: u64 = 1 << 32;
+/// The longest log that anybody can have.
+pub const VSR_OPS_MAX: u64 = 1 << 62;
 /// How many committed entries a newcomer may lack when it is made a member.
 pub const VSR_LEARNER_LAG_MAX: u64 = 1024;
 /// The most members of the roll.

@@ -6,7 +6,7 @@
 //! newest entry that a page can hold was executed. What lags or joins asks for one page after the
 //! other, so the source's lane decides the pace.
 
-use super::action::Context;
+use super::action::{Action, Context};
 use super::configuration::Configuration;
 use super::message::Message;
 use super::number::{Op, Position};
@@ -166,25 +166,17 @@ impl Replica {
         install.newest = install.newest.max(piece.applied);
         let at = install.at.as_ref().map(|(at, _)| *at);
         let (_, page) = piece.page;
-        match (page == 0, at) {
-            (true, None) if is_newer => {
-                install.at = Some((piece.at, piece.configuration));
-                self.head.is_installing = true;
-                self.save(cx);
-                let (machine, mut store) = cx.machine();
-                machine.begin_install(piece.at.op, body, &mut store);
-            }
-            (true, None) => {
-                // Nothing newer than what is here: whoever asks finds the entries elsewhere.
-                let nonce = self.next_nonce(cx);
-                self.install = self.head.is_installing.then(|| Install::new(nonce));
-                return;
-            }
-            (false, Some(at)) if at == piece.at => {
-                let (machine, mut store) = cx.machine();
-                machine.install(body, &mut store);
-            }
+        let is_taken = match (page == 0, at) {
+            (true, None) => is_newer && self.take_head(&piece, body, cx),
+            (false, Some(at)) if at == piece.at => self.take_page(body, cx),
             _ => return,
+        };
+        if !is_taken {
+            // Nothing newer than what is here, or nothing that can be read: whoever asks finds the
+            // entries elsewhere.
+            let nonce = self.next_nonce(cx);
+            self.install = self.head.is_installing.then(|| Install::new(nonce));
+            return;
         }
         invariant!(self.head.is_installing, "a copy under way is noted before its pages");
         let Some(install) = &mut self.install else { return };
@@ -197,6 +189,38 @@ impl Replica {
             }
             None => self.end_install(from.node, cx),
         }
+    }
+
+    /// Begins to put a copy in the place of the state; false if it is of no use.
+    fn take_head(&mut self, piece: &Piece, body: &Bytes, cx: &mut Context<'_>) -> bool {
+        let (machine, mut store) = cx.machine();
+        if self.contradicts(piece.at, &piece.configuration)
+            || !machine.begin_install(piece.at.op, body, &mut store)
+        {
+            cx.out.push(Action::Refuse("the head of a copy fits nothing"));
+            return false;
+        }
+        let Some(install) = &mut self.install else { return false };
+        install.at = Some((piece.at, piece.configuration.clone()));
+        self.head.is_installing = true;
+        self.save(cx);
+        true
+    }
+
+    fn take_page(&mut self, body: &Bytes, cx: &mut Context<'_>) -> bool {
+        let (machine, mut store) = cx.machine();
+        let is_read = machine.install(body, &mut store);
+        if !is_read {
+            cx.out.push(Action::Refuse("a page of a copy cannot be read"));
+        }
+        is_read
+    }
+
+    /// Whether a copy's head says otherwise than what is committed here. In a later epoch that may
+    /// be so: what is here was lost.
+    fn contradicts(&self, at: Position, configuration: &Configuration) -> bool {
+        let view = self.log.view_at(at.op).filter(|_| at.op <= self.commit);
+        configuration.epoch <= self.epoch() && view.is_some_and(|view| view != at.view)
     }
 
     /// The copy is complete. It takes the place of the log up to its head; what was acknowledged
@@ -213,6 +237,7 @@ impl Replica {
         } else {
             // What is here at that place was never committed, nor what follows it.
             self.log.reset(at, cx.out);
+            self.commit = at.op;
         }
         self.head.is_installing = false;
         self.head.settled = if mutant!("fuzzy_is_right") { at.op } else { install.newest };

@@ -126,8 +126,8 @@ impl Replica {
         if newcomers.contains(&from.node)
             && let Some(primary) = &mut self.primary
         {
-            let learned = primary.learned.entry(from.node).or_default();
-            *learned = end.max(*learned);
+            // It may have forgotten, and begun anew: what it has told last counts.
+            primary.learned.insert(from.node, end);
         }
         invariant!(self.newcomers().len() == newcomers.len(), "only who is wished for learns");
     }

@@ -168,7 +168,8 @@ impl Replica {
     pub(super) fn drop_all(&mut self, cx: &mut Context<'_>) {
         self.log.reset(Position::default(), cx.out);
         let (machine, mut store) = cx.machine();
-        machine.begin_install(Op(0), &Bytes::new(), &mut store);
+        let is_read = machine.begin_install(Op(0), &Bytes::new(), &mut store);
+        invariant!(is_read, "every machine can be empty");
         machine.end_install(Op(0), &mut store);
     }
 }

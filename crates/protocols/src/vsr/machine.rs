@@ -55,6 +55,7 @@ pub struct Page {
 /// comes out is right once the newest entry in the copy was executed; nobody is served before.
 pub trait Machine {
     /// Executes the entry at `op`, in order; the same op comes again after a restart and in a copy.
+    /// A command that it cannot read does nothing, at every member.
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>);
 
     /// Reads back what it has stored, when the node starts. Data may be lost then, and a copy half
@@ -71,7 +72,7 @@ pub trait Machine {
     /// The head, as of the last entry that was executed.
     fn head(&self) -> Bytes;
 
-    /// A page of items from a cursor on; an empty cursor is the begin.
+    /// A page of items from a cursor on; an empty cursor is the begin. Others may be any bytes.
     fn page(&self, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Page;
 
     /// Drops everything for a copy whose head is of the entry at `op`. At 0 the head is empty, and
@@ -81,10 +82,12 @@ pub trait Machine {
     /// what is here, so a majority without this node has executed all of it. Until the copy is
     /// complete the replica notes that its state is incomplete, durably and in the same batch, and
     /// after a restart begins the copy anew.
-    fn begin_install(&mut self, op: Op, head: &Bytes, store: &mut Store<'_>);
+    ///
+    /// False if it cannot read the head, which a peer has sent; then nothing was changed.
+    fn begin_install(&mut self, op: Op, head: &Bytes, store: &mut Store<'_>) -> bool;
 
-    /// Takes a page of the copy.
-    fn install(&mut self, items: &Bytes, store: &mut Store<'_>);
+    /// Takes a page of the copy. False if it cannot read that; then nothing was changed.
+    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) -> bool;
 
     /// The copy is complete: what is stored is whole up to the head's entry, which is `op`.
     fn end_install(&mut self, op: Op, store: &mut Store<'_>);

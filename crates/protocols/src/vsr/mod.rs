@@ -111,11 +111,13 @@
 //! | `pulse.rs`, `view_change.rs` | doubt, and what follows it |
 //! | `transfer.rs`, `checkpoint.rs` | who lacks entries, and who lacks more |
 //! | `epoch.rs`, `configuration.rs` | who the members are |
+//! | `bounds.rs` | what no correct peer says |
 //! | `recover.rs`, `losses.rs` | restarts; members that forget, alone and together |
 //! | `log.rs`, `entry.rs`, `keys.rs` | what is stored |
 //! | `state.rs` | what a replica holds, and what must hold of it |
 
 mod action;
+mod bounds;
 mod checkpoint;
 mod configuration;
 mod entry;

@@ -25,9 +25,6 @@ impl Replica {
         commit: Op,
         cx: &mut Context<'_>,
     ) {
-        if first == Op(0) {
-            return cx.out.push(Action::Refuse("there is no entry 0"));
-        }
         if !self.follows(from, view, cx) || from.node == self.me {
             return;
         }
@@ -39,14 +36,24 @@ impl Replica {
         }
         // What is here already is the same: one view's log is one log.
         let known = self.log.end().next().since(first) as usize;
-        for entry in entries.into_iter().skip(known) {
-            if entry.view != view || self.closing().is_some() {
-                return cx.out.push(Action::Refuse("an entry is not of its primary's view"));
-            }
-            self.append(entry, cx);
+        let is_new = entries.len() > known;
+        if !self.may_append(entries.get(known..).unwrap_or_default()) {
+            return cx.out.push(Action::Refuse("an entry is not of its primary's view"));
         }
+        entries.into_iter().skip(known).for_each(|entry| self.append(entry, cx));
+        invariant!(!is_new || self.log.last().view == view, "a view's entries are appended");
         self.owes_ack = true;
         self.commit_to(commit, cx);
+    }
+
+    /// Whether entries can follow in the log of this replica's view: its primary has put them there,
+    /// and nothing follows the end of the epoch.
+    pub(super) fn may_append(&self, entries: &[Entry]) -> bool {
+        let is_of_view = |entry: &Entry| entry.view == self.head.view;
+        let is_open = entries.is_empty() || self.closing().is_none();
+        let before_last = entries.split_last().map_or(&[][..], |(_, before)| before);
+        let ends = before_last.iter().any(|entry| entry.new_members().is_some());
+        (is_open && !ends && entries.iter().all(is_of_view)) || mutant!("appends_what_comes")
     }
 
     /// A member's log is durable up to here, in this view.

@@ -116,6 +116,9 @@ impl Replica {
             return;
         }
         invariant!(self.status == Status::Normal, "only a normal replica leads");
+        if round > self.reads.round() {
+            return cx.out.push(Action::Refuse("nobody confirms a round that was not sent"));
+        }
         if self.head.configuration.contains(from.node) {
             self.reads.confirm(from.node, round);
             self.answer_reads(cx);
@@ -134,9 +137,7 @@ impl Replica {
         if view.epoch > self.epoch() {
             return self.ask(from.node, cx);
         }
-        if at.epoch != view.epoch || at >= view {
-            return cx.out.push(Action::Refuse("a doubt is about a view that follows"));
-        }
+        invariant!(at < view, "a doubt is about a view that follows");
         if self.is_behind(from.node, view, cx) || !self.head.configuration.contains(from.node) {
             return;
         }

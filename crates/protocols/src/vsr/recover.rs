@@ -1,6 +1,6 @@
 //! How a replica comes back: from its disk, or, if that has forgotten, from the others.
 
-use super::action::{Context, Event};
+use super::action::{Action, Context, Event};
 use super::configuration::are_members;
 use super::entry::Entry;
 use super::keys::{self, Head};
@@ -177,6 +177,9 @@ impl Replica {
         }
         if view.epoch < self.epoch() {
             return self.tell_epoch(from.node, cx);
+        }
+        if !self.head.configuration.contains(from.node) {
+            return cx.out.push(Action::Refuse("only a member has been in a view of its epoch"));
         }
         invariant!(self.head.view.epoch == view.epoch, "views of one epoch are compared");
         let takes_part = matches!(self.status, Status::Normal | Status::ViewChange);

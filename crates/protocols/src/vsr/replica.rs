@@ -15,6 +15,9 @@ use quorate_kernel::storage::Class;
 impl Replica {
     /// Takes a message of a peer, or of itself.
     pub fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+        if let Some(why) = self.refuses(&message) {
+            return cx.out.push(Action::Refuse(why));
+        }
         if message.is_of_whole() && self.head.configuration.contains(from.node) {
             self.pulse.heard.insert(from.node, cx.now);
         }

@@ -4,7 +4,7 @@
 //! within a view only. It takes the place of what is here when all of it has come: the paper cuts
 //! the log off first, and a member that votes in between has lost what it acknowledged.
 
-use super::action::Context;
+use super::action::{Action, Context};
 use super::entry::Entry;
 use super::message::Message;
 use super::number::{Op, Position, ViewNumber};
@@ -139,6 +139,9 @@ impl Replica {
                 return self.on_mismatch(from.node, &told, cx);
             }
         }
+        if !is_next && !self.agrees(&told, &entries) {
+            return self.on_disagreement(from.node, &told, cx);
+        }
         invariant!(self.install.is_none(), "entries follow a copy");
         let epoch = self.epoch();
         let (op, rest) = if is_next {
@@ -166,6 +169,26 @@ impl Replica {
             self.start_over(cx);
             self.ask(source, cx);
         }
+    }
+
+    /// Whether what has come is equal to what is committed here. The log is equal up to the position
+    /// before.
+    fn agrees(&self, told: &Told, entries: &[Entry]) -> bool {
+        let known = self.commit.since(told.before.op) as usize;
+        let places = (told.before.op.0 + 1..).map(Op);
+        let mut both = entries.iter().take(known).zip(places);
+        both.all(|(entry, op)| self.log.has(Position { op, view: entry.view }))
+    }
+
+    /// Both are committed, and differ: what is here was lost with its epoch, or the other one is no
+    /// correct peer.
+    fn on_disagreement(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
+        if told.view.epoch <= self.epoch() {
+            return cx.out.push(Action::Refuse("what is committed is equal everywhere"));
+        }
+        self.start_over(cx);
+        self.ask(source, cx);
+        invariant!(self.commit == Op(0), "what was lost is dropped");
     }
 
     /// Takes over what is committed, up to the end of the epoch. The log is equal up to the
@@ -226,8 +249,11 @@ impl Replica {
             Status::Normal if self.primary.is_none() => {
                 // Within a view logs only grow.
                 let known = self.log.end().since(op) as usize;
+                if !self.may_append(rest.get(known..).unwrap_or_default()) {
+                    return cx.out.push(Action::Refuse("an entry is not of its log's view"));
+                }
                 for entry in rest.into_iter().skip(known) {
-                    self.log.append(entry, cx.out);
+                    self.append(entry, cx);
                 }
                 self.owes_ack = true;
             }
@@ -246,6 +272,10 @@ impl Replica {
         end: Op,
         cx: &mut Context<'_>,
     ) {
+        if !self.may_gather(matched, &rest) {
+            self.stage = None;
+            return cx.out.push(Action::Refuse("nothing follows the end of an epoch, or its view"));
+        }
         let stage =
             self.stage.get_or_insert_with(|| Stage { source, matched, entries: Vec::new() });
         stage.entries.extend(rest);
@@ -254,6 +284,20 @@ impl Replica {
         }
         let Stage { matched, entries, .. } = self.stage.take().expect("it was just filled");
         self.enter(matched, entries, cx);
+    }
+
+    /// Whether entries can follow those that are gathered, in the log of the view that has begun.
+    fn may_gather(&self, matched: Op, rest: &[Entry]) -> bool {
+        let epoch = self.epoch();
+        let ends = |entry: &Entry| entry.new_members().is_some() && entry.view.epoch >= epoch;
+        let has_ended = match &self.stage {
+            Some(Stage { entries, .. }) if !entries.is_empty() => entries.last().is_some_and(ends),
+            _ => self.closing().is_some_and(|last| last <= matched),
+        };
+        let (last, before) = rest.split_last().map_or((None, rest), |(one, all)| (Some(one), all));
+        let is_of_view = last.is_none_or(|entry| entry.view <= self.head.view);
+        let follows = has_ended && !rest.is_empty();
+        (is_of_view && !follows && !before.iter().any(ends)) || mutant!("appends_what_comes")
     }
 
     /// Goes on with a transfer that has not ended.

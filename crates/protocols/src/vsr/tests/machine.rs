@@ -35,8 +35,9 @@ impl Command {
         postcard::to_allocvec(&self).expect("plain data").into()
     }
 
-    pub fn of(bytes: &Bytes) -> Command {
-        postcard::from_bytes(bytes).expect("it was a command")
+    /// A peer gone wrong may have brought any bytes.
+    pub fn of(bytes: &Bytes) -> Option<Command> {
+        postcard::from_bytes(bytes).ok()
     }
 }
 
@@ -96,7 +97,7 @@ impl Registers {
 
 impl Machine for Registers {
     fn apply(&mut self, op: Op, command: &Bytes, _store: &mut Store<'_>) {
-        let command = Command::of(command);
+        let Some(command) = Command::of(command) else { return };
         let done = self.clients.entry(command.request.client).or_default();
         let is_done = command.request.number > *done;
         self.executed.push(Executed { op, command, is_done });
@@ -163,22 +164,27 @@ impl Machine for Registers {
         Page { items: encode(&items), next }
     }
 
-    fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) {
+    fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {
+        let clients = if head.is_empty() { Ok(Clients::new()) } else { postcard::from_bytes(head) };
+        let Ok(clients) = clients else { return false };
         self.items.clear();
-        self.clients = if head.is_empty() { Clients::new() } else { decode(head) };
+        self.clients = clients;
         self.dirty.clear();
         self.pass = None;
         self.stored = Op(0);
         (0..KEYS).for_each(|key| store.write(item(key), None));
         store.write(HEAD, None);
         store.write(NEWEST, None);
+        true
     }
 
-    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) {
-        for (key, register) in decode::<Vec<(u8, Register)>>(items) {
+    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) -> bool {
+        let Ok(items) = postcard::from_bytes::<Vec<(u8, Register)>>(items) else { return false };
+        for (key, register) in items {
             store.write(item(key), Some(encode(&register)));
             self.items.insert(key, register);
         }
+        true
     }
 
     fn end_install(&mut self, op: Op, store: &mut Store<'_>) {

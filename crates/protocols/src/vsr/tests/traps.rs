@@ -5,5 +5,6 @@ mod copies;
 mod elections;
 mod epochs;
 mod losses;
+mod nonsense;
 mod reads;
 mod truncation;
