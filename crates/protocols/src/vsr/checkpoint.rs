@@ -220,7 +220,9 @@ impl Replica {
     /// be so: what is here was lost.
     fn contradicts(&self, at: Position, configuration: &Configuration) -> bool {
         let view = self.log.view_at(at.op).filter(|_| at.op <= self.commit);
-        configuration.epoch <= self.epoch() && view.is_some_and(|view| view != at.view)
+        // A primary has all that was committed in its epoch.
+        let lacks = self.primary.is_some() && !self.log.has(at);
+        configuration.epoch <= self.epoch() && (lacks || view.is_some_and(|view| view != at.view))
     }
 
     /// The copy is complete. It takes the place of the log up to its head; what was acknowledged
@@ -229,6 +231,12 @@ impl Replica {
         probe!("vsr/copied");
         let install = self.install.take().expect("a copy is under way");
         let (at, configuration) = install.at.expect("its head has come");
+        if self.contradicts(at, &configuration) {
+            // What is here has come while pages did.
+            let nonce = self.next_nonce(cx);
+            self.install = Some(Install::new(nonce));
+            return cx.out.push(Action::Refuse("a copy says otherwise than what is committed"));
+        }
         invariant!(at.op >= self.applied, "a copy is no older than what was executed");
         let (machine, mut store) = cx.machine();
         machine.end_install(at.op, &mut store);

@@ -110,10 +110,15 @@ impl fmt::Debug for Entry {
 }
 
 /// Whether entries can stand one behind the other in a log, the first behind one of `before`: views
-/// only rise, and nothing of an epoch follows the change of members that ends it.
+/// only rise, and nothing of an epoch follows the change of members that ends it. No command of an
+/// epoch stands before what has begun it; that may be a change of members of a later epoch, where
+/// the one before was lost.
 pub(super) fn may_follow(entries: &[Entry], before: ViewNumber) -> bool {
     let fits = |pair: &[Entry]| match pair[0].kind {
-        Kind::Command => pair[0].view <= pair[1].view,
+        Kind::Command => {
+            let rises = pair[0].view.epoch < pair[1].view.epoch;
+            pair[0].view <= pair[1].view && (!rises || pair[1].new_members().is_some())
+        }
         Kind::Members(_) => pair[0].view.epoch < pair[1].view.epoch,
     };
     entries.first().is_none_or(|first| before <= first.view)

@@ -291,8 +291,10 @@ impl Replica {
         invariant!(self.applied <= self.commit, "what is executed is committed");
         invariant!(self.applied >= self.log.base().op, "the log lets go of what was executed");
         let is_of_view = self.log.last().view <= head.view;
-        invariant!(is_of_view || !self.is_member(), "no entry is of a later view than the member");
         let closing = self.closing();
+        // The end of a later epoch, where what had begun that one was lost.
+        let is_open = self.is_member() && closing.is_none();
+        invariant!(is_of_view || !is_open, "no entry is of a later view than the member");
         invariant!(closing.is_none_or(|op| op == self.log.end()), "a change of members is last");
         match self.status {
             Status::Normal => {

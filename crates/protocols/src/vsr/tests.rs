@@ -5,6 +5,7 @@ mod clients;
 mod golden;
 mod judge;
 mod machine;
+mod mangled;
 mod nemesis;
 mod node;
 mod random;

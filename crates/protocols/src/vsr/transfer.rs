@@ -139,6 +139,9 @@ impl Replica {
                 return self.on_mismatch(from.node, &told, cx);
             }
         }
+        if !is_next && !self.are_of_epoch(&entries) {
+            return cx.out.push(Action::Refuse("a command is of no epoch that has not begun"));
+        }
         if !is_next && !self.agrees(&told, &entries) {
             return self.on_disagreement(from.node, &told, cx);
         }
@@ -169,6 +172,15 @@ impl Replica {
             self.start_over(cx);
             self.ask(source, cx);
         }
+    }
+
+    /// Whether commands before the end of this epoch are of no later one. The log is equal up to the
+    /// position before.
+    fn are_of_epoch(&self, entries: &[Entry]) -> bool {
+        let epoch = self.epoch();
+        let is_end = |entry: &&Entry| entry.new_members().is_some() && entry.view.epoch >= epoch;
+        let mut of_epoch = entries.iter().take_while(|entry| !is_end(entry));
+        self.closing().is_some() || of_epoch.all(|entry| entry.view.epoch <= epoch)
     }
 
     /// Whether what has come is equal to what is committed here. The log is equal up to the position
@@ -203,18 +215,20 @@ impl Replica {
         let mut commit = self.commit.max(told.commit.min(op));
         let upto = told.commit.max(self.commit);
         let mut rest = entries.into_iter();
+        let mut is_of_other_view = false;
         while op < upto && self.closing().is_none_or(|last| last > op) {
             let Some(entry) = rest.next() else { break };
             op = op.next();
             if op > self.commit && !self.log.has(Position { op, view: entry.view }) {
                 // What conflicts with a committed entry was never committed, nor will it be.
                 self.log.truncate(op.before(), cx.out);
+                is_of_other_view |= entry.view != self.head.normal;
                 self.log.append(entry, cx.out);
             }
             commit = commit.max(op);
         }
-        if self.log.end() > self.head.end && self.log.last().view > self.head.normal {
-            // It is of a later view than the log, but committed: it counts.
+        if self.log.end() > self.head.end && is_of_other_view {
+            // It is of another view than the log, but committed: it counts.
             self.head.end = self.log.end();
             self.save(cx);
         }

@@ -36,12 +36,12 @@ fn body(message: &Message) -> Body {
     Body::encode(message, &mut BytesMut::new()).expect("it fits")
 }
 
-fn pieces(message: &Message) -> (Vec<u8>, Vec<u8>) {
+pub fn pieces(message: &Message) -> (Vec<u8>, Vec<u8>) {
     let raw: Raw = body(message).decode().expect("it has pieces");
     (raw.0, raw.1)
 }
 
-fn read(head: &[u8], tail: &[u8]) -> Result<Message, WireError> {
+pub fn read(head: &[u8], tail: &[u8]) -> Result<Message, WireError> {
     let raw = Raw(head.to_vec(), tail.to_vec());
     Body::encode(&raw, &mut BytesMut::new()).expect("it fits").decode()
 }

@@ -3,6 +3,7 @@
 
 use super::clients::Client;
 use super::judge::Judge;
+use super::mangled::{Faulty, mangled};
 use super::node::{Happened, Level, Node};
 use crate::testing::timeline::Timeline;
 use crate::vsr::{Event as Told, Message, Replica, TICK};
@@ -61,6 +62,10 @@ pub struct World {
     pub epoch: u64,
     pub members: Vec<NodeId>,
     pub told: BTreeMap<&'static str, usize>,
+    /// Who sends what is damaged on its way. Nothing is judged then.
+    pub faulty: Option<Faulty>,
+    /// How often a message was refused.
+    pub refused: usize,
     /// Whether beats are shown too.
     pub shows_beats: bool,
     pub trace: Option<Vec<String>>,
@@ -94,6 +99,8 @@ impl World {
             epoch: 1,
             members: founders.clone(),
             told: BTreeMap::new(),
+            faulty: None,
+            refused: 0,
             shows_beats: false,
             trace: None,
             setup,
@@ -152,7 +159,7 @@ impl World {
         let end = self.now + span;
         while let Some((at, event)) = self.queue.pop(end) {
             self.now = at;
-            if let Some(why) = self.judge.verdict() {
+            if let Some(why) = self.judge.verdict().filter(|_| self.faulty.is_none()) {
                 panic!("seed {}: judge: {why}", self.setup.seed);
             }
             self.take(event);
@@ -251,6 +258,7 @@ impl World {
             match one {
                 Happened::Sent { to, message } => self.transmit(node, to, message),
                 Happened::Told(event) => self.hear(node, event),
+                Happened::Refused(_) if self.faulty.is_some() => self.refused += 1,
                 Happened::Refused(what) => panic!("{id} refuses what a correct peer said: {what}"),
                 Happened::Resume => {
                     let start = self.nodes[node].me.start;
@@ -280,6 +288,11 @@ impl World {
 
     fn transmit(&mut self, from: usize, to: NodeId, message: Message) {
         let start = self.nodes[from].me.start;
+        let is_nobody = to.0 == 0 || to.0 > self.nodes.len() as u64;
+        if is_nobody && self.faulty.is_some() {
+            // Damaged, a change of members may name anybody.
+            return;
+        }
         if to.0 as usize - 1 == from {
             let message = Box::new(message);
             return self.queue.push(self.now, Event::Message { from, start, to, message });
@@ -289,6 +302,14 @@ impl World {
         let times = if self.rng.below(100) < self.loss_percent / 2 { 2 } else { 1 };
         let tail = message.tail();
         let message = message.with_tail(tail).expect("what a correct peer sends is read");
+        let message = match self.faulty {
+            Some(Faulty { node, percent }) if node == from && self.rng.below(100) < percent => {
+                // What cannot be read is dropped before a replica hears it.
+                let Some(message) = mangled(&message, &mut self.rng) else { return };
+                message
+            }
+            _ => message,
+        };
         for _ in 0..if is_lost { 0 } else { times } {
             // Some are late by so much that all has changed meanwhile.
             let is_late = self.loss_percent > 0 && self.rng.below(100) < 3;
