@@ -110,7 +110,8 @@ impl Replica {
         install.asked_at = Some(cx.now);
         let at = install.at.as_ref().map_or(Op(0), |(at, _)| at.op);
         let (nonce, page, cursor) = (install.nonce, install.page, install.cursor.clone());
-        let message = Message::GetCheckpoint { nonce, at, page, cursor };
+        let has_forgotten = self.head.has_forgotten;
+        let message = Message::GetCheckpoint { nonce, at, page, cursor, has_forgotten };
         // A question promises nothing.
         cx.send(source, message, Release::Early);
     }

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::limits::{VSR_CURSOR_BYTES_MAX, VSR_ENTRIES_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,8 @@ pub enum Message {
         view: ViewNumber,
         /// Where the entries shall begin.
         from: Op,
+        /// Whether the sender is a member that has forgotten: it has no vote yet.
+        has_forgotten: bool,
     },
     /// The answer to a `GetState`: entries that are committed, and others only to who is in the
     /// same view. The receiver may conclude that entries up to `commit` are committed.
@@ -128,6 +131,8 @@ pub enum Message {
         page: u64,
         /// Where the page shall begin.
         cursor: Vec<u8>,
+        /// As in a `GetState`.
+        has_forgotten: bool,
     },
     /// The answer to a `GetCheckpoint`: the head of the state, or a page of its items. All of it
     /// was committed.
@@ -193,10 +198,18 @@ impl Message {
 
     /// Whether its sender, if it is a member, has what it has acknowledged.
     pub(super) fn is_of_whole(&self) -> bool {
-        let forgot = Standing::Forgot;
         match self {
-            Message::Recovery { .. } => false,
-            Message::RecoveryResponse { standing, .. } => *standing != forgot,
+            Message::GetState { has_forgotten, .. }
+            | Message::GetCheckpoint { has_forgotten, .. } => {
+                !has_forgotten || mutant!("who_asks_is_whole")
+            }
+            Message::RecoveryResponse { standing, .. } => *standing != Standing::Forgot,
+            // Who has forgotten answers these too, and asks.
+            Message::Recovery { .. }
+            | Message::NewState { .. }
+            | Message::Checkpoint { .. }
+            | Message::StartEpoch { .. }
+            | Message::EpochStarted { .. } => false,
             _ => true,
         }
     }

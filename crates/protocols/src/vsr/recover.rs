@@ -150,7 +150,7 @@ impl Replica {
             return self.consider_losses(cx);
         }
         if let Some(source) = self.recovery.source {
-            return self.ask(source, cx);
+            self.ask(source, cx);
         }
         let waits = self.recovery.asked_at.map(|at| cx.now - at);
         if waits.is_some_and(|wait| wait < ASK_AGAIN) {
@@ -215,7 +215,7 @@ impl Replica {
         standing: Standing,
         cx: &mut Context<'_>,
     ) {
-        let is_open = self.status == Status::Recovering && self.recovery.source.is_none();
+        let is_open = self.status == Status::Recovering;
         let is_of_epoch = view.epoch == self.epoch();
         let is_other = self.head.configuration.contains(from.node) && from.node != self.me;
         if !is_open || nonce != self.recovery.nonce || !is_of_epoch || !is_other {
@@ -224,9 +224,26 @@ impl Replica {
         invariant!(self.head.has_forgotten, "only who has forgotten asks");
         self.recovery.answers.insert(from.node, (view, standing));
         invariant!(self.recovery.answers.len() <= self.others().len(), "one of each");
+        if self.recovery.source.is_some() {
+            return self.doubt_source(from.node, view, standing);
+        }
         self.choose_source(cx);
         if self.recovery.source.is_none() {
             self.consider_losses(cx);
+        }
+    }
+
+    /// The source may have forgotten meanwhile, or its view may be over: then all are asked anew.
+    fn doubt_source(&mut self, from: NodeId, view: ViewNumber, standing: Standing) {
+        let is_normal = standing == Standing::Normal;
+        let is_source = self.recovery.source == Some(from);
+        let still_leads = is_normal && view == self.head.view;
+        let is_over = is_normal && view > self.head.view;
+        if (is_over || (is_source && !still_leads)) && !mutant!("clings_to_its_source") {
+            probe!("vsr/drops_a_source");
+            self.recovery = Recovery::default();
+            self.stage = None;
+            self.asked = None;
         }
     }
 

@@ -40,7 +40,7 @@ impl Replica {
             Message::StartView { view, last, commit } => {
                 self.on_start_view(from, view, last, commit, cx);
             }
-            Message::GetState { nonce, view, from: first } => {
+            Message::GetState { nonce, view, from: first, .. } => {
                 self.on_get_state(from, nonce, (view, first), cx);
             }
             Message::NewState { nonce, asked, view, is_whole, before, entries, commit, end } => {
@@ -48,7 +48,7 @@ impl Replica {
                     super::transfer::Told { nonce, asked, view, is_whole, before, commit, end };
                 self.on_new_state(from, told, entries, cx);
             }
-            Message::GetCheckpoint { nonce, at, page, cursor } => {
+            Message::GetCheckpoint { nonce, at, page, cursor, .. } => {
                 self.on_get_checkpoint(from, (nonce, at), (page, cursor.into()), cx);
             }
             Message::Checkpoint { nonce, at, configuration, applied, page, next, body } => {

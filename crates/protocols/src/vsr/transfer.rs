@@ -59,7 +59,9 @@ impl Replica {
         let nonce = self.next_nonce(cx);
         self.asked = Some(Asked { nonce, source, at: cx.now });
         // A question promises nothing.
-        cx.send(source, Message::GetState { nonce, view: self.head.view, from }, Release::Early);
+        let (view, has_forgotten) = (self.head.view, self.head.has_forgotten);
+        let message = Message::GetState { nonce, view, from, has_forgotten };
+        cx.send(source, message, Release::Early);
     }
 
     /// Somebody lacks entries.

@@ -71,7 +71,11 @@ fn golden() -> Vec<(Message, &'static str, &'static str)> {
     let (op, last) = (Op(300), Position { op: Op(7), view: view(1) });
     let mut list = of_views();
     list.extend([
-        (Message::GetState { nonce: 4, view: view(2), from: op }, "07040302ac02", ""),
+        (
+            Message::GetState { nonce: 4, view: view(2), from: op, has_forgotten: true },
+            "07040302ac0201",
+            "",
+        ),
         (
             Message::NewState {
                 nonce: 4,
@@ -87,8 +91,14 @@ fn golden() -> Vec<(Message, &'static str, &'static str)> {
             "6f6e657468726565",
         ),
         (
-            Message::GetCheckpoint { nonce: 4, at: op, page: 2, cursor: b"k".to_vec() },
-            "0904ac0202016b",
+            Message::GetCheckpoint {
+                nonce: 4,
+                at: op,
+                page: 2,
+                cursor: b"k".to_vec(),
+                has_forgotten: false,
+            },
+            "0904ac0202016b00",
             "",
         ),
         (
@@ -258,7 +268,9 @@ fn what_is_too_much_or_makes_no_sense_is_an_error() {
     assert!(with(Vec::from([last(), at(1)])).is_err(), "it ends its epoch");
     let cursor = |length| {
         let (at, cursor) = (Op(1), std::vec![0; length]);
-        let (head, tail) = pieces(&Message::GetCheckpoint { nonce: 1, at, page: 1, cursor });
+        let (nonce, page, has_forgotten) = (1, 1, false);
+        let (head, tail) =
+            pieces(&Message::GetCheckpoint { nonce, at, page, cursor, has_forgotten });
         read(&head, &tail)
     };
     assert!(cursor(VSR_CURSOR_BYTES_MAX).is_ok());

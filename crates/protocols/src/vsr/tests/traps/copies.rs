@@ -35,7 +35,8 @@ fn half_a_copy_counts_for_nothing() {
         "it knows that it lacks the state"
     );
     let from = world.nodes[b].me;
-    let question = Message::GetCheckpoint { nonce: 1, at: Op(0), page: 0, cursor: Vec::new() };
+    let (nonce, at, page, cursor, has_forgotten) = (1, Op(0), 0, Vec::new(), false);
+    let question = Message::GetCheckpoint { nonce, at, page, cursor, has_forgotten };
     world.turn(c, |replica, cx| replica.on_message(from, question, cx));
     assert!(world.replica(c).copies.is_empty(), "it gives no copy of it");
     world.settle();

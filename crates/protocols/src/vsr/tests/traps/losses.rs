@@ -197,3 +197,45 @@ fn what_a_page_brought_is_lost_with_its_members() {
     assert_eq!(world.members, wish, "the newcomer is a member");
     world.settle();
 }
+
+/// A member that is about to fetch the log from its primary does not cling to it when that has
+/// forgotten too: the third alone is no majority, and they go on with what all three have left.
+#[test]
+fn a_source_that_has_forgotten_is_no_source() {
+    let mut world = World::calm(3, 0, Level::Periodic);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 5);
+    world.run_ms(100);
+    world.crash(b);
+    world.lose(move |_, to, message| to == b && matches!(message, Message::NewState { .. }));
+    world.start(b);
+    world.run_until("it has a source", |world| world.replica(b).recovery.source.is_some());
+    world.judge.may_lose();
+    world.crash(a);
+    world.start(a);
+    world.mend();
+    world.run_ms(3000);
+    let standing = [a, b, c].map(|node| world.replica(node).status());
+    assert_eq!(standing, [Status::Normal; 3], "all are up");
+    world.settle();
+}
+
+/// Who fetches the log is not yet heard as one that has it: its primary says for whom it waits.
+#[test]
+fn who_has_forgotten_and_asks_for_entries_is_waited_for() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 3);
+    [b, c].into_iter().for_each(|node| world.crash(node));
+    world.start(b);
+    world.lose(move |_, to, message| to == b && matches!(message, Message::NewState { .. }));
+    world.run_until("it asks its source", |world| world.replica(b).recovery.source.is_some());
+    world.run_ms(1000);
+    let name = |node: usize| NodeId(node as u64 + 1);
+    let mut others = [name(b), name(c)];
+    others.sort_unstable();
+    assert_eq!(world.replica(a).waits_for(world.now), others);
+    world.settle();
+}
