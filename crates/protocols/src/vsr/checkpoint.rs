@@ -21,6 +21,9 @@ use quorate_kernel::limits::{VSR_COPIES_MAX, VSR_PAGE_BYTES_MAX, VSR_TRIM_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
+/// How often in a row a source is asked that does not answer.
+const ATTEMPTS: u32 = 8;
+
 /// What a `Checkpoint` tells beside its bytes.
 #[derive(Debug)]
 pub struct Piece {
@@ -94,10 +97,17 @@ impl Replica {
         cx.send(from.node, message, Release::Early);
     }
 
-    /// The log of a source begins behind what is here: its state is copied.
+    /// The log of a source begins behind what is here: its state is copied. If one is being copied
+    /// and its source does not answer, this one takes its place: it is there, and the members that
+    /// are known here may all be gone.
     pub(super) fn install_from(&mut self, source: NodeId, cx: &mut Context<'_>) {
         let nonce = self.next_nonce(cx);
         let install = self.install.get_or_insert_with(|| Install::new(nonce));
+        let is_silent = install.attempts >= ATTEMPTS && !mutant!("copies_from_the_gone");
+        if is_silent && install.source != Some(source) {
+            probe!("vsr/another_source");
+            *install = Install::new(nonce);
+        }
         if install.source.is_none() {
             install.source = Some(source);
             self.ask_page(cx);
@@ -125,13 +135,13 @@ impl Replica {
             return;
         }
         install.attempts += 1;
-        if install.attempts.is_multiple_of(8) || install.source.is_none() {
+        if install.attempts.is_multiple_of(ATTEMPTS) || install.source.is_none() {
             let attempts = install.attempts;
             // The one that was heard last, then one after the other. Who knows no members waits
             // for a beat.
             let mut heard: Vec<NodeId> = self.others().to_vec();
             heard.sort_unstable_by_key(|node| self.pulse.heard.get(node).copied());
-            let source = heard.iter().rev().cycle().nth(attempts as usize / 8).copied();
+            let source = heard.iter().rev().cycle().nth((attempts / ATTEMPTS) as usize).copied();
             let nonce = self.next_nonce(cx);
             self.install = Some(Install { source, attempts, ..Install::new(nonce) });
         }

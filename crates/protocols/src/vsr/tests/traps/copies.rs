@@ -157,3 +157,45 @@ fn what_is_here_is_not_dropped_for_a_copy() {
     assert_eq!(world.replica(c).status(), Status::Normal);
     world.settle();
 }
+
+/// Who copies from members that are gone for good knows no others, and is told of one by a beat:
+/// after some attempts it takes that one.
+#[test]
+fn a_copy_leaves_members_that_are_gone() {
+    let mut world = World::calm(3, 2, Level::Sync);
+    world.run_ms(60);
+    let wish = |world: &mut World, members: &[u64]| {
+        let serving = world.serving().expect("somebody serves");
+        let wish = super::super::world::ids(members);
+        world.turn(serving, |replica, _| replica.wish(&wish).expect("it leads"));
+        world.run_until("the wish has come true", |world| world.members == wish);
+        world.run_until("somebody serves", |world| world.serving().is_some());
+    };
+    let puts = |world: &mut World| {
+        let serving = world.serving().expect("somebody serves");
+        world.put_many(serving, 30);
+        world.run_ms(500);
+    };
+    wish(&mut world, &[1, 2, 3, 4]);
+    wish(&mut world, &[1, 2, 3]);
+    world.run_ms(300);
+    world.cut(&[3]);
+    puts(&mut world);
+    // It is to be a member again, and copies, and no page comes.
+    world.lose(|_, to, message| to == 3 && matches!(message, Message::Checkpoint { .. }));
+    let serving = world.serving().expect("somebody serves");
+    let again = super::super::world::ids(&[1, 2, 3, 4]);
+    world.turn(serving, |replica, _| replica.wish(&again).expect("it leads"));
+    world.run_until("it copies", |world| world.replica(3).install.is_some());
+    world.cut(&[3]);
+    wish(&mut world, &[5]);
+    puts(&mut world);
+    (0..3).for_each(|node| world.crash(node));
+    (0..3).for_each(|node| world.nodes[node].is_wiped = true);
+    world.mend();
+    assert_eq!(world.replica(3).configuration().epoch, crate::vsr::Epoch(3), "it knows the three");
+    let both = super::super::world::ids(&[4, 5]);
+    world.turn(4, |replica, _| replica.wish(&both).expect("it leads"));
+    world.run_until("it is a member", |world| world.members == both);
+    world.settle();
+}
