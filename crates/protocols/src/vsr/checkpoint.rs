@@ -268,7 +268,7 @@ impl Replica {
         self.save(cx);
         self.keep_up(cx);
         if configuration.epoch > self.epoch() {
-            let was_member = false;
+            let was_member = self.is_member() && !mutant!("removed_by_a_copy_stays");
             self.step_down(cx);
             self.head.configuration = configuration;
             cx.tell(super::action::Event::Members(self.head.configuration.clone()));

@@ -127,7 +127,8 @@ impl Replica {
             && let Some(primary) = &mut self.primary
         {
             // It may have forgotten, and begun anew: what it has told last counts.
-            primary.learned.insert(from.node, end);
+            let learned = primary.learned.entry(from.node).or_default();
+            *learned = if mutant!("learned_never_falls") { end.max(*learned) } else { end };
         }
         invariant!(self.newcomers().len() == newcomers.len(), "only who is wished for learns");
     }

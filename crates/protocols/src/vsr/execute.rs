@@ -84,7 +84,7 @@ impl Replica {
         self.started.clear();
         self.pulse = super::pulse::Pulse::new(cx.now);
         self.head.view = view;
-        self.head.owes = false;
+        let owed = core::mem::take(&mut self.head.owes);
         self.head.end = self.log.end();
         // What was forgotten is of earlier epochs, and their log is here again.
         self.head.has_forgotten = false;
@@ -92,6 +92,10 @@ impl Replica {
         if !self.is_member() {
             probe!("vsr/removed");
             self.head.owes = was_member;
+            if owed && !was_member && !mutant!("owed_in_silence") {
+                // A later epoch has begun where a majority of that one had ended it.
+                cx.tell(Event::Released);
+            }
             self.head.normal = ViewNumber::default();
             self.status = Status::Learner;
             self.save(cx);

@@ -107,3 +107,76 @@ fn nothing_is_proposed_behind_a_change_of_members() {
     assert!(!world.write(a, command), "it is closing");
     world.settle();
 }
+
+/// A member that lags is removed, and hears of it by a copy: it is let go like the others.
+#[test]
+fn who_hears_by_a_copy_that_it_was_removed_is_let_go() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.cut(&[c]);
+    let mut members = [a as u64 + 1, b as u64 + 1];
+    members.sort_unstable();
+    let wish = ids(&members);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("an epoch begins", |world| world.epoch == 2);
+    world.run_until("its primary leads", |world| world.serving_of(&[a, b]).is_some());
+    let serving = world.serving_of(&[a, b]).expect("one of two");
+    world.run_ms(100);
+    let serving = world.serving().unwrap_or(serving);
+    world.put_many(serving, 30);
+    world.run_ms(500);
+    world.mend();
+    world.run_until("it copies", |world| world.replica(c).install.is_some());
+    world.run_until("it is no member", |world| world.replica(c).status() == Status::Learner);
+    world.run_until("it is let go", |world| world.told.get("released").is_some());
+    world.settle();
+}
+
+/// A newcomer that loses what it has copied says so: what it has told last counts.
+#[test]
+fn what_a_newcomer_has_told_last_counts() {
+    let mut world = World::calm(3, 1, Level::Sync);
+    let [a, _, _] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    (0..1200).for_each(|_| _ = world.put(a, 1));
+    world.run_ms(100);
+    world.cut(&[3]);
+    let wish = ids(&[1, 2, 3, 4]);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    let from = world.nodes[3].me;
+    let commit = world.replica(a).commit();
+    assert!(commit.0 > 1200, "all are committed");
+    for end in [commit, Op(0)] {
+        world.turn(a, |replica, cx| replica.on_message(from, Message::Learned { end }, cx));
+    }
+    world.run_ms(500);
+    assert_eq!(world.epoch, 1, "it lacks too much to be a member");
+    world.settle();
+}
+
+/// Who was removed and copies that a later epoch has begun is let go with that.
+#[test]
+fn who_owes_is_let_go_by_a_later_epoch() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.lose(move |_, to, message| to == a && matches!(message, Message::EpochStarted { .. }));
+    let mut members = [b as u64 + 1, c as u64 + 1];
+    members.sort_unstable();
+    let wish = ids(&members);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("it is removed", |world| world.replica(a).owes());
+    world.run_until("the next lead", |world| world.serving_of(&[b, c]).is_some());
+    let serving = world.serving_of(&[b, c]).expect("one of two");
+    let last = ids(&[serving as u64 + 1]);
+    world.turn(serving, |replica, _| replica.wish(&last).expect("it leads"));
+    world.run_until("another epoch begins", |world| world.epoch == 3);
+    let from = world.nodes[serving].me;
+    let epoch = Epoch(3);
+    world.turn(a, |replica, cx| replica.on_message(from, Message::StartEpoch { epoch }, cx));
+    world.run_until("it has heard", |world| world.replica(a).configuration().epoch == epoch);
+    let released = world.told.get("released").copied();
+    assert!(!world.replica(a).owes() && released.is_some(), "it is told that it owes nothing");
+    world.settle();
+}
