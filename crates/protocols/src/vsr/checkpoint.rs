@@ -20,6 +20,7 @@ use quorate_kernel::invariant;
 use quorate_kernel::limits::{VSR_COPIES_MAX, VSR_PAGE_BYTES_MAX, VSR_TRIM_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::storage::Class;
 
 /// How often in a row a source is asked that does not answer.
 const ATTEMPTS: u32 = 8;
@@ -271,6 +272,9 @@ impl Replica {
             let was_member = self.is_member() && !mutant!("removed_by_a_copy_stays");
             self.step_down(cx);
             self.head.configuration = configuration;
+            // If a member gave the copy, the epoch has begun where somebody knows who was removed.
+            let is_of_outside = !self.head.configuration.contains(source);
+            self.head.is_held = is_of_outside && self.settings.class() == Class::Data;
             cx.tell(super::action::Event::Members(self.head.configuration.clone()));
             self.begin_epoch(was_member, cx);
         }
@@ -280,6 +284,11 @@ impl Replica {
 }
 
 impl Install {
+    /// Whether a copy can be hoped for: not all of so many others were asked in vain, twice.
+    pub(super) fn may_come(&self, others: usize) -> bool {
+        self.attempts < 2 * ATTEMPTS * others.max(1) as u32
+    }
+
     /// A copy of which nothing has come.
     pub(super) fn new(nonce: u64) -> Install {
         Install {

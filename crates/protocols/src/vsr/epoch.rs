@@ -149,8 +149,16 @@ impl Replica {
         if epoch > self.epoch() {
             self.ask(from.node, cx);
         } else if epoch < self.epoch() || (self.takes_part() && self.head.lost.is_none()) {
+            if self.head.is_held && !self.head.configuration.contains(from.node) {
+                // Durable before it is told: who was removed may drop what it has.
+                self.head.is_held = false;
+                self.save(cx);
+            }
             let message = Message::EpochStarted { epoch: self.epoch() };
             cx.send(from.node, message, self.log.release());
+        } else if self.head.has_forgotten && self.log.end() < self.head.configuration.since {
+            // Who was removed has what the epoch began with.
+            self.ask(from.node, cx);
         }
         invariant!(self.log.end() >= self.commit, "a question cuts nothing off");
     }

@@ -9,6 +9,7 @@ use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_EXECUTE_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::storage::Class;
 
 impl Replica {
     /// Executes committed entries, as many as one turn should.
@@ -63,10 +64,13 @@ impl Replica {
         self.send_last_beat(cx);
         self.step_down(cx);
         let was_member = self.is_member();
+        let before = &self.head.configuration.members;
+        let removes = before.iter().any(|node| members.binary_search(node).is_err());
         if self.head.settled >= op && !mutant!("lost_pages_stay") {
             self.copy_anew(cx);
         }
         self.head.configuration = Configuration::after(ended, members, op);
+        self.head.is_held = removes && self.settings.class() == Class::Data;
         cx.tell(Event::Members(self.head.configuration.clone()));
         self.begin_epoch(was_member, cx);
     }
@@ -121,7 +125,7 @@ impl Replica {
         invariant!(!self.is_member() && !self.head.owes, "nobody needs what is dropped");
         self.log.reset(Default::default(), cx.out);
         let key = super::keys::head(self.group);
-        let class = quorate_kernel::storage::Class::State;
+        let class = Class::State;
         cx.out.push(Action::Write { class, key, value: None });
     }
 }

@@ -48,6 +48,9 @@ pub struct Head {
     pub is_closing: bool,
     /// This node was removed, and the members of the next epoch may need what it has.
     pub owes: bool,
+    /// The entry that began this epoch removed members, and this node has told none of them that it
+    /// is in it.
+    pub is_held: bool,
 }
 
 impl Head {
@@ -66,6 +69,7 @@ impl Head {
             lost: None,
             is_closing: false,
             owes: false,
+            is_held: false,
         }
     }
 

@@ -5,7 +5,8 @@
 //! majority (two of four), those who have forgotten vote with them, and nothing is lost. If they
 //! are fewer, what only those who forgot had acknowledged may be gone:
 //! - `memory`: the group waits while a whole member is left, because that would be lost unseen.
-//!   When all have forgotten, they begin empty.
+//!   When all have forgotten, they begin empty; but for what the epoch began with, as long as who
+//!   was removed by that must have it.
 //! - `periodic`: each still has what it had synced. When all have been heard, they go on with the
 //!   most that is left anywhere. What is gone was acknowledged by none but members that all lost
 //!   it.
@@ -78,7 +79,7 @@ impl Replica {
     pub(super) fn consider_losses(&mut self, cx: &mut Context<'_>) {
         let configuration = &self.head.configuration;
         let answers = self.recovery.answers.values();
-        let whole = answers.filter(|(_, standing)| *standing != Standing::Forgot).count();
+        let whole = answers.filter(|(_, standing)| standing.is_whole()).count();
         let can_go_on = whole >= configuration.majority();
         if self.recovery.answers.len() + 1 < configuration.members.len() || can_go_on {
             return;
@@ -93,12 +94,46 @@ impl Replica {
             probe!("vsr/lost_a_change");
             return;
         }
+        if loses && whole == 0 && self.is_held_by_the_removed() {
+            probe!("vsr/waits_for_the_removed");
+            return;
+        }
+        let others = configuration.members.len() - 1;
+        let is_copying = self.install.as_ref().is_some_and(|install| install.may_come(others));
+        if is_copying && !mutant!("goes_on_amid_a_copy") {
+            // What is copied is left too.
+            probe!("vsr/waits_for_a_copy");
+            return;
+        }
         self.go_on_with_what_is_left(loses, cx);
+    }
+
+    /// Whether what this epoch began with is not here, and who was removed must still have it: no
+    /// majority of the members has told them that it is in the epoch. They go on telling the
+    /// members of it, and are asked then.
+    fn is_held_by_the_removed(&self) -> bool {
+        let configuration = &self.head.configuration;
+        let lacks = self.log.end() < configuration.since || self.install.is_some();
+        let standings = self.recovery.answers.values().map(|(_, standing)| *standing);
+        let held = standings.filter(|standing| *standing == Standing::Held).count();
+        let untold = held + usize::from(self.head.is_held);
+        let has_told = configuration.members.len() - untold >= configuration.majority();
+        lacks && !has_told && !mutant!("begins_empty_beside_the_removed")
     }
 
     fn go_on_with_what_is_left(&mut self, loses: bool, cx: &mut Context<'_>) {
         probe!("vsr/goes_on_with_what_is_left");
         self.recovery = Recovery::default();
+        if self.head.is_installing && !mutant!("goes_on_amid_a_copy") {
+            // Nobody has the state that the log here follows.
+            self.drop_all(cx);
+            self.commit = Op(0);
+            self.applied = Op(0);
+        }
+        if !mutant!("goes_on_amid_a_copy") {
+            self.install = None;
+        }
+        self.asked = None;
         self.stage = None;
         self.head.has_forgotten = false;
         let view = self.head.view.next();
@@ -164,8 +199,14 @@ impl Replica {
         self.install = Some(Install::new(nonce));
     }
 
-    /// Drops the log and the state.
+    /// Drops the log and the state, and what was to be copied into it.
     pub(super) fn drop_all(&mut self, cx: &mut Context<'_>) {
+        self.install = None;
+        self.asked = None;
+        self.stage = None;
+        self.head.is_installing = false;
+        self.head.settled = Op(0);
+        self.head.end = Op(0);
         self.log.reset(Position::default(), cx.out);
         let (machine, mut store) = cx.machine();
         let is_read = machine.begin_install(Op(0), &Bytes::new(), &mut store);

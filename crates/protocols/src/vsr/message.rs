@@ -203,7 +203,7 @@ impl Message {
             | Message::GetCheckpoint { has_forgotten, .. } => {
                 !has_forgotten || mutant!("who_asks_is_whole")
             }
-            Message::RecoveryResponse { standing, .. } => *standing != Standing::Forgot,
+            Message::RecoveryResponse { standing, .. } => standing.is_whole(),
             // Who has forgotten answers these too, and asks.
             Message::Recovery { .. }
             | Message::NewState { .. }

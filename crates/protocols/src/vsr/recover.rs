@@ -18,7 +18,7 @@ use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::process;
-use quorate_kernel::storage::Class;
+use quorate_kernel::storage::{Class, Durability};
 
 impl Replica {
     /// A replica before its start.
@@ -105,21 +105,23 @@ impl Replica {
     /// is a log without the state before it.
     fn forget_data(&mut self, stored: Stored, cx: &mut Context<'_>) -> Stored {
         let newest = self.head.settled.max(stored.newest).max(stored.whole);
-        let is_torn = stored.whole < self.log.base().op || newest > self.log.end();
+        // Without its state a log is of use where it outlives that: another may have the state, and
+        // a copy of it was under way.
+        let is_memory = self.settings.durability == Durability::Memory;
+        let copies = self.head.is_installing && !is_memory && !mutant!("copy_drops_the_log");
+        let lacks_state = stored.whole < self.log.base().op || self.head.is_installing;
+        let is_torn = newest > self.log.end() || (lacks_state && !copies);
         if self.head.owes && (is_torn || self.log.end() < self.head.configuration.since) {
             // It has nothing more to tell.
             self.head.owes = false;
             cx.tell(Event::Released);
         }
         self.head.has_forgotten = self.is_member() && !mutant!("forgotten_votes");
-        if !is_torn && !self.head.is_installing {
-            return stored;
+        if is_torn {
+            self.drop_all(cx);
+            return Stored::default();
         }
-        self.drop_all(cx);
-        self.head.is_installing = false;
-        self.head.settled = Op(0);
-        self.head.end = Op(0);
-        Stored::default()
+        stored
     }
 
     /// Takes up what it was part of when it stopped.
@@ -193,6 +195,7 @@ impl Replica {
         }
         let standing = match self.status {
             Status::Normal => Standing::Normal,
+            _ if self.head.has_forgotten && self.head.is_held => Standing::Held,
             _ if self.head.has_forgotten || self.head.lost.is_some() => Standing::Forgot,
             _ => Standing::Whole,
         };

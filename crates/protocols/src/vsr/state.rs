@@ -141,6 +141,17 @@ pub enum Standing {
     Whole,
     /// It has forgotten too, and its status was not normal since.
     Forgot,
+    /// The same, and it has told nobody who was removed that it is in this epoch: what that began
+    /// with is still with them, unless a majority of the others has.
+    Held,
+}
+
+impl Standing {
+    /// Whether a member has all that it ever acknowledged.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        matches!(self, Standing::Normal | Standing::Whole)
+    }
 }
 
 /// What a member that has forgotten gathers. Volatile.

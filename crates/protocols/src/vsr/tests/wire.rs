@@ -154,6 +154,7 @@ fn of_members() -> Vec<(Message, &'static str, &'static str)> {
         (answer(Standing::Normal), "0c04030200", ""),
         (answer(Standing::Whole), "0c04030201", ""),
         (answer(Standing::Forgot), "0c04030202", ""),
+        (answer(Standing::Held), "0c04030203", ""),
         (Message::StartEpoch { epoch: Epoch(3) }, "0d03", ""),
         (Message::EpochStarted { epoch: Epoch(3) }, "0e03", ""),
         (Message::Learned { end: Op(300) }, "0fac02", ""),
