@@ -349,3 +349,52 @@ fn nobody_goes_on_amid_a_copy() {
     world.run_until("they go on", |world| world.serving_of(&[3, 4, 5]).is_some());
     world.settle();
 }
+
+/// Entries that were asked for before all members forgot arrive after it, at a member that has
+/// asked the same of the same one again: they are lost, and the answer is to a question of an
+/// earlier start.
+#[test]
+fn an_answer_from_before_a_loss_is_none() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 3);
+    world.run_ms(100);
+    world.crash(c);
+    world.lose(move |_, to, message| to == c && matches!(message, Message::NewState { .. }));
+    world.start(c);
+    world.run_until("it asks", |world| world.replica(c).asked.is_some());
+    let question = *world.replica(c).asked.as_ref().expect("it asks");
+    assert_eq!(question.source, NodeId(a as u64 + 1));
+    let (old, end) = (world.nodes[a].me, world.replica(a).log().end());
+    let disk = &world.nodes[a].disk;
+    let entries = (1..=end.0).map(|op| world.replica(a).log().get(Op(op), disk)).collect();
+    let late = Message::NewState {
+        nonce: question.nonce,
+        asked: Op(1),
+        view: world.replica(a).view(),
+        is_whole: true,
+        before: crate::vsr::Position::default(),
+        entries,
+        commit: end,
+        end,
+    };
+    world.judge.may_lose();
+    [a, b, c].into_iter().for_each(|node| world.crash(node));
+    world.lose(move |_, to, message| {
+        let has_entries = matches!(message, Message::NewState { .. } | Message::Prepare { .. });
+        to == c && (has_entries || matches!(message, Message::StartView { .. }))
+    });
+    [a, b, c].into_iter().for_each(|node| world.start(node));
+    world.run_until("the first leads again", |world| world.serving() == Some(a));
+    world.put_many(a, 2);
+    let asks_again = |world: &World| {
+        let asked = world.replica(c).asked.as_ref();
+        asked.is_some_and(|asked| asked.source == question.source)
+    };
+    world.run_until("it asks the same again", asks_again);
+    assert_eq!(world.replica(c).log().end(), Op(0), "from the same place");
+    world.turn(c, |replica, cx| replica.on_message(old, late, cx));
+    assert_eq!(world.replica(c).log().end(), Op(0), "it is no answer");
+    world.settle();
+}
