@@ -169,6 +169,9 @@ pub const TRANSACTION_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 /// The most entries of a replicated log that wait to be committed: more is not proposed.
 pub const VSR_IN_FLIGHT_MAX: u64 = 4096;
+/// The most bytes of commands of a replicated log that wait to be committed, unless a group is set
+/// to fewer; one command more always fits.
+pub const VSR_IN_FLIGHT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most entries of a replicated log in one message.
 pub const VSR_ENTRIES_MAX: usize = 512;
 /// The most bytes of entries in one message; at least one entry always fits.

@@ -103,8 +103,7 @@
 //! - If all members forget while the entry that ends the epoch was in a log, they do not go on by
 //!   themselves: the next epoch may have begun elsewhere. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew.
-//! - What is in flight is bounded by entries, not by bytes; a member that lacks much of a view's
-//!   log holds it in memory until it is whole.
+//! - A member that lacks much of a view's log holds it in memory until it is whole.
 //! - A wish is forgotten with its view: whoever wishes repeats it.
 //!
 //! | file | what it holds |

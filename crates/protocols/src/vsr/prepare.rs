@@ -100,6 +100,9 @@ impl Replica {
         let commit = commit.min(self.log.end());
         if commit > self.commit {
             self.commit = commit;
+            if let Some(primary) = &mut self.primary {
+                primary.commit(commit);
+            }
             self.execute(cx);
         }
     }

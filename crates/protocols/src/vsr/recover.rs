@@ -15,6 +15,7 @@ use super::timer::ASK_AGAIN;
 use alloc::collections::BTreeMap;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::invariant;
+use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::process;
@@ -24,6 +25,8 @@ impl Replica {
     /// A replica before its start.
     #[must_use]
     pub fn new(group: GroupId, me: NodeId, settings: Settings) -> Replica {
+        invariant!(settings.in_flight_bytes > 0, "one command always fits");
+        invariant!(settings.in_flight_bytes <= VSR_IN_FLIGHT_BYTES_MAX, "memory is bounded");
         Replica {
             group,
             me,

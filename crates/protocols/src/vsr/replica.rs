@@ -9,7 +9,8 @@ use super::timer::TICK;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::VSR_PAGE_BYTES_MAX;
+use quorate_kernel::limits::{VSR_IN_FLIGHT_MAX, VSR_PAGE_BYTES_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::storage::Class;
 
 impl Replica {
@@ -73,9 +74,14 @@ impl Replica {
     /// Nothing was changed.
     pub fn propose(&mut self, command: Bytes, cx: &mut Context<'_>) -> Proposed {
         self.may_propose()?;
+        let bytes = command.len();
         let entry = super::Entry::command(self.head.view, command);
         self.append(entry, cx);
-        Ok(self.log.end())
+        let op = self.log.end();
+        if let Some(primary) = &mut self.primary {
+            primary.propose(op, bytes);
+        }
+        Ok(op)
     }
 
     /// Whether a proposal would be taken now.
@@ -91,7 +97,9 @@ impl Replica {
             return Err(Refused::Closing);
         }
         let in_flight = self.log.end().since(self.commit);
-        if in_flight >= quorate_kernel::limits::VSR_IN_FLIGHT_MAX {
+        let has_room = primary.in_flight_bytes < self.settings.in_flight_bytes
+            || mutant!("in_flight_without_bytes");
+        if in_flight >= VSR_IN_FLIGHT_MAX || !has_room {
             return Err(Refused::Full);
         }
         Ok(())

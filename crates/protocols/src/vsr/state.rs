@@ -7,7 +7,7 @@ use super::log::Log;
 use super::number::{Op, Position, ViewNumber};
 use super::pulse::Pulse;
 use super::read_index::Reads;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, NodeId};
@@ -23,6 +23,9 @@ pub struct Settings {
     pub durability: Durability,
     /// How many executed entries stay in the log for members that lag.
     pub kept: u64,
+    /// How many bytes of commands may wait to be committed before no more are taken; at most
+    /// [`quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX`]. Each member holds as much in memory.
+    pub in_flight_bytes: usize,
 }
 
 impl Settings {
@@ -62,6 +65,31 @@ pub struct Primary {
     pub wish: Option<Arc<[NodeId]>>,
     /// How far the logs of newcomers are, durably.
     pub learned: BTreeMap<NodeId, Op>,
+    /// The sizes of its proposals that are not committed, oldest first.
+    pub in_flight: VecDeque<(Op, usize)>,
+    /// The sum of those.
+    pub in_flight_bytes: usize,
+}
+
+impl Primary {
+    /// A command was proposed.
+    pub(super) fn propose(&mut self, op: Op, bytes: usize) {
+        invariant!(self.in_flight.back().is_none_or(|(last, _)| *last < op), "places ascend");
+        self.in_flight.push_back((op, bytes));
+        self.in_flight_bytes += bytes;
+    }
+
+    /// What is in the log up to here is committed.
+    pub(super) fn commit(&mut self, commit: Op) {
+        while let Some((_, bytes)) = self.in_flight.front().filter(|(op, _)| *op <= commit) {
+            self.in_flight_bytes -= bytes;
+            self.in_flight.pop_front();
+        }
+        invariant!(
+            !self.in_flight.is_empty() || self.in_flight_bytes == 0,
+            "bytes are of commands"
+        );
+    }
 }
 
 /// A log told by a DOVIEWCHANGE.

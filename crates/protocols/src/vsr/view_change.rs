@@ -234,6 +234,8 @@ impl Primary {
             acked: Default::default(),
             wish: None,
             learned: Default::default(),
+            in_flight: Default::default(),
+            in_flight_bytes: 0,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::testing::disk::Disk;
 use crate::vsr::{Action, Context, Event, Message, Op, Replica, Settings};
 use quorate_kernel::effects::{Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start, Ticket};
+use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
@@ -40,6 +41,8 @@ pub struct Node {
     pub disk: Disk,
     level: Level,
     pub kept: u64,
+    /// How many bytes may be in flight.
+    pub in_flight_bytes: usize,
     held: VecDeque<(u64, NodeId, Message)>,
     pub is_syncing: bool,
     /// What this node has proposed, by place.
@@ -62,6 +65,7 @@ impl Node {
             disk,
             level,
             kept,
+            in_flight_bytes: VSR_IN_FLIGHT_BYTES_MAX,
             held: VecDeque::new(),
             is_syncing: false,
             pending: BTreeMap::new(),
@@ -80,7 +84,8 @@ impl Node {
             Level::Periodic => Durability::Periodic { every_ms: 50 },
             Level::Memory => Durability::Memory,
         };
-        let settings = Settings { durability, kept: self.kept };
+        let in_flight_bytes = self.in_flight_bytes;
+        let settings = Settings { durability, kept: self.kept, in_flight_bytes };
         self.replica = Some(Replica::new(GROUP, self.me.node, settings));
         let founders = self.founders.clone();
         let forgot = has_started && self.level != Level::Sync;

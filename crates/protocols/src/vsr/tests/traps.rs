@@ -1,6 +1,7 @@
 //! What is known to go wrong in implementations of the protocol, one trap a test.
 
 mod acknowledgements;
+mod bounds;
 mod copies;
 mod elections;
 mod epochs;
