@@ -48,8 +48,8 @@ pub struct Head {
     pub is_closing: bool,
     /// This node was removed, and the members of the next epoch may need what it has.
     pub owes: bool,
-    /// The entry that began this epoch removed members, and this node has told none of them that it
-    /// is in it.
+    /// The entry that began this epoch removed so many members that one of them has what it began
+    /// with, and this node has told none of them that it is in it.
     pub is_held: bool,
 }
 

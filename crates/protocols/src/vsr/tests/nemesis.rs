@@ -124,6 +124,10 @@ impl Nemesis {
             chosen.remove(out);
         }
         self.wish = Some(ids(&chosen));
+        let mut up = world.nodes.iter().filter_map(|node| node.replica.as_ref());
+        if up.any(|replica| replica.status() == Status::Recovering) {
+            world.count("a wish amid a recovery");
+        }
     }
 
     fn crash(&mut self, world: &mut World, node: usize) {

@@ -105,6 +105,9 @@ fn one_log_whatever_fails() {
     assert!(tally.acknowledged > 30 * 50 && tally.reads > 30 * 20, "{tally:?}");
     assert!(tally.crashes > 30 && tally.pauses > 30 && tally.partitions > 30, "{tally:?}");
     assert!(tally.holds > 30 && tally.told["deposed"] > 5, "{tally:?}");
+    for met in ["a one-way cut", "a frame of an earlier start", "a frame twice"] {
+        assert!(tally.told[met] > 30, "{tally:?}");
+    }
 }
 
 #[test]
@@ -130,6 +133,25 @@ fn one_log_where_members_forget() {
     }
 }
 
+#[test]
+fn one_log_where_members_forget_and_disks_are_taken_away() {
+    for level in [Level::Memory, Level::Periodic] {
+        let tally = run_many(seeds(15), level, Faults { wipes: true, ..CHANGES });
+        std::println!("{tally:?}");
+        assert!(tally.wiped > 5 && tally.crashes > 10, "{tally:?}");
+        assert!(tally.told["a wish amid a recovery"] > 0, "{tally:?}");
+    }
+}
+
+/// Seeds that have found something: few of those who were removed need have what all others forgot,
+/// and a copy must not come after they have gone on.
+#[test]
+fn what_was_found_stays_mended() {
+    for seed in [33, 103] {
+        run(seed, Level::Memory, Faults { losses: true, ..CHANGES });
+    }
+}
+
 /// What is acknowledged after a loss is kept, and what outlives it outside is not mixed with it.
 #[test]
 fn one_log_again_after_all_members_forgot() {
@@ -145,6 +167,7 @@ const MARKS: &[&str] = &[
     "vsr/behind_a_beat",
     "vsr/copied",
     "vsr/deaf_primary",
+    "vsr/drops_a_source",
     "vsr/entries_of_a_later_view",
     "vsr/gap",
     "vsr/goes_on_with_what_is_left",

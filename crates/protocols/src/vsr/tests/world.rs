@@ -208,6 +208,9 @@ impl World {
 
     fn deliver(&mut self, from: usize, start: Start, to: NodeId, message: Message) {
         let node = to.0 as usize - 1;
+        if from != node && self.deaf.contains(&(from, node)) && self.side[from] == self.side[node] {
+            self.count("a one-way cut");
+        }
         let is_cut = self.side[from] != self.side[node] || self.deaf.contains(&(from, node));
         if (is_cut && from != node) || !self.is_up(node) {
             return;
@@ -217,10 +220,18 @@ impl World {
         if from == node && start != self.nodes[node].me.start {
             return;
         }
+        if start != self.nodes[from].me.start {
+            self.count("a frame of an earlier start");
+        }
         if self.shows_beats || !message.is_beat() {
             self.note(|| format!("{} -> {}  {}", from + 1, to.0, super::show(&message)));
         }
         self.turn(node, |replica, cx| replica.on_message(sender, message, cx));
+    }
+
+    /// Something happened that runs must have met.
+    pub fn count(&mut self, what: &'static str) {
+        *self.told.entry(what).or_default() += 1;
     }
 
     /// What a step at a node has caused.
@@ -310,10 +321,15 @@ impl World {
             }
             _ => message,
         };
+        if times > 1 && !is_lost {
+            self.count("a frame twice");
+        }
         for _ in 0..if is_lost { 0 } else { times } {
             // Some are late by so much that all has changed meanwhile.
             let is_late = self.loss_percent > 0 && self.rng.below(100) < 3;
-            let late = if is_late { Span(self.rng.below(Span::millis(800).0)) } else { Span(0) };
+            let is_very_late = is_late && self.rng.below(8) == 0;
+            let longest = Span::millis(if is_very_late { 5000 } else { 800 });
+            let late = if is_late { Span(self.rng.below(longest.0)) } else { Span(0) };
             let at = self.now + self.delay() + late;
             let message = Box::new(message.clone());
             self.queue.push(at, Event::Message { from, start, to, message });
@@ -335,7 +351,7 @@ impl World {
             Told::Released => "released",
             Told::Lost => "lost",
         };
-        *self.told.entry(name).or_default() += 1;
+        self.count(name);
         match event {
             Told::Serving => {
                 if let Some(replica) = &self.nodes[node].replica

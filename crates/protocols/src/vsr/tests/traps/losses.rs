@@ -398,3 +398,29 @@ fn an_answer_from_before_a_loss_is_none() {
     assert_eq!(world.replica(c).log().end(), Op(0), "it is no answer");
     world.settle();
 }
+
+/// Few were removed: none of them need have what the others have committed and forgotten, and
+/// nobody waits for them.
+#[test]
+fn nobody_waits_for_few_who_were_removed() {
+    let mut world = World::calm(3, 1, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 5);
+    let mut members = [a as u64 + 1, b as u64 + 1, 4];
+    members.sort_unstable();
+    let wish = ids(&members);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("it is proposed", |world| world.replica(a).closing().is_some());
+    world.cut(&[c]);
+    let has_begun = |world: &World, node: usize| world.replica(node).configuration().epoch.0 == 2;
+    world.run_until("the epoch begins", |world| [a, b, 3].iter().all(|n| has_begun(world, *n)));
+    world.run_ms(100);
+    assert!(!has_begun(&world, c), "who was removed does not know");
+    world.judge.may_lose();
+    [a, b, 3].into_iter().for_each(|node| world.crash(node));
+    [a, b, 3].into_iter().for_each(|node| world.start(node));
+    world.mend();
+    world.run_until("they go on", |world| world.serving().is_some());
+    world.settle();
+}
