@@ -9,6 +9,7 @@ mod mangled;
 mod nemesis;
 mod node;
 mod random;
+mod seen;
 mod traps;
 mod wire;
 mod world;

@@ -5,6 +5,7 @@ mod bounds;
 mod copies;
 mod elections;
 mod epochs;
+mod held;
 mod losses;
 mod nonsense;
 mod reads;

@@ -240,52 +240,6 @@ fn who_has_forgotten_and_asks_for_entries_is_waited_for() {
     world.settle();
 }
 
-/// The only member of a new epoch forgets before anybody who was removed knows that it had begun:
-/// they still have everything, and it does not begin empty.
-#[test]
-fn who_was_removed_still_has_what_a_new_member_forgets() {
-    let mut world = World::calm(3, 1, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 20);
-    world.lose(|_, _, message| matches!(message, Message::StartEpoch { .. }));
-    let wish = ids(&[4]);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
-    world.run_until("the old ones owe", |world| {
-        [a, b, c].iter().all(|node| world.replica(*node).owes())
-    });
-    world.run_until("the new one leads", |world| world.serving() == Some(3));
-    world.crash(3);
-    world.start(3);
-    world.run_ms(1000);
-    assert_eq!(world.serving(), None, "it waits for them");
-    world.mend();
-    world.run_until("it leads again", |world| world.serving() == Some(3));
-    world.settle();
-    assert!(![a, b, c].iter().any(|node| world.replica(*node).owes()), "they are let go");
-}
-
-/// The same of three, of which one had said that it was in the epoch.
-#[test]
-fn new_members_that_all_forget_wait_for_who_was_removed() {
-    let mut world = World::calm(3, 3, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 20);
-    world.lose(|_, to, message| to != 3 && matches!(message, Message::StartEpoch { .. }));
-    let wish = ids(&[4, 5, 6]);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
-    world.run_until("a new one leads", |world| world.serving_of(&[3, 4, 5]).is_some());
-    world.run_ms(200);
-    assert!([a, b, c].iter().all(|node| world.replica(*node).owes()), "one is no majority");
-    world.lose(|_, _, message| matches!(message, Message::StartEpoch { .. }));
-    (3..6).for_each(|node| world.crash(node));
-    (3..6).for_each(|node| world.start(node));
-    world.run_ms(1000);
-    assert_eq!(world.serving(), None, "they wait for who was removed");
-    world.settle();
-}
-
 /// A member that copies has dropped its state, and its disk has the only log of what was
 /// acknowledged: that is kept, for others have the state before it.
 #[test]
@@ -317,36 +271,6 @@ fn a_log_outlives_the_copy_that_was_to_follow_it() {
     world.run_until("they go on", |world| world.serving().is_some());
     let serving = world.serving().expect("somebody serves");
     assert_eq!(world.nodes[serving].machine.items[&9].op, Op(4), "it is kept");
-    world.settle();
-}
-
-/// All members of an epoch forget, and copy what those have who were removed: they go on when the
-/// copies are complete. One that came later would take the place of what they go on with.
-#[test]
-fn nobody_goes_on_amid_a_copy() {
-    let mut world = World::calm(3, 3, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 20);
-    world.lose(|_, to, message| to < 3 && matches!(message, Message::EpochStarted { .. }));
-    let wish = ids(&[4, 5, 6]);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
-    world.run_until("a new one leads", |world| world.serving_of(&[3, 4, 5]).is_some());
-    world.run_ms(200);
-    assert!([a, b, c].iter().all(|node| world.replica(*node).owes()), "nobody has told them");
-    (3..6).for_each(|node| world.crash(node));
-    let is_page = |message: &Message| matches!(message, Message::Checkpoint { page: 1.., .. });
-    let is_told = |message: &Message| {
-        matches!(message, Message::EpochStarted { .. } | Message::RecoveryResponse { .. })
-    };
-    world.lose(move |_, _, message| is_page(message) || is_told(message));
-    (3..6).for_each(|node| world.start(node));
-    world.run_until("all copy", |world| (3..6).all(|node| world.replica(node).head.is_installing));
-    world.lose(move |_, _, message| is_page(message));
-    world.run_ms(300);
-    assert_eq!(world.told.get("lost"), None, "they wait for the copies");
-    world.mend();
-    world.run_until("they go on", |world| world.serving_of(&[3, 4, 5]).is_some());
     world.settle();
 }
 
@@ -396,31 +320,5 @@ fn an_answer_from_before_a_loss_is_none() {
     assert_eq!(world.replica(c).log().end(), Op(0), "from the same place");
     world.turn(c, |replica, cx| replica.on_message(old, late, cx));
     assert_eq!(world.replica(c).log().end(), Op(0), "it is no answer");
-    world.settle();
-}
-
-/// Few were removed: none of them need have what the others have committed and forgotten, and
-/// nobody waits for them.
-#[test]
-fn nobody_waits_for_few_who_were_removed() {
-    let mut world = World::calm(3, 1, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 5);
-    let mut members = [a as u64 + 1, b as u64 + 1, 4];
-    members.sort_unstable();
-    let wish = ids(&members);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
-    world.run_until("it is proposed", |world| world.replica(a).closing().is_some());
-    world.cut(&[c]);
-    let has_begun = |world: &World, node: usize| world.replica(node).configuration().epoch.0 == 2;
-    world.run_until("the epoch begins", |world| [a, b, 3].iter().all(|n| has_begun(world, *n)));
-    world.run_ms(100);
-    assert!(!has_begun(&world, c), "who was removed does not know");
-    world.judge.may_lose();
-    [a, b, 3].into_iter().for_each(|node| world.crash(node));
-    [a, b, 3].into_iter().for_each(|node| world.start(node));
-    world.mend();
-    world.run_until("they go on", |world| world.serving().is_some());
     world.settle();
 }

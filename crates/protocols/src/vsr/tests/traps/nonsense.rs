@@ -151,7 +151,7 @@ fn entries_that_fit_no_log_are_not_taken() {
 /// message or over several.
 #[test]
 fn entries_behind_the_end_of_an_epoch_are_not_gathered() {
-    let (mut world, [a, b, c]) = three(Level::Sync);
+    let (mut world, [_, b, c]) = three(Level::Sync);
     let view = world.replica(c).view().next();
     let (from, before) = (world.nodes[b].me, world.replica(c).log().last());
     let last = Position { op: Op(before.op.0 + 9), view };
@@ -187,8 +187,6 @@ fn entries_behind_the_end_of_an_epoch_are_not_gathered() {
     };
     assert!(tell(&mut world, c, from, message).is_some());
     assert!(world.replica(c).stage.is_none(), "what came before is of no use");
-    world.cut(&[]);
-    let _ = a;
     world.settle();
 }
 
@@ -269,7 +267,7 @@ fn a_copy_that_fits_nothing_is_not_begun() {
 /// Standing beside an impossible view is no standing.
 #[test]
 fn an_answer_to_who_has_forgotten_is_checked_too() {
-    let (mut world, [a, b, c]) = three(Level::Memory);
+    let (mut world, [_, _, c]) = three(Level::Memory);
     world.crash(c);
     world.start(c);
     let replica = world.replica(c);
@@ -283,6 +281,5 @@ fn an_answer_to_who_has_forgotten_is_checked_too() {
         assert!(tell(&mut world, c, from(primary), answer).is_some());
     }
     assert_eq!((world.replica(c).view(), world.replica(c).status()), (at, Status::Recovering));
-    let _ = (a, b);
     world.settle();
 }
