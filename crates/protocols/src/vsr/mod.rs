@@ -97,9 +97,9 @@
 //!   has not. Two of three that forget at once, the primary among them, make the group wait for
 //!   good: the third may lack what they alone had acknowledged, and to go on would lose it unseen.
 //!   It ends when the third is restarted too, which gives the data up (`losses.rs`).
-//! - If all members of an epoch forget before a majority has told that to who was removed, they wait
-//!   for one of those. If these have forgotten too, the data is gone, and the keyspace can be made
-//!   anew.
+//! - If most members were removed, and all of the next epoch forget in `memory` before a majority
+//!   of them has told who was removed that it had begun, they wait for one of those. If these have
+//!   forgotten too, the data is gone, and the keyspace can be made anew.
 //! - If all members forget while the entry that ends the epoch was in a log, they do not go on by
 //!   themselves: the next epoch may have begun elsewhere. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew.

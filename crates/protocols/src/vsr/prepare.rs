@@ -46,8 +46,8 @@ impl Replica {
         self.commit_to(commit, cx);
     }
 
-    /// Whether entries can follow in the log of this replica's view: its primary has put them there,
-    /// and nothing follows the end of the epoch.
+    /// Whether entries can follow in the log of this replica's view: its primary has put them
+    /// there, and nothing follows the end of the epoch.
     pub(super) fn may_append(&self, entries: &[Entry]) -> bool {
         let is_of_view = |entry: &Entry| entry.view == self.head.view;
         let is_open = entries.is_empty() || self.closing().is_none();

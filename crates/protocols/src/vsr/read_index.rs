@@ -114,8 +114,8 @@ impl Replica {
         }
     }
 
-    /// Whether the state is one that some entry has left. A deposed primary may copy that of a later
-    /// epoch while confirmations of its last rounds still come: what it holds then is no state.
+    /// Whether the state is one that some entry has left. A deposed primary may copy that of a
+    /// later epoch while confirmations of its last rounds still come: what it holds then is none.
     fn may_show(&self) -> bool {
         (self.status == Status::Normal && self.is_settled()) || mutant!("reads_while_copying")
     }

@@ -179,8 +179,8 @@ impl Replica {
         }
     }
 
-    /// Whether commands before the end of this epoch are of no later one. The log is equal up to the
-    /// position before.
+    /// Whether commands before the end of this epoch are of no later one. The log is equal up to
+    /// the position before.
     fn are_of_epoch(&self, entries: &[Entry]) -> bool {
         let epoch = self.epoch();
         let is_end = |entry: &&Entry| entry.new_members().is_some() && entry.view.epoch >= epoch;
@@ -188,8 +188,8 @@ impl Replica {
         self.closing().is_some() || of_epoch.all(|entry| entry.view.epoch <= epoch)
     }
 
-    /// Whether what has come is equal to what is committed here. The log is equal up to the position
-    /// before.
+    /// Whether what has come is equal to what is committed here. The log is equal up to the
+    /// position before.
     fn agrees(&self, told: &Told, entries: &[Entry]) -> bool {
         let known = self.commit.since(told.before.op) as usize;
         let places = (told.before.op.0 + 1..).map(Op);
