@@ -129,7 +129,7 @@ fn who_hears_by_a_copy_that_it_was_removed_is_let_go() {
     world.mend();
     world.run_until("it copies", |world| world.replica(c).install.is_some());
     world.run_until("it is no member", |world| world.replica(c).status() == Status::Learner);
-    world.run_until("it is let go", |world| world.told.get("released").is_some());
+    world.run_until("it is let go", |world| world.told.contains_key("released"));
     world.settle();
 }
 
