@@ -6,7 +6,8 @@
 //! | log u64, index u64 | the entry | puts it; without a value, deletes it |
 //! | log u64 | index u64 | gives up all entries before that index, for good |
 //!
-//! Integers are big-endian. Only entries are ever read. A write of the second kind is one write
+//! Integers are big-endian. A scan shows entries alone; the log's own key reads as the index before
+//! which entries were given up, if ever any were. A write of the second kind is one write
 //! however many entries it gives up, and leaves nothing behind for each: the store remembers where
 //! the log begins, shows nothing before that, and drops what lies there when it writes tables or
 //! merges them. An index that is not above that of an earlier trim changes nothing, and no entry may

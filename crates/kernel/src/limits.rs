@@ -180,8 +180,6 @@ pub const VSR_ENTRIES_BYTES_MAX: usize = 256 * 1024;
 pub const VSR_TAIL_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The most entries that one group executes before others have their turn.
 pub const VSR_EXECUTE_MAX: usize = 1024;
-/// The most entries that a log lets go of at a time.
-pub const VSR_TRIM_MAX: u64 = 8192;
 /// About the most bytes of one page of a state's copy, and of what is stored at a time.
 pub const VSR_PAGE_BYTES_MAX: usize = FETCH_BYTES_MAX;
 /// The longest cursor of a state's copy in bytes.

@@ -86,9 +86,13 @@ impl Logs {
         self.layer.log.clear();
     }
 
-    /// What is known of an entry: its value, or that there is none.
+    /// What is known of an entry, its value or that there is none; or of where a log begins.
     pub fn get(&self, key: &Bytes) -> Option<Option<Bytes>> {
-        if self.has_passed(key) { Some(None) } else { self.layer.get(key) }
+        match entries::place(key) {
+            Some(Place::Log(log)) => self.firsts.get(&log).map(|first| Some(entries::trim(*first))),
+            _ if self.has_passed(key) => Some(None),
+            _ => self.layer.get(key),
+        }
     }
 
     /// The next entry from a key on or behind it, with its value or that it was deleted.

@@ -230,6 +230,9 @@ impl Reader for MemoryStore {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
         let state = self.0.borrow();
         state.check_open()?;
+        if let Some((_, Place::Log(_))) = entries::store_place(key) {
+            return Ok(state.firsts.get(key).map(|first| entries::trim(*first)));
+        }
         Ok(state.pairs.get(key).cloned())
     }
 

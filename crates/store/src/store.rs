@@ -15,6 +15,7 @@ use crate::tables::{Tables, TablesOptions};
 use crate::trimmed::Trimmed;
 use crate::wal::{FIRST_KEY, Full, Ground, Wal, open_segments};
 use bytes::Bytes;
+use quorate_kernel::entries::{self, Place};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::sighting::Sighting;
@@ -269,8 +270,12 @@ impl StoreReader {
 
 impl Reader for StoreReader {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
-        if key < FIRST_KEY || self.ground.trimmed.hides(key) {
+        let trimmed = &self.ground.trimmed;
+        if key < FIRST_KEY || trimmed.hides(key) {
             return Ok(None);
+        }
+        if let Some((lane, Place::Log(log))) = entries::store_place(key) {
+            return Ok(trimmed.first(lane, log).map(entries::trim));
         }
         // A memtable that becomes a table meanwhile is in both for a while, never in none.
         match self.ground.memtables.get(key) {

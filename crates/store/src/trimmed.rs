@@ -89,6 +89,11 @@ impl Trimmed {
         entries::is_of_log(key) && self.now().has_passed(key)
     }
 
+    /// Where a log begins, if it was ever trimmed.
+    pub(crate) fn first(&self, lane: LaneId, log: LogId) -> Option<LogIndex> {
+        self.now().0.get(&(lane, log)).copied()
+    }
+
     /// Takes the writes of a batch that move the begin of logs, and lets the memtable that takes
     /// its other writes forget what is given up.
     pub(crate) fn write<'a>(

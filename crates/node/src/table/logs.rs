@@ -39,6 +39,9 @@ impl State {
 
 impl Reader for State {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
+        if let Some(Place::Log(log)) = entries::place(&key[5..]) {
+            return Ok(self.firsts.get(&log).map(|first| entries::trim(*first)));
+        }
         Ok(self.pairs.get(&key[5..]).cloned())
     }
 
@@ -122,6 +125,10 @@ impl World {
         for at in 0..16 {
             let found = reader.get(Class::Log, &key(at));
             assert_eq!(found.as_ref(), self.model.pairs.get(&key(at)), "{at}");
+        }
+        for log in [LogId(0), LogId(1)] {
+            let found = reader.get(Class::Log, &entries::log_key(log));
+            assert_eq!(found, self.model.firsts.get(&log).map(|first| entries::trim(*first)));
         }
         let mut found = Vec::new();
         reader.scan(Class::Log, from, &mut |key, value| {

@@ -130,8 +130,11 @@ fn apply(table: &mut BTreeMap<Key, Bytes>, key: Key, value: Option<Bytes>) {
         && let Some(Place::Log(log)) = entries::place(&key.1)
     {
         let first = value.as_deref().and_then(entries::first).expect("a trim has an index");
+        let before = table.get(&key).and_then(|known| entries::first(known));
+        let first = first.max(before.unwrap_or_default());
         let end = (Class::Log, entries::key(log, first));
         table.retain(|entry, _| *entry < key || *entry >= end);
+        table.insert(key, entries::trim(first));
         return;
     }
     match value {

@@ -17,10 +17,9 @@ use bytes::Bytes;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
-use quorate_kernel::limits::{VSR_COPIES_MAX, VSR_PAGE_BYTES_MAX, VSR_TRIM_MAX};
+use quorate_kernel::limits::{VSR_COPIES_MAX, VSR_PAGE_BYTES_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::storage::Class;
 
 /// How often in a row a source is asked that does not answer.
 const ATTEMPTS: u32 = 8;
@@ -51,7 +50,7 @@ impl Replica {
         let upto = Op(stored.0.min(self.applied.0.saturating_sub(self.settings.kept)));
         let upto = copied.map_or(upto, |op| op.min(upto));
         if upto > self.log.base().op {
-            self.log.trim(upto, VSR_TRIM_MAX, cx.out);
+            self.log.trim(upto, cx.out);
             self.save(cx);
         }
     }
@@ -253,7 +252,7 @@ impl Replica {
         let (machine, mut store) = cx.machine();
         machine.end_install(at.op, &mut store);
         if self.log.has(at) {
-            self.log.trim(at.op, u64::MAX, cx.out);
+            self.log.trim(at.op, cx.out);
         } else {
             // What is here at that place was never committed, nor what follows it.
             self.log.reset(at, cx.out);
@@ -274,7 +273,7 @@ impl Replica {
             self.head.configuration = configuration;
             // If a member gave the copy, the epoch has begun where somebody knows who was removed.
             let is_of_outside = !self.head.configuration.contains(source);
-            self.head.is_held = is_of_outside && self.settings.class() == Class::Data;
+            self.head.is_held = is_of_outside && self.settings.may_forget();
             cx.tell(super::action::Event::Members(self.head.configuration.clone()));
             self.begin_epoch(was_member, cx);
         }

@@ -115,7 +115,7 @@ impl Replica {
     /// Tells a primary how far this newcomer's log is, durably.
     pub(super) fn tell_learned(&mut self, primary: NodeId, cx: &mut Context<'_>) {
         if self.install.is_none() && self.is_settled() {
-            cx.send(primary, Message::Learned { end: self.commit }, self.log.release());
+            cx.send(primary, Message::Learned { end: self.commit }, Release::Lane);
         }
     }
 
@@ -155,7 +155,7 @@ impl Replica {
                 self.save(cx);
             }
             let message = Message::EpochStarted { epoch: self.epoch() };
-            cx.send(from.node, message, self.log.release());
+            cx.send(from.node, message, Release::Lane);
         } else if self.head.has_forgotten && self.log.end() < self.head.configuration.since {
             // Who was removed has what the epoch began with.
             self.ask(from.node, cx);
@@ -169,7 +169,7 @@ impl Replica {
         let is_first = self.head.view == ViewNumber::first(self.epoch());
         if is_first && self.known_primary() == Some(self.me) {
             let message = Message::EpochStarted { epoch: self.epoch() };
-            let release = self.log.release();
+            let release = Release::Lane;
             let may_be_early = mutant!("epoch_led_before_sync");
             cx.send(self.me, message, if may_be_early { Release::Early } else { release });
         }

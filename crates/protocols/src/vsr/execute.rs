@@ -73,7 +73,7 @@ impl Replica {
             self.copy_anew(cx);
         }
         self.head.configuration = Configuration::after(ended, members, op);
-        self.head.is_held = is_held && self.settings.class() == Class::Data;
+        self.head.is_held = is_held && self.settings.may_forget();
         cx.tell(Event::Members(self.head.configuration.clone()));
         self.begin_epoch(was_member, cx);
     }

@@ -3,9 +3,10 @@
 //! | key | value | class | written by | may be dropped |
 //! |---|---|---|---|---|
 //! | `vsr`, group u64, `h` | version byte, then postcard of [`Head`] | state | birth, a view, a change of members that is proposed or executed, a trimmed log, a copy that begins or ends | when a member that was removed is told so ([`super::Event::Released`]) |
-//! | `vsr`, group u64, `l`, op u64 | [`Entry`](super::Entry) | state; data where the keyspace's level is less than `sync` | a proposal, a PREPARE, a transfer | when the machine has stored what it did, and with a log that another takes the place of |
+//! | log of the group's number, index | [`Entry`](super::Entry) | log | a proposal, a PREPARE, a transfer | when the machine has stored what it did, and with a log that another takes the place of |
 //!
-//! Integers are big-endian.
+//! Integers are big-endian. An index is an op and, in its highest 16 bits, how often ops were
+//! counted anew ([`super::log`]).
 
 use super::configuration::Configuration;
 use super::number::{Op, Position, ViewNumber};
@@ -18,8 +19,6 @@ use serde::{Deserialize, Serialize};
 
 const VERSION: u8 = 1;
 const PREFIX: &[u8] = b"vsr";
-/// The length of an entry's key before its op.
-pub(super) const ENTRY_PREFIX_BYTES: usize = PREFIX.len() + 8 + 1;
 
 /// What a replica must not forget, beside its log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,27 +89,9 @@ pub(super) fn load(group: GroupId, table: &dyn Table) -> Option<Head> {
 
 /// The key of a group's head.
 pub(super) fn head(group: GroupId) -> Bytes {
-    key(group, b'h').freeze()
-}
-
-/// The key of an entry.
-pub(super) fn entry(group: GroupId, op: Op) -> Bytes {
-    let mut bytes = key(group, b'l');
-    bytes.put_u64(op.0);
-    bytes.freeze()
-}
-
-fn key(group: GroupId, kind: u8) -> BytesMut {
-    let mut bytes = BytesMut::with_capacity(ENTRY_PREFIX_BYTES + 8);
+    let mut bytes = BytesMut::with_capacity(PREFIX.len() + 9);
     bytes.put_slice(PREFIX);
     bytes.put_u64(group.0);
-    bytes.put_u8(kind);
-    bytes
-}
-
-/// What a key is, for those who show writes: the op of an entry, or none for a head.
-#[must_use]
-pub fn entry_op(key: &[u8]) -> Option<Op> {
-    let op: [u8; 8] = key.get(ENTRY_PREFIX_BYTES..)?.try_into().ok()?;
-    Some(Op(u64::from_be_bytes(op)))
+    bytes.put_u8(b'h');
+    bytes.freeze()
 }

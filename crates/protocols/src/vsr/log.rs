@@ -1,27 +1,39 @@
 //! The log of one group: what is appended, read, cut off at the end and let go of at the begin.
 //!
-//! This file alone knows how a log is stored: an entry is a key of the lane, in the class that its
-//! durability asks for. The newest entries are also in memory, because a handler does not see in
-//! the store what was written in the same input.
+//! This file alone knows how a log is stored: in the log of the lane that has the group's number
+//! ([`quorate_kernel::entries`]), an entry at its op. A log in the store never begins earlier than
+//! it did, but ops are counted anew by who begins as one that has nothing: so an index is an op and,
+//! above it, how often that has happened. The newest entries are also in memory, because a handler
+//! does not see in the store what was written in the same input.
 
 use super::action::Action;
 use super::entry::Entry;
-use super::keys::{self, Head};
+use super::keys::Head;
 use super::number::{Op, Position, ViewNumber};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use quorate_kernel::effects::Release;
-use quorate_kernel::ids::GroupId;
+use bytes::Bytes;
+use quorate_kernel::entries::{self, Place};
+use quorate_kernel::ids::{GroupId, LogId, LogIndex};
 use quorate_kernel::invariant;
-use quorate_kernel::limits::VSR_TAIL_BYTES_MAX;
+use quorate_kernel::limits::{VSR_OPS_MAX, VSR_TAIL_BYTES_MAX};
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
+
+/// Of an index, the bits of the op.
+const OP_BITS: u32 = 48;
+const OP_MASK: u64 = (1 << OP_BITS) - 1;
+/// The most times that ops may be counted anew.
+const LIVES_MAX: u64 = (1 << (64 - OP_BITS)) - 2;
+
+const _: () = assert!(VSR_OPS_MAX < OP_MASK, "an index has room for each op");
 
 /// A group's log. Positions are ops; the first entry is behind the base.
 #[derive(Debug)]
 pub struct Log {
-    group: GroupId,
-    class: Class,
+    log: LogId,
+    /// How often ops were counted anew here.
+    life: u64,
     base: Position,
     end: Op,
     /// The newest entries, without a gap up to the end.
@@ -34,11 +46,11 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log without entries; `class` says how durable it is.
-    pub fn new(group: GroupId, class: Class) -> Log {
+    /// A log without entries.
+    pub fn new(group: GroupId) -> Log {
         Log {
-            group,
-            class,
+            log: LogId(group.0),
+            life: 0,
             base: Position::default(),
             end: Op(0),
             tail: VecDeque::new(),
@@ -48,20 +60,30 @@ impl Log {
         }
     }
 
+    /// Goes on where the log in the store begins, also if nothing else is known of the group.
+    pub fn open(&mut self, table: &dyn Table) {
+        invariant!(self.end == Op(0), "a log is opened before it has entries");
+        let first = table.get(Class::Log, &entries::log_key(self.log));
+        let first = first.and_then(|first| entries::first(&first)).unwrap_or_default();
+        self.life = first.0 >> OP_BITS;
+    }
+
     /// Reads the log back. An entry counts if none is missing before it, none before it is of a
     /// later view, and if it is not behind the end of the last view's log unless it is of that
     /// view. Others are deleted.
     pub fn load(&mut self, head: &Head, table: &dyn Table, out: &mut Vec<Action>) {
         invariant!(self.end == Op(0), "a log is read once");
         self.set_base(head.base);
-        let from = keys::entry(self.group, Op(0));
-        let prefix = &from[..keys::ENTRY_PREFIX_BYTES];
         let mut junk = Vec::new();
-        table.scan(self.class, &from, &mut |key, value| {
-            if !key.starts_with(prefix) {
+        table.scan(Class::Log, &self.key(head.base.op.next()), &mut |key, value| {
+            let index = match entries::place(key) {
+                Some(Place::Entry(log, index)) if log == self.log => index,
+                _ => return false,
+            };
+            if index.0 >> OP_BITS != self.life {
                 return false;
             }
-            let op = keys::entry_op(key).expect("an entry's key has an op");
+            let op = Op(index.0 & OP_MASK);
             let entry = Entry::from_stored(value);
             let is_of_view = op <= head.end || entry.view == head.normal;
             let is_next = op == self.end.next() && entry.view >= self.last().view;
@@ -74,11 +96,6 @@ impl Log {
             true
         });
         junk.into_iter().for_each(|op| self.delete(op, out));
-    }
-
-    /// What must be durable before an acknowledgement of entries leaves.
-    pub fn release(&self) -> Release {
-        if self.class == Class::State { Release::State } else { Release::Lane }
     }
 
     /// Where it ends.
@@ -119,8 +136,7 @@ impl Log {
     /// Appends an entry.
     pub fn append(&mut self, entry: Entry, out: &mut Vec<Action>) {
         invariant!(entry.view >= self.last().view, "views only rise in a log");
-        let (key, value) = (keys::entry(self.group, self.end.next()), Some(entry.stored()));
-        out.push(Action::Write { class: self.class, key, value });
+        out.push(write(self.key(self.end.next()), Some(entry.stored())));
         self.push(entry);
     }
 
@@ -140,12 +156,11 @@ impl Log {
         self.members_at = self.members_at.filter(|at| at.op <= last);
     }
 
-    /// Lets go of entries up to `upto`, at most `count` of them. The base is part of the head.
-    pub fn trim(&mut self, upto: Op, count: u64, out: &mut Vec<Action>) {
+    /// Lets go of entries up to `upto`. The base is part of the head.
+    pub fn trim(&mut self, upto: Op, out: &mut Vec<Action>) {
         invariant!(upto <= self.end, "a log ends behind its base");
-        let upto = Op(upto.0.min(self.base.op.0.saturating_add(count)));
         let Some(view) = self.view_at(upto).filter(|_| upto > self.base.op) else { return };
-        (self.base.op.0 + 1..=upto.0).for_each(|op| self.delete(Op(op), out));
+        self.begin_behind(upto, out);
         self.evict_to(self.tail_from().0.max(upto.0 + 1));
         while self.views.get(1).is_some_and(|run| run.op <= upto) {
             self.views.pop_front();
@@ -156,7 +171,11 @@ impl Log {
 
     /// Drops everything: the log begins anew behind `base`.
     pub fn reset(&mut self, base: Position, out: &mut Vec<Action>) {
-        (self.base.op.0 + 1..=self.end.0).for_each(|op| self.delete(Op(op), out));
+        if base.op < self.end {
+            self.life += 1;
+            invariant!(self.life <= LIVES_MAX, "an index has room for each time");
+        }
+        self.begin_behind(base.op, out);
         self.tail.clear();
         self.tail_bytes = 0;
         self.members_at = None;
@@ -170,7 +189,7 @@ impl Log {
         if op >= from {
             return self.tail[(op.0 - from.0) as usize].clone();
         }
-        let stored = table.get(self.class, &keys::entry(self.group, op));
+        let stored = table.get(Class::Log, &self.key(op));
         Entry::from_stored(&stored.expect("an entry that is not in memory is stored"))
     }
 
@@ -253,7 +272,25 @@ impl Log {
     }
 
     fn delete(&self, op: Op, out: &mut Vec<Action>) {
-        let key = keys::entry(self.group, op);
-        out.push(Action::Write { class: self.class, key, value: None });
+        out.push(write(self.key(op), None));
     }
+
+    /// Gives up what the store has of this log up to `base`, and of its earlier lives.
+    fn begin_behind(&self, base: Op, out: &mut Vec<Action>) {
+        let first = entries::trim(self.index(base.next()));
+        out.push(write(entries::log_key(self.log), Some(first)));
+    }
+
+    fn index(&self, op: Op) -> LogIndex {
+        invariant!(op.0 <= OP_MASK, "ops are bounded");
+        LogIndex(self.life << OP_BITS | op.0)
+    }
+
+    fn key(&self, op: Op) -> Bytes {
+        entries::key(self.log, self.index(op))
+    }
+}
+
+fn write(key: Bytes, value: Option<Bytes>) -> Action {
+    Action::Write { class: Class::Log, key, value }
 }

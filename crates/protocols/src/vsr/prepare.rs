@@ -142,7 +142,7 @@ impl Replica {
         let Some(primary) = self.known_primary() else { return };
         invariant!(self.head.normal == self.head.view, "only its view's log is acknowledged");
         let message = Message::PrepareOk { view: self.head.view, end: self.log.end() };
-        let release = self.log.release();
+        let release = Release::Lane;
         cx.send(primary, message, if mutant!("ok_before_sync") { Release::Early } else { release });
     }
 }

@@ -13,13 +13,14 @@ use super::read_index::Reads;
 use super::state::{Election, Install, Recovery, Replica, Settings, Standing, Status};
 use super::timer::ASK_AGAIN;
 use alloc::collections::BTreeMap;
+use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::process;
-use quorate_kernel::storage::{Class, Durability};
+use quorate_kernel::storage::Durability;
 
 impl Replica {
     /// A replica before its start.
@@ -32,7 +33,7 @@ impl Replica {
             me,
             settings,
             head: Head::none(),
-            log: Log::new(group, settings.class()),
+            log: Log::new(group),
             status: Status::Learner,
             commit: Op(0),
             applied: Op(0),
@@ -65,6 +66,7 @@ impl Replica {
     ) {
         invariant!(self.log.end() == Op(0), "a replica is started once");
         self.pulse = Pulse::new(cx.now);
+        self.log.open(cx.table);
         let Some(head) = keys::load(self.group, cx.table) else {
             return founders.into_iter().for_each(|members| self.found(members, cx));
         };
@@ -72,7 +74,7 @@ impl Replica {
         self.head = head;
         let (machine, mut store) = cx.machine();
         let stored = machine.load(&mut store);
-        let forgets = recovery == process::Recovery::Forgot && self.settings.class() == Class::Data;
+        let forgets = recovery == process::Recovery::Forgot && self.settings.may_forget();
         let stored = if forgets { self.forget_data(stored, cx) } else { stored };
         // The log has let go of what a copy was to bring.
         self.head.is_installing |= stored.whole < self.log.base().op;
@@ -166,7 +168,7 @@ impl Replica {
         }
         self.recovery.asked_at = Some(cx.now);
         let message = Message::Recovery { nonce: self.recovery.nonce, view: self.head.view };
-        cx.send(&others, message, self.log.release());
+        cx.send(&others, message, Release::Lane);
     }
 
     /// A member has forgotten, and was in this view.
@@ -203,7 +205,7 @@ impl Replica {
             _ => Standing::Whole,
         };
         let message = Message::RecoveryResponse { nonce, view: self.head.view, standing };
-        cx.send(from.node, message, self.log.release());
+        cx.send(from.node, message, Release::Lane);
     }
 
     /// Names a question as none of this node was named before: no start is repeated.

@@ -150,7 +150,7 @@ impl Replica {
     pub(super) fn append(&mut self, entry: super::Entry, cx: &mut Context<'_>) {
         let changes_members = entry.new_members().is_some();
         self.log.append(entry, cx.out);
-        if changes_members && self.settings.class() == Class::Data {
+        if changes_members && self.settings.may_forget() {
             self.save(cx);
         }
     }

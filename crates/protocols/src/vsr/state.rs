@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::invariant;
-use quorate_kernel::storage::{Class, Durability};
+use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +29,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Where entries are written: protocol state, or data where the level is less than `sync`.
-    pub(super) fn class(&self) -> Class {
-        if self.durability == Durability::Sync { Class::State } else { Class::Data }
+    /// Whether a node may come back without entries that it had acknowledged.
+    pub(super) fn may_forget(&self) -> bool {
+        self.durability != Durability::Sync
     }
 }
 

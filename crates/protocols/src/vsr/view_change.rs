@@ -34,7 +34,7 @@ impl Replica {
         let normal = if mutant!("normal_is_view") { view } else { normal };
         let (end, commit) = (self.log.end(), self.commit);
         let message = Message::DoViewChange { view, normal, end, commit, lost };
-        let release = self.log.release();
+        let release = Release::Lane;
         let may_be_early = mutant!("vote_before_sync");
         cx.send(primary, message, if may_be_early { Release::Early } else { release });
     }
@@ -145,7 +145,7 @@ impl Replica {
         self.reads.begin();
         let others = self.others();
         if !others.is_empty() {
-            cx.send(&others, self.start_view(), self.log.release());
+            cx.send(&others, self.start_view(), Release::Lane);
         }
         self.serve(cx);
     }
@@ -153,7 +153,7 @@ impl Replica {
     /// A member may have missed that the view has started.
     fn tell_start(&mut self, to: NodeId, cx: &mut Context<'_>) {
         if to != self.me {
-            cx.send(to, self.start_view(), self.log.release());
+            cx.send(to, self.start_view(), Release::Lane);
         }
     }
 

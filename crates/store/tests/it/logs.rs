@@ -28,12 +28,15 @@ fn entries_before_the_first_are_gone_for_good<S: Subject>() {
     let left = vec![(1, 3), (1, 4), (1, 5), (2, 1), (2, 2), (2, 3), (2, 4)];
     assert_eq!(indexes(&store), left);
     assert!(!has(&store, 1, 2) && has(&store, 1, 3));
+    let first = |store: &S, log| store.reader().get(&trim(log, 0).key).expect("read");
+    assert_eq!((first(&store, 1), first(&store, 2)), (trim(1, 3).value, None));
     let late = vec![put_entry(1, 2, b"late"), trim(1, 1), delete_entry(1, 5)];
     store.log().apply(&[batch(3, late)]).expect("applied");
     let left: Vec<_> = left.into_iter().filter(|place| *place != (1, 5)).collect();
     assert_eq!(indexes(&store), left, "an entry that comes late is gone, a lower trim is nothing");
     let (store, _) = store.kill();
     assert_eq!(indexes(&store), left);
+    assert_eq!(first(&store, 1), trim(1, 3).value);
     let (mut store, _) = store.restart();
     assert_eq!(indexes(&store), left);
     store.log().apply(&[batch(4, vec![put_entry(1, 1, b"late")])]).expect("applied");
