@@ -22,6 +22,7 @@
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 //! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
+//! | [`serializable`] | engine, its heart so far: transactions over replicated groups (SCONEKV) |
 #![no_std]
 
 extern crate alloc;
@@ -45,6 +46,7 @@ pub mod quorum;
 pub(crate) mod recent;
 pub mod reconfigure;
 pub mod ring;
+pub mod serializable;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod vsr;

@@ -1,0 +1,236 @@
+//! The group that decides: votes, the decision, and telling it (§4.3, Algorithm 2).
+
+use super::act::Results;
+use super::engine::Context;
+use super::entry::{Counted, Entry};
+use super::message::{Cause, Message, Outcome};
+use super::number::{TxId, VoteSeq};
+use super::primary::{Primary, Round, Telling};
+use super::rules::FORGET_MAX;
+use super::timer::{Again, VOTE};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::time::Time;
+
+impl Primary {
+    /// A transaction that this group decides was heard of: its time runs.
+    pub(super) fn hear_of(&mut self, tx: TxId, groups: &[GroupId], now: Time) {
+        self.rounds.entry(tx).or_insert_with(|| Round {
+            groups: groups.to_vec(),
+            votes: BTreeMap::new(),
+            came: 0,
+            since: now,
+        });
+    }
+
+    /// Answers whoever asks about a transaction that is decided, or may not be asked of this group;
+    /// whether that is so.
+    fn is_over(
+        &mut self,
+        tx: TxId,
+        group: GroupId,
+        groups: &[GroupId],
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let outcome = match cx.state.recorded(tx) {
+            Some(recorded) => Some(recorded.outcome.as_ref().map(|_| ()).map_err(Clone::clone)),
+            // All groups have applied it, or it was aborted for want of votes: whoever still holds
+            // locks can only be of the latter.
+            None if cx.state.is_forgotten(tx) => Some(Err(Cause::Forgotten)),
+            None => None,
+        };
+        let is_mine = groups.first() == Some(&cx.state.group) && group != cx.state.group;
+        if let Some(outcome) = outcome.filter(|_| is_mine) {
+            cx.send(group, Message::Decision { tx, group: cx.state.group, outcome });
+            return true;
+        }
+        !is_mine
+    }
+
+    /// A group votes. Votes of an earlier number than one that was taken back do not count.
+    pub(super) fn on_vote(
+        &mut self,
+        tx: TxId,
+        (group, groups): (GroupId, &[GroupId]),
+        (seq, vote): (VoteSeq, Result<Results, Cause>),
+        cx: &mut Context<'_>,
+    ) {
+        if self.is_over(tx, group, groups, cx) {
+            return;
+        }
+        invariant!(cx.state.recorded(tx).is_none(), "what is decided was answered");
+        self.hear_of(tx, groups, cx.now);
+        let is_taken_back =
+            seq < cx.state.first_seq(tx, group) || self.tail.revokes(tx, group, seq);
+        if is_taken_back && !mutant!("txn_stale_vote") {
+            return;
+        }
+        let round = self.rounds.get_mut(&tx).expect("it was just heard of");
+        if round.groups != groups {
+            return;
+        }
+        round.came += usize::from(vote.is_ok());
+        let is_newer = round.votes.get(&group).is_none_or(|(has, _)| *has <= seq);
+        if is_newer {
+            round.votes.insert(group, (seq, vote));
+        }
+        self.decide(tx, cx);
+    }
+
+    /// Decides if there is what to decide on. The decision leaves when it is committed.
+    pub(super) fn decide(&mut self, tx: TxId, cx: &mut Context<'_>) {
+        let Some(round) = self.rounds.get(&tx) else { return };
+        if self.tail.moves(tx) || cx.state.recorded(tx).is_some() {
+            return;
+        }
+        let groups = round.groups.clone();
+        let refused = round.votes.values().find_map(|(_, vote)| vote.as_ref().err());
+        if let Some(cause) = refused.cloned() {
+            return self.put_decision(tx, groups, Err(cause), cx);
+        }
+        let Some(own) = cx.state.share(tx) else { return };
+        let own_seq = cx.state.head.pending[&tx].seq;
+        let counted: Option<Vec<Counted>> = groups
+            .iter()
+            .map(|group| {
+                if *group == cx.state.group {
+                    let results = own.results.clone();
+                    return Some(Counted { group: *group, seq: own_seq, results });
+                }
+                let (seq, vote) = match round.votes.get(group) {
+                    Some((seq, vote)) => (*seq, vote.as_ref().ok()?.clone()),
+                    None if mutant!("txn_vote_counted_twice") => {
+                        (cx.state.first_seq(tx, *group), Results::new())
+                    }
+                    None => return None,
+                };
+                Some(Counted { group: *group, seq, results: vote })
+            })
+            .collect();
+        let has_all = !mutant!("txn_vote_counted_twice") || round.came + 1 >= groups.len();
+        if let Some(counted) = counted.filter(|_| has_all) {
+            self.put_decision(tx, groups, Ok(counted), cx);
+        }
+    }
+
+    fn put_decision(
+        &mut self,
+        tx: TxId,
+        groups: Vec<GroupId>,
+        outcome: Result<Vec<Counted>, Cause>,
+        cx: &mut Context<'_>,
+    ) {
+        if mutant!("txn_decision_early") {
+            let told = outcome.as_ref().map(|_| ()).map_err(Clone::clone);
+            for to in groups.iter().filter(|group| **group != cx.state.group) {
+                let (group, outcome) = (cx.state.group, told.clone());
+                cx.send(*to, Message::Decision { tx, group, outcome });
+            }
+            let ended = match &outcome {
+                Ok(_) => Outcome::Committed(Vec::new()),
+                Err(cause) => Outcome::Aborted(cause.clone()),
+            };
+            self.answer(tx, &ended, cx);
+        }
+        self.propose(Entry::Decided { tx, groups, outcome }, cx);
+    }
+
+    /// Tells a decision to the groups that may not have applied it.
+    pub(super) fn tell(&mut self, tx: TxId, cx: &mut Context<'_>) {
+        let Some(recorded) = cx.state.recorded(tx) else { return };
+        if recorded.groups.is_empty() {
+            return;
+        }
+        let groups = recorded.groups.iter().copied().collect();
+        self.tells.insert(tx, Telling { groups, again: Again::after(cx.now) });
+        self.send_decision(tx, cx);
+    }
+
+    fn send_decision(&mut self, tx: TxId, cx: &mut Context<'_>) {
+        let Some(telling) = self.tells.get(&tx) else { return };
+        let recorded = cx.state.recorded(tx).expect("a decision stays until all have applied it");
+        let outcome = recorded.outcome.as_ref().map(|_| ()).map_err(Clone::clone);
+        for to in &telling.groups {
+            let (group, outcome) = (cx.state.group, outcome.clone());
+            cx.send(*to, Message::Decision { tx, group, outcome });
+        }
+    }
+
+    /// A group has applied a decision.
+    pub(super) fn on_applied(&mut self, tx: TxId, group: GroupId) {
+        let Some(telling) = self.tells.get_mut(&tx) else { return };
+        telling.groups.remove(&group);
+        if telling.groups.is_empty() {
+            self.tells.remove(&tx);
+            self.applied.insert(tx);
+        }
+    }
+
+    /// A group would take its vote back, so that an older transaction can go on. Granted unless it
+    /// is decided; logged, so that a later primary counts that vote no more either.
+    pub(super) fn on_revoke_vote(
+        &mut self,
+        tx: TxId,
+        (group, groups): (GroupId, Vec<GroupId>),
+        seq: VoteSeq,
+        cx: &mut Context<'_>,
+    ) {
+        if self.is_over(tx, group, &groups, cx) {
+            return;
+        }
+        invariant!(cx.state.recorded(tx).is_none(), "what is decided was answered");
+        self.hear_of(tx, &groups, cx.now);
+        if seq < cx.state.first_seq(tx, group) {
+            return cx.send(group, Message::RevokeGranted { tx, seq });
+        }
+        if self.tail.moves(tx) || self.tail.revokes(tx, group, seq) {
+            return;
+        }
+        let round = self.rounds.get_mut(&tx).expect("it was just heard of");
+        if round.votes.get(&group).is_some_and(|(has, _)| *has <= seq) {
+            round.votes.remove(&group);
+        }
+        self.propose(Entry::Revoked { tx, groups, group, seq }, cx);
+    }
+
+    /// Decides on what lacks votes for too long.
+    pub(super) fn tick_votes(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let late: Vec<TxId> = self
+            .rounds
+            .iter()
+            .filter(|(tx, round)| now - round.since >= VOTE && !self.tail.moves(**tx))
+            .map(|(tx, _)| *tx)
+            .collect();
+        for tx in late {
+            let groups = self.rounds[&tx].groups.clone();
+            self.put_decision(tx, groups, Err(Cause::Timeout), cx);
+        }
+        let due = self.asks.iter_mut().filter_map(|(tx, again)| again.is_due(now).then_some(*tx));
+        let due: Vec<TxId> = due.collect();
+        due.into_iter().for_each(|tx| self.send_vote(tx, cx));
+    }
+
+    /// Tells decisions again, and lets go of those that all groups have applied.
+    pub(super) fn tick_decisions(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let due: Vec<TxId> = self
+            .tells
+            .iter_mut()
+            .filter_map(|(tx, telling)| telling.again.is_due(now).then_some(*tx))
+            .collect();
+        due.into_iter().for_each(|tx| self.send_decision(tx, cx));
+        if !self.applied.is_empty() {
+            let mut txs = Vec::new();
+            while txs.len() < FORGET_MAX
+                && let Some(tx) = self.applied.pop_first()
+            {
+                txs.push(tx);
+            }
+            self.propose(Entry::Forget { txs }, cx);
+        }
+    }
+}

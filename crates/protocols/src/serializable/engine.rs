@@ -1,0 +1,185 @@
+//! One group at one node: what is asked of it, and the only match on inputs.
+//!
+//! The lane that comes with the engine keeps one of these beside each [`crate::vsr::Replica`], and
+//! hands it what that tells.
+
+use super::act::WallMs;
+use super::apply::Executed;
+use super::message::{Message, Refused, Reply, Request};
+use super::primary::Primary;
+use super::state::State;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{GroupId, Ticket};
+use quorate_kernel::mutant;
+use quorate_kernel::process::Table;
+use quorate_kernel::time::Time;
+
+/// What happens to a group at a node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// The replica leads, and has executed what earlier views have committed
+    /// ([`crate::vsr::Event::Serving`]). What was executed until then is not handed on.
+    Serving,
+    /// It leads no more ([`crate::vsr::Event::Deposed`]), or has refused a proposal. Handed on
+    /// before what was executed in the same call: that may be of another primary.
+    Deposed,
+    /// Entries were executed ([`State::take_executed`]).
+    Executed(Vec<Executed>),
+    /// What [`Action::Confirm`] asked for ([`crate::vsr::Event::Readable`]); handed on in the very
+    /// call that tells it.
+    Readable(Ticket),
+    /// Another group says something.
+    Message(Message),
+    /// A client asks something.
+    Request {
+        /// Where the answer goes.
+        ticket: Ticket,
+        /// What it asks.
+        request: Request,
+    },
+    /// Time has passed; every 50 ms or so.
+    Tick,
+    /// Some keys are looked at for what has expired and for old tombstones.
+    Sweep {
+        /// Where to begin; the answer is [`Action::Swept`].
+        from: Bytes,
+        /// Tombstones of entries up to here are dropped; 0 while a copy is made.
+        purge: crate::vsr::Op,
+    },
+    /// A client was not heard of for long.
+    ClientGone(super::number::Client),
+}
+
+/// One thing that a group asks of its lane.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Puts an entry into the log ([`crate::vsr::Replica::propose`]), in the order of the actions.
+    /// If it is refused, [`Input::Deposed`] follows, and [`Input::Serving`] when the replica serves
+    /// again.
+    Propose(Bytes),
+    /// Asks whether this node still leads ([`crate::vsr::Replica::read`]). Refused like a proposal.
+    Confirm(Ticket),
+    /// Sends a message to the primary of a group. It rests on what was executed, so on nothing that
+    /// this node still has to store.
+    Send {
+        /// The group.
+        to: GroupId,
+        /// The message.
+        message: Message,
+    },
+    /// Answers a client.
+    Reply {
+        /// Where its question came from.
+        ticket: Ticket,
+        /// The answer.
+        reply: Reply,
+    },
+    /// Where the next sweep begins; none after the last key.
+    Swept(Option<Bytes>),
+}
+
+/// All that a group may see and touch. Built anew for each call.
+pub struct Context<'a> {
+    /// The replicated state.
+    pub state: &'a State,
+    /// The lane's bytes.
+    pub table: &'a dyn Table,
+    /// Monotonic time.
+    pub now: Time,
+    /// The wall clock; it may run backwards.
+    pub wall: WallMs,
+    /// What is asked for, in order.
+    pub out: &'a mut Vec<Action>,
+}
+
+impl Context<'_> {
+    pub(super) fn send(&mut self, to: GroupId, message: Message) {
+        self.out.push(Action::Send { to, message });
+    }
+
+    pub(super) fn reply(&mut self, ticket: Ticket, reply: Reply) {
+        self.out.push(Action::Reply { ticket, reply });
+    }
+
+    pub(super) fn refuse(&mut self, ticket: Ticket, refused: Refused) {
+        self.reply(ticket, Reply::Refused(refused));
+    }
+}
+
+/// A group at a node: what it has in hand while it leads.
+#[derive(Debug)]
+pub struct Member {
+    primary: Option<Primary>,
+}
+
+impl Member {
+    /// One that does not lead.
+    #[must_use]
+    pub fn new() -> Member {
+        Member { primary: None }
+    }
+
+    /// Whether it takes itself for the primary.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.primary.is_some()
+    }
+
+    /// How many transactions it has in hand.
+    #[must_use]
+    pub fn in_hand(&self) -> usize {
+        self.primary.as_ref().map_or(0, Primary::in_hand)
+    }
+
+    /// Takes an input.
+    pub fn handle(&mut self, input: Input, cx: &mut Context<'_>) {
+        if self.primary.is_none() && mutant!("txn_serve_before_replay") {
+            self.primary = Some(Primary::new(cx));
+        }
+        match (&mut self.primary, input) {
+            (before, Input::Serving) => {
+                let kept = before.take().filter(|_| mutant!("txn_tail_validated_across_views"));
+                let mut primary = Primary::new(cx);
+                if let Some(kept) = kept {
+                    primary.tail = kept.tail;
+                }
+                primary.begin(cx);
+                primary.settle(cx);
+                self.primary = Some(primary);
+            }
+            (Some(_), Input::Deposed) => {
+                if !mutant!("txn_tail_validated_across_views") {
+                    self.primary = None;
+                }
+            }
+            (Some(primary), input) => {
+                primary.saw_clock(cx);
+                match input {
+                    Input::Serving | Input::Deposed => {}
+                    Input::Executed(executed) => primary.on_executed(executed, cx),
+                    Input::Readable(ticket) => primary.on_readable(ticket, cx),
+                    Input::Message(message) => primary.on_message(message, cx),
+                    Input::Request { ticket, request } => primary.on_request(ticket, request, cx),
+                    Input::Tick => primary.tick(cx),
+                    Input::Sweep { from, purge } => primary.sweep(&from, purge, cx),
+                    Input::ClientGone(client) => primary.client_gone(client, cx),
+                }
+                primary.settle(cx);
+            }
+            (None, Input::Request { ticket, request: Request::ReadAny { keys } }) => {
+                super::read::read_any(ticket, &keys, cx);
+            }
+            (None, Input::Request { ticket, .. }) => cx.refuse(ticket, Refused::NotPrimary),
+            (None, Input::Sweep { .. }) => cx.out.push(Action::Swept(None)),
+            // Another member leads; what others say is said again to it.
+            (None, _) => {}
+        }
+    }
+}
+
+impl Default for Member {
+    fn default() -> Member {
+        Member::new()
+    }
+}

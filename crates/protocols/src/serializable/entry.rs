@@ -1,0 +1,199 @@
+//! Entries of a group's log: the only places where the state of transactions changes.
+//!
+//! What executes one does so whatever the items are: everything was looked at before, by the
+//! primary that has put it into the log (J. Gray, L. Lamport, "Consensus on Transaction Commit",
+//! call its choice a resource manager's prepared and aborted; here each is one entry).
+
+use super::act::{Effect, Results, WallMs};
+use super::message::Cause;
+use super::number::{Client, Rank, TxId, Version, VoteSeq};
+use super::raw::Raw;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::error::WireError;
+use quorate_kernel::ids::GroupId;
+use serde::{Deserialize, Serialize};
+
+/// The version of an entry's bytes.
+const VERSION: u8 = 1;
+
+/// A change of one key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The key.
+    pub key: Raw,
+    /// The version that it makes; more if the floor has risen meanwhile.
+    pub version: Version,
+    /// What the key has then.
+    pub effect: Effect,
+}
+
+/// What a group is ready to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Keys that others may read as well until the decision, ascending.
+    pub shared: Vec<Raw>,
+    /// Keys that nobody else may touch until the decision, ascending.
+    pub exclusive: Vec<Raw>,
+    /// What is changed; of exclusive keys.
+    pub changes: Vec<Change>,
+    /// What the acts answer.
+    pub results: Results,
+}
+
+/// A vote of a group (handler 5 of the paper's Fig. 2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The transaction.
+    pub rank: Rank,
+    /// All its groups, ascending; the first decides.
+    pub groups: Vec<GroupId>,
+    /// Which of the group's votes this is.
+    pub seq: VoteSeq,
+    /// What the group is ready to do, and holds locks for; or why it is not.
+    pub vote: Result<Share, Cause>,
+    /// The client's mark, and the primary's clock.
+    pub mark: u64,
+    /// The primary's clock.
+    pub clock: WallMs,
+}
+
+/// One entry. New variants are only appended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// A transaction of this group alone, from beginning to end.
+    DecidedApplied {
+        /// The transaction.
+        tx: TxId,
+        /// What is changed and answered, or why nothing is.
+        outcome: Result<(Vec<Change>, Results), Cause>,
+        /// The client's mark.
+        mark: u64,
+        /// The primary's clock.
+        clock: WallMs,
+    },
+    /// Participant: how it votes.
+    Prepared(Prepared),
+    /// Participant: its vote is taken back, and its locks are free. It may vote again.
+    Reverted {
+        /// The transaction.
+        tx: TxId,
+        /// Which vote.
+        seq: VoteSeq,
+    },
+    /// Coordinator: how the transaction ends, for ever; its own share is done with it.
+    Decided {
+        /// The transaction.
+        tx: TxId,
+        /// Its groups, as far as known; none if it was only asked for.
+        groups: Vec<GroupId>,
+        /// Which vote of each group it rests on, with what that group's acts answer; or why
+        /// nothing is changed.
+        outcome: Result<Vec<Counted>, Cause>,
+    },
+    /// Coordinator: a group may take its vote back; that vote counts no more.
+    Revoked {
+        /// The transaction.
+        tx: TxId,
+        /// Its groups.
+        groups: Vec<GroupId>,
+        /// Whose vote.
+        group: GroupId,
+        /// Which vote.
+        seq: VoteSeq,
+    },
+    /// Participant: the decision, done here.
+    Applied {
+        /// The transaction.
+        tx: TxId,
+        /// Why nothing is changed, if so.
+        outcome: Result<(), Cause>,
+    },
+    /// Coordinator: all groups have these applied; nobody asks any more but the client.
+    Forget {
+        /// The transactions.
+        txs: Vec<TxId>,
+    },
+    /// A client was not heard of for long: what is remembered of it is dropped, and whoever asks
+    /// is told that nobody knows.
+    ClientGone {
+        /// The client.
+        client: Client,
+    },
+    /// Tombstones are dropped, each if it is still of this entry; the floor rises to their
+    /// versions.
+    Purge {
+        /// The keys.
+        keys: Vec<Dropped>,
+    },
+    /// Keys are removed because their time has passed, each if it still has this version and
+    /// nobody has locked it.
+    Expire {
+        /// The primary's clock.
+        clock: WallMs,
+        /// The keys.
+        keys: Vec<(Raw, Version)>,
+    },
+}
+
+/// A tombstone that is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// The key.
+    pub key: Raw,
+    /// Its version.
+    pub version: Version,
+    /// The place of the entry that removed it.
+    pub removed_at: u64,
+}
+
+/// A vote that a decision rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Whose.
+    pub group: GroupId,
+    /// Which.
+    pub seq: VoteSeq,
+    /// What the group's acts answer.
+    pub results: Results,
+}
+
+impl Entry {
+    /// The bytes in the log: version, then postcard.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        let mut bytes = Vec::from([VERSION]);
+        bytes.extend(postcard::to_allocvec(self).expect("plain data always serializes"));
+        bytes.into()
+    }
+
+    /// Reads an entry back.
+    ///
+    /// # Errors
+    /// The bytes are no entry.
+    pub fn of(bytes: &[u8]) -> Result<Entry, WireError> {
+        let wrong = WireError::Malformed { what: "entry of a group of transactions" };
+        let Some((&VERSION, rest)) = bytes.split_first() else { return Err(wrong) };
+        match postcard::take_from_bytes(rest) {
+            Ok((entry, [])) => Ok(entry),
+            _ => Err(wrong),
+        }
+    }
+
+    /// The transaction that it is about, if it is about one.
+    #[must_use]
+    pub fn tx(&self) -> Option<TxId> {
+        match self {
+            Entry::Prepared(prepared) => Some(prepared.rank.tx),
+            Entry::DecidedApplied { tx, .. }
+            | Entry::Reverted { tx, .. }
+            | Entry::Decided { tx, .. }
+            | Entry::Revoked { tx, .. }
+            | Entry::Applied { tx, .. } => Some(*tx),
+            Entry::Forget { .. }
+            | Entry::ClientGone { .. }
+            | Entry::Purge { .. }
+            | Entry::Expire { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a group of transactions keeps in the store, beside its log.
+//!
+//! | key | value | class | written by | may be dropped |
+//! |---|---|---|---|---|
+//! | `txn`, group u64, `h` | version byte, then postcard of (place, head) | data | the end of a pass of storing, the end of a copy | with the group's log |
+//! | `txn`, group u64, `n` | version byte, then postcard of the newest place whose effects may be stored | data | every step of a pass, before its items | with the group's log |
+//! | `txn`, group u64, `i`, key | version byte, then postcard of a stored item | data | a pass, a page of a copy | when a purge drops the tombstone, and when a copy begins |
+//!
+//! Integers are big-endian. Nothing of it is synced for anybody: the log is.
+
+use super::raw::Raw;
+use alloc::vec::Vec;
+use bytes::{BufMut, Bytes, BytesMut};
+use quorate_kernel::ids::GroupId;
+use serde::{Deserialize, Serialize};
+
+const VERSION: u8 = 1;
+const PREFIX: &[u8] = b"txn";
+const ITEM_PREFIX_BYTES: usize = PREFIX.len() + 8 + 1;
+
+const _: () = assert!(
+    super::rules::ITEM_KEY_BYTES_MAX + ITEM_PREFIX_BYTES <= quorate_kernel::limits::KEY_BYTES_MAX
+);
+
+/// The key of the head.
+pub fn head(group: GroupId) -> Bytes {
+    start(group, b'h', 0).freeze()
+}
+
+/// The key of the newest place.
+pub fn newest(group: GroupId) -> Bytes {
+    start(group, b'n', 0).freeze()
+}
+
+/// The key of an item.
+pub fn item(group: GroupId, key: &[u8]) -> Bytes {
+    let mut bytes = start(group, b'i', key.len());
+    bytes.put_slice(key);
+    bytes.freeze()
+}
+
+/// The client's key of an item's key; none if it is no item of this group.
+pub fn of_item(group: GroupId, key: &[u8]) -> Option<Raw> {
+    let prefix = start(group, b'i', 0);
+    key.strip_prefix(&prefix[..]).map(|rest| Raw(Bytes::copy_from_slice(rest)))
+}
+
+fn start(group: GroupId, kind: u8, more: usize) -> BytesMut {
+    let mut bytes = BytesMut::with_capacity(ITEM_PREFIX_BYTES + more);
+    bytes.put_slice(PREFIX);
+    bytes.put_u64(group.0);
+    bytes.put_u8(kind);
+    bytes
+}
+
+/// The bytes of a value.
+pub fn encode<T: Serialize>(value: &T) -> Bytes {
+    let mut bytes = Vec::from([VERSION]);
+    bytes.extend(postcard::to_allocvec(value).expect("plain data always serializes"));
+    bytes.into()
+}
+
+/// Reads a value back.
+pub fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> T {
+    let (version, rest) = bytes.split_first().expect("a value has a version");
+    assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
+    postcard::from_bytes(rest).expect("the store and the log return what was put into them")
+}

@@ -1,0 +1,161 @@
+//! Engine: strictly serializable transactions over replicated groups.
+//!
+//! From J. Gonçalves, M. Matos, R. Rodrigues, "SCONEKV: a Scalable, Strongly Consistent Key-Value
+//! Store"; sections, figures and algorithms are those of that paper unless another is named.
+//!
+//! What is here is the heart of the engine: pure state machines for one group, and what groups say
+//! to each other. The lane that makes it an engine is not: processes and frames, doors, how groups
+//! get their keys and seats, and moves of keys between groups. Nothing outside of this folder uses
+//! it yet.
+//!
+//! # Promise
+//! Committed transactions, strict reads, and commits of transactions that only read are as if done
+//! one after the other, in an order in which whoever had ended before another began comes first.
+//! Without opacity (§4.2): what is read before the commit need not fit together, and a transaction
+//! that aborts may have seen what never was at one moment. A transaction commits in all its groups
+//! or in none; its client is told the same however often it asks, until it has said that it knows.
+//!
+//! # Roles
+//! A **group** (the paper's bucket) keeps its keys in a [`State`] that a replicated log
+//! ([`crate::vsr`]) carries to all its members. What a **primary** adds is in [`Member`], is
+//! volatile, and is lost with its view by design. Of the groups of a transaction the lowest is the
+//! **coordinator**: it decides. **Clients** read keys with their versions, and commit by naming
+//! them.
+//!
+//! # One group
+//! ```text
+//! Commit ─▶ primary: locks and versions are looked at, the acts evaluated, as if the tail of the
+//!           log were committed
+//!           logs DecidedApplied ── committed, executed: answered
+//! ```
+//! # Several groups (Fig. 2)
+//! ```text
+//! Commit ─▶ each primary: logs Prepared: it holds its locks, or says no            4, 5
+//!           participant ── Vote ─────▶ coordinator                                 6
+//!           all are ready: coordinator logs Decided, its own share is done with it 7
+//!           coordinator ── Decision ─▶ participants, and the client is answered    9
+//!           participant logs Applied: its share is done, its locks are free        8
+//!           participant ── Applied ──▶ coordinator: it is told no more
+//! ```
+//! # Who gives way (§4.4, Fig. 4)
+//! ```text
+//! an older transaction waits for a younger one that has voted here and is not decided
+//!           participant ── RevokeVote ────▶ coordinator: logs Revoked
+//!           participant ◀─ RevokeGranted ── it counts that vote no more
+//!           participant logs Reverted: its locks are free; it waits, and votes again
+//! ```
+//! Lower ranks go first; nobody overtakes one that waits, but readers beside readers. So whoever
+//! waits, waits for an older one, or for a younger one that gives way or is decided: the oldest
+//! goes on. All this ends after 2 s without all votes, by a logged decision.
+//!
+//! # What leaves when
+//! | message or answer | rests on |
+//! |---|---|
+//! | Vote | `Prepared` is committed |
+//! | Decision, the client's answer | `Decided` or `DecidedApplied` is committed |
+//! | RevokeGranted | `Revoked` is committed |
+//! | Applied | `Applied` is committed |
+//! | RevokeVote | nothing: a question |
+//! | what is read | the replica has led after the question, and no decision can be unapplied |
+//!
+//! Committed entries rest on a majority, so nothing of it waits for this node's disk.
+//!
+//! # Why it is right
+//! - Every group holds a transaction's locks from before its vote until it does what was decided,
+//!   and the decision needs all votes: at some moment between, all locks are held and all versions
+//!   are current. That moment is its place in the order.
+//! - Whoever comes to a group that has not done yet what is decided meets a lock there, and waits:
+//!   so do strict reads, and a commit that only reads fails.
+//! - An entry may rest on entries before it that are not committed: if they are not, it is not.
+//! - Versions only grow: over removals, and over purges of tombstones, after which an absent key
+//!   has the floor's version. What does not fit now never will, also under a lock.
+//! - What an entry does depends on nothing but entries before it.
+//!
+//! # Invariants
+//! - A transaction ends once in a group, and the same way in all its groups.
+//! - A commit rests on a vote of each group, the last one, which was not taken back.
+//! - The versions of a key grow with every change.
+//! - A transaction holds all its locks in a group, or none; locks follow from logged votes alone.
+//! - A primary serves when it has executed the whole log.
+//! - No replica looks at a clock: a primary proposes the removal of what has expired, guarded by
+//!   its version, and by its own clock, which is logged and runs backwards over no view.
+//!
+//! # Departures from the paper
+//! - Algorithm 2 sends GLOBALDECISION when the last vote has come, and replicates it after. A
+//!   coordinator that dies between may have told what its successor decides otherwise. Here the
+//!   decision is logged first (J. Gray, L. Lamport, "Consensus on Transaction Commit", have their
+//!   transaction manager do so).
+//! - Algorithm 2 counts answers, also repeated ones and later refusals. Here votes are kept by
+//!   group, with a number, and a vote that was taken back never counts again.
+//! - Taking a vote back is logged by the coordinator too, before it is granted: the grant outlives
+//!   the primary that gave it.
+//! - §4.4 asks younger owners to give way only if all owners are younger. Here each is asked.
+//! - §4.2 has each write rest on a version, so that two blind writes of one key abort each other.
+//!   Here a client says which versions it rests on. Acts, such as adding, are evaluated under the
+//!   lock, and what is logged is the value that they leave.
+//! - §4.2 removes a deleted pair, whose versions begin again at 0. Here they go on.
+//! - §4.5 has a new primary ask the coordinator. Here the vote, which is sent again until it is
+//!   answered, is that question.
+//! - Algorithm 1 takes a repeated request for a new one. Here outcomes, votes and what was received
+//!   are looked at first; also a refusal is logged, so no late request commits what its client was
+//!   told has failed.
+//! - §6.1 has transactions that only read run the whole protocol. Here each primary looks once more
+//!   at what was read, and logs nothing.
+//! - A new client counts from the highest counter that it has seen, and a transaction that is tried
+//!   again keeps the rank of its first attempt: newcomers do not go before those that wait.
+//!
+//! # Known limits
+//! - An append logs the whole value.
+//! - Marks of clients are kept for good, 16 bytes each; outcomes until their client's mark passes
+//!   them, or the lane says that it is gone.
+//! - What waits is tried again one by one when a key is free: with very many that wait for one key
+//!   that is work for each of them.
+//! - A copy that begins drops all keys in one turn.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `state.rs`, `locks.rs`, `items.rs` | what a group's log makes of it, and what must hold |
+//! | `entry.rs`, `apply.rs` | entries, and executing them |
+//! | `recover.rs`, `keys.rs` | copies, and what is stored |
+//! | `engine.rs`, `primary.rs`, `tail.rs` | inputs, and what a primary has in hand |
+//! | `prepare.rs`, `coordinate.rs`, `participate.rs` | commits, decisions, votes |
+//! | `read.rs` | strict reads, commits that only read, expiry and purge |
+//! | `act.rs`, `evaluate.rs` | what can be done to a key |
+//! | `message.rs`, `number.rs`, `raw.rs`, `timer.rs`, `rules.rs` | words, numbers, times, limits |
+
+mod act;
+mod apply;
+mod coordinate;
+mod engine;
+mod entry;
+mod evaluate;
+mod items;
+mod keys;
+mod locks;
+mod message;
+mod number;
+mod participate;
+mod prepare;
+mod primary;
+mod raw;
+mod read;
+mod recover;
+mod rules;
+mod state;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+pub use act::{Act, ActError, Condition, Done, Effect, Expiry, Results, WallMs, When};
+pub use apply::{Executed, What};
+pub use engine::{Action, Context, Input, Member};
+pub use entry::{Change, Counted, Dropped, Entry, Prepared, Share};
+pub use evaluate::{Content, Evaluated, evaluate, integer};
+pub use items::Stored;
+pub use locks::{Locks, Mode};
+pub use message::{Cause, Commit, Item, Message, Outcome, Refused, Reply, Request};
+pub use number::{Client, Rank, Token, TxId, Version, VoteSeq};
+pub use raw::Raw;
+pub use rules::Transaction;
+pub use state::{Head, Recorded, Revoked, State, TakenBack};

@@ -1,0 +1,81 @@
+//! Names of transactions, and the numbers that order them and what they change.
+
+use core::fmt;
+use quorate_kernel::ids::GroupId;
+use serde::{Deserialize, Serialize};
+
+/// A client for its whole life: 64 random bits, never used again.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Client(pub u64);
+
+/// A transaction (the paper's txID, §4.2), compared by counter first. A client counts up, also
+/// above every counter that it sees in a reply, and never gives one out twice.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TxId {
+    /// Counted by the client, from 1.
+    pub counter: u64,
+    /// Who began it.
+    pub client: Client,
+}
+
+impl TxId {
+    /// No transaction: what expiry removes has this writer.
+    pub const NONE: TxId = TxId { counter: 0, client: Client(0) };
+}
+
+impl fmt::Debug for TxId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.counter, self.client.0)
+    }
+}
+
+/// Who gives way to whom: the lower rank goes first. All groups compare the same ranks.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Rank {
+    /// The counter of the first attempt: one that is tried again does not begin at the end.
+    pub priority: u64,
+    /// The transaction itself breaks ties.
+    pub tx: TxId,
+}
+
+/// How often a key was changed. It goes on over a removal; an absent key has one too.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Version(pub u64);
+
+impl Version {
+    /// The version that the next change makes.
+    #[must_use]
+    pub fn next(self) -> Version {
+        Version(self.0.checked_add(1).expect("a key changes fewer than 2^64 times"))
+    }
+}
+
+/// How often a group has taken its vote on a transaction back. Votes of an earlier number do not
+/// count.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct VoteSeq(pub u64);
+
+impl VoteSeq {
+    /// That of the vote after one that was taken back.
+    #[must_use]
+    pub fn next(self) -> VoteSeq {
+        VoteSeq(self.0.checked_add(1).expect("a vote is taken back fewer than 2^64 times"))
+    }
+}
+
+/// What a client keeps to ask how its transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Token {
+    /// The transaction.
+    pub tx: TxId,
+    /// The group that decides: the lowest of those that it touches (§4.3).
+    pub coordinator: GroupId,
+}

@@ -1,0 +1,97 @@
+//! A group that votes and does what the coordinator decides.
+
+use super::engine::Context;
+use super::entry::Entry;
+use super::message::{Cause, Message};
+use super::number::{TxId, VoteSeq};
+use super::primary::Primary;
+use super::timer::Again;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+
+impl Primary {
+    /// The vote of this group is committed: it may be told.
+    pub(super) fn voted(&mut self, tx: TxId, cx: &mut Context<'_>) {
+        // An older transaction that waits for its locks can ask for them now.
+        if let Some(share) = cx.state.share(tx) {
+            let keys = share.shared.iter().chain(&share.exclusive);
+            self.woken.extend(keys.filter(|key| self.queue.contains_key(*key)).cloned());
+        }
+        match cx.state.head.pending.get(&tx).and_then(|prepared| prepared.groups.first()) {
+            Some(coordinator) if *coordinator == cx.state.group => self.decide(tx, cx),
+            Some(_) => self.send_vote(tx, cx),
+            None => {}
+        }
+    }
+
+    /// Sends the vote; until there is a decision it is sent again, and is the question for one: who
+    /// holds locks cannot decide alone, and asks for ever.
+    pub(super) fn send_vote(&mut self, tx: TxId, cx: &mut Context<'_>) {
+        let Some(prepared) = cx.state.head.pending.get(&tx) else {
+            self.asks.remove(&tx);
+            return;
+        };
+        let coordinator = prepared.groups[0];
+        invariant!(coordinator != cx.state.group, "the coordinator has its own vote");
+        let vote = match &prepared.vote {
+            Ok(share) => Ok(share.results.clone()),
+            Err(cause) => Err(cause.clone()),
+        };
+        let now = cx.now;
+        self.asks.entry(tx).or_insert_with(|| Again::after(now));
+        let (group, groups, seq) = (cx.state.group, prepared.groups.clone(), prepared.seq);
+        cx.send(coordinator, Message::Vote { tx, group, groups, seq, vote });
+    }
+
+    /// The coordinator tells how a transaction ends. Whoever has applied it says so, however often
+    /// it is told.
+    pub(super) fn on_decision(
+        &mut self,
+        tx: TxId,
+        coordinator: GroupId,
+        outcome: Result<(), Cause>,
+        cx: &mut Context<'_>,
+    ) {
+        let pending = cx.state.head.pending.get(&tx);
+        // The client may have said that it knows before this group does.
+        let has_voted = pending.is_some() || cx.state.head.taken_back.contains_key(&tx);
+        if !has_voted && cx.state.outcome(tx).is_some() {
+            self.drop_received(tx);
+            return cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
+        }
+        if self.tail.moves(tx) {
+            // What is in flight is the decision, or ends with one that is told again.
+            return;
+        }
+        let is_ready = pending.is_some_and(|prepared| prepared.vote.is_ok());
+        if outcome.is_ok() && !is_ready {
+            // A primary that is deposed and does not know yet: the vote is in a later view's log.
+            probe!("serializable/decision_behind");
+            return;
+        }
+        invariant!(cx.state.recorded(tx).is_none(), "what has ended was answered");
+        invariant!(is_ready || outcome.is_err(), "only what was prepared commits");
+        self.owed.insert(tx, coordinator);
+        if outcome.is_err() && pending.is_none() && mutant!("txn_abort_not_remembered") {
+            self.drop_received(tx);
+            return cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
+        }
+        self.drop_received(tx);
+        self.propose(Entry::Applied { tx, outcome }, cx);
+    }
+
+    /// The coordinator will not count that vote: its locks are given up, as soon as that is logged.
+    pub(super) fn on_revoke_granted(&mut self, tx: TxId, seq: VoteSeq, cx: &mut Context<'_>) {
+        let Some(prepared) = cx.state.head.pending.get(&tx) else { return };
+        let is_it = prepared.vote.is_ok() && (prepared.seq == seq || mutant!("txn_stale_grant"));
+        if !is_it || self.tail.moves(tx) {
+            return;
+        }
+        let seq = prepared.seq;
+        invariant!(cx.state.recorded(tx).is_none(), "what is pending has not ended");
+        invariant!(!self.tail.moves(tx), "of a transaction one entry is in flight");
+        self.propose(Entry::Reverted { tx, seq }, cx);
+    }
+}

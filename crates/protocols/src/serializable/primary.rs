@@ -1,0 +1,320 @@
+//! What a primary has in hand. All of it is lost with its view, by design: clients ask again, and
+//! groups send again what they are not answered.
+
+use super::act::{Results, WallMs};
+use super::apply::{Executed, What};
+use super::engine::{Action, Context};
+use super::entry::Entry;
+use super::items::Stored;
+use super::locks::Mode;
+use super::message::{Cause, Commit, Message, Outcome, Refused, Reply, Request};
+use super::number::{Client, Rank, Token, TxId, VoteSeq};
+use super::raw::Raw;
+use super::read::Reading;
+use super::rules;
+use super::tail::Tail;
+use super::timer::Again;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::time::Time;
+
+/// A transaction that a client has asked to commit, and that has not ended here.
+#[derive(Debug)]
+pub struct Received {
+    /// What was asked.
+    pub commit: Arc<Commit>,
+    /// How each of its keys is to be held.
+    pub modes: Arc<BTreeMap<Raw, Mode>>,
+    /// When it was asked first.
+    pub since: Time,
+    /// When it is tried again; none unless it waits in queues.
+    pub queued: Option<Again>,
+}
+
+/// The votes on a transaction that this group decides.
+#[derive(Debug)]
+pub struct Round {
+    /// All its groups.
+    pub groups: Vec<GroupId>,
+    /// What the others have said last.
+    pub votes: BTreeMap<GroupId, (VoteSeq, Result<Results, Cause>)>,
+    /// How many votes have come; the paper counts them (Algorithm 2, line 10), this does not.
+    pub came: usize,
+    /// When it was heard of first.
+    pub since: Time,
+}
+
+/// Groups that are told a decision until they have applied it.
+#[derive(Debug)]
+pub struct Telling {
+    /// The groups.
+    pub groups: BTreeSet<GroupId>,
+    /// When they are told again.
+    pub again: Again,
+}
+
+/// A primary.
+#[derive(Debug)]
+pub struct Primary {
+    /// What is in the log and not executed.
+    pub tail: Tail,
+    /// How many of those entries were handed to the log; the others wait for room.
+    handed: usize,
+    /// The wall clock, but that it never runs backwards, nor behind an earlier primary's.
+    pub clock: WallMs,
+    /// Transactions by name.
+    pub received: BTreeMap<TxId, Received>,
+    /// Who waits for a key; the lowest rank goes first.
+    pub queue: BTreeMap<Raw, BTreeSet<Rank>>,
+    /// Keys that may be free, or have changed, since somebody looked.
+    pub woken: BTreeSet<Raw>,
+    /// Votes on transactions that this group decides.
+    pub rounds: BTreeMap<TxId, Round>,
+    /// Who waits to hear how a transaction ends.
+    pub tickets: BTreeMap<TxId, BTreeSet<Ticket>>,
+    /// Votes that are sent again until there is a decision.
+    pub asks: BTreeMap<TxId, Again>,
+    /// Votes of others' transactions that this group has asked to take back.
+    pub revokes: BTreeMap<TxId, Again>,
+    /// Decisions that are told again until all groups have applied them.
+    pub tells: BTreeMap<TxId, Telling>,
+    /// Who is told that a decision was applied.
+    pub owed: BTreeMap<TxId, GroupId>,
+    /// Decisions that all groups have applied.
+    pub applied: BTreeSet<TxId>,
+    /// Reads in hand.
+    pub reads: BTreeMap<Ticket, Reading>,
+    /// Reads that wait for a key.
+    pub blocked: BTreeMap<Raw, BTreeSet<Ticket>>,
+}
+
+impl Primary {
+    /// One that has nothing in hand.
+    pub fn new(cx: &Context<'_>) -> Primary {
+        Primary {
+            tail: Tail::default(),
+            handed: 0,
+            clock: cx.wall.max(cx.state.head.clock),
+            received: BTreeMap::new(),
+            queue: BTreeMap::new(),
+            woken: BTreeSet::new(),
+            rounds: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            revokes: BTreeMap::new(),
+            tells: BTreeMap::new(),
+            owed: BTreeMap::new(),
+            applied: BTreeSet::new(),
+            reads: BTreeMap::new(),
+            blocked: BTreeMap::new(),
+        }
+    }
+
+    /// The view begins, and the whole log was executed: votes and decisions of earlier primaries
+    /// may not have arrived, so they are sent again.
+    pub fn begin(&mut self, cx: &mut Context<'_>) {
+        let state = cx.state;
+        for (tx, prepared) in &state.head.pending {
+            if prepared.groups.first() == Some(&state.group) {
+                self.hear_of(*tx, &prepared.groups, cx.now);
+            } else {
+                self.send_vote(*tx, cx);
+            }
+        }
+        for (tx, taken) in &state.head.taken_back {
+            if taken.groups.first() == Some(&state.group) {
+                self.hear_of(*tx, &taken.groups, cx.now);
+            }
+        }
+        for (tx, revoked) in &state.head.revoked {
+            self.hear_of(*tx, &revoked.groups, cx.now);
+        }
+        for ((client, counter), recorded) in &state.head.outcomes {
+            if !recorded.groups.is_empty() {
+                self.tell(TxId { counter: *counter, client: *client }, cx);
+            }
+        }
+    }
+
+    /// Takes the clock that is passed in, if it has gone on.
+    pub fn saw_clock(&mut self, cx: &Context<'_>) {
+        if mutant!("txn_clock_runs_back") {
+            self.clock = cx.wall;
+            return;
+        }
+        self.clock = self.clock.max(cx.wall).max(cx.state.head.clock);
+    }
+
+    /// How many transactions it has in hand.
+    pub fn in_hand(&self) -> usize {
+        self.received.len() + self.rounds.len() + self.tail.len()
+    }
+
+    /// Whether no client may ask for more.
+    pub fn is_full(&self) -> bool {
+        self.received.len().max(self.tail.len()) >= rules::IN_HAND_MAX
+    }
+
+    /// Puts an entry into the log, or behind those that wait for room in it.
+    pub fn propose(&mut self, entry: Entry, cx: &mut Context<'_>) {
+        if self.handed == self.tail.len() && self.handed < rules::IN_FLIGHT_MAX {
+            cx.out.push(Action::Propose(entry.bytes()));
+            self.handed += 1;
+        }
+        self.tail.push(entry);
+        invariant!(self.handed <= self.tail.len(), "only what there is was handed on");
+    }
+
+    /// What a key will have when the tail is executed.
+    pub fn item(&self, key: &Raw, cx: &Context<'_>) -> Stored {
+        if let Some(item) = self.tail.item(key) {
+            return item.clone();
+        }
+        let mut item = cx.state.item(key, cx.table);
+        if item.content.is_none() && item.op == 0 {
+            item.version = item.version.max(self.tail.floor());
+        }
+        item
+    }
+
+    /// Entries were executed: those that were put into the log first.
+    pub fn on_executed(&mut self, executed: Vec<Executed>, cx: &mut Context<'_>) {
+        for Executed { what, .. } in &executed {
+            let entry = self.tail.pop();
+            let of = match what {
+                What::Ended(tx) | What::Prepared(tx) | What::Reverted(tx) => Some(*tx),
+                What::Revoked { tx, .. } => Some(*tx),
+                What::Other => None,
+            };
+            invariant!(of == entry.tx(), "a view's log is its primary's");
+            self.handed -= 1;
+        }
+        let room = rules::IN_FLIGHT_MAX - self.handed;
+        let next: Vec<_> = self.tail.entries().skip(self.handed).take(room).collect();
+        self.handed += next.len();
+        cx.out.extend(next.into_iter().map(|entry| Action::Propose(entry.bytes())));
+        for Executed { what, touched, .. } in executed {
+            self.woken.extend(touched);
+            match what {
+                What::Ended(tx) => self.ended(tx, cx),
+                What::Prepared(tx) => self.voted(tx, cx),
+                What::Reverted(tx) => self.reverted(tx, cx),
+                What::Revoked { tx, group, seq } => {
+                    cx.send(group, Message::RevokeGranted { tx, seq });
+                }
+                What::Other => {}
+            }
+        }
+    }
+
+    /// A transaction has ended here: whoever waits for that is told.
+    fn ended(&mut self, tx: TxId, cx: &mut Context<'_>) {
+        self.drop_received(tx);
+        self.rounds.remove(&tx);
+        self.asks.remove(&tx);
+        self.revokes.remove(&tx);
+        let outcome = cx.state.outcome(tx).unwrap_or(Outcome::Forgotten);
+        self.answer(tx, &outcome, cx);
+        if let Some(coordinator) = self.owed.remove(&tx) {
+            cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
+        }
+        self.tell(tx, cx);
+    }
+
+    /// Answers whoever waits to hear how a transaction ends.
+    pub(super) fn answer(&mut self, tx: TxId, outcome: &Outcome, cx: &mut Context<'_>) {
+        for ticket in self.tickets.remove(&tx).unwrap_or_default() {
+            cx.reply(ticket, Reply::Outcome { tx, outcome: outcome.clone() });
+        }
+    }
+
+    /// Messages of other groups.
+    pub fn on_message(&mut self, message: Message, cx: &mut Context<'_>) {
+        match message {
+            Message::Vote { tx, group, groups, seq, vote } => {
+                self.on_vote(tx, (group, &groups), (seq, vote), cx);
+            }
+            Message::Decision { tx, group, outcome } => self.on_decision(tx, group, outcome, cx),
+            Message::Applied { tx, group } => self.on_applied(tx, group),
+            Message::RevokeVote { tx, group, groups, seq } => {
+                self.on_revoke_vote(tx, (group, groups), seq, cx);
+            }
+            Message::RevokeGranted { tx, seq } => self.on_revoke_granted(tx, seq, cx),
+        }
+    }
+
+    /// Requests of clients.
+    pub fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+        match request {
+            Request::Commit(commit) => self.on_commit(ticket, commit, cx),
+            Request::Read { keys } => self.on_read(ticket, keys, cx),
+            Request::ReadAny { keys } => super::read::read_any(ticket, &keys, cx),
+            Request::Check { reads } => self.on_check(ticket, reads, cx),
+            Request::Outcome { token } => self.on_outcome(ticket, token, cx),
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, cx: &mut Context<'_>) {
+        self.tick_votes(cx);
+        self.tick_decisions(cx);
+        self.tick_queue(cx);
+    }
+
+    /// Nothing more was heard of a client.
+    pub fn client_gone(&mut self, client: Client, cx: &mut Context<'_>) {
+        let has_any = cx.state.head.outcomes.range((client, 0)..=(client, u64::MAX)).next();
+        if has_any.is_some() {
+            self.propose(Entry::ClientGone { client }, cx);
+        }
+    }
+
+    /// Whoever waits for a key that was touched looks again, the oldest first.
+    pub fn settle(&mut self, cx: &mut Context<'_>) {
+        while let Some(key) = self.woken.pop_first() {
+            for ticket in self.blocked.remove(&key).unwrap_or_default() {
+                self.try_read(ticket, cx);
+            }
+            let ranks: Vec<Rank> = self.queue.get(&key).into_iter().flatten().copied().collect();
+            for rank in ranks {
+                self.try_prepare(rank.tx, cx);
+            }
+        }
+    }
+
+    /// A client asks for the outcome of a transaction. If nobody has decided, the answer is logged
+    /// first: a late request would commit it otherwise, after the client was told that it failed.
+    fn on_outcome(&mut self, ticket: Ticket, token: Token, cx: &mut Context<'_>) {
+        let (state, tx) = (cx.state, token.tx);
+        if token.coordinator != state.group {
+            return cx.refuse(ticket, Refused::Groups);
+        }
+        if let Some(outcome) = state.outcome(tx) {
+            return cx.reply(ticket, Reply::Outcome { tx, outcome });
+        }
+        let pending = state.head.pending.get(&tx).map(|prepared| &prepared.groups);
+        let taken = state.head.taken_back.get(&tx).map(|taken| &taken.groups);
+        let received = self.received.get(&tx).map(|received| &received.commit.groups);
+        let groups = pending.or(taken).or(received);
+        if groups.is_some_and(|groups| groups.first() != Some(&state.group)) {
+            return cx.refuse(ticket, Refused::Groups);
+        }
+        if groups.is_some() || self.rounds.contains_key(&tx) || self.tail.moves(tx) {
+            return cx.reply(ticket, Reply::Outcome { tx, outcome: Outcome::Running });
+        }
+        if mutant!("txn_outcome_presumed") {
+            let outcome = Outcome::Aborted(Cause::Asked);
+            return cx.reply(ticket, Reply::Outcome { tx, outcome });
+        }
+        if self.is_full() {
+            return cx.refuse(ticket, Refused::Busy);
+        }
+        self.tickets.entry(tx).or_default().insert(ticket);
+        let (groups, outcome) = (Vec::new(), Err(Cause::Asked));
+        self.propose(Entry::Decided { tx, groups, outcome }, cx);
+    }
+}

@@ -1,0 +1,193 @@
+//! Reads that write no log, and the commit of transactions that only read.
+//!
+//! A strict read is answered with what is there after the replica has confirmed that it still
+//! leads. A key that a transaction holds exclusively may have been changed by a decision that its
+//! client knows already, so whoever reads it waits for that.
+
+use super::engine::{Action, Context};
+use super::entry::{Dropped, Entry};
+use super::message::{Item, Refused, Reply};
+use super::number::Version;
+use super::primary::Primary;
+use super::raw::Raw;
+use super::rules::{self, IN_HAND_MAX, KEYS_MAX, SWEEP_KEYS_MAX};
+use crate::vsr::Op;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::limits::VSR_PAGE_BYTES_MAX;
+use quorate_kernel::mutant;
+
+/// A read in hand.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// What was asked.
+    pub asked: Asked,
+    /// Whether the node has led after it was asked.
+    pub is_confirmed: bool,
+}
+
+/// What a read asks for.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    /// What keys have.
+    Keys(Vec<Raw>),
+    /// Whether versions are current.
+    Versions(BTreeMap<Raw, Version>),
+}
+
+/// Keys as this replica has them.
+pub fn read_any(ticket: Ticket, keys: &[Raw], cx: &mut Context<'_>) {
+    if let Err(refused) = check_keys(keys.iter()) {
+        return cx.refuse(ticket, refused);
+    }
+    let items = cx.state.read(keys, cx.table);
+    cx.reply(ticket, Reply::Items(items));
+}
+
+fn check_keys<'a>(keys: impl ExactSizeIterator<Item = &'a Raw>) -> Result<(), Refused> {
+    let count = keys.len();
+    if count == 0 {
+        return Err(Refused::Empty);
+    }
+    if count > KEYS_MAX {
+        return Err(Refused::TooManyKeys { keys: count, keys_max: KEYS_MAX });
+    }
+    let bytes_max = rules::ITEM_KEY_BYTES_MAX;
+    let mut lengths = keys.map(|key| key.len());
+    match lengths.find(|bytes| *bytes == 0 || *bytes > bytes_max) {
+        Some(bytes) => Err(Refused::KeyLength { bytes, bytes_max }),
+        None => Ok(()),
+    }
+}
+
+impl Primary {
+    /// A client reads.
+    pub(super) fn on_read(&mut self, ticket: Ticket, keys: Vec<Raw>, cx: &mut Context<'_>) {
+        match check_keys(keys.iter()) {
+            Ok(()) => self.confirm(ticket, Asked::Keys(keys), cx),
+            Err(refused) => cx.refuse(ticket, refused),
+        }
+    }
+
+    /// A client commits what it has only read. If at the moment when its last read was answered
+    /// all versions were current, they still are, or somebody holds a key exclusively since then,
+    /// or one has changed: versions never come back.
+    pub(super) fn on_check(
+        &mut self,
+        ticket: Ticket,
+        reads: BTreeMap<Raw, Version>,
+        cx: &mut Context<'_>,
+    ) {
+        match check_keys(reads.keys()) {
+            Ok(()) => self.confirm(ticket, Asked::Versions(reads), cx),
+            Err(refused) => cx.refuse(ticket, refused),
+        }
+    }
+
+    fn confirm(&mut self, ticket: Ticket, asked: Asked, cx: &mut Context<'_>) {
+        if self.reads.len() >= IN_HAND_MAX {
+            return cx.refuse(ticket, Refused::Busy);
+        }
+        self.reads.insert(ticket, Reading { asked, is_confirmed: false });
+        cx.out.push(Action::Confirm(ticket));
+    }
+
+    /// The node has led after the question, and what was committed until then is executed.
+    pub(super) fn on_readable(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        if let Some(reading) = self.reads.get_mut(&ticket) {
+            reading.is_confirmed = true;
+            self.try_read(ticket, cx);
+        }
+    }
+
+    /// Answers a read, unless it has to wait for a key.
+    pub(super) fn try_read(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        let Some(reading) = self.reads.get(&ticket).filter(|it| it.is_confirmed).cloned() else {
+            return;
+        };
+        let reply = match &reading.asked {
+            Asked::Keys(keys) => {
+                self.expire(keys.iter(), cx);
+                if let Some(key) = keys.iter().find(|key| self.hides(key, cx)) {
+                    self.blocked.entry(key.clone()).or_default().insert(ticket);
+                    return;
+                }
+                Reply::Items(self.show(keys, cx))
+            }
+            Asked::Versions(reads) => {
+                let is_current = |key: &Raw, version: Version| {
+                    let is_free =
+                        !cx.state.locks.is_exclusive(key) || mutant!("txn_check_skips_lock");
+                    is_free && cx.state.item(key, cx.table).version == version
+                };
+                match reads.iter().find(|(key, version)| !is_current(key, **version)) {
+                    Some((key, _)) => Reply::Changed { key: key.clone() },
+                    None => Reply::Current,
+                }
+            }
+        };
+        self.reads.remove(&ticket);
+        cx.reply(ticket, reply);
+    }
+
+    fn show(&self, keys: &[Raw], cx: &Context<'_>) -> Vec<Item> {
+        let mut items = cx.state.read(keys, cx.table);
+        if mutant!("txn_expired_seen_again") {
+            for (item, key) in items.iter_mut().zip(keys) {
+                if cx.state.item(key, cx.table).is_expired(self.clock) {
+                    item.content = None;
+                }
+            }
+        }
+        items
+    }
+
+    /// Whether what a key has may not be shown: somebody may have changed it, or its time has
+    /// passed and it was not removed yet.
+    fn hides(&self, key: &Raw, cx: &Context<'_>) -> bool {
+        let is_locked = cx.state.locks.is_exclusive(key) && !mutant!("txn_read_skips_lock");
+        let is_expired = cx.state.item(key, cx.table).is_expired(self.clock)
+            && !mutant!("txn_expired_seen_again");
+        is_locked || is_expired
+    }
+
+    /// Removes those of some keys whose time has passed and that nobody holds.
+    pub(super) fn expire<'k>(&mut self, keys: impl Iterator<Item = &'k Raw>, cx: &mut Context<'_>) {
+        if mutant!("txn_expired_seen_again") {
+            return;
+        }
+        let mut gone = Vec::new();
+        for key in keys {
+            let item = self.item(key, cx);
+            let is_held = cx.state.locks.is_held(key) || self.tail.locks.is_held(key);
+            let is_new = !gone.iter().any(|(has, _)| has == key);
+            if item.is_expired(self.clock) && !is_held && is_new {
+                gone.push((key.clone(), item.version));
+            }
+        }
+        if !gone.is_empty() {
+            self.propose(Entry::Expire { clock: self.clock, keys: gone }, cx);
+        }
+    }
+
+    /// Looks at some keys: removes what has expired, and drops tombstones of entries up to one.
+    pub(super) fn sweep(&mut self, from: &Bytes, purge: Op, cx: &mut Context<'_>) {
+        let room = (SWEEP_KEYS_MAX, VSR_PAGE_BYTES_MAX);
+        let (items, next) = cx.state.items.range(from, room, cx.table);
+        self.expire(items.iter().map(|(key, _)| key), cx);
+        let mut keys = Vec::new();
+        for (key, item) in items {
+            let is_old = item.content.is_none() && item.op <= purge.0;
+            let is_held = cx.state.locks.is_held(&key) || self.tail.locks.is_held(&key);
+            if is_old && !is_held && !self.tail.changes(&key) {
+                keys.push(Dropped { key, version: item.version, removed_at: item.op });
+            }
+        }
+        if !keys.is_empty() {
+            self.propose(Entry::Purge { keys }, cx);
+        }
+        cx.out.push(Action::Swept(next.map(|key| key.0)));
+    }
+}

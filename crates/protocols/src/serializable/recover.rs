@@ -1,0 +1,79 @@
+//! How the state of a group comes back: from the store, and from another replica.
+//!
+//! What is stored is a head as of one entry, and items that may be newer; the log from there on is
+//! executed onto it. A copy is the same from elsewhere. Nothing volatile comes back: a primary that
+//! begins finds locks, votes and decisions in the state, and asks and tells again (§4.5).
+
+use super::entry::Entry;
+use super::items::{page_of, take_page};
+use super::keys;
+use super::state::State;
+use crate::vsr::{Machine, Op, Page, Store, Stored};
+use bytes::Bytes;
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::process::Table;
+
+/// How many items one page may have.
+const PAGE_KEYS_MAX: usize = 1024;
+
+impl State {
+    fn take_head(&mut self, head: &Bytes) {
+        self.head = if head.is_empty() { Default::default() } else { keys::decode(head) };
+        if mutant!("txn_read_lock_lost") {
+            for prepared in self.head.pending.values_mut() {
+                if let Ok(share) = &mut prepared.vote {
+                    share.shared.clear();
+                }
+            }
+        }
+        self.locks = self.locks_of_votes();
+    }
+}
+
+impl Machine for State {
+    fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>) {
+        let entry = Entry::of(command).expect("only a primary's entries are in the log");
+        self.execute(op, entry, store.table);
+    }
+
+    fn load(&mut self, store: &mut Store<'_>) -> Stored {
+        let (whole, newest, head) = self.items.load(store.table);
+        self.take_head(&head.unwrap_or_default());
+        invariant!(newest >= whole, "the newest item is no older than the head");
+        Stored { whole, newest }
+    }
+
+    fn store(&mut self, applied: Op, bytes_max: usize, store: &mut Store<'_>) {
+        let head = &self.head;
+        self.items.store(applied, bytes_max, || keys::encode(head), store);
+    }
+
+    fn stored(&self) -> Op {
+        self.items.stored()
+    }
+
+    fn head(&self) -> Bytes {
+        keys::encode(&self.head)
+    }
+
+    fn page(&self, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Page {
+        let (items, next) = self.items.range(cursor, (PAGE_KEYS_MAX, bytes_max), table);
+        Page { items: page_of(&items), next: next.map(|key| key.0) }
+    }
+
+    fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) {
+        self.items.begin_install(store);
+        self.take_head(head);
+        self.executed.clear();
+    }
+
+    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) {
+        self.items.install(take_page(items), store);
+    }
+
+    fn end_install(&mut self, op: Op, store: &mut Store<'_>) {
+        let head = keys::encode(&self.head);
+        self.items.end_install(op, &head, store);
+    }
+}

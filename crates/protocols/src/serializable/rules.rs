@@ -1,0 +1,130 @@
+//! What a transaction may be: limits, and the shares of its groups.
+//!
+//! The engine as a value, with its settings, comes with its lane; this is what holds whoever asks.
+
+use super::act::Act;
+use super::message::{Commit, Refused};
+use super::number::{Rank, Token, TxId, Version};
+use super::raw::Raw;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::limits::{GROUPS_MAX, KEY_BYTES_MAX, TRANSACTION_ITEMS_MAX};
+
+/// The most keys of one transaction.
+pub const KEYS_MAX: usize = TRANSACTION_ITEMS_MAX;
+/// The most acts of one transaction; several may be of one key.
+pub const ACTS_MAX: usize = 4 * KEYS_MAX;
+/// The most bytes of a transaction's keys and values together; also of the values that it leaves.
+pub const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The longest value.
+pub const VALUE_BYTES_MAX: usize = BYTES_MAX;
+/// The longest key: its stored form, and the cursor behind it in a copy, fit those of the store.
+pub const ITEM_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 32;
+/// The most transactions that one primary has in hand.
+pub const IN_HAND_MAX: usize = 8192;
+/// The most entries of one primary that wait to be committed; the log allows more.
+pub const IN_FLIGHT_MAX: usize = 2048;
+/// The most keys that one sweep looks at.
+pub const SWEEP_KEYS_MAX: usize = 256;
+/// The most transactions that one entry forgets.
+pub const FORGET_MAX: usize = 256;
+
+const _: () = assert!((IN_FLIGHT_MAX as u64) < quorate_kernel::limits::VSR_IN_FLIGHT_MAX);
+
+/// A whole transaction, as its client has gathered it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// Its rank, and with that its name.
+    pub rank: Rank,
+    /// The client knows how all its transactions with lower counters have ended.
+    pub mark: u64,
+    /// The versions that it rests on.
+    pub reads: BTreeMap<Raw, Version>,
+    /// What it does, in order.
+    pub acts: Vec<(Raw, Act)>,
+    /// Whether an act that fails leaves the others be.
+    pub goes_on: bool,
+}
+
+impl Transaction {
+    /// The shares of the groups that it touches, each to be sent to that group's primary.
+    ///
+    /// # Errors
+    /// It is more than a transaction may be; nothing was done.
+    pub fn split(
+        &self,
+        group_of: impl Fn(&[u8]) -> GroupId,
+    ) -> Result<Vec<(GroupId, Commit)>, Refused> {
+        check(self.rank.tx, &self.reads, &self.acts)?;
+        let keys = self.reads.keys().chain(self.acts.iter().map(|(key, _)| key));
+        let groups: BTreeSet<GroupId> = keys.map(|key| group_of(key)).collect();
+        let groups: Vec<GroupId> = groups.into_iter().collect();
+        let share = |group: GroupId| Commit {
+            rank: self.rank,
+            mark: self.mark,
+            groups: groups.clone(),
+            reads: self
+                .reads
+                .iter()
+                .filter(|(key, _)| group_of(key) == group)
+                .map(|(key, version)| (key.clone(), *version))
+                .collect(),
+            acts: self.acts.iter().filter(|(key, _)| group_of(key) == group).cloned().collect(),
+            goes_on: self.goes_on,
+        };
+        Ok(groups.iter().map(|group| (*group, share(*group))).collect())
+    }
+}
+
+impl Commit {
+    /// What the client keeps to ask how the transaction ended.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        Token { tx: self.rank.tx, coordinator: self.groups[0] }
+    }
+}
+
+/// Whether a transaction, or a share of one, is within the limits.
+///
+/// # Errors
+/// It is not; nothing was done.
+pub fn check(tx: TxId, reads: &BTreeMap<Raw, Version>, acts: &[(Raw, Act)]) -> Result<(), Refused> {
+    let keys: BTreeSet<&Raw> = reads.keys().chain(acts.iter().map(|(key, _)| key)).collect();
+    if keys.is_empty() || tx.counter == 0 {
+        return Err(Refused::Empty);
+    }
+    if keys.len() > KEYS_MAX || acts.len() > ACTS_MAX {
+        return Err(Refused::TooManyKeys { keys: keys.len(), keys_max: KEYS_MAX });
+    }
+    if let Some(key) = keys.iter().find(|key| key.is_empty() || key.len() > ITEM_KEY_BYTES_MAX) {
+        return Err(Refused::KeyLength { bytes: key.len(), bytes_max: ITEM_KEY_BYTES_MAX });
+    }
+    let of_keys: usize = keys.iter().map(|key| key.len()).sum();
+    let bytes = of_keys + acts.iter().map(|(_, act)| act.size()).sum::<usize>();
+    if bytes > BYTES_MAX {
+        return Err(Refused::TooLarge { bytes, bytes_max: BYTES_MAX });
+    }
+    Ok(())
+}
+
+/// Whether a share of a transaction is one that this group can take.
+///
+/// # Errors
+/// It is not; nothing was done.
+pub fn check_share(group: GroupId, commit: &Commit) -> Result<(), Refused> {
+    check(commit.rank.tx, &commit.reads, &commit.acts)?;
+    check_groups(group, &commit.groups)
+}
+
+/// Whether these can be the groups of a transaction that touches this one.
+///
+/// # Errors
+/// They cannot.
+pub fn check_groups(group: GroupId, groups: &[GroupId]) -> Result<(), Refused> {
+    let is_ascending = groups.windows(2).all(|pair| pair[0] < pair[1]);
+    if !is_ascending || groups.len() > GROUPS_MAX.min(KEYS_MAX) || !groups.contains(&group) {
+        return Err(Refused::Groups);
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The replicated state of a group, and what must hold of it.
+//!
+//! All of it follows from the log: every replica has the same after the same entries. The head is
+//! what is copied in one turn; locks follow from the votes in it; items are copied page by page.
+//! What only a primary has, and loses with its view, is in `primary.rs`.
+
+use super::act::{Results, WallMs};
+use super::entry::{Prepared, Share};
+use super::items::{Items, Stored};
+use super::locks::Locks;
+use super::message::{Cause, Item, Outcome};
+use super::number::{Client, TxId, Version, VoteSeq};
+use super::raw::Raw;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::invariant;
+use quorate_kernel::process::Table;
+use serde::{Deserialize, Serialize};
+
+/// How a transaction has ended, remembered for its client and for groups that ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// What is answered, or why nothing was changed.
+    pub outcome: Result<Vec<(GroupId, Results)>, Cause>,
+    /// At the coordinator: groups that may not have applied it yet.
+    pub groups: Vec<GroupId>,
+}
+
+/// A vote that was taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenBack {
+    /// The number of the next vote.
+    pub next: VoteSeq,
+    /// All groups of the transaction.
+    pub groups: Vec<GroupId>,
+}
+
+/// What the coordinator knows of votes that were taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoked {
+    /// All groups of the transaction.
+    pub groups: Vec<GroupId>,
+    /// Of each group, the first vote that counts.
+    pub first: BTreeMap<GroupId, VoteSeq>,
+}
+
+/// The part of the state that is small, and copied in one turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The version of keys that were never there, or whose tombstones were dropped.
+    pub floor: Version,
+    /// The highest clock of a primary.
+    pub clock: WallMs,
+    /// Votes without a decision.
+    pub pending: BTreeMap<TxId, Prepared>,
+    /// Votes of this group that were taken back, of transactions that are not decided.
+    pub taken_back: BTreeMap<TxId, TakenBack>,
+    /// Votes of other groups that count no more, of transactions that this one decides.
+    pub revoked: BTreeMap<TxId, Revoked>,
+    /// How transactions have ended, by client and counter.
+    pub outcomes: BTreeMap<(Client, u64), Recorded>,
+    /// Of each client, the lowest counter whose end it may not know.
+    pub marks: BTreeMap<Client, u64>,
+}
+
+/// The replicated state of a group.
+#[derive(Debug)]
+pub struct State {
+    /// The group.
+    pub group: GroupId,
+    /// What is small.
+    pub head: Head,
+    /// Who holds which key.
+    pub locks: Locks,
+    /// The keys.
+    pub items: Items,
+    /// What was executed since the lane took it last.
+    pub(super) executed: Vec<super::apply::Executed>,
+}
+
+impl State {
+    /// That of a group in which nothing has happened.
+    #[must_use]
+    pub fn new(group: GroupId) -> State {
+        State {
+            group,
+            head: Head::default(),
+            locks: Locks::default(),
+            items: Items::new(group),
+            executed: Vec::new(),
+        }
+    }
+
+    /// What was executed since this was called last. A lane calls it after every call of the
+    /// replica, whether this node leads or not.
+    pub fn take_executed(&mut self) -> Vec<super::apply::Executed> {
+        core::mem::take(&mut self.executed)
+    }
+
+    /// What is known of a key; one that is not there has the floor as its version.
+    #[must_use]
+    pub fn item(&self, key: &Raw, table: &dyn Table) -> Stored {
+        let absent =
+            || Stored { version: self.head.floor, op: 0, writer: TxId::NONE, content: None };
+        self.items.get(key, table).unwrap_or_else(absent)
+    }
+
+    /// Keys as this replica has them, which may be old.
+    #[must_use]
+    pub fn read(&self, keys: &[Raw], table: &dyn Table) -> Vec<Item> {
+        let shown = |item: Stored| Item { version: item.version, content: item.content };
+        keys.iter().map(|key| shown(self.item(key, table))).collect()
+    }
+
+    /// How a transaction has ended, if that is known or was forgotten.
+    #[must_use]
+    pub fn outcome(&self, tx: TxId) -> Option<Outcome> {
+        if let Some(recorded) = self.recorded(tx) {
+            return Some(match recorded.outcome.clone() {
+                Ok(results) => Outcome::Committed(results),
+                Err(cause) => Outcome::Aborted(cause),
+            });
+        }
+        self.is_forgotten(tx).then_some(Outcome::Forgotten)
+    }
+
+    /// How a transaction has ended, if that is remembered.
+    #[must_use]
+    pub fn recorded(&self, tx: TxId) -> Option<&Recorded> {
+        self.head.outcomes.get(&(tx.client, tx.counter))
+    }
+
+    /// Whether the client has said that it knows how a transaction ended.
+    #[must_use]
+    pub fn is_forgotten(&self, tx: TxId) -> bool {
+        self.head.marks.get(&tx.client).is_some_and(|mark| tx.counter < *mark)
+    }
+
+    /// The share of this group that a transaction holds locks for.
+    #[must_use]
+    pub fn share(&self, tx: TxId) -> Option<&Share> {
+        self.head.pending.get(&tx)?.vote.as_ref().ok()
+    }
+
+    /// The number of this group's next vote on a transaction.
+    #[must_use]
+    pub fn next_seq(&self, tx: TxId) -> VoteSeq {
+        self.head.taken_back.get(&tx).map_or(VoteSeq(0), |taken| taken.next)
+    }
+
+    /// The first vote of a group that counts, where this one decides.
+    #[must_use]
+    pub fn first_seq(&self, tx: TxId, group: GroupId) -> VoteSeq {
+        let revoked = self.head.revoked.get(&tx);
+        revoked.and_then(|revoked| revoked.first.get(&group)).copied().unwrap_or_default()
+    }
+
+    /// The locks that follow from the votes.
+    pub(super) fn locks_of_votes(&self) -> Locks {
+        let mut locks = Locks::default();
+        for (tx, prepared) in &self.head.pending {
+            if let Ok(share) = &prepared.vote {
+                locks.lock(*tx, share);
+            }
+        }
+        locks
+    }
+
+    /// Asserts what must hold. Expensive: for tests and simulation.
+    pub fn check(&self) {
+        invariant!(self.locks == self.locks_of_votes(), "locks follow from votes");
+        for (tx, prepared) in &self.head.pending {
+            invariant!(prepared.rank.tx == *tx, "a vote is of its transaction");
+            invariant!(self.recorded(*tx).is_none(), "what is decided is not pending");
+            let is_taken_back = self.head.taken_back.contains_key(tx);
+            invariant!(!is_taken_back, "a vote that was taken back is not pending");
+        }
+        for (tx, revoked) in &self.head.revoked {
+            invariant!(self.recorded(*tx).is_none(), "of what is decided no vote is taken back");
+            invariant!(revoked.groups.first() == Some(&self.group), "the lowest group decides");
+        }
+        for ((client, counter), recorded) in &self.head.outcomes {
+            let is_forgotten = self.is_forgotten(TxId { counter: *counter, client: *client });
+            let is_asked_for = !is_forgotten || !recorded.groups.is_empty();
+            invariant!(is_asked_for, "what nobody asks for is forgotten");
+        }
+    }
+}

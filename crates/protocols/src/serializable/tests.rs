@@ -1,0 +1,13 @@
+//! Tests of the parts together, in a small world of groups.
+
+mod acts;
+mod codec;
+mod customers;
+mod golden;
+mod judge;
+mod lanes;
+mod node;
+mod random;
+mod replicated;
+mod traps;
+mod world;

@@ -1,0 +1,140 @@
+//! Reads: what they must wait for.
+
+use super::*;
+use crate::serializable::{Act, Expiry, Input, Item, Raw, Refused, Request, Version};
+use std::collections::BTreeMap;
+use std::vec::Vec;
+
+fn read(names: &[&str]) -> Request {
+    Request::Read { keys: names.iter().map(|name| key(name)).collect() }
+}
+
+fn item(version: u64, value: Option<&str>) -> Item {
+    Item { version: Version(version), content: value.map(|value| (key(value), None)) }
+}
+
+fn check(reads: &[(&str, u64)]) -> Request {
+    let reads: BTreeMap<Raw, Version> =
+        reads.iter().map(|(name, version)| (key(name), Version(*version))).collect();
+    Request::Check { reads }
+}
+
+/// A transaction over both groups whose client knows that it has committed, and that the second
+/// group has not applied.
+fn decided() -> World {
+    let mut world = two();
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    let ticket = world.commit_tx(tx(2, 1), &[], &acts);
+    commit_all(&mut world);
+    world.deliver(|it| is_vote(&it.message));
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(ticket));
+    world
+}
+
+#[test]
+fn a_read_waits_for_what_its_client_may_know() {
+    let mut world = decided();
+    let ticket = world.ask(TWO, read(&["2x"]));
+    world.confirm(TWO);
+    assert_eq!(world.answer(ticket), None, "what is there may be old");
+    let any = world.ask(TWO, Request::ReadAny { keys: Vec::from([key("2x")]) });
+    assert_eq!(world.answer(any), Some(&Reply::Items(Vec::from([item(1, Some("0"))]))));
+    world.settle();
+    assert_eq!(world.answer(ticket), Some(&Reply::Items(Vec::from([item(2, Some("b"))]))));
+}
+
+#[test]
+fn a_commit_that_only_reads_sees_no_half_of_another() {
+    let mut world = decided();
+    // It has read the new value of one and the old one of the other.
+    let one = world.ask(ONE, check(&[("1x", 2)]));
+    let two = world.ask(TWO, check(&[("2x", 1)]));
+    world.confirm(ONE);
+    world.confirm(TWO);
+    assert_eq!(world.answer(one), Some(&Reply::Current));
+    assert_eq!(world.answer(two), Some(&Reply::Changed { key: key("2x") }));
+    world.settle();
+    let two = world.ask(TWO, check(&[("2x", 2)]));
+    let old = world.ask(TWO, check(&[("2x", 1)]));
+    world.settle();
+    assert_eq!(world.answer(two), Some(&Reply::Current));
+    assert_eq!(world.answer(old), Some(&Reply::Changed { key: key("2x") }));
+}
+
+#[test]
+fn a_deposed_primary_answers_no_read() {
+    let mut world = two();
+    let before = world.ask(ONE, read(&["1x"]));
+    world.fail_over(ONE, 1, 0, false);
+    let ticket = world.ticket();
+    let request = read(&["1x"]);
+    world.handle(ONE, 0, Input::Request { ticket, request });
+    world.commit_tx(tx(2, 1), &[], &[("1x", put("new"))]);
+    world.settle();
+    assert_eq!((world.answer(before), world.answer(ticket)), (None, None));
+    world.handle(ONE, 0, Input::Deposed);
+    let request = read(&["1x"]);
+    world.handle(ONE, 0, Input::Request { ticket, request });
+    assert_eq!(world.answer(ticket), Some(&Reply::Refused(Refused::NotPrimary)));
+}
+
+fn expiring(world: &mut World, name: &str, in_ms: u64) {
+    let at = world.now.0 / 1_000_000 + in_ms;
+    let act = Act::Put { value: key("v"), expiry: Expiry::At(at) };
+    world.commit_tx(tx(1, 1), &[], &[(name, act)]);
+    world.settle();
+}
+
+#[test]
+fn what_was_seen_to_have_expired_is_not_seen_again() {
+    let mut world = World::new(1);
+    expiring(&mut world, "1x", 100);
+    world.groups[ONE].replicas[0].skew_ms = 200;
+    let ticket = world.ask(ONE, read(&["1x"]));
+    world.confirm(ONE);
+    assert_eq!(world.answer(ticket), None, "it is removed first");
+    world.settle();
+    assert_eq!(world.answer(ticket), Some(&Reply::Items(Vec::from([item(2, None)]))));
+    // The clock of the next primary is behind.
+    world.fail_over(ONE, 1, 0, true);
+    let again = world.ask(ONE, read(&["1x"]));
+    world.settle();
+    assert_eq!(world.answer(again), Some(&Reply::Items(Vec::from([item(2, None)]))));
+}
+
+#[test]
+fn a_clock_does_not_run_backwards_over_views() {
+    let mut world = World::new(1);
+    expiring(&mut world, "1x", 100);
+    world.groups[ONE].replicas[0].skew_ms = 500;
+    world.commit_tx(tx(2, 1), &[], &[("1y", put("y"))]);
+    world.settle();
+    world.fail_over(ONE, 1, 0, true);
+    let ticket = world.ask(ONE, read(&["1x"]));
+    world.settle();
+    assert_eq!(world.answer(ticket), Some(&Reply::Items(Vec::from([item(2, None)]))));
+}
+
+#[test]
+fn what_expires_is_not_removed_under_a_lock_nor_when_it_was_changed() {
+    let mut world = World::new(2);
+    expiring(&mut world, "2x", 100);
+    let ticket = world.commit_tx(tx(2, 1), &[("2x", 1)], &[("1x", put("a"))]);
+    commit_all(&mut world);
+    world.groups[TWO].replicas[0].skew_ms = 500;
+    let waits = world.ask(TWO, read(&["2x"]));
+    world.confirm(TWO);
+    assert!(world.groups[TWO].tail.is_empty(), "somebody rests on it");
+    world.settle();
+    assert!(world.is_committed(ticket), "as it was");
+    assert_eq!(world.answer(waits), Some(&Reply::Items(Vec::from([item(2, None)]))));
+    // A change goes before a removal that comes late.
+    expiring(&mut world, "1k", 100);
+    let stays = world.commit_tx(tx(3, 1), &[], &[("1k", put("stays"))]);
+    world.groups[ONE].replicas[0].skew_ms = 500;
+    world.handle_primary(ONE, Input::Sweep { from: Default::default(), purge: crate::vsr::Op(0) });
+    world.settle();
+    assert!(world.is_committed(stays));
+    assert_eq!(world.value("1k"), (2, Some("stays".into())));
+}

@@ -1,0 +1,42 @@
+//! Times. A lane has one timer for all its groups, and hands each of them
+//! [`super::Input::Tick`].
+
+use quorate_kernel::time::Span;
+
+/// How long a transaction may lack votes before its coordinator decides that it has failed.
+pub const VOTE: Span = Span::secs(2);
+/// How long a transaction of one group waits for a key before it has failed. Longer than what it
+/// waits for may take: it need not fail with it.
+pub const WAIT: Span = Span::secs(4);
+/// How long a question to another group waits for its answer before it is asked again; twice as
+/// long each time, up to [`INQUIRY_MAX`].
+pub const INQUIRY: Span = Span::millis(500);
+/// See [`INQUIRY`].
+pub const INQUIRY_MAX: Span = Span::secs(5);
+
+const _: () = assert!(INQUIRY.0 * 2 < VOTE.0, "a lost vote is sent again before it is too late");
+const _: () = assert!(WAIT.0 >= 2 * VOTE.0, "who waits outlives what it waits for");
+
+/// When something is sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Again {
+    due: quorate_kernel::time::Time,
+    wait: Span,
+}
+
+impl Again {
+    /// First after one [`INQUIRY`].
+    pub fn after(now: quorate_kernel::time::Time) -> Again {
+        Again { due: now + INQUIRY, wait: INQUIRY }
+    }
+
+    /// Whether it is time; if so, the next wait begins.
+    pub fn is_due(&mut self, now: quorate_kernel::time::Time) -> bool {
+        if now < self.due {
+            return false;
+        }
+        self.wait = Span((self.wait.0 * 2).min(INQUIRY_MAX.0));
+        self.due = now + self.wait;
+        true
+    }
+}
