@@ -52,7 +52,7 @@ pub struct Prepared {
     pub seq: VoteSeq,
     /// What the group is ready to do, and holds locks for; or why it is not.
     pub vote: Result<Share, Cause>,
-    /// The client's mark, and the primary's clock.
+    /// The client's mark.
     pub mark: u64,
     /// The primary's clock.
     pub clock: WallMs,

@@ -98,30 +98,7 @@ pub fn judge(world: &World, history: &[Done]) -> Result<(), String> {
     for tx in &committed {
         node_of.insert(*tx, nodes.add(by_tx.get(tx).copied()));
     }
-    let mut changes: BTreeMap<Raw, Vec<Changed>> = BTreeMap::new();
-    for (name, log) in logs.iter().flat_map(|log| &log.changes) {
-        let mut before: Option<(u64, Option<(Raw, Option<u64>)>)> = None;
-        for (version, writer, content) in log {
-            let last = before.as_ref().map_or(0, |(version, _)| *version);
-            if *version <= last {
-                return Err(std::format!("{name:?}: version {version} follows {last}"));
-            }
-            let node = match *writer == TxId::NONE {
-                true => nodes.add(None),
-                false => *node_of.get(writer).ok_or_else(|| {
-                    std::format!("{name:?} was changed by {writer:?}, which has not committed")
-                })?,
-            };
-            if let Some(done) = by_tx.get(writer) {
-                let had = before.as_ref().and_then(|(_, content)| content.clone());
-                check_effect(name, done, had, content)?;
-            }
-            let value = content.as_ref().map(|(value, _)| value.clone());
-            let changed = Changed { version: *version, value, node };
-            changes.entry(name.clone()).or_default().push(changed);
-            before = Some((*version, content.clone()));
-        }
-    }
+    let changes = orders(&logs, &by_tx, &node_of, &mut nodes)?;
     for order in changes.values() {
         for pair in order.windows(2) {
             nodes.edge(pair[0].node, pair[1].node);
@@ -154,6 +131,40 @@ pub fn judge(world: &World, history: &[Done]) -> Result<(), String> {
         }
     }
     nodes.check_order(&changes)
+}
+
+/// The changes of each key in the order of its group's log, each as its transaction has made it.
+fn orders(
+    logs: &[Logged],
+    by_tx: &BTreeMap<TxId, &Done>,
+    node_of: &BTreeMap<TxId, usize>,
+    nodes: &mut Nodes<'_>,
+) -> Result<BTreeMap<Raw, Vec<Changed>>, String> {
+    let mut changes: BTreeMap<Raw, Vec<Changed>> = BTreeMap::new();
+    for (name, log) in logs.iter().flat_map(|log| &log.changes) {
+        let mut before: Option<(u64, Option<(Raw, Option<u64>)>)> = None;
+        for (version, writer, content) in log {
+            let last = before.as_ref().map_or(0, |(version, _)| *version);
+            if *version <= last {
+                return Err(std::format!("{name:?}: version {version} follows {last}"));
+            }
+            let node = match *writer == TxId::NONE {
+                true => nodes.add(None),
+                false => *node_of.get(writer).ok_or_else(|| {
+                    std::format!("{name:?} was changed by {writer:?}, which has not committed")
+                })?,
+            };
+            if let Some(done) = by_tx.get(writer) {
+                let had = before.as_ref().and_then(|(_, content)| content.clone());
+                check_effect(name, done, had, content)?;
+            }
+            let value = content.as_ref().map(|(value, _)| value.clone());
+            let changed = Changed { version: *version, value, node };
+            changes.entry(name.clone()).or_default().push(changed);
+            before = Some((*version, content.clone()));
+        }
+    }
+    Ok(changes)
 }
 
 /// What clients were told is what the logs say, and all groups of a transaction say the same.
