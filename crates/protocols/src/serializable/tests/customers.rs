@@ -217,17 +217,18 @@ impl Random {
                     self.commit(index, got, is_strict);
                 }
             }
-            (Doing::Checking { waits }, Reply::Current) => {
-                if waits.remove(&ticket).is_some() && waits.is_empty() {
+            (Doing::Checking { waits }, Reply::Current) if waits.contains_key(&ticket) => {
+                waits.remove(&ticket);
+                if waits.is_empty() {
                     let at = its.at;
                     its.doing = Doing::Nothing;
                     self.history[at].ended = Some(self.clock);
                 }
             }
-            (Doing::Checking { waits }, Reply::Changed { .. } | Reply::Refused(_)) => {
-                if waits.contains_key(&ticket) {
-                    its.doing = Doing::Nothing;
-                }
+            (Doing::Checking { waits }, Reply::Changed { .. } | Reply::Refused(_))
+                if waits.contains_key(&ticket) =>
+            {
+                its.doing = Doing::Nothing;
             }
             (Doing::Committing { next, .. }, Reply::Outcome { tx, outcome }) => {
                 let id = TxId { counter: its.counter, client: Client(its.id) };

@@ -39,10 +39,13 @@ struct Changed {
     node: usize,
 }
 
+/// The value of a key, if it has one, and when it is removed.
+type Held = Option<(Raw, Option<u64>)>;
+
 /// What the log of a group says.
 #[derive(Default)]
 struct Logged {
-    changes: BTreeMap<Raw, Vec<(u64, TxId, Option<(Raw, Option<u64>)>)>>,
+    changes: BTreeMap<Raw, Vec<(u64, TxId, Held)>>,
     /// How transactions have ended in it.
     ended: BTreeMap<TxId, bool>,
 }
@@ -142,7 +145,7 @@ fn orders(
 ) -> Result<BTreeMap<Raw, Vec<Changed>>, String> {
     let mut changes: BTreeMap<Raw, Vec<Changed>> = BTreeMap::new();
     for (name, log) in logs.iter().flat_map(|log| &log.changes) {
-        let mut before: Option<(u64, Option<(Raw, Option<u64>)>)> = None;
+        let mut before: Option<(u64, Held)> = None;
         for (version, writer, content) in log {
             let last = before.as_ref().map_or(0, |(version, _)| *version);
             if *version <= last {
@@ -193,12 +196,7 @@ fn check_outcomes(
 }
 
 /// What a transaction has made of a key is what its acts make of what was there.
-fn check_effect(
-    name: &Raw,
-    done: &Done,
-    had: Option<(Raw, Option<u64>)>,
-    has: &Option<(Raw, Option<u64>)>,
-) -> Result<(), String> {
+fn check_effect(name: &Raw, done: &Done, had: Held, has: &Held) -> Result<(), String> {
     let times = |act: &Act| {
         let at = |expiry: &Expiry| matches!(expiry, Expiry::At(_));
         match act {
