@@ -190,7 +190,7 @@ pub const VSR_COPIES_MAX: usize = 2 * GROUP_MEMBERS_MAX;
 /// nonsense. A view every tenth of a second lasts 13 years.
 pub const VSR_BEHIND_MAX: u64 = 1 << 32;
 /// The longest log that anybody can have.
-pub const VSR_OPS_MAX: u64 = 1 << 62;
+pub const VSR_OPS_MAX: u64 = 1 << 47;
 /// How many committed entries a newcomer may lack when it is made a member.
 pub const VSR_LEARNER_LAG_MAX: u64 = 1024;
 /// The most members of the roll.

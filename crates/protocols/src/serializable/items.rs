@@ -268,9 +268,9 @@ impl Items {
     }
 }
 
-/// Takes what is in a page.
-pub fn take_page(bytes: &Bytes) -> Vec<(Raw, Stored)> {
-    keys::decode(bytes)
+/// What is in a page that a peer has sent; nothing if it is none.
+pub fn take_page(bytes: &Bytes) -> Option<Vec<(Raw, Stored)>> {
+    keys::read(bytes)
 }
 
 /// The page of these items.

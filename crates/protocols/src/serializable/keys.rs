@@ -62,7 +62,14 @@ pub fn encode<T: Serialize>(value: &T) -> Bytes {
 
 /// Reads a value back.
 pub fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> T {
-    let (version, rest) = bytes.split_first().expect("a value has a version");
-    assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
-    postcard::from_bytes(rest).expect("the store and the log return what was put into them")
+    read(bytes).expect("the store returns what was put into it, in the version that it guards")
+}
+
+/// Reads what a peer has sent; nothing if it is no such value.
+pub fn read<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
+    let (&VERSION, rest) = bytes.split_first()? else { return None };
+    match postcard::take_from_bytes(rest) {
+        Ok((value, [])) => Some(value),
+        _ => None,
+    }
 }

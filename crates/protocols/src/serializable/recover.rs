@@ -7,7 +7,7 @@
 use super::entry::Entry;
 use super::items::{page_of, take_page};
 use super::keys;
-use super::state::State;
+use super::state::{Head, State};
 use crate::vsr::{Machine, Op, Page, Store, Stored};
 use bytes::Bytes;
 use quorate_kernel::invariant;
@@ -18,8 +18,8 @@ use quorate_kernel::process::Table;
 const PAGE_KEYS_MAX: usize = 1024;
 
 impl State {
-    fn take_head(&mut self, head: &Bytes) {
-        self.head = if head.is_empty() { Default::default() } else { keys::decode(head) };
+    fn take_head(&mut self, head: Head) {
+        self.head = head;
         if mutant!("txn_read_lock_lost") {
             for prepared in self.head.pending.values_mut() {
                 if let Ok(share) = &mut prepared.vote {
@@ -33,13 +33,15 @@ impl State {
 
 impl Machine for State {
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>) {
-        let entry = Entry::of(command).expect("only a primary's entries are in the log");
-        self.execute(op, entry, store.table);
+        // What cannot be read was proposed by no correct primary. It does nothing, at any member.
+        if let Ok(entry) = Entry::of(command) {
+            self.execute(op, entry, store.table);
+        }
     }
 
     fn load(&mut self, store: &mut Store<'_>) -> Stored {
         let (whole, newest, head) = self.items.load(store.table);
-        self.take_head(&head.unwrap_or_default());
+        self.take_head(head.map(|head| keys::decode(&head)).unwrap_or_default());
         invariant!(newest >= whole, "the newest item is no older than the head");
         Stored { whole, newest }
     }
@@ -62,14 +64,19 @@ impl Machine for State {
         Page { items: page_of(&items), next: next.map(|key| key.0) }
     }
 
-    fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) {
+    fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {
+        let read = if head.is_empty() { Some(Head::default()) } else { keys::read(head) };
+        let Some(head) = read else { return false };
         self.items.begin_install(store);
         self.take_head(head);
         self.executed.clear();
+        true
     }
 
-    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) {
-        self.items.install(take_page(items), store);
+    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) -> bool {
+        let Some(items) = take_page(items) else { return false };
+        self.items.install(items, store);
+        true
     }
 
     fn end_install(&mut self, op: Op, store: &mut Store<'_>) {

@@ -177,7 +177,8 @@ fn a_pass_stores_all_and_pages_show_all() {
     let (mut seen, mut cursor) = (Vec::new(), Bytes::new());
     loop {
         let page = state.page(&cursor, 200, &disk);
-        seen.extend(crate::serializable::items::take_page(&page.items));
+        let items = crate::serializable::items::take_page(&page.items);
+        seen.extend(items.expect("it was just made"));
         let Some(next) = page.next else { break };
         assert!(next > cursor, "pages go on");
         cursor = next;
@@ -195,10 +196,26 @@ fn an_empty_copy_is_the_empty_machine_at_once() {
     let (mut state, mut disk, applied) = filled(5);
     disk.call(|store| state.store(Op(applied), usize::MAX, store));
     disk.call(|store| {
-        state.begin_install(Op(0), &Bytes::new(), store);
+        assert!(state.begin_install(Op(0), &Bytes::new(), store), "every machine can be empty");
         state.end_install(Op(0), store);
         let found = state.item(&key("1k001"), store.table);
         assert_eq!(found.version, Version(0), "the table still shows it in this call");
     });
     assert!(disk.0.len() <= 2, "nothing but the head and the newest place stays");
+}
+
+#[test]
+fn what_a_peer_sends_that_is_no_head_page_or_entry_changes_nothing() {
+    let (mut state, mut disk, applied) = filled(5);
+    disk.call(|store| {
+        let before = (state.head(), state.page(&Bytes::new(), usize::MAX, store.table));
+        for wrong in [&b"\0"[..], b"\xff\xff", b"\x01\xff\xff\xff\xff\xff\xff"] {
+            let wrong = Bytes::from_static(wrong);
+            assert!(!state.begin_install(Op(9), &wrong, store) && !state.install(&wrong, store));
+            state.apply(Op(applied + 1), &wrong, store);
+        }
+        assert!(!state.install(&Bytes::new(), store));
+        let after = (state.head(), state.page(&Bytes::new(), usize::MAX, store.table));
+        assert_eq!(before, after);
+    });
 }

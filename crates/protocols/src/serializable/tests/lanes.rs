@@ -7,6 +7,7 @@ use crate::vsr::{self, Event, Machine, Op, Page, Replica, Settings, Store, Store
 use bytes::Bytes;
 use quorate_kernel::effects::Recipients;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start, Ticket};
+use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
 use quorate_kernel::process::{Recovery, Table};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
@@ -44,11 +45,11 @@ impl Machine for Noted {
     fn page(&self, cursor: &Bytes, _bytes_max: usize, table: &dyn Table) -> Page {
         self.state.page(cursor, 60, table)
     }
-    fn begin_install(&mut self, op: Op, head: &Bytes, store: &mut Store<'_>) {
-        self.state.begin_install(op, head, store);
+    fn begin_install(&mut self, op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {
+        self.state.begin_install(op, head, store)
     }
-    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) {
-        self.state.install(items, store);
+    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) -> bool {
+        self.state.install(items, store)
     }
     fn end_install(&mut self, op: Op, store: &mut Store<'_>) {
         self.state.end_install(op, store);
@@ -120,7 +121,11 @@ impl Lanes {
         its.me.start = its.me.start.next();
         its.machine = Noted { state: State::new(its.group), executed: Vec::new() };
         its.member = Member::new();
-        let settings = Settings { durability: Durability::Sync, kept: 12 };
+        let settings = Settings {
+            durability: Durability::Sync,
+            kept: 12,
+            in_flight_bytes: VSR_IN_FLIGHT_BYTES_MAX,
+        };
         its.replica = Some(Replica::new(its.group, its.me.node, settings));
         let founders: Vec<NodeId> = (1..=NODES as u64).map(NodeId).collect();
         self.turn(at, |replica, cx| replica.start(Some(&founders), Recovery::Intact, cx));

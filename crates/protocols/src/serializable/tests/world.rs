@@ -306,7 +306,7 @@ impl World {
         let target = &mut self.groups[at].replicas[to];
         target.member = Member::new();
         let state = &mut target.state;
-        target.disk.call(|store| state.begin_install(Op(op as u64), &head, store));
+        target.disk.call(|store| assert!(state.begin_install(Op(op as u64), &head, store)));
         let (mut cursor, mut newest) = (Bytes::new(), op);
         loop {
             meanwhile(self);
@@ -315,7 +315,7 @@ impl World {
             newest = newest.max(source.applied);
             let target = &mut self.groups[at].replicas[to];
             let state = &mut target.state;
-            target.disk.call(|store| state.install(&page.items, store));
+            target.disk.call(|store| assert!(state.install(&page.items, store)));
             match page.next {
                 Some(next) => cursor = next,
                 None => break,
