@@ -31,6 +31,8 @@ pub enum OperatorRequest {
         keyspace: Option<String>,
         /// From which partition on.
         from: u64,
+        /// A host that leaves: what keeps it is asked too.
+        leaver: Option<NodeId>,
     },
     /// Have a host hand over all it holds, or take part again.
     Drain {

@@ -105,12 +105,12 @@ impl Operators {
             OperatorRequest::Explain { keyspace, key } => {
                 Ok((lane_that_explains(sight.table, &keyspace)?, Control::Explain { key }))
             }
-            OperatorRequest::Examine { keyspace, from } => {
+            OperatorRequest::Examine { keyspace, from, leaver } => {
                 let lane = match keyspace {
                     Some(name) => served_as(sight.table, &name)?.keyspace().lane,
                     None => LaneId::CATALOG,
                 };
-                Ok((lane, Control::Examine { from }))
+                Ok((lane, Control::Examine { from, leaver }))
             }
             OperatorRequest::Drain { host, undo } => {
                 let node = self.node_of(&host)?;

@@ -292,7 +292,12 @@ mod tests {
         lane: LaneId,
     ) -> (Ticket, oneshot::Receiver<OperatorReply>) {
         let (reply, told) = oneshot::channel();
-        pending.control(lane, Control::Examine { from: 7 }, Time(9), Waiter::Operator(reply));
+        pending.control(
+            lane,
+            Control::Examine { from: 7, leaver: None },
+            Time(9),
+            Waiter::Operator(reply),
+        );
         let Some(Input::Control { ticket, .. }) = pending.inputs.pop() else {
             panic!("it is handed over")
         };

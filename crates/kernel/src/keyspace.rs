@@ -163,6 +163,7 @@ impl Keyspace {
                 quorum: quorum(replicas),
                 owes: false,
                 here: None,
+                awaited: Vec::new(),
             }
         };
         (0..count).map(part).collect()

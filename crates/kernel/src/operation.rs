@@ -189,6 +189,8 @@ pub enum Control {
     Examine {
         /// From which token on.
         from: u64,
+        /// A host that leaves: what keeps it is asked too.
+        leaver: Option<NodeId>,
     },
     /// Of the overlay: a host shall hand over all it holds and take nothing new, or take part
     /// again. Answered with [`Outcome::Noted`].

@@ -28,6 +28,47 @@ pub struct Part {
     pub owes: bool,
     /// What the host that says so has of it, where its engine shows that.
     pub here: Option<Here>,
+    /// What keeps a host that leaves, and that has no seat in it any more: empty once the others
+    /// need nothing of that host, and none of them can take it in again.
+    pub awaited: Vec<Awaited>,
+}
+
+/// A host for which one that leaves must wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Awaited {
+    /// The host's node; that of the leaver itself, if it is not done.
+    pub node: NodeId,
+    /// What is awaited of it.
+    pub what: Await,
+}
+
+/// What is awaited of a host before another one may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Await {
+    /// An answer.
+    Answer,
+    /// That it has got all that it shall hold.
+    Data,
+    /// That it gives up to take the leaver in, or that it hears that the leaver leaves.
+    Refrain,
+    /// Of the leaver: that it hears that it leaves.
+    Hear,
+    /// Of the leaver: that nobody needs any more what it keeps.
+    Release,
+}
+
+impl Await {
+    /// What is awaited, after the name of the host.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Await::Answer => "does not answer",
+            Await::Data => "has yet to get data",
+            Await::Refrain => "may take it in again",
+            Await::Hear => "has not heard yet that it leaves",
+            Await::Release => "keeps data for others",
+        }
+    }
 }
 
 /// What a part is called.
@@ -123,6 +164,7 @@ impl Part {
             quorum,
             owes: false,
             here: None,
+            awaited: Vec::new(),
         }
     }
 
@@ -136,6 +178,7 @@ impl Part {
             quorum: 1,
             owes: true,
             here: None,
+            awaited: Vec::new(),
         }
     }
 

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// How often the ring is looked at while a command waits.
 const AGAIN: Duration = Duration::from_millis(250);
 
+/// What has become of a host that was drained.
+const DRAINED: &str = "drained";
+
 /// What both commands need.
 #[derive(Debug, clap::Args)]
 pub struct Target {
@@ -20,7 +23,7 @@ pub struct Target {
     #[arg(long, env = "QUORATE_HTTP", value_delimiter = ',', default_value = "127.0.0.1:7412")]
     #[arg(value_name = "ADDRESS")]
     http: Vec<String>,
-    /// Do not wait until no group has the host as a member
+    /// Do not wait until no group has the host as a member, nor needs it if it was drained
     #[arg(long)]
     no_wait: bool,
     /// How long to wait; what was begun goes on afterwards
@@ -43,8 +46,13 @@ impl Target {
 
 /// The arguments of `drain`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A drained host holds nothing, and can be stopped and removed. No key has \
-                        fewer replicas at any time, as long as there are hosts to take them.\n\n\
+#[command(after_help = "When it ends, the host is a member of nothing, keeps nothing that others \
+                        need, and is given nothing again: it can be stopped and removed. Until \
+                        then, leave it running: what only it and one other host have is still \
+                        being copied. Each place goes to a host that has copied the data ahead, \
+                        if there is one; without one the group is smaller from then on. While a \
+                        member of a group, or the host itself, does not answer, the command waits \
+                        and says for whom; remove a host that is gone for good.\n\n\
                         Example: quorate drain 127.0.0.1:7431")]
 pub struct DrainArgs {
     #[command(flatten)]
@@ -80,7 +88,7 @@ pub fn drain(args: &DrainArgs) -> Result<(), Failure> {
     if args.undo {
         return args.target.tell(&node, "up", &format!("node {node} takes part again"));
     }
-    finish(&args.target, &node, "drained", "; it can be stopped and removed")
+    finish(&args.target, &node, DRAINED, "; it can be stopped and removed")
 }
 
 /// Runs `remove`.
@@ -150,7 +158,8 @@ fn order_within(target: &Target, path: &str, within: Duration) -> Result<(), Fai
     }
 }
 
-/// Waits until no group of the cluster has the node as a member, and tells how far it has come.
+/// Waits until no group of the cluster has the node as a member, nor needs it any more if it was
+/// drained, and tells how far it has come.
 fn finish(target: &Target, node: &str, done: &str, advice: &str) -> Result<(), Failure> {
     if target.no_wait {
         return target.tell(node, "noted", &format!("noted; node {node} is on its way out"));
@@ -158,7 +167,7 @@ fn finish(target: &Target, node: &str, done: &str, advice: &str) -> Result<(), F
     let deadline = Instant::now() + target.timeout.0;
     let mut last = String::new();
     loop {
-        let left = left(&holds(&target.http[0], node)?);
+        let left = left(&holds(&target.http[0], node)?, done == DRAINED);
         let Some(left) = left else {
             return target.tell(node, done, &format!("node {node} is {done}{advice}"));
         };
@@ -188,25 +197,28 @@ fn holds(address: &str, node: &str) -> Result<Value, Failure> {
         .map_err(|_| Failure::failed(format!("{address}: the answer is none")))
 }
 
-/// What a node still is in the way of leaving; none if nothing.
-fn left(holds: &Value) -> Option<String> {
+/// What a node still is in the way of leaving; none if nothing. One that `may_be_needed`, as it
+/// was drained and not removed, waits for others too.
+fn left(holds: &Value, may_be_needed: bool) -> Option<String> {
     let groups = holds["groups"].as_u64().unwrap_or(0);
-    let parts: Vec<String> = holds["unknown"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|part| {
-            let word = |name: &str| part[name].as_str().unwrap_or_default().to_owned();
-            let whose = match part["keyspace"].as_str() {
-                Some(name) => format!("keyspace {name}"),
-                None => String::from("the catalog"),
-            };
-            let (from, why) = (word("from"), word("why"));
-            format!("the groups of {whose} from {from} on do not answer ({why})")
-        })
-        .collect();
+    let word = |part: &Value, name: &str| part[name].as_str().unwrap_or_default().to_owned();
+    let list = |name: &str| holds[name].as_array().cloned().unwrap_or_default();
+    let silent = list("unknown").into_iter().map(|part| {
+        let whose = match part["keyspace"].as_str() {
+            Some(name) => format!("keyspace {name}"),
+            None => String::from("the catalog"),
+        };
+        let (from, why) = (word(&part, "from"), word(&part, "why"));
+        format!("the groups of {whose} from {from} on do not answer ({why})")
+    });
+    let awaited = list("awaited").into_iter().filter(|_| may_be_needed).map(|part| {
+        let (host, what) = (word(&part, "host"), word(&part, "what"));
+        format!("host {host} {what} ({} groups)", part["groups"])
+    });
+    let parts: Vec<String> = awaited.chain(silent).collect();
     match (groups, parts.is_empty()) {
         (0, true) => None,
+        (0, false) => Some(format!("waits: {}", parts.join(", "))),
         (_, true) => Some(format!("is a member of {groups} groups")),
         (_, false) => Some(format!("is a member of {groups} groups, and {}", parts.join(", "))),
     }
@@ -241,12 +253,24 @@ mod tests {
     fn what_is_unknown_is_not_taken_for_nothing() {
         let unknown = serde_json::json!([{ "keyspace": "k", "from": "00", "why": "no quorum" }]);
         let said = |groups: u64, unknown: &Value| {
-            left(&serde_json::json!({ "groups": groups, "unknown": unknown }))
+            left(&serde_json::json!({ "groups": groups, "unknown": unknown }), true)
         };
         let none = Value::Array(Vec::new());
         assert_eq!(said(0, &none), None);
         assert_eq!(said(2, &none).as_deref(), Some("is a member of 2 groups"));
         let text = said(0, &unknown).expect("it cannot be said to be gone");
         assert!(text.contains("keyspace k from 00 on do not answer (no quorum)"), "{text}");
+    }
+
+    #[test]
+    fn who_is_drained_waits_for_those_that_need_it_and_who_is_removed_does_not() {
+        let holds = serde_json::json!({
+            "groups": 0,
+            "unknown": [],
+            "awaited": [{ "host": "04", "what": "has yet to get data", "groups": 2 }],
+        });
+        let text = left(&holds, true).expect("it is needed");
+        assert_eq!(text, "waits: host 04 has yet to get data (2 groups)");
+        assert_eq!(left(&holds, false), None);
     }
 }

@@ -1,8 +1,11 @@
-//! `GET /holds?node=..`: how many parts of the whole cluster have a node among their holders.
+//! `GET /holds?node=..`: how many parts of the whole cluster have a node among their holders, and
+//! what keeps it if it leaves.
 //!
 //! Every lane is asked the same ([`Control::Examine`](quorate_kernel::operation::Control)): of a
 //! keyspace on groups a quorum of each group says who its members are, since each host knows its
-//! own groups and some others, and those of others may be old; a keyspace on partitions says who
+//! own groups and some others, and those of others may be old. Every member is asked, and the node
+//! itself, what keeps it: it may hold what a member has yet to get, and a member that has not heard
+//! that it leaves may take it in again. A keyspace on partitions says who
 //! has them, or has not handed them over yet; the catalog is asked for the system group. A part
 //! that nobody answers for is reported as unknown.
 
@@ -13,9 +16,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_host::{OperatorReply, OperatorRequest};
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::part::{Part, PartName};
+use quorate_kernel::part::{Awaited, Part, PartName};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +43,8 @@ pub(super) struct Unknown {
 pub(super) struct Survey {
     /// The parts that the node holds, or some of them.
     pub parts: Vec<(Owner, Part)>,
+    /// Whom the node waits for if it leaves, and in how many parts.
+    pub awaited: BTreeMap<Awaited, usize>,
     /// What nobody answered for.
     pub unknown: Vec<Unknown>,
 }
@@ -64,7 +69,8 @@ impl Survey {
     async fn walk(&mut self, door: &Door, owner: Owner, node: NodeId) -> Result<(), Response> {
         let (mut partition, mut known) = (Some(0), BTreeSet::new());
         while let Some(from) = partition {
-            let request = OperatorRequest::Examine { keyspace: owner.clone(), from };
+            let request =
+                OperatorRequest::Examine { keyspace: owner.clone(), from, leaver: Some(node) };
             let parts = match ask_within(door, request, door.timeout + GRACE).await {
                 Ok(OperatorReply::Examined(examination)) => {
                     partition = examination.next;
@@ -77,6 +83,9 @@ impl Survey {
                 }
             };
             for part in parts {
+                for awaited in &part.awaited {
+                    *self.awaited.entry(*awaited).or_default() += 1;
+                }
                 if part.name == PartName::Unknown {
                     let why = String::from("this host has not learnt yet who holds it");
                     self.unknown.push(Unknown { owner: owner.clone(), from, why });
@@ -92,6 +101,11 @@ impl Survey {
     pub fn held(&self, node: NodeId) -> usize {
         self.parts.iter().map(|(_, part)| part.seats_of(node)).sum()
     }
+}
+
+/// For what a host waits that leaves, in words.
+pub(super) fn awaited_of(&(Awaited { node, what }, parts): &(Awaited, usize)) -> String {
+    format!("host {node} {} ({parts} groups)", what.text())
 }
 
 /// What the parts of a lane are called together.
@@ -116,7 +130,13 @@ pub(super) async fn holds(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
         json!({ "keyspace": part.owner, "from": from, "why": part.why })
     });
     let unknown: Vec<Value> = unknown.collect();
-    answer(StatusCode::OK, &json!({ "groups": survey.held(node), "unknown": unknown }))
+    let awaited = survey.awaited.iter().map(|(it, parts)| {
+        let host = it.node.to_string();
+        json!({ "host": host, "what": it.what.text(), "groups": parts })
+    });
+    let awaited: Vec<Value> = awaited.collect();
+    let held = survey.held(node);
+    answer(StatusCode::OK, &json!({ "groups": held, "awaited": awaited, "unknown": unknown }))
 }
 
 /// Reads a node id.

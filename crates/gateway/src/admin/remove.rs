@@ -6,7 +6,7 @@
 //! that, for a cluster that lost its data already.
 
 use super::Door;
-use super::holds::{Owner, Survey, Unknown, groups_of, parse};
+use super::holds::{Owner, Survey, Unknown, awaited_of, groups_of, parse};
 use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -62,11 +62,9 @@ async fn check(door: &Door, host: &str) -> Result<(), Response> {
         return Err(failure(StatusCode::CONFLICT, why));
     }
     let survey = Survey::of(door, node).await?;
-    let held = survey.held(node);
-    let against = if !meant.is_suspected && meant.standing == Standing::Leaving && held > 0 {
-        vec![format!("it answers and still is a member of {held} groups: wait until it is drained")]
-    } else {
-        losses(&survey, &report.ring, node)
+    let against = match undrained(&survey, node) {
+        Some(why) if !meant.is_suspected && meant.standing == Standing::Leaving => vec![why],
+        _ => losses(&survey, &report.ring, node),
     };
     if against.is_empty() {
         return Ok(());
@@ -81,6 +79,19 @@ async fn check(door: &Door, host: &str) -> Result<(), Response> {
          removes it all the same and gives up what it alone holds"
     );
     Err(failure(StatusCode::CONFLICT, why))
+}
+
+/// Why a host that answers is not drained yet, if it is not.
+fn undrained(survey: &Survey, node: NodeId) -> Option<String> {
+    let held = survey.held(node);
+    if held > 0 {
+        let text = format!("it answers and still is a member of {held} groups");
+        return Some(format!("{text}: wait until it is drained"));
+    }
+    let awaited: Vec<String> =
+        survey.awaited.iter().map(|(it, parts)| awaited_of(&(*it, *parts))).collect();
+    (!awaited.is_empty())
+        .then(|| format!("it answers and is not drained yet: {}", awaited.join(", ")))
 }
 
 /// What would be lost or stuck without the node, each with its name.
@@ -142,7 +153,7 @@ mod tests {
     use quorate_kernel::ids::LaneId;
     use quorate_kernel::ids::{GroupId, Incarnation, Start};
     use quorate_kernel::keyspace::{Keyspace, Partition, Settings};
-    use quorate_kernel::part::Holds;
+    use quorate_kernel::part::{Await, Awaited, Holds};
     use quorate_kernel::ring::RingHost;
     use quorate_kernel::view::{Range, View, ViewId};
 
@@ -170,7 +181,21 @@ mod tests {
             });
         let system = Part::of_group(&view, view.majority(), |_| Holds::Recorded);
         let parts = vec![(Some(String::from("carts")), group), (None, system)];
-        Survey { parts, unknown: Vec::new() }
+        Survey { parts, ..Survey::default() }
+    }
+
+    #[test]
+    fn a_host_that_answers_is_drained_when_nobody_needs_it() {
+        let mut drained = survey(&[2, 3, 4], &[2, 3]);
+        drained.parts.clear();
+        assert_eq!(undrained(&drained, NodeId(1)), None);
+        drained.awaited.insert(Awaited { node: NodeId(1), what: Await::Release }, 2);
+        drained.awaited.insert(Awaited { node: NodeId(4), what: Await::Data }, 1);
+        let why = undrained(&drained, NodeId(1)).expect("it keeps what 4 needs");
+        assert!(why.contains("host 0000000000000001 keeps data for others (2 groups)"), "{why}");
+        assert!(why.contains("host 0000000000000004 has yet to get data (1 groups)"), "{why}");
+        let why = undrained(&survey(&[1, 2, 3], &[2, 3]), NodeId(1)).expect("it is a member");
+        assert!(why.contains("still is a member of 2 groups"), "{why}");
     }
 
     #[test]
@@ -213,7 +238,7 @@ mod tests {
         carts.partitions = [2, 1, 1].map(place).to_vec();
         let parts = carts.parts(|_| 1).into_iter().filter(|part| part.seats_of(NodeId(1)) > 0);
         let parts = parts.map(|part| (Some(String::from("carts")), part)).collect();
-        let survey = Survey { parts, unknown: Vec::new() };
+        let survey = Survey { parts, ..Survey::default() };
         assert_eq!(survey.held(NodeId(1)), 2);
         let against = losses(&survey, &ring(3, &[1]), NodeId(1));
         assert_eq!(against.len(), 1, "{against:?}");

@@ -77,7 +77,7 @@ impl Message {
                 Record::validate(record)?;
                 is_data_key(key)
             }
-            Message::WriteB { stamp, .. } => stamp.validate(),
+            Message::WriteB { stamp, .. } | Message::ExamineB { stamp, .. } => stamp.validate(),
             Message::PageB { page, stamp, .. } | Message::ListB { page, stamp, .. } => {
                 page::validate(page)?;
                 stamp.validate()
@@ -126,6 +126,7 @@ impl Message {
             }
             Message::ListA { epoch, .. } => is_epoch(*epoch),
             Message::PageA { .. }
+            | Message::ExamineA { .. }
             | Message::LocateA { .. }
             | Message::DecisionsA { .. }
             | Message::TombsA { .. }

@@ -172,6 +172,10 @@ impl Process for Linearizable {
             Message::Split { view, generation } => self.on_split(from, (view, generation), cx),
             Message::DecisionsA { view } => self.on_decisions_asked(from, view, cx),
             Message::DecisionsB { view, changes } => self.on_decisions(from, view, changes, cx),
+            Message::ExamineA { op, view, token, leaver } => {
+                self.on_examine(from, (op, view), token, leaver, cx);
+            }
+            Message::ExamineB { op, stamp, said } => self.on_examined(from, op, &stamp, said, cx),
             message @ (Message::FloorA { .. }
             | Message::FloorB { .. }
             | Message::TombsA { .. }
@@ -203,9 +207,9 @@ impl Process for Linearizable {
                 self.explain(ticket, Operation::get(key), Tells::How, deadline, cx);
             }
             // Each host knows its own groups and some others, and those may be old.
-            Control::Examine { from } => {
+            Control::Examine { from, leaver } => {
                 let question = Operation::Scan { from: Cursor::at(from), limit: 1 };
-                self.explain(ticket, question, Tells::Who, deadline, cx);
+                self.explain(ticket, question, Tells::Who { leaver }, deadline, cx);
             }
             Control::Drain { .. }
             | Control::Remove { .. }

@@ -2,7 +2,7 @@
 
 use super::cursor;
 use super::group::Generation;
-pub use super::parts::{Basis, Beat, Bounds, Known, Stamp, Want};
+pub use super::parts::{Basis, Beat, Bounds, Known, Said, Stamp, Want};
 use super::record::Ts;
 use crate::reconfigure;
 use alloc::boxed::Box;
@@ -358,5 +358,26 @@ pub enum Message {
         view: View,
         /// How far tombstones are removed at the sender.
         generation: Generation,
+    },
+    /// Coordinator to members, and to a host that leaves: what keeps that host?
+    ExamineA {
+        /// The asker's operation.
+        op: u64,
+        /// The view the asker aims at.
+        view: ViewId,
+        /// A token of the view's range.
+        token: u64,
+        /// The host that leaves.
+        leaver: Option<NodeId>,
+    },
+    /// Member, or a host that leaves, to coordinator: how it stands. What it says of itself is
+    /// durable.
+    ExamineB {
+        /// Echoed.
+        op: u64,
+        /// The sender's stamp.
+        stamp: Stamp,
+        /// What keeps the host.
+        said: Said,
     },
 }

@@ -19,6 +19,19 @@ pub enum Want {
     Counter,
 }
 
+/// What a node says when it is asked what keeps a host that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// What the sender is in the group, as in a beat.
+    pub standing: Standing,
+    /// Whether the sender may yet bring about that the host becomes a member of the group.
+    pub brings: bool,
+    /// Whether the sender holds something of any group.
+    pub keeps: bool,
+    /// Whether the sender has not heard that it leaves itself.
+    pub stays: bool,
+}
+
 /// What every reply is stamped with (CATS §4): the sender's installed view, how far it may be
 /// counted, and what it knows of members that forgot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

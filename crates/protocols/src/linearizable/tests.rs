@@ -43,6 +43,7 @@ mod comparisons;
 mod copies;
 mod crashes;
 mod departures;
+mod drains;
 mod epochs;
 mod fences;
 mod gathers;

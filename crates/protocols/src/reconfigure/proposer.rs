@@ -6,6 +6,7 @@ use super::step::Step;
 use super::value::{Ground, Value};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use core::iter;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
@@ -158,6 +159,15 @@ impl<V: Value> Proposer<V> {
     #[must_use]
     pub fn want(&self) -> &V {
         &self.want
+    }
+
+    /// What may come of it: what was asked for, and what was found to be proposed already.
+    pub fn possible(&self) -> impl Iterator<Item = &V> {
+        let found = match &self.phase {
+            Phase::Prepare(found) => found.as_ref().map(|(_, value)| value),
+            Phase::Accept(value) | Phase::Install(value) | Phase::Done(value) => Some(value),
+        };
+        iter::once(&self.want).chain(found)
     }
 
     /// What was decided, once it is.

@@ -20,7 +20,7 @@
 //! | `place NODE OUT>INTO…` | the node, or `all`, gets a map with these replacements; with `!` the former is gone for good, and by `NODE!` alone nobody has its tokens yet |
 //! | `closing NODE TOKEN:HOST…` | the same, and that the cluster is being shut down |
 //! | `explain NODE KEY` | an operator asks how a get is served |
-//! | `examine NODE TOKEN` | an operator asks who holds what, from a token on |
+//! | `examine NODE TOKEN [LEAVER]` | an operator asks who holds what, from a token on, and what keeps a host that leaves |
 //! | `run SPAN` | time passes in small steps, everything arrives |
 //! | `tick SPAN` | time passes (`20ms`, `5s`), timers fire |
 //! | `show NODE FIELD…` | fields of its inspected state |
@@ -159,10 +159,15 @@ fn node_command<P: Scripted>(world: &mut World<P>, words: &[&str]) -> Done {
             let (key, like) = (bytes(key)?, Operation::get(bytes(key)?));
             world.control(number(node)?, Control::Explain { key }, like, DEADLINE);
         }
-        ["examine", node, from] => {
+        ["examine", node, from, leaver @ ..] => {
             let from = number(from)?;
+            let leaver = match leaver {
+                [] => None,
+                [leaver] => Some(NodeId(number(leaver)?)),
+                _ => return Err("one host leaves".to_owned()),
+            };
             let like = Operation::Scan { from: Cursor::at(from), limit: 1 };
-            world.control(number(node)?, Control::Examine { from }, like, DEADLINE);
+            world.control(number(node)?, Control::Examine { from, leaver }, like, DEADLINE);
         }
         ["run", time] => {
             for _ in 0..span(time)?.0.div_ceil(STEP.0) {

@@ -125,7 +125,10 @@ pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
                 let holders = part.holders.iter();
                 let holders: Vec<String> =
                     holders.map(|it| format!("{} {:?}", it.node.0, it.holds)).collect();
-                format!("{} of {}", part.quorum, holders.join(", "))
+                let awaited = part.awaited.iter();
+                let awaited: Vec<String> =
+                    awaited.map(|it| format!("; {} {}", it.node.0, it.what.text())).collect();
+                format!("{} of {}{}", part.quorum, holders.join(", "), awaited.concat())
             });
             format!("held by {}", parts.collect::<Vec<String>>().join("; "))
         }

@@ -3,7 +3,8 @@
 //! Coordinator state is kept per operation, never per key: two operations on one key at one
 //! coordinator know nothing of each other (CATS, Algorithm 4 keys it by key and so mixes them).
 
-use super::explain::Trail;
+use super::examine::Examining;
+use super::explain::{Tells, Trail};
 use super::question::question;
 use super::read::Reading;
 use super::scan::{Paging, Settling};
@@ -16,7 +17,7 @@ use crate::quorum::Replies;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use bytes::Bytes;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Operation as Asked, Outcome, Refusal};
@@ -31,7 +32,15 @@ pub(crate) enum Intent {
     Get,
     Put(Bytes),
     Delete,
-    Scan { from: Cursor, limit: u32 },
+    Scan {
+        from: Cursor,
+        limit: u32,
+    },
+    /// Who holds the group of a token, and what keeps a host that leaves?
+    Examine {
+        token: u64,
+        leaver: Option<NodeId>,
+    },
 }
 
 /// Who is told how an operation ends.
@@ -55,6 +64,8 @@ pub(crate) enum Phase {
     Page(Paging),
     /// Reading those keys of a page on which its members disagree.
     Settle(Settling),
+    /// Collecting what members say of a host that leaves, and that host itself.
+    Examine(Examining),
 }
 
 /// One operation.
@@ -87,6 +98,7 @@ impl Operation {
     pub fn token(&self) -> u64 {
         match self.ask {
             Intent::Scan { ref from, .. } => from.token,
+            Intent::Examine { token, .. } => token,
             _ => crate::linearizable::keys::token_of(&self.key),
         }
     }
@@ -117,12 +129,19 @@ impl Linearizable {
         };
         let arena = &mut self.volatile.arena;
         let mut data_key = |key: Bytes| arena.join(&[&token.to_be_bytes(), &key]);
-        let (ask, key) = match request.operation {
-            Asked::Get { key, .. } => (Intent::Get, data_key(key)),
-            Asked::Put { key, value, .. } => (Intent::Put(value), data_key(key)),
-            Asked::Delete { key, .. } => (Intent::Delete, data_key(key)),
-            Asked::Scan { from, limit } => (Intent::Scan { from, limit }, Bytes::new()),
-            Asked::Transact { .. } => unreachable!("what the engine cannot do was refused"),
+        let leaver = match trail.as_ref().map(|trail| trail.tells) {
+            Some(Tells::Who { leaver }) => Some(leaver),
+            Some(Tells::How) | None => None,
+        };
+        let (ask, key) = match (request.operation, leaver) {
+            (Asked::Scan { .. }, Some(leaver)) => (Intent::Examine { token, leaver }, Bytes::new()),
+            (Asked::Scan { from, limit }, None) => (Intent::Scan { from, limit }, Bytes::new()),
+            (Asked::Get { key, .. }, _) => (Intent::Get, data_key(key)),
+            (Asked::Put { key, value, .. }, _) => (Intent::Put(value), data_key(key)),
+            (Asked::Delete { key, .. }, _) => (Intent::Delete, data_key(key)),
+            (Asked::Transact { .. }, _) => {
+                unreachable!("what the engine cannot do was refused")
+            }
         };
         self.launch(Asker::Client(ticket), (ask, key), view, request.deadline, trail, cx);
     }
@@ -172,6 +191,7 @@ impl Linearizable {
     ) -> Phase {
         match ask {
             Intent::Scan { .. } => Phase::Page(Paging::default()),
+            Intent::Examine { .. } => Phase::Examine(Examining::default()),
             // Values are moved only if they must be imposed.
             Intent::Get if matches!(asker, Asker::Scan(_)) => {
                 Phase::Read(Reading::new(Want::Digest))
@@ -236,10 +256,13 @@ impl Linearizable {
         if let Some(operation) = self.volatile.operations.get_mut(id) {
             let first = match &operation.phase {
                 Phase::Read(reading) => reading.asked(),
-                Phase::Write { .. } | Phase::Page(_) | Phase::Settle(_) => None,
+                Phase::Write { .. } | Phase::Page(_) | Phase::Settle(_) | Phase::Examine(_) => None,
             };
             let to = first.unwrap_or(operation.view.group());
             cx.fx.send_early(to, question(id, operation));
+            if let Some(leaver) = operation.silent_leaver() {
+                cx.fx.send_early(leaver, question(id, operation));
+            }
         }
     }
 
@@ -253,11 +276,15 @@ impl Linearizable {
                 Phase::Read(reading) => reading.has_answer_of(view, crashes, node),
                 Phase::Write { acks, .. } => acks.of(view, crashes, node).is_some(),
                 Phase::Page(paging) => paging.replies.of(view, crashes, node).is_some(),
+                Phase::Examine(examining) => examining.replies.of(view, crashes, node).is_some(),
                 Phase::Settle(_) => true,
             };
             if !is_answered {
                 cx.fx.send_early(node, question(id, operation));
             }
+        }
+        if let Some(leaver) = operation.silent_leaver() {
+            cx.fx.send_early(leaver, question(id, operation));
         }
     }
 
@@ -284,8 +311,9 @@ impl Linearizable {
     /// only when what it shows was durable there.
     pub(crate) fn finish(&mut self, id: u64, outcome: Outcome, cx: &mut Context<'_>) {
         if let Some(operation) = self.volatile.operations.by_id.remove(&id) {
-            let is_settled = matches!(operation.phase, Phase::Settle(_));
-            if !operation.is_repeated && !is_settled {
+            // What these wait for is no round trip.
+            let is_slow = matches!(operation.phase, Phase::Settle(_) | Phase::Examine(_));
+            if !operation.is_repeated && !is_slow {
                 self.volatile.rtt.observe(cx.now - operation.since);
                 self.volatile.serving.observe(cx.now - operation.since, cx.now);
             }
@@ -328,6 +356,7 @@ impl Linearizable {
             }
             Phase::Write { acks, .. } => *acks = Replies::default(),
             Phase::Page(paging) => *paging = Paging::default(),
+            Phase::Examine(examining) => *examining = Examining::default(),
             Phase::Settle(_) => unreachable!("it aims at no view"),
         }
         self.volatile.counters.retargets += 1;

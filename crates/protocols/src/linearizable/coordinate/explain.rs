@@ -3,25 +3,22 @@
 use crate::linearizable::group::Standing;
 use crate::linearizable::message::Stamp;
 use crate::linearizable::record::Head;
-use crate::linearizable::{Context, ENGINE, Linearizable};
+use crate::linearizable::{Context, Linearizable};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 use quorate_kernel::explanation::{Explanation, Step};
 use quorate_kernel::ids::{NodeId, Ticket};
 use quorate_kernel::operation::{Operation, Outcome};
-use quorate_kernel::part::{Examination, Holds, Part};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::Time;
-use quorate_kernel::values::Values;
 use quorate_kernel::view::View;
 
 /// What was noted so far.
 #[derive(Debug)]
 pub(crate) struct Trail {
-    tells: Tells,
+    pub tells: Tells,
     began: Time,
     steps: Vec<Step>,
     /// The members whose answers it could rest on: they have all that they have to hold.
@@ -33,8 +30,11 @@ pub(crate) struct Trail {
 pub(crate) enum Tells {
     /// How a read was served.
     How,
-    /// Who holds the group that was asked.
-    Who,
+    /// Who holds the group that was asked, and what keeps a host that leaves.
+    Who {
+        /// That host.
+        leaver: Option<NodeId>,
+    },
 }
 
 impl Trail {
@@ -48,13 +48,6 @@ impl Trail {
         self.steps.push(Step { after: now - self.began, member, what });
     }
 
-    /// Notes a member whose answer counts.
-    pub fn rests_on(&mut self, member: NodeId) {
-        if !self.answered.contains(&member) {
-            self.answered.push(member);
-        }
-    }
-
     /// Notes a member's answer to a read phase.
     pub fn reply(&mut self, now: Time, member: NodeId, stamp: &Stamp, head: Head) {
         let standing = format!("{:?}", stamp.standing).to_ascii_lowercase();
@@ -64,8 +57,8 @@ impl Trail {
             stamp.view.version, ts.n, ts.writer, ts.sequence
         );
         self.note(now, Some(member), what);
-        if stamp.standing == Standing::Ready {
-            self.rests_on(member);
+        if stamp.standing == Standing::Ready && !self.answered.contains(&member) {
+            self.answered.push(member);
         }
     }
 
@@ -79,12 +72,8 @@ impl Trail {
     ) -> Outcome {
         let values = match outcome {
             Outcome::Values { values, .. } => values,
-            Outcome::Page { .. } => Values::None,
             other => return other,
         };
-        if self.tells == Tells::Who {
-            return self.examine(view, token);
-        }
         self.note(cx.now, None, String::from("done"));
         Outcome::Explained(Box::new(Explanation {
             value_bytes: (!values.is_empty()).then(|| values.bytes()),
@@ -95,21 +84,10 @@ impl Trail {
             steps: self.steps,
         }))
     }
-
-    /// The group that was asked, and who of it has everything: at least a majority has.
-    fn examine(&self, view: &View, token: u64) -> Outcome {
-        let holds = |node| match self.answered.contains(&node) {
-            true => Holds::Confirmed,
-            false => Holds::Some,
-        };
-        let part = Part::of_group(view, (ENGINE.quorum)(view.members().len()), holds);
-        let (parts, next) = (vec![part], view.range.after(token));
-        Outcome::Examined(Box::new(Examination { parts, next }))
-    }
 }
 
 impl Linearizable {
-    /// Serves a get or a page of a scan, and tells what an operator wants to know of it.
+    /// Serves a get, or asks for who holds a group, and tells what an operator wants to know of it.
     pub(crate) fn explain(
         &mut self,
         ticket: Ticket,

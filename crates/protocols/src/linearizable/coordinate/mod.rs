@@ -3,6 +3,7 @@
 
 pub(crate) mod by_id;
 pub(crate) mod coordinator;
+pub(crate) mod examine;
 pub(crate) mod explain;
 pub(crate) mod locate;
 pub(crate) mod operations;

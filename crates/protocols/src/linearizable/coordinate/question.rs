@@ -14,6 +14,10 @@ pub(crate) fn question(id: u64, operation: &Operation) -> Message {
         (Phase::Page(_), Intent::Scan { from, limit }) => {
             Message::PageA { op: id, view, from: from.clone(), limit: *limit }
         }
+        (Phase::Examine(_), Intent::Examine { token, leaver }) => {
+            Message::ExamineA { op: id, view, token: *token, leaver: *leaver }
+        }
+        (Phase::Examine(_), _) => unreachable!("only an operator examines"),
         (Phase::Page(_), _) => unreachable!("only a scan collects pages"),
         (Phase::Settle(_), _) => unreachable!("the reads of its keys ask"),
     }

@@ -72,7 +72,7 @@ impl Linearizable {
         let has_waited = match &mut operation.phase {
             Phase::Read(reading) => reading.lose_patience(),
             Phase::Page(paging) => paging.lose_patience(),
-            Phase::Write { .. } => false,
+            Phase::Write { .. } | Phase::Examine(_) => false,
             Phase::Settle(_) => {
                 self.wake_after(id, left, cx);
                 return true;
@@ -100,6 +100,10 @@ impl Linearizable {
                 self.volatile.preference.note_late(*node, cx.now);
             }
         }
+        if operation.is_repeated && self.end_examination(id, cx) {
+            return;
+        }
+        let Some(operation) = self.volatile.operations.get_mut(id) else { return };
         let span = operation.retry;
         let was_repeated = core::mem::replace(&mut operation.is_repeated, true);
         operation.retry = Span((span.0 * 2).min(super::rtt::RETRY_MAX.0));
@@ -154,6 +158,7 @@ impl Linearizable {
                 no_quorum(reading.answered(&operation.view, &self.volatile.crashes))
             }
             Phase::Page(paging) => no_quorum(paging.replies.len()),
+            Phase::Examine(examining) => no_quorum(examining.replies.len()),
             // Of some key that it read.
             Phase::Settle(_) => no_quorum(0),
             // A get imposes a value that was there before it: it has changed nothing.

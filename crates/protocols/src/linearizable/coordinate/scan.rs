@@ -23,7 +23,6 @@ use crate::linearizable::record::{Head, Ts};
 use crate::linearizable::{Context, Linearizable, Mode};
 use crate::quorum::{CrashVector, Replies};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::format;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::invariant;
@@ -156,10 +155,6 @@ impl Linearizable {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Phase::Page(paging) = &mut operation.phase else { return };
         invariant!(matches!(operation.ask, Intent::Scan { .. }), "only a scan collects pages");
-        if let Some(trail) = &mut operation.trail {
-            trail.note(cx.now, Some(from.node), format!("answers in view {}", stamp.view.version));
-            trail.rests_on(from.node);
-        }
         let is_kept = paging.replies.keep(&operation.view, from, Page { next, entries });
         invariant!(is_kept, "a reply counts only if it is a member's");
         self.advance_page(op, cx);
@@ -190,10 +185,6 @@ impl Linearizable {
         }
         if !settling.waiting.is_empty() {
             probe!("linearizable/scan_settles");
-            if let Some(trail) = &mut operation.trail {
-                let count = settling.waiting.len();
-                trail.note(cx.now, None, format!("reads {count} keys on which members disagree"));
-            }
         }
         let patience = operation.deadline - cx.now;
         self.enter(op, Phase::Settle(settling), cx);

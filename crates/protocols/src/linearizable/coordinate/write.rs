@@ -37,7 +37,9 @@ impl Linearizable {
         let record = match &operation.ask {
             Intent::Put(value) => Record::new_in(ts, Some(value), arena),
             Intent::Delete => Record::new_in(ts, None, arena),
-            Intent::Get | Intent::Scan { .. } => unreachable!("a get imposes, a scan never writes"),
+            Intent::Get | Intent::Scan { .. } | Intent::Examine { .. } => {
+                unreachable!("a get imposes, a scan never writes")
+            }
         };
         self.write(op, record, basis, Replies::default(), cx);
     }
@@ -174,7 +176,7 @@ impl Linearizable {
             Intent::Get => Outcome::value(record.value()),
             Intent::Put(_) => Outcome::written(),
             Intent::Delete => Outcome::deleted(operation.existed),
-            Intent::Scan { .. } => unreachable!("a scan never writes"),
+            Intent::Scan { .. } | Intent::Examine { .. } => unreachable!("it never writes"),
         };
         self.volatile.counters.writes += 1;
         self.finish(op, outcome, cx);

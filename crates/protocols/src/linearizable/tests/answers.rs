@@ -124,11 +124,11 @@ fn a_group_is_examined() {
          crash 2
          restart 2 forgot
          examine 1 500
-         deliver PageA 1->2
-         deliver PageB 2->1
+         deliver ExamineA 1->2
+         deliver ExamineB 2->1
          # told nothing
-         deliver PageA 1->3
-         deliver PageB 3->1
+         deliver ExamineA 1->3
+         deliver ExamineB 3->1
          # told scan 1f4 1: held by 2 of 1 Confirmed, 2 Some, 3 Confirmed",
     );
 }

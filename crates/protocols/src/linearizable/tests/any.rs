@@ -2,7 +2,7 @@
 
 use super::super::group::{Generation, Standing};
 use super::super::keys::cursor_of;
-use super::super::message::{Basis, Beat, Bounds, Known, Message, Stamp, Want};
+use super::super::message::{Basis, Beat, Bounds, Known, Message, Said, Stamp, Want};
 use super::super::page;
 use super::super::record::{COUNTER_MAX, Record, Ts};
 use crate::order::Order;
@@ -233,6 +233,7 @@ fn of_groups() -> impl Strategy<Value = Message> {
         .prop_map(|(view, standing, known, asks)| Beat { view, standing, known, asks });
     let into = any::<u64>().prop_map(NodeId);
     prop_oneof![
+        of_examinations(),
         any::<u64>().prop_map(|token| Message::LocateA { token }),
         any_view().prop_map(|view| Message::LocateB { view }),
         proptest::collection::vec(any_reconfiguration(), 0..4).prop_map(Message::Reconfigure),
@@ -251,6 +252,22 @@ fn of_groups() -> impl Strategy<Value = Message> {
         any_view_id().prop_map(|view| Message::DecisionsA { view }),
         (any_view_id(), proptest::collection::vec(any_change(), 0..4))
             .prop_map(|(view, changes)| Message::DecisionsB { view, changes }),
+    ]
+}
+
+fn of_examinations() -> impl Strategy<Value = Message> {
+    let said = (any_standing(), any::<bool>(), any::<bool>(), any::<bool>())
+        .prop_map(|(standing, brings, keeps, stays)| Said { standing, brings, keeps, stays });
+    let asked = (any::<u64>(), any_view_id(), any::<u64>(), any::<Option<u64>>());
+    prop_oneof![
+        asked.prop_map(|(op, view, token, leaver)| {
+            Message::ExamineA { op, view, token, leaver: leaver.map(NodeId) }
+        }),
+        (any::<u64>(), any_stamp(), said).prop_map(|(op, stamp, said)| Message::ExamineB {
+            op,
+            stamp,
+            said
+        }),
     ]
 }
 

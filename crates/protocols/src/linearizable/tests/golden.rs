@@ -2,7 +2,7 @@
 
 use super::super::group::{Generation, Standing};
 use super::super::keys::cursor_of;
-use super::super::message::{Basis, Beat, Bounds, Known, Message, Stamp, Want};
+use super::super::message::{Basis, Beat, Bounds, Known, Message, Said, Stamp, Want};
 use super::super::page;
 use super::super::record::{Record, Ts};
 use super::wire::unhex;
@@ -65,12 +65,14 @@ impl Golden {
             Message::RecordsB { .. } => 29,
             Message::Lacks { .. } => 30,
             Message::Split { .. } => 31,
+            Message::ExamineA { .. } => 32,
+            Message::ExamineB { .. } => 33,
         }
     }
 }
 
 /// How many variants there are; see [`Golden::tag`].
-pub(super) const VARIANTS: u8 = 32;
+pub(super) const VARIANTS: u8 = 34;
 
 pub(super) fn view_id() -> ViewId {
     ViewId { group: GroupId(1), version: 3 }
@@ -260,7 +262,15 @@ fn of_groups() -> Vec<(Message, Pieces)> {
         Change::Shrink { out: NodeId(2) },
         Change::Split { at: 8 },
     ]);
+    let said = Said { standing: Standing::Gathering, brings: true, keeps: false, stays: true };
+    let examine = |leaver| Message::ExamineA { op: 1, view: id, token: 300, leaver };
     Vec::from([
+        (examine(None), ["20010103ac0200", "", ""]),
+        (examine(Some(NodeId(2))), ["20010103ac020102", "", ""]),
+        (
+            Message::ExamineB { op: 1, stamp: stamp(Standing::Ready), said },
+            ["2101010300000000000006010001", "", ""],
+        ),
         (Message::LocateA { token: 300 }, ["0aac02", "", ""]),
         (Message::LocateB { view: view() }, ["0b010307090201ac02", "", ""]),
         (

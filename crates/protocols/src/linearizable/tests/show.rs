@@ -75,6 +75,8 @@ impl Scripted for Linearizable {
             Message::Invite { .. } => "Invite",
             Message::Learn { .. } => "Learn",
             Message::Split { .. } => "Split",
+            Message::ExamineA { .. } => "ExamineA",
+            Message::ExamineB { .. } => "ExamineB",
             Message::Beats(_) => "Beats",
             Message::DecisionsA { .. } => "DecisionsA",
             Message::DecisionsB { .. } => "DecisionsB",
@@ -194,6 +196,16 @@ fn show_rare(message: &Message) -> String {
         }
         Message::Learn { view, .. } | Message::LocateB { view } | Message::Split { view, .. } => {
             show_view(view)
+        }
+        Message::ExamineA { op, view, leaver, .. } => {
+            let leaver = leaver.map(|node| format!(" for {}", node.0)).unwrap_or_default();
+            format!("op {op} {}{leaver}", version(*view))
+        }
+        Message::ExamineB { op, stamp, said } => {
+            let words = [(said.brings, "brings"), (said.keeps, "keeps"), (said.stays, "stays")];
+            let words = words.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word);
+            let words = words.collect::<Vec<_>>().join(" ");
+            format!("op {op} {}: {:?} {words}", show_stamp(stamp), said.standing)
         }
         Message::LocateA { token } => format!("{token:x}"),
         Message::DecisionsA { view } => format!("after {}", version(*view)),

@@ -256,7 +256,15 @@ impl Linearizable {
         true
     }
 
-    /// A proposer wants this node as a member, and that it copies the data first.
+    /// A proposer wants this node as a member, and that it copies the data first. A host knows best
+    /// that it leaves itself: one that was told to leave takes nothing from a proposer that has not
+    /// heard of it, or it would have something again after its drain was said to be done
+    /// ([`crate::linearizable::coordinate::examine`]).
+    ///
+    /// An invitation it follows all the same. That it becomes a member is decided then, and a
+    /// member that never comes would be a lost one: the group could not change before it is
+    /// suspected, and had a replica less. It comes, and is replaced like any member that leaves;
+    /// until then its drain is not done.
     pub(crate) fn on_learn(
         &mut self,
         from: Incarnation,
@@ -265,6 +273,11 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) {
         if view.index_of(cx.me.node).is_some() {
+            return;
+        }
+        if self.is_leaving(cx.me.node) && !mutant!("leaver_learns") {
+            // Who asks has not heard of it. It asks in vain, and chooses another when it has: it
+            // proposes no newcomer that does not answer.
             return;
         }
         if self.group(view.id).is_none() && self.group_count() >= GROUPS_MAX {

@@ -172,7 +172,8 @@ impl Linearizable {
             Status::Retired { .. } => self.maintain_parent(view, cx),
             Status::Learner { is_done, .. } => {
                 let idle = if *is_done { LEARNED_IDLE } else { LEARNING_IDLE };
-                if cx.now >= group.touched + idle {
+                let is_vain = self.is_leaving(cx.me.node) && !mutant!("leaver_learns");
+                if is_vain || cx.now >= group.touched + idle {
                     self.let_go(view, cx);
                 }
                 true

@@ -37,6 +37,13 @@ pub(crate) struct Running {
     attempts: u32,
 }
 
+impl Running {
+    /// Whether a change of this kind may come of it.
+    pub fn may_come_to(&self, is_meant: impl Fn(&Change) -> bool) -> bool {
+        self.proposer.possible().any(is_meant)
+    }
+}
+
 impl Group {
     /// Whether what this node proposes, if anything, follows the view that it has installed.
     fn proposes_next(&self) -> bool {
