@@ -5,7 +5,7 @@ use crate::engines;
 use crate::ring::founding::{self, context_key};
 use quorate_kernel::engine::{Opening, Pace};
 use quorate_kernel::ids::{LaneId, Start};
-use quorate_kernel::keyspace::{CatalogRefusal, Keyspace, NewKeyspace};
+use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Door;
@@ -78,7 +78,6 @@ fn overlay_of(
     let identity = options.directory.identity();
     let hosts = &options.hosts;
     let mine = hosts.iter().find(|host| host.who.node == identity.node);
-    let replicas = |keyspace: &NewKeyspace| keyspace.settings.get("replicas")?.parse().ok();
     let address = mine.map_or_else(|| cluster.to_string(), |host| host.address.clone());
     let door = |(name, at): &(&str, SocketAddr)| Door {
         name: String::from(*name),
@@ -90,7 +89,6 @@ fn overlay_of(
         zone: mine.map_or_else(String::new, |host| host.zone.clone()),
         tokens: mine.map_or_else(Vec::new, |host| host.tokens.clone()),
         hosts: hosts.clone(),
-        replicas_max: identity.keyspaces.iter().filter_map(replicas).max().unwrap_or(1),
         balance: options.balance.map(|look| Balance { look: span(look), ..Balance::default() }),
     }
 }

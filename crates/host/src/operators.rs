@@ -116,7 +116,10 @@ impl Operators {
                 let node = self.node_of(&host)?;
                 match stuck(&sight.table.records, &self.ring, node) {
                     Some(why) if !undo => Err(OperatorReply::Refused(Refusal::Membership { why })),
-                    _ => Ok((LaneId::OVERLAY, Control::Drain { node, undo })),
+                    _ => {
+                        let replicas = replicas_max(&sight.table.records);
+                        Ok((LaneId::OVERLAY, Control::Drain { node, undo, replicas }))
+                    }
                 }
             }
             OperatorRequest::Remove { host, force } => {
@@ -201,6 +204,11 @@ fn stuck(records: &Keyspaces, ring: &Ring, node: NodeId) -> Option<String> {
     })
 }
 
+/// The most replicas that any keyspace has, as they are now.
+fn replicas_max(records: &Keyspaces) -> usize {
+    records.list.iter().map(|(keyspace, _)| keyspace.replicas()).max().unwrap_or(1)
+}
+
 /// What is lost when all hosts end at one time, if anything is.
 fn lost(table: &Table) -> Option<String> {
     let lost = table.keyspaces().filter(|keyspace| keyspace.durability() == Durability::Memory);
@@ -264,6 +272,21 @@ mod tests {
             panic!("it is unknown")
         };
         assert!(why.contains("no host 8; the ring has 00000000000000a1 at"), "{why}");
+    }
+
+    #[test]
+    fn the_most_replicas_are_those_of_keyspaces_as_they_are_now() {
+        let keyspace = |name: &str, replicas: &str, lane| {
+            let served =
+                samples::served(name, "linearizable", &[("replicas", replicas)], LaneId(lane));
+            (Arc::clone(&served.entry.keyspace), Start(1))
+        };
+        let mut records = Keyspaces::default();
+        assert_eq!(replicas_max(&records), 1);
+        records.list = vec![keyspace("a", "3", 16), keyspace("b", "5", 17)];
+        assert_eq!(replicas_max(&records), 5);
+        records.list[1] = keyspace("b", "1", 17);
+        assert_eq!(replicas_max(&records), 3);
     }
 
     #[test]

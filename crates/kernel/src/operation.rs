@@ -199,6 +199,8 @@ pub enum Control {
         node: NodeId,
         /// Whether it shall take part again.
         undo: bool,
+        /// The most replicas that any keyspace has now: with fewer hosts left, none is drained.
+        replicas: usize,
     },
     /// Of the overlay: count a host as gone for good. Answered with [`Outcome::Noted`].
     Remove {

@@ -78,7 +78,6 @@ impl World {
                 doors: Vec::new(),
                 tokens: host.tokens.clone(),
                 hosts: known.clone(),
-                replicas_max: 3,
                 balance: None,
             }));
         }

@@ -52,7 +52,6 @@ fn node(me: Incarnation) -> Node {
         doors: Vec::new(),
         tokens: vec![me.node.0],
         hosts: vec![ring_host(me), ring_host(PEER)],
-        replicas_max: 3,
         balance: None,
     };
     let spec = LaneSpec {

@@ -15,8 +15,12 @@ impl Overlay {
     /// anybody hears of it.
     pub(super) fn order(&mut self, ticket: Ticket, control: &Control, cx: &mut Context<'_>) {
         let wish = match control {
-            Control::Drain { node, undo: false } => self.may_drain(*node, Standing::Leaving),
-            Control::Drain { node, undo: true } => self.may_drain(*node, Standing::Up),
+            Control::Drain { node, undo: false, replicas } => {
+                self.may_drain(*node, Standing::Leaving, *replicas)
+            }
+            Control::Drain { node, undo: true, replicas } => {
+                self.may_drain(*node, Standing::Up, *replicas)
+            }
             Control::Remove { node, force } => self.may_remove(*node, *force),
             // It places nothing.
             Control::Examine { .. } => {
@@ -64,9 +68,14 @@ impl Overlay {
         self.state.hosts.iter().filter(is_counted).count()
     }
 
-    fn may_drain(&self, node: NodeId, to: Standing) -> Result<(HostRecord, Standing), String> {
+    fn may_drain(
+        &self,
+        node: NodeId,
+        to: Standing,
+        needed: usize,
+    ) -> Result<(HostRecord, Standing), String> {
         let news = self.known(node)?;
-        let (left, needed) = (self.others_not_leaving(node), self.settings.replicas_max);
+        let left = self.others_not_leaving(node);
         if news.record.standing == Standing::Left {
             return Err(format!(
                 "host {node} has left already, and a host that has left stays away"

@@ -100,8 +100,6 @@ pub struct Settings {
     /// The hosts that were known when the directory was made, or seeds to join by. This host may be
     /// among them.
     pub hosts: Vec<RingHost>,
-    /// The most replicas that any keyspace has: with fewer hosts, none can be drained.
-    pub replicas_max: usize,
     /// How the load of the ring is evened out, if the host takes part in that.
     pub balance: Option<weights::Balance>,
 }

@@ -14,7 +14,6 @@ use quorate_protocols::overlay::{self, tokens};
 #[derive(Clone, Debug)]
 pub struct Founders {
     ring: Ring,
-    replicas_max: usize,
 }
 
 impl Founders {
@@ -35,7 +34,7 @@ impl Founders {
             doors: Vec::new(),
         };
         let ring = Ring::new(0, nodes.zip(tokens).enumerate().map(host).collect());
-        Founders { ring, replicas_max: scenario.replicas_max() }
+        Founders { ring }
     }
 
     /// The founders' ring; `None` for a node that joined later.
@@ -84,7 +83,6 @@ impl Founders {
             doors: Vec::new(),
             tokens,
             hosts: if is_founder { self.ring.hosts().to_vec() } else { self.contacts(&present) },
-            replicas_max: self.replicas_max,
             balance: scenario.balance.as_ref().map(BalanceSection::settings),
         }
     }

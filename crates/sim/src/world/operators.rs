@@ -32,7 +32,9 @@ impl World<'_> {
         let target = &self.machines.hosts[host];
         if target.running != Running::Down {
             let node = target.node_id;
-            self.operate(host, LaneId::OVERLAY, Control::Drain { node, undo }, PATIENCE);
+            let replicas = self.prepared.scenario.replicas_max();
+            let order = Control::Drain { node, undo, replicas };
+            self.operate(host, LaneId::OVERLAY, order, PATIENCE);
         }
     }
 

@@ -108,7 +108,10 @@ fn who_restarts_remembers_a_host_from_the_moment_it_heard_of_it() {
 #[test]
 fn who_has_left_never_comes_back() {
     let mut world = World::founded(7, 10);
-    assert_eq!(world.order(2, Control::Drain { node: node(5), undo: false }), Outcome::Noted);
+    assert_eq!(
+        world.order(2, Control::Drain { node: node(5), undo: false, replicas: 3 }),
+        Outcome::Noted
+    );
     world.run(Span::secs(5));
     assert!((0..10).all(|host| world.sees(host, 5) == Some((Standing::Leaving, false))));
     assert_eq!(world.order(3, Control::Remove { node: node(5), force: false }), Outcome::Noted);

@@ -8,11 +8,11 @@ use quorate_kernel::time::Span;
 use std::string::{String, ToString};
 
 fn drain(host: usize) -> Control {
-    Control::Drain { node: node(host), undo: false }
+    Control::Drain { node: node(host), undo: false, replicas: 3 }
 }
 
 fn undo(host: usize) -> Control {
-    Control::Drain { node: node(host), undo: true }
+    Control::Drain { node: node(host), undo: true, replicas: 3 }
 }
 
 fn remove(host: usize) -> Control {
@@ -33,8 +33,19 @@ fn a_stranger_is_not_known() {
     assert!(
         why(world.order(0, Control::Remove { node: stranger, force: false })).contains("not known")
     );
-    let drain = Control::Drain { node: stranger, undo: false };
+    let drain = Control::Drain { node: stranger, undo: false, replicas: 3 };
     assert!(why(world.order(0, drain)).contains("not known"));
+}
+
+/// How many replicas there are is what keyspaces have when the order comes: they may be altered,
+/// and made later.
+#[test]
+fn how_many_hosts_must_stay_follows_from_the_keyspaces_as_they_are() {
+    let mut world = World::founded(7, 4);
+    world.run(Span::secs(3));
+    let drain = |replicas| Control::Drain { node: node(1), undo: false, replicas };
+    assert!(why(world.order(0, drain(5))).contains("leave 3 hosts for keyspaces of 5 replicas"));
+    assert_eq!(world.order(0, drain(3)), Outcome::Noted);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn disturb(world: &mut World, rng: &mut Rng) {
         let undo = rng.below(2) == 0;
         let control = match rng.below(8) {
             0 => Control::Remove { node: target, force: false },
-            _ => Control::Drain { node: target, undo },
+            _ => Control::Drain { node: target, undo, replicas: 3 },
         };
         world.order(host, control);
     }

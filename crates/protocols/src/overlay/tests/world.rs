@@ -103,7 +103,6 @@ impl World {
             doors: Vec::new(),
             tokens: Vec::from([mix(host as u64), mix(host as u64 + 1000)]),
             hosts: known.iter().map(|host| ring_host(*host)).collect(),
-            replicas_max: 3,
             balance: None,
         };
         self.hosts.push(Host {
