@@ -188,6 +188,12 @@ impl Part {
         self.holders.iter().filter(|it| it.node == node && it.has_seat).count()
     }
 
+    /// Whether a host that leaves has nothing more to do with it.
+    #[must_use]
+    pub fn is_free_of(&self, node: NodeId) -> bool {
+        self.seats_of(node) == 0 && self.awaited.is_empty()
+    }
+
     /// How many of its holders are neither among these hosts nor absent.
     #[must_use]
     pub fn staying(&self, hosts: &[NodeId], is_absent: impl Fn(NodeId) -> bool) -> usize {

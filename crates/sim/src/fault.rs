@@ -106,6 +106,15 @@ pub enum What {
         /// Which host.
         host: HostIndex,
     },
+    /// An operator drains a host, asks as the product does whether it is done, and ends it for good
+    /// once it is: no fault of it, so another one forgets just then. It comes back as another node.
+    /// After the duration it is taken back instead.
+    Retire {
+        /// Which host.
+        host: HostIndex,
+        /// Who is killed, or loses power, when it has ended.
+        other: HostIndex,
+    },
     /// An operator has the whole cluster shut down. After the duration every host is started again.
     Shutdown {
         /// The host that is asked.
@@ -134,6 +143,7 @@ impl What {
             | What::Shutdown { host }
             | What::Restore { host }
             | What::Wipe { host } => *host < hosts,
+            What::Retire { host, other } => *host < hosts && *other < hosts && host != other,
             What::Power { hosts: list } | What::Partition { side: list } => {
                 list.iter().all(|host| *host < hosts)
             }
@@ -152,6 +162,7 @@ impl What {
             | What::Pause { host }
             | What::FailSync { host }
             | What::Drain { host }
+            | What::Retire { host, .. }
             | What::Remove { host }
             | What::Shutdown { host }
             | What::Restore { host }
@@ -181,6 +192,7 @@ impl What {
             What::ClockJump { .. } => Kind::ClockJump,
             What::Wipe { .. } => Kind::Wipe,
             What::Drain { .. } => Kind::Drain,
+            What::Retire { .. } => Kind::Retire,
             What::Remove { .. } => Kind::Remove,
             What::Shutdown { .. } => Kind::Shutdown,
             What::Restore { .. } => Kind::Restore,
@@ -240,6 +252,8 @@ pub enum Kind {
     Drain,
     /// [`What::Remove`].
     Remove,
+    /// [`What::Retire`].
+    Retire,
     /// [`What::Shutdown`].
     Shutdown,
     /// [`What::Restore`].
@@ -268,6 +282,9 @@ impl fmt::Display for What {
             What::Wipe { host } => write!(f, "wipe n{}", host + 1),
             What::Remove { host } => write!(f, "n{} removes the wiped nodes", host + 1),
             What::Drain { host } => write!(f, "drain n{}", host + 1),
+            What::Retire { host, other } => {
+                write!(f, "drain n{} and end it, then n{} forgets", host + 1, other + 1)
+            }
             What::Shutdown { host } => write!(f, "n{} shuts the cluster down", host + 1),
             What::Restore { host } => write!(f, "put back a copy of n{}", host + 1),
         }

@@ -13,6 +13,8 @@ const ON_PPM: u32 = 650_000;
 /// How many of a million delays of single frames last ten seconds.
 const LONG_DELAY_PPM: u32 = 500_000;
 const LONG_DELAY_US: u64 = 10_000_000;
+/// How long an operator waits for a drain.
+const RETIRE_US: u64 = 10_000_000;
 
 /// Draws a plan: faults in the order of their beginnings.
 #[must_use]
@@ -60,6 +62,9 @@ fn draw_chance(
         let mut for_us = rng.between(faults.for_ms_min * 1000, faults.for_ms_max * 1000);
         if matches!(what, What::Delay { .. }) && rng.chance_ppm(LONG_DELAY_PPM) {
             for_us = LONG_DELAY_US;
+        }
+        if matches!(what, What::Retire { .. }) {
+            for_us = RETIRE_US;
         }
         plan.push(Fault { at_us, for_us, what });
     }
@@ -111,6 +116,7 @@ fn draw_what(kind: Kind, scenario: &Scenario, rng: &mut Rng) -> What {
         }
         Kind::Wipe => What::Wipe { host },
         Kind::Drain => What::Drain { host },
+        Kind::Retire => What::Retire { host, other },
         Kind::Remove => What::Remove { host },
         Kind::Shutdown => What::Shutdown { host },
         Kind::Restore => What::Restore { host },

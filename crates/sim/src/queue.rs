@@ -87,6 +87,8 @@ pub enum Event {
     Look,
     /// The groups are looked at while clients work.
     Watch,
+    /// Time to ask whether a host that is drained may end.
+    Survey,
     /// All faults end.
     Heal,
     /// Clients begin the operations that must succeed.

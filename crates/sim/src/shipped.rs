@@ -16,7 +16,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "forgetful",
     "five", "views", "moves",
     "ring", "elastic", "split", "churning", "paper", "tombs", "purges", "stale", "lagging",
-    "swarm60", "shrinking", "withering",
+    "swarm60", "shrinking", "withering", "retiring", "retiring-power",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
     "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
     "causal-single", "causal-two", "causal-five", "causal-power", "causal-memory-moves",

@@ -40,6 +40,10 @@ impl World<'_> {
                 self.change_keyspaces();
                 self.machines.after(WATCH_NS, Event::Watch);
             }
+            Event::Survey => {
+                self.machines.event(97, 0);
+                self.survey();
+            }
             Event::Look => {
                 self.machines.event(95, 0);
                 self.look();

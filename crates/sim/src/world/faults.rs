@@ -38,6 +38,8 @@ impl World<'_> {
         let is_down = |host: &HostIndex| hosts[*host].running == Running::Down;
         let makes_sense = match what {
             What::Power { .. } => true,
+            // One at a time, as an operator does.
+            What::Retire { host, .. } => self.retiring.is_none() && !is_down(host),
             What::Wipe { .. } => self.bears_system_group(targets[0]),
             What::Remove { host } => {
                 hosts[*host].running == Running::Up && self.lost().next().is_some()
@@ -101,6 +103,7 @@ impl World<'_> {
                 target.disk.store().fail_next_sync();
             }
             What::Drain { host } => self.drain(*host, false),
+            What::Retire { host, other } => self.begin_retirement(*host, *other),
             What::Remove { host } => self.remove_wiped(*host),
             What::Shutdown { host } => self.shut_down(*host),
             _ => {}
@@ -112,6 +115,7 @@ impl World<'_> {
         match what {
             What::FailSync { host } => self.end_failing_sync(*host),
             What::Drain { host } => self.drain(*host, true),
+            What::Retire { host, .. } => self.end_retirement(*host),
             What::Shutdown { .. } => self.start_again(),
             What::Restore { host } => return self.put_back(*host),
             _ => {}
@@ -262,6 +266,7 @@ impl World<'_> {
         self.machines.net.heal(&core);
         self.is_whole = core.iter().all(|is_in| *is_in);
         // Who is drained shall be taken back.
+        self.retiring = None;
         for host in self.plan.drained().into_iter().filter(|host| core[*host]) {
             self.drain(host, true);
         }

@@ -14,6 +14,7 @@
 //! | `plan`, `faults` | how faults happen, and which are borne |
 //! | `operators`, `changes`, `closing` | what operators do: to hosts, to keyspaces, to the cluster |
 //! | [`grid`] | what seeds draw of durability, replicas, changes and faults, and what was met |
+//! | `retire` | hosts that end because their drain is done |
 //! | `watch` | what must hold of all hosts together at any time |
 //! | `rest` | how it is told that all is quiet, and what must hold then |
 //! | `balance` | how even the load must be |
@@ -31,6 +32,7 @@ mod ledger;
 mod operators;
 mod plan;
 mod quiescence;
+mod retire;
 mod tenants;
 mod turns;
 mod watch;
@@ -81,6 +83,10 @@ pub struct World<'a> {
     content_since: Option<u64>,
     /// What was seen of the change of a cell.
     seen: Vec<grid::Seen>,
+    /// The host that is being drained to be ended.
+    retiring: Option<retire::Retiring>,
+    /// How many questions operators have asked about it.
+    surveys: u64,
     /// What keeps the run from its end.
     restless: Option<String>,
     /// Whether the faults ended for every host.
@@ -116,6 +122,8 @@ impl<'a> World<'a> {
             token_moves: 0,
             content_since: None,
             seen: Vec::new(),
+            retiring: None,
+            surveys: 0,
             restless: None,
             is_whole: true,
             is_over: false,

@@ -72,10 +72,17 @@ impl Plan {
     /// The hosts that are being drained.
     pub fn drained(&self) -> Vec<HostIndex> {
         let drained = self.active().filter_map(|what| match what {
-            What::Drain { host } => Some(*host),
+            What::Drain { host } | What::Retire { host, .. } => Some(*host),
             _ => None,
         });
         drained.collect()
+    }
+
+    /// Another fault follows from one of the plan.
+    pub fn add(&mut self, fault: Fault, queue: &mut Queue) {
+        queue.push(fault.at_us * 1000, Event::FaultBegins(self.faults.len()));
+        self.faults.push(fault);
+        self.fates.push(Fate::Waiting);
     }
 
     /// The faults that have begun and not ended.
@@ -129,6 +136,7 @@ impl World<'_> {
             What::FailSync { .. }
             | What::Wipe { .. }
             | What::Drain { .. }
+            | What::Retire { .. }
             | What::Remove { .. }
             | What::Shutdown { .. } => {}
         }
@@ -166,6 +174,7 @@ impl World<'_> {
             | What::Delay { .. }
             | What::FailSync { .. }
             | What::Drain { .. }
+            | What::Retire { .. }
             | What::Remove { .. }
             | What::Restore { .. }
             | What::Shutdown { .. } => {}

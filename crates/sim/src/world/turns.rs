@@ -1,7 +1,7 @@
 //! How hosts work: inputs, turns, answers, disks, starts and ends.
 
 use super::tenants::owner;
-use super::{NOBODY, World};
+use super::{NOBODY, World, retire};
 use crate::machines::Machines;
 use crate::queue::{Event, HostIndex};
 use crate::workload::Submission;
@@ -60,7 +60,10 @@ impl World<'_> {
         loop {
             let mut answers = std::mem::take(&mut self.machines.answers);
             for (ticket, outcome) in answers.drain(..).filter(|(ticket, _)| *ticket != NOBODY) {
-                self.tell(ticket, outcome);
+                match retire::question(ticket) {
+                    Some(question) => self.on_examined(question, outcome),
+                    None => self.tell(ticket, outcome),
+                }
             }
             if self.machines.answers.is_empty() {
                 self.machines.answers = answers;
