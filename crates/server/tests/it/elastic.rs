@@ -224,3 +224,69 @@ fn a_host_is_not_removed_while_a_group_needs_it() {
     all_are(&resp, "kept");
     assert_eq!(dev.stop().0, Some(0));
 }
+
+/// Members copy so slowly that the drain is half-way for as long as the test looks.
+#[test]
+fn a_host_that_answers_is_not_removed_while_it_hands_over() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let dev = start(place.path(), &["--hosts", "4", "--set", "cluster.transfer_rate=1KiB"]);
+    let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
+    put_all(&resp, &"x".repeat(16 << 10));
+    assert_eq!(quorate(&["keyspace", "drop", "causal", "--yes", "--http", &http]).code, 0);
+    let node = node_at(&ring(&http), &dev.door(2, "cluster")).expect("it is on the ring");
+    assert_eq!(quorate(&["drain", &node, "--no-wait", "--http", &http]).code, 0);
+    let said = quorate(&["remove", &node, "--no-wait", "--http", &http]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("it answers and still is a member of"), "{said:?}");
+    assert!(said.err.contains("wait until it is drained"), "{said:?}");
+    let said = quorate(&["drain", &node, "--http", &http, "--timeout", "1s"]);
+    assert_eq!(said.code, 6, "{said:?}");
+    assert!(said.err.contains("is a member of"), "{said:?}");
+    assert_eq!(quorate(&["drain", &node, "--undo", "--http", &http]).code, 0);
+    assert_eq!(dev.stop().0, Some(0));
+}
+
+/// Two of five hosts are cut off together and die: the group of which they were the majority can
+/// go on nowhere, and only an order that gives it up counts them as gone.
+#[test]
+fn hosts_without_which_a_group_has_no_majority_are_removed_by_an_order_that_gives_it_up() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path();
+    let dev = start(data, &["--hosts", "5", "--set", "limits.request_timeout=1s"]);
+    let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
+    put_all(&resp, "kept");
+    assert_eq!(quorate(&["keyspace", "drop", "causal", "--yes", "--http", &http]).code, 0);
+    let node = |host| node_at(&ring(&http), &dev.door(host, "cluster")).expect("it is on the ring");
+    let nodes = [node(4), node(5)];
+    ctl(data, &["partition", "1,2,3", "4,5"]);
+    ctl(data, &["kill", "4"]);
+    ctl(data, &["kill", "5"]);
+    let remove = |node: &str, more: &[&str]| {
+        quorate(&[&["remove", node, "--no-wait", "--http", &http], more].concat())
+    };
+    let mut said = String::new();
+    until("they are suspected", || {
+        let told = remove(&nodes[0], &[]);
+        assert_ne!(told.code, 0, "{told:?}");
+        said = told.err;
+        said.contains("is not removed")
+    });
+    assert!(said.contains("of keyspace default") && said.contains("--lose-data"), "{said}");
+    for node in &nodes {
+        let said = remove(node, &["--lose-data"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.err.contains("is given up for good"), "{said:?}");
+    }
+    let known = ring(&http)["hosts"].as_array().cloned().unwrap_or_default();
+    let left = known.iter().filter(|host| host["standing"] == "left");
+    assert_eq!(left.count(), 2, "{known:?}");
+    let keyspace = |order: &[&str]| quorate(&[&["keyspace"], order, &["--http", &http]].concat());
+    let lost = (0..KEYS).filter(|number| on(&resp, &["get", &format!("key-{number}")]).code != 0);
+    assert!(lost.count() > 0, "what the group held is not served any more");
+    until("the keyspace is dropped", || keyspace(&["drop", "default", "--yes"]).code == 0);
+    let made = || keyspace(&["create", "default", "durability=memory"]).code == 0;
+    until("it is made again", made);
+    put_all(&resp, "anew");
+    all_are(&dev.door(3, "resp"), "anew");
+    assert_eq!(dev.stop().0, Some(0));
+}
