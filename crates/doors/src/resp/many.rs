@@ -164,7 +164,7 @@ impl Many {
             }
             Each::Watch => CommandReply::OK,
             Each::Get if self.held > REPLY_BYTES_MAX => {
-                CommandReply::Error(over_limit("MGET", "keys"))
+                CommandReply::Error(over_limit("MGET", "keys", REPLY_BYTES_MAX))
             }
             Each::Get => CommandReply::Values(core::mem::take(&mut self.values)),
             Each::Put => CommandReply::OK,

@@ -57,9 +57,9 @@
 //! it, and its connection closes, as at the end of the host.
 //!
 //! Where they differ from Redis:
-//! - `DBSIZE` is approximate: it reads one page of a thousand keys from the start of the hash
-//!   space. If that was all, the count is exact; else it is the page's density times the whole
-//!   space, within about 3 % in two of three cases.
+//! - `DBSIZE` is approximate: it reads pages from the start of the hash space until it has counted
+//!   more than a thousand keys. If nothing follows them, the count is exact; else it is their
+//!   density times the whole space, within about 3 % in two of three cases.
 //! - The cursor of `SCAN` is a token in the 64-bit hash space. A key present throughout appears
 //!   at least once. `COUNT` is cut at the limit of a page.
 //! - `RANDOMKEY` takes the first key at or after a random token, so a key behind a wide gap is

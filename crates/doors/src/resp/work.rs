@@ -13,14 +13,16 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt::Write;
 use quorate_kernel::limits::{REPLY_BYTES_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 
 /// How many keys `KEYS`, `DBSIZE` and `RANDOMKEY` ask for at a time.
 const PAGE_KEYS: u32 = 1000;
 
-pub(super) fn over_limit(command: &str, instead: &str) -> String {
+pub(super) fn over_limit(command: &str, instead: &str, bytes_max: usize) -> String {
     format!(
-        "ERR the reply of {command} is over the limit of {REPLY_BYTES_MAX} bytes: ask for fewer {instead}"
+        "ERR the reply of {command} is over the limit of {bytes_max} bytes: ask for fewer \
+         {instead}"
     )
 }
 
@@ -32,7 +34,7 @@ pub(crate) enum List {
     /// One page of keys, but all keys of its last token: a client's cursor is a number, which
     /// names no key. `is_empty` if a type was asked for that no key has.
     Scan { begin: u64, pattern: Option<Bytes>, is_empty: bool, found: Vec<Bytes>, held: usize },
-    /// How many keys there are: counted up to a page of them, about beyond.
+    /// How many keys there are: counted up to a thousand, about beyond.
     Size { counted: usize },
     /// One key, the first at or after a random token. A bigger gap before a key makes it
     /// likelier.
@@ -45,31 +47,37 @@ pub(crate) struct Pages {
     list: List,
     from: Cursor,
     limit: u32,
+    /// How many bytes of keys it may hold.
+    held_max: usize,
 }
 
 impl Pages {
+    fn new(list: List, from: Cursor, limit: u32) -> Pages {
+        Pages { list, from, limit, held_max: REPLY_BYTES_MAX }
+    }
+
     /// `KEYS`.
     pub(crate) fn keys(pattern: Bytes) -> Pages {
         let list = List::Keys { pattern, found: Vec::new(), held: 0 };
-        Pages { list, from: Cursor::default(), limit: PAGE_KEYS }
+        Pages::new(list, Cursor::default(), PAGE_KEYS)
     }
 
     /// `SCAN` from a cursor. A count over the limit asks for the limit.
     pub(crate) fn scan(from: u64, count: i64, pattern: Option<Bytes>, is_empty: bool) -> Pages {
         let limit = count.clamp(1, SCAN_KEYS_MAX as i64) as u32;
         let list = List::Scan { begin: from, pattern, is_empty, found: Vec::new(), held: 0 };
-        Pages { list, from: Cursor::at(from), limit }
+        Pages::new(list, Cursor::at(from), limit)
     }
 
     /// `DBSIZE`.
     pub(crate) fn size() -> Pages {
-        Pages { list: List::Size { counted: 0 }, from: Cursor::default(), limit: PAGE_KEYS }
+        Pages::new(List::Size { counted: 0 }, Cursor::default(), PAGE_KEYS)
     }
 
     /// `RANDOMKEY` from a random token.
     pub(crate) fn random(from: u64) -> Pages {
         let list = List::Random { wrapped: from == 0 };
-        Pages { list, from: Cursor::at(from), limit: 1 }
+        Pages::new(list, Cursor::at(from), 1)
     }
 
     /// The next page to ask for.
@@ -97,8 +105,8 @@ impl Pages {
             *held += key.len();
             found.push(key);
         }
-        if *held > REPLY_BYTES_MAX {
-            return Some(CommandReply::Error(pile(*begin)));
+        if *held > self.held_max {
+            return Some(CommandReply::Error(pile(*begin, self.held_max)));
         }
         match next {
             // Within the token where it began no number says where to go on.
@@ -135,8 +143,9 @@ impl Pages {
                         found.push(key);
                     }
                 }
-                if *held > REPLY_BYTES_MAX {
-                    return Some(CommandReply::Error(over_limit("KEYS", "keys with SCAN")));
+                if *held > self.held_max {
+                    let text = over_limit("KEYS", "keys with SCAN", self.held_max);
+                    return Some(CommandReply::Error(text));
                 }
                 if let Some(next) = next {
                     self.from = next;
@@ -147,9 +156,12 @@ impl Pages {
             List::Scan { .. } => self.on_scanned(keys, next),
             List::Size { counted } => {
                 *counted += keys.len();
+                // A page ends where a group's range does, so neither a short one nor a full one
+                // says whether more keys are there.
+                let is_enough = *counted > PAGE_KEYS as usize
+                    || *counted == PAGE_KEYS as usize && mutant!("size_of_a_full_page");
                 match next {
-                    // A page ends where a group's range does, so a short one says little.
-                    Some(next) if *counted < PAGE_KEYS as usize => {
+                    Some(next) if !is_enough => {
                         self.from = next;
                         None
                     }
@@ -186,8 +198,8 @@ fn shares_head(key: &[u8], other: &[u8]) -> bool {
     head(key) == head(other)
 }
 
-fn pile(token: u64) -> String {
-    let mut text = over_limit("SCAN", "keys");
+fn pile(token: u64, bytes_max: usize) -> String {
+    let mut text = over_limit("SCAN", "keys", bytes_max);
     let _ = write!(text, ": all that share the first 8 bytes of cursor {token} come together");
     if let Some(behind) = token.checked_add(1) {
         let _ = write!(text, "; go on behind them with {behind}; gRPC and HTTP list them");

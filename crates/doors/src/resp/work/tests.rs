@@ -28,7 +28,29 @@ fn keys_are_counted_over_short_pages() {
 
     let mut pages = Pages::size();
     assert_eq!(pages.on_outcome(page(600, Some(1 << 62))), None);
-    assert_eq!(pages.on_outcome(page(400, Some(1 << 63))), Some(CommandReply::Integer(2000)));
+    assert_eq!(pages.on_outcome(page(401, Some(1 << 63))), Some(CommandReply::Integer(2002)));
+}
+
+/// That more may follow a thousand keys does not say that more are there.
+#[test]
+fn a_thousand_keys_are_counted_to_the_end() {
+    let page = |keys: usize, next: Option<u64>| {
+        let next = next.map(Cursor::at);
+        Outcome::Page { keys: vec![Bytes::new(); keys], next }
+    };
+    let mut pages = Pages::size();
+    assert_eq!(pages.on_outcome(page(600, Some(1 << 62))), None);
+    assert_eq!(pages.on_outcome(page(400, Some(1 << 63))), None, "a thousand, and more may follow");
+    let more = Operation::Scan { from: Cursor::at(1 << 63), limit: PAGE_KEYS };
+    assert_eq!(pages.operation(), more);
+    assert_eq!(pages.on_outcome(page(0, None)), Some(CommandReply::Integer(1000)));
+    let mut pages = Pages::size();
+    assert_eq!(pages.on_outcome(page(1000, Some(1 << 63))), None);
+    assert_eq!(pages.on_outcome(page(1, None)), Some(CommandReply::Integer(1001)));
+    let mut pages = Pages::size();
+    assert_eq!(pages.on_outcome(page(1000, Some(1 << 63))), None);
+    let estimate = CommandReply::Integer(1335);
+    assert_eq!(pages.on_outcome(page(1, Some(3 << 62))), Some(estimate), "one more ends the count");
 }
 
 fn command(words: &[&str]) -> Command {
@@ -115,14 +137,62 @@ fn a_scan_tells_all_keys_of_the_token_where_it_began() {
 
 #[test]
 fn a_token_of_too_many_keys_is_refused_with_what_to_do() {
-    let long = Bytes::from(vec![b'x'; REPLY_BYTES_MAX / 2 + 1]);
-    let mut pages = Pages::scan(7, 1, None, false);
-    let next = |name| Cursor { token: 7, key: Bytes::from_static(name) };
-    let page = |next| Outcome::Page { keys: vec![long.clone()], next: Some(next) };
-    assert_eq!(pages.on_outcome(page(next(b"y"))), None);
-    let Some(CommandReply::Error(text)) = pages.on_outcome(page(next(b"z"))) else { panic!() };
-    assert!(text.starts_with("ERR the reply of SCAN is over the limit of 268435456 bytes"));
-    assert!(text.ends_with("; go on behind them with 8; gRPC and HTTP list them"), "{text}");
+    assert_eq!(Pages::scan(7, 1, None, false).held_max, REPLY_BYTES_MAX);
+    let next = |token| Some(Cursor { token, key: Bytes::from_static(b"samehead9") });
+    let page = |keys: &[&'static str], next| Outcome::Page {
+        keys: keys.iter().map(|key| Bytes::from_static(key.as_bytes())).collect(),
+        next,
+    };
+    let refused = |begin: u64, pattern: Option<&'static str>, pages: [&[&'static str]; 2]| {
+        let pattern = pattern.map(|pattern| Bytes::from_static(pattern.as_bytes()));
+        let mut scan = Pages { held_max: 20, ..Pages::scan(begin, 1, pattern, false) };
+        let [first, second] = pages;
+        assert_eq!(scan.on_outcome(page(first, next(begin))), None);
+        match scan.on_outcome(page(second, None)) {
+            Some(CommandReply::Error(text)) => text,
+            other => panic!("no error: {other:?}"),
+        }
+    };
+    let (short, long): (&[&str], &[&str]) = (&["samehead1"], &["samehead2345"]);
+    let text = refused(7, None, [short, long]);
+    assert_eq!(
+        text,
+        "ERR the reply of SCAN is over the limit of 20 bytes: ask for fewer keys: all that share \
+         the first 8 bytes of cursor 7 come together; go on behind them with 8; gRPC and HTTP list \
+         them"
+    );
+    let last = refused(u64::MAX, None, [short, long]);
+    assert!(last.ends_with(" of cursor 18446744073709551615 come together"), "nothing is behind");
+    assert_eq!(refused(7, Some("same*"), [short, long]), text, "keys that match count");
+
+    let fits = |pattern: Option<&'static str>, second: &[&'static str]| {
+        let pattern = pattern.map(|pattern| Bytes::from_static(pattern.as_bytes()));
+        let mut scan = Pages { held_max: 20, ..Pages::scan(7, 1, pattern, false) };
+        assert_eq!(scan.on_outcome(page(short, next(7))), None);
+        scan.on_outcome(page(second, None))
+    };
+    let found = |keys: &[&'static str]| {
+        let keys = keys.iter().map(|key| Bytes::from_static(key.as_bytes())).collect();
+        Some(CommandReply::Page(0, keys))
+    };
+    let whole = "samehead234";
+    assert_eq!(fits(None, &[whole]), found(&["samehead1", whole]), "the limit itself is fine");
+    assert_eq!(fits(Some("*1"), long), found(&["samehead1"]), "others take no room");
+}
+
+#[test]
+fn too_many_keys_for_a_reply_are_refused_with_what_to_use() {
+    let whole = Pages::keys(Bytes::from_static(b"*"));
+    assert_eq!(whole.held_max, REPLY_BYTES_MAX);
+    let mut pages = Pages { held_max: 3, ..whole };
+    let page = |next: Option<u64>| {
+        let next = next.map(Cursor::at);
+        Outcome::Page { keys: vec![Bytes::from_static(b"ab")], next }
+    };
+    assert_eq!(pages.on_outcome(page(Some(5))), None);
+    let text = "ERR the reply of KEYS is over the limit of 3 bytes: ask for fewer keys with SCAN";
+    let refused = Some(CommandReply::Error(String::from(text)));
+    assert_eq!(pages.on_outcome(page(Some(6))), refused);
 }
 
 #[test]
