@@ -238,7 +238,34 @@ mod tests {
     use super::*;
     use crate::output::{Format, Output};
 
-    /// Ports of this test alone, below those the system gives out on its own.
+    /// How far apart the bases of two clusters of a test are.
+    const APART: u16 = 100;
+
+    /// Ports of a test alone, below those that the system gives out by itself.
+    struct Ports {
+        base: u16,
+        /// On the first port of each block, on which no host listens: a test that runs beside
+        /// finds the block taken.
+        _guards: [TcpListener; 2],
+    }
+
+    /// The bases of two clusters, a block of ports apart; tests of two runs never meet.
+    fn ports() -> Ports {
+        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        let blocks = 240 / 2;
+        let start = quorate_kernel::rng::mix(u64::from(std::process::id())) % blocks;
+        for turn in 0..blocks {
+            let base = 8_000 + (start + turn) as u16 % blocks as u16 * 2 * APART;
+            let Ok(first) = TcpListener::bind(("127.0.0.1", base)) else { continue };
+            let Ok(second) = TcpListener::bind(("127.0.0.1", base + APART)) else { continue };
+            let mut others = (base + 1..base + 2 * APART).filter(|port| *port != base + APART);
+            if others.all(is_free) {
+                return Ports { base, _guards: [first, second] };
+            }
+        }
+        panic!("no block of {} ports is free from 8000 on", 2 * APART);
+    }
+
     fn args(data: &Path, port_base: u16) -> Args {
         Args {
             command: None,
@@ -256,24 +283,26 @@ mod tests {
     #[test]
     fn a_cluster_is_made_once_and_found_again() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let first = args(place.path(), 17_100);
+        let ports = ports();
+        let first = args(place.path(), ports.base);
         let made = prepare(&first).expect("free ports");
         assert!(made.is_new);
         assert_eq!(made.doors.len(), 3);
-        assert_eq!(made.doors[1].clients[0].port(), 17_123);
+        assert_eq!(made.doors[1].clients[0].port(), ports.base + 23);
         let found = prepare(&Args { port_base: None, ..first }).expect("free ports");
         assert!(!found.is_new);
         assert_eq!(found.identity, made.identity);
         assert_eq!(found.doors, made.doors, "the ports of the first run are kept");
-        let moved = prepare(&args(place.path(), 17_200)).expect("free ports");
-        assert_eq!(moved.doors[2].http.port(), 17_232);
+        let moved = prepare(&args(place.path(), ports.base + APART)).expect("free ports");
+        assert_eq!(moved.doors[2].http.port(), ports.base + APART + 32);
         assert_eq!(moved.identity, made.identity);
     }
 
     #[test]
     fn hosts_from_before_the_grpc_door_get_one_each() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let made = prepare(&args(place.path(), 17_600)).expect("free ports");
+        let ports = ports();
+        let made = prepare(&args(place.path(), ports.base)).expect("free ports");
         for number in 1..=3 {
             let file = host_directory(place.path(), number).join(crate::config::load::FILE_NAME);
             let text = std::fs::read_to_string(&file).expect("it was written");
@@ -281,37 +310,41 @@ mod tests {
             assert!(table.remove("grpc").is_some());
             std::fs::write(&file, table.to_string()).expect("it can be changed");
         }
-        let found = prepare(&Args { port_base: None, ..args(place.path(), 17_600) });
+        let found = prepare(&Args { port_base: None, ..args(place.path(), ports.base) });
         assert_eq!(found.expect("free ports").doors, made.doors);
         let config = config_of(&host_directory(place.path(), 2)).expect("it is good");
-        assert_eq!(config.grpc.bind.port(), 17_624);
+        assert_eq!(config.grpc.bind.port(), ports.base + 24);
     }
 
     #[test]
     fn what_cannot_be_changed_is_refused() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        prepare(&args(place.path(), 17_300)).expect("free ports");
+        let ports = ports();
+        let args = |data| args(data, ports.base);
+        prepare(&args(place.path())).expect("free ports");
         let refused = |args: &Args| prepare(args).expect_err("refused");
-        let five = Args { hosts: Some(5), ..args(place.path(), 17_300) };
+        let five = Args { hosts: Some(5), ..args(place.path()) };
         let failure = refused(&five);
         assert_eq!(failure.code, Code::Usage);
         assert!(failure.message.contains("--hosts 3, which cannot be changed to 5"), "{failure}");
         let memory = Some(Durability::Memory);
-        let failure = refused(&Args { durability: memory, ..args(place.path(), 17_300) });
+        let failure = refused(&Args { durability: memory, ..args(place.path()) });
         assert!(failure.message.contains("--durability sync"), "{failure}");
         let keyspaces = vec![keyspace::parse("carts=causal").expect("a good one")];
-        let failure = refused(&Args { keyspaces, ..args(place.path(), 17_300) });
+        let failure = refused(&Args { keyspaces, ..args(place.path()) });
         assert!(failure.message.contains("quorate keyspace create"), "{failure}");
-        let same = Args { hosts: Some(3), ..args(place.path(), 17_300) };
+        let same = Args { hosts: Some(3), ..args(place.path()) };
         assert!(prepare(&same).is_ok());
     }
 
     #[test]
     fn a_new_cluster_has_the_keyspaces_it_was_asked_for() {
         let place = tempfile::tempdir().expect("a temporary directory");
+        let ports = ports();
         let specs = ["default=causal,siblings=newest", "carts=causal,replicas=1"];
         let keyspaces = specs.map(|spec| keyspace::parse(spec).expect("a good one")).to_vec();
-        let made = prepare(&Args { keyspaces, ..args(place.path(), 17_700) }).expect("free ports");
+        let made =
+            prepare(&Args { keyspaces, ..args(place.path(), ports.base) }).expect("free ports");
         let names: Vec<_> = made.identity.keyspaces.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["default", "carts"]);
     }
@@ -319,24 +352,27 @@ mod tests {
     #[test]
     fn swapped_directories_are_refused() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        prepare(&args(place.path(), 17_400)).expect("free ports");
+        let ports = ports();
+        prepare(&args(place.path(), ports.base)).expect("free ports");
         let [one, two] = [2, 3].map(|number| host_directory(place.path(), number));
         let aside = place.path().join("aside");
         std::fs::rename(&one, &aside).expect("renamed");
         std::fs::rename(&two, &one).expect("renamed");
         std::fs::rename(&aside, &two).expect("renamed");
-        let failure = prepare(&args(place.path(), 17_400)).expect_err("refused");
+        let failure = prepare(&args(place.path(), ports.base)).expect_err("refused");
         assert!(failure.message.contains("belongs to host 3"), "{failure}");
         std::fs::remove_dir_all(host_directory(place.path(), 1)).expect("removed");
-        assert!(prepare(&args(place.path(), 17_400)).is_err(), "a lost host is not made anew");
+        assert!(prepare(&args(place.path(), ports.base)).is_err(), "a lost host is not made anew");
     }
 
     #[test]
     fn a_taken_port_is_named_with_its_door() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let _taken = TcpListener::bind("127.0.0.1:17522").expect("a free port");
-        let failure = prepare(&args(place.path(), 17_500)).expect_err("refused");
-        assert!(failure.message.contains("port 17522 is in use"), "{failure}");
+        let ports = ports();
+        let port = ports.base + 22;
+        let _taken = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
+        let failure = prepare(&args(place.path(), ports.base)).expect_err("refused");
+        assert!(failure.message.contains(&format!("port {port} is in use")), "{failure}");
         assert!(failure.message.contains("http door of host 2"), "{failure}");
         assert!(!has_hosts(place.path()), "nothing was made");
     }
