@@ -90,8 +90,10 @@ const ROWS: &[Row] = &[
     Row {
         path: "node.insecure",
         shape: Shape::Flag,
-        doc: "Whether doors may be bound to addresses that other machines can reach. There is no\n\
-              encryption and no authentication yet: whoever can connect can read and write.",
+        doc: "Whether the doors of clients (HTTP, RESP, gRPC) may be bound to addresses that\n\
+              other machines can reach. They have no encryption and no authentication yet:\n\
+              whoever can connect can read and write. The cluster door needs no such consent:\n\
+              other hosts prove that they know the cluster's secret.",
         set: |config, text| assign(&mut config.node.insecure, text),
         show: |config| config.node.insecure.to_string(),
     },

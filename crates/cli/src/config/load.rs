@@ -53,7 +53,7 @@ pub enum ConfigError {
         /// What was expected.
         message: String,
     },
-    /// A door would be open to other machines.
+    /// A door of clients would be open to other machines.
     #[error(
         "the {door} door would listen on {address}, which other machines can reach, without \
          encryption or authentication; bind it to a loopback address, or pass --insecure if the \
@@ -175,12 +175,14 @@ impl Loaded {
         self.origins.get(field.path).cloned().unwrap_or(Origin::Default)
     }
 
-    /// Refuses doors that other machines can reach, unless that was asked for.
+    /// Refuses doors of clients that other machines can reach, unless that was asked for. The
+    /// cluster door may listen anywhere: who connects there proves first that it knows the
+    /// cluster's secret, and what leaves the machine is encrypted.
     ///
     /// # Errors
     /// [`ConfigError::Exposed`] names the first such door.
     pub fn check_exposure(&self) -> Result<(), ConfigError> {
-        for (door, address) in self.config.all_doors() {
+        for (door, address) in self.config.client_doors() {
             if !address.ip().is_loopback() && !self.config.node.insecure {
                 return Err(ConfigError::Exposed { door, address });
             }
@@ -369,5 +371,19 @@ mod tests {
         assert!(open.contains("the resp door would listen on 0.0.0.0:7413"), "{open}");
         let bind = flag("resp.bind", "0.0.0.0:7413");
         assert!(read(vec![bind, flag("node.insecure", "true")]).is_ok());
+        for door in ["http", "grpc"] {
+            let open = read(vec![flag(&format!("{door}.bind"), "10.0.0.4:7412")]);
+            let open = open.expect_err("exposed").to_string();
+            assert!(open.contains(&format!("the {door} door would listen on")), "{open}");
+        }
+    }
+
+    #[test]
+    fn the_cluster_door_needs_no_consent() {
+        let flags = vec![flag("cluster.bind", "10.0.0.4:7411")];
+        let loaded = Loaded::read(&Sources { flags, ..Sources::default() });
+        let loaded = loaded.expect("a good configuration");
+        assert_eq!(loaded.config.cluster.bind.to_string(), "10.0.0.4:7411");
+        loaded.check_exposure().expect("hosts prove who they are");
     }
 }

@@ -182,10 +182,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The doors and where each is to listen.
+    /// The doors of clients and operators, all but the cluster door, and where each is to listen.
     #[must_use]
-    pub fn all_doors(&self) -> Vec<(&'static str, SocketAddr)> {
-        let mut all = vec![("cluster", self.cluster.bind), ("http", self.http.bind)];
+    pub fn client_doors(&self) -> Vec<(&'static str, SocketAddr)> {
+        let mut all = vec![("http", self.http.bind)];
         all.extend(
             DOORS.iter().zip(&self.doors).map(|(door, settings)| (door.name, settings.bind)),
         );

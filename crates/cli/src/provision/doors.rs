@@ -5,8 +5,14 @@ use crate::config::load::FILE_NAME;
 use crate::config::settings::{CLUSTER_PORT, Config, GRPC_PORT, HTTP_PORT};
 use crate::config::values::check_address;
 use quorate_doors::DOORS;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+/// The name of the door that is for hosts, who prove that they know the cluster's secret.
+const CLUSTER_DOOR: &str = "cluster";
 
 /// Where the doors of one host are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,16 +30,19 @@ pub struct Doors {
 }
 
 impl Doors {
-    /// Whether other machines can reach one of them.
+    /// Whether other machines can reach one of the doors of clients, so that the host starts with
+    /// `--insecure` only.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
-        self.all().iter().any(|(_, door)| !door.ip().is_loopback())
+        let doors = self.all();
+        let mut of_clients = doors.iter().filter(|(door, _)| *door != CLUSTER_DOOR);
+        of_clients.any(|(_, address)| !address.ip().is_loopback())
     }
 
     /// The doors by their names, and where each listens.
     #[must_use]
     pub fn all(&self) -> Vec<(&'static str, SocketAddr)> {
-        let mut all = vec![("cluster", self.cluster_bind), ("http", self.http)];
+        let mut all = vec![(CLUSTER_DOOR, self.cluster_bind), ("http", self.http)];
         all.extend(self.named_clients());
         all.push(("grpc", self.grpc));
         all
@@ -126,9 +135,14 @@ pub fn write_addresses(
     const HEAD: &str =
         "# The settings of this host; `quorate config reference` explains them all.\n\n";
     let fresh = path.with_extension("toml.new");
-    std::fs::write(&fresh, format!("{HEAD}{table}"))
-        .and_then(|()| std::fs::rename(&fresh, &path))
-        .map_err(failed)
+    let write = || {
+        // It lies in a data directory, of which nothing is open to others.
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options.open(&fresh)?.write_all(format!("{HEAD}{table}").as_bytes())?;
+        std::fs::rename(&fresh, &path)
+    };
+    write().map_err(failed)
 }
 
 /// The doors a host's configuration gives it.
@@ -172,6 +186,16 @@ mod tests {
         assert_eq!(config.store.cache, Size(3 << 20));
         assert_eq!(config.cluster.addresses.0, addresses);
         assert_eq!(doors_of(&config, &moved.cluster), moved);
+    }
+
+    #[test]
+    fn consent_is_needed_for_doors_of_clients_alone() {
+        let own = Doors::at("10.0.0.1").expect("an address");
+        assert!(own.is_exposed() && !Doors::at("127.0.0.1").expect("an address").is_exposed());
+        let inside =
+            Doors { cluster_bind: own.cluster_bind, ..doors_of(&Config::default(), "x:1") };
+        assert!(!inside.is_exposed(), "hosts prove who they are");
+        assert!(Doors { grpc: own.grpc, ..inside }.is_exposed());
     }
 
     #[test]

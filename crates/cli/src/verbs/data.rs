@@ -34,7 +34,11 @@ pub struct PutArgs {
 
 /// The arguments of `del`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Prints how many of the keys existed; a key that did not is no failure.\n\
+#[command(after_help = "Prints how many of the keys were there when they were looked at, before \
+                        they were deleted; a key that was not is no failure. The number is no \
+                        atomic part of the delete: beside other writes of the same key it may be \
+                        off by one for each key either way, as when two deletes of one value both \
+                        print 1.\n\n\
                         Example: quorate del greeting")]
 pub struct DelArgs {
     #[arg(required = true)]

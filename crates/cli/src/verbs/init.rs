@@ -13,7 +13,9 @@ use std::path::PathBuf;
 /// The arguments of `init`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Move each directory to its machine, then run there:\n  \
-                        quorate server --data host-N\n\n\
+                        quorate server --data host-N\n\
+                        with --insecure where the doors of clients do not listen on loopback: \
+                        clients prove nothing yet.\n\n\
                         Example: quorate init --output cluster --host 10.0.0.1 --host 10.0.0.2 \
                         --host 10.0.0.3")]
 pub struct Args {
@@ -104,13 +106,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut command = format!("quorate server --data {}", directories[0].1.display());
     if plan.hosts.iter().any(Doors::is_exposed) {
         command.push_str(
-            " --insecure\nIts doors can be reached by other machines, and clients need no \
-             password: --insecure says that this is meant",
+            " --insecure\nIts doors of clients can be reached by other machines, and clients need \
+             no password: --insecure says that this is meant",
         );
     }
     write!(
         stdout(),
-        "Cluster {} was written:\n\n{table}\nStart each host with: {command}\n\
+        "Cluster {} was written:\n\n{table}\nStart each host with its directory: {command}\n\
          Hosts that join later need {}; keep it as you keep a password.\n",
         identity.cluster,
         secret.display(),

@@ -1,10 +1,13 @@
 //! `rejoin`: makes room for a new identity where a directory was refused.
 
 use crate::config::load::FILE_NAME;
+use crate::config::{Loaded, Sources};
 use crate::exit::{Code, Failure};
-use quorate_store::{Directory, DirectoryError};
+use quorate_store::{Directory, DirectoryError, Identity};
 use std::ffi::OsString;
+use std::fs::DirBuilder;
 use std::io::{Write, stdout};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The arguments of `rejoin`.
@@ -37,23 +40,45 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let why = refusal(&data, args.force)?;
     let aside = free_name(&data);
     std::fs::rename(&data, &aside)?;
-    std::fs::create_dir(&data)?;
+    DirBuilder::new().mode(0o700).create(&data)?;
     let settings = aside.join(FILE_NAME);
     if settings.exists() {
         std::fs::copy(&settings, data.join(FILE_NAME))?;
     }
+    let identity = quorate_store::identity_of(&aside).ok();
+    let node = identity.as_ref().map_or_else(|| "NODE".into(), |known| known.node.to_string());
     writeln!(
         stdout(),
         "{why}\nIt was moved to {}, and {} is empty now.\nFirst count the old node as gone: \
-         quorate remove {} --http HOST:PORT\nThen join again: quorate server --data {} --join \
-         HOST:PORT --secret-file cluster.secret",
+         quorate remove {node} --http HOST:PORT\nThen join again: quorate server --data {} --join \
+         HOST:PORT --secret-file cluster.secret{}",
         aside.display(),
         data.display(),
-        quorate_store::identity_of(&aside)
-            .map_or_else(|_| String::from("NODE"), |identity| identity.node.to_string()),
-        data.display()
+        data.display(),
+        flags(&data, identity.as_ref())
     )?;
     Ok(())
+}
+
+/// What else the join needs: the host keeps its settings, but not what was said when it was
+/// started or when its cluster was made.
+fn flags(data: &Path, identity: Option<&Identity>) -> String {
+    let flags = vec![("--data", String::from("node.data"), data.display().to_string())];
+    // Settings that cannot be read are told when the host is started.
+    let Ok(loaded) = Loaded::read(&Sources { flags, ..Sources::default() }) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let cluster = &loaded.config.cluster;
+    if cluster.bind.ip().is_unspecified() && cluster.advertise.0.is_empty() {
+        let own = |it: &Identity| it.hosts.iter().find(|host| host.node == it.node).cloned();
+        let address = identity.and_then(own).map_or_else(|| "HOST:PORT".into(), |own| own.address);
+        text.push_str(&format!(" --address {address}"));
+    }
+    if loaded.check_exposure().is_err() {
+        text.push_str(" --insecure");
+    }
+    text
 }
 
 /// Why the directory cannot serve any more. Looking may raise its start counter, which is harmless.

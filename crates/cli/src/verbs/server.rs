@@ -32,7 +32,7 @@ use tokio::signal::unix::{SignalKind, signal};
                         SIGINT stop it.\nThe settings in quorate.toml in the data directory are \
                         read first.\n\nA host joins a running cluster with --join and \
                         the cluster's secret:\n  \
-                        quorate server --data host-4 --cluster 10.0.0.4:7411 \
+                        quorate server --data host-4 --cluster 10.0.0.4:7411 \\\n    \
                         --join 10.0.0.1:7412 --secret-file cluster.secret\n\n\
                         Example: quorate server --data quorate-data/host-2")]
 pub struct Args {
@@ -72,7 +72,7 @@ pub struct Settings {
     /// Where the door for other hosts listens
     #[arg(long, value_name = "ADDRESS")]
     cluster: Option<SocketAddr>,
-    /// Allow doors that other machines can reach, without encryption or authentication
+    /// Allow doors of clients that other machines can reach, without encryption or authentication
     #[arg(long)]
     insecure: bool,
     /// How much is logged: error, warn, info, debug or trace
