@@ -106,6 +106,8 @@ impl Failure {
         let code = match text.split(' ').next() {
             Some("NOQUORUM" | "LOADING" | "CLUSTERDOWN") => Code::NoQuorum,
             Some("UNKNOWNOUTCOME") => Code::Timeout,
+            // It has reached no other host yet, and cannot say whether a keyspace is there.
+            _ if text.starts_with("ERR the host is starting") => Code::NoQuorum,
             _ => Code::Failed,
         };
         Failure::new(code, text)
@@ -182,6 +184,7 @@ mod tests {
         assert_eq!(code("NOQUORUM 1 of 2 replicas"), Code::NoQuorum);
         assert_eq!(code("UNKNOWNOUTCOME the deadline passed"), Code::Timeout);
         assert_eq!(code("ERR wrong number of arguments"), Code::Failed);
+        assert_eq!(code("ERR the host is starting and does not know"), Code::NoQuorum);
         assert_eq!(code("NOQUORUMS"), Code::Failed);
         assert_eq!(code(""), Code::Failed);
     }

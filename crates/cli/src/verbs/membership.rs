@@ -122,25 +122,28 @@ pub fn ring(address: &str) -> Result<Value, Failure> {
 
 /// The node id of the host that is meant: the order must not depend on an address that moves.
 fn find(target: &Target) -> Result<String, Failure> {
-    let address = &target.http[0];
-    let ring = ring(address)?;
-    let hosts = ring["hosts"].as_array().map_or(&[][..], Vec::as_slice);
-    let host = target.host.as_str();
+    let ring = ring(&target.http[0])?;
+    meant(&ring, &target.host).ok_or_else(|| {
+        let hosts = ring["hosts"].as_array().into_iter().flatten();
+        let known: Vec<&str> = hosts.filter_map(|known| known["address"].as_str()).collect();
+        let text = format!("no host {}; the ring has {}", target.host, known.join(", "));
+        Failure::new(Code::NotFound, text)
+    })
+}
+
+/// The node id of the host that is called so. One that was removed and has joined again at its
+/// address is known as both: the one that is there is meant.
+fn meant(ring: &Value, host: &str) -> Option<String> {
     let number: Option<u64> = host.parse().ok();
     let is_meant = |known: &&Value| {
         known["node"] == host
             || known["address"] == host
             || (number.is_some() && known["host"].as_u64() == number)
     };
-    match hosts.iter().find(is_meant).and_then(|known| known["node"].as_str()) {
-        Some(node) => Ok(node.to_owned()),
-        None => {
-            let known: Vec<&str> =
-                hosts.iter().filter_map(|known| known["address"].as_str()).collect();
-            let text = format!("no host {host}; the ring has {}", known.join(", "));
-            Err(Failure::new(Code::NotFound, text))
-        }
-    }
+    let hosts = ring["hosts"].as_array().into_iter().flatten();
+    let meant: Vec<&Value> = hosts.filter(is_meant).collect();
+    let is_there = meant.iter().find(|known| known["standing"] != "left");
+    is_there.or(meant.first()).and_then(|known| known["node"].as_str()).map(str::to_owned)
 }
 
 fn order(target: &Target, path: &str) -> Result<(), Failure> {
@@ -247,6 +250,24 @@ mod tests {
         assert_eq!(groups_of(&ring, &NodeId(3).to_string()), 3);
         assert_eq!(groups_of(&ring, &NodeId(4).to_string()), 0);
         assert_eq!(groups_of(&Value::Null, "x"), 0);
+    }
+
+    #[test]
+    fn of_two_at_one_address_the_one_that_is_there_is_meant() {
+        let address = "10.0.0.4:7411";
+        let host = |node: &str, host: u64, standing: &str| {
+            let mut known = json!({ "node": node, "host": host, "standing": standing });
+            known["address"] = address.into();
+            known
+        };
+        let hosts = [host("a1", 4, "left"), host("b2", 5, "up"), host("c3", 6, "left")];
+        let ring = json!({ "hosts": hosts });
+        let meant = |name: &str| meant(&ring, name);
+        assert_eq!(meant("10.0.0.4:7411").as_deref(), Some("b2"));
+        assert_eq!(meant("5").as_deref(), Some("b2"));
+        assert_eq!(meant("a1").as_deref(), Some("a1"), "its id is its own");
+        assert_eq!(meant("6").as_deref(), Some("c3"), "a removal may be asked for again");
+        assert_eq!((meant("7"), meant("10.0.0.5:7411")), (None, None));
     }
 
     #[test]
