@@ -14,6 +14,9 @@ fn help_is_for_the_asking_and_nonsense_is_a_usage_error() {
     assert_eq!(quorate(&["dev", "--hosts", "33"]).code, 2);
     assert_eq!(quorate(&["dev", "--durability", "always"]).code, 2);
     assert_eq!(quorate(&["get"]).code, 2);
+    let del = quorate(&["del", "--help"]).out;
+    let del = del.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(del.contains("The number is no atomic part of the delete"), "{del}");
 }
 
 #[test]

@@ -105,7 +105,12 @@ fn writes_through_different_hosts_are_siblings_until_somebody_has_seen_them() {
     });
     for cart in &mut carts {
         until("all have all", || cart.values("k") == ["ale", "bread", "cheese"]);
-        assert!(cart.told(&[b"GET", b"k"]).starts_with("SIBLINGS the key has 3 siblings"));
+        assert_eq!(
+            cart.told(&[b"GET", b"k"]),
+            "SIBLINGS the key has 3 siblings and its keyspace shows none of them alone; read them \
+             all, with their context, and write back what they come to: CGET reads them, CSET \
+             replaces them, and a keyspace with siblings=newest shows the newest"
+        );
     }
     // Who has seen all replaces all; what was written meanwhile stays beside it.
     let (seen, _) = carts[0].get("k");

@@ -1,6 +1,7 @@
 //! `dev`: real hosts as processes of their own.
 
 use crate::ports;
+use crate::printed::must_be_closed;
 use crate::run::{command, quorate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -117,6 +118,7 @@ fn a_cluster_keeps_its_data_from_one_run_to_the_next() {
     let dev = Dev::start(place.path(), &[]);
     assert_eq!(dev.cluster["hosts"].as_array().map(Vec::len), Some(3));
     assert_eq!(dev.door(2, "resp"), dev.at(2, "resp"));
+    (1..=3).for_each(|host| must_be_closed(Path::new(&dev.door(host, "data"))));
     assert_eq!(on(&dev.door(1, "resp"), &["put", "greeting", "hello"]).code, 0);
     assert_eq!(on(&dev.door(3, "resp"), &["get", "greeting"]).out, "hello");
     let cluster = dev.cluster["cluster"].clone();

@@ -102,17 +102,35 @@ fn a_host_joins_takes_over_and_is_drained_and_removed() {
 #[test]
 fn a_drain_can_be_undone_and_the_last_replicas_stay() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = start(place.path(), &["--hosts", "4"]);
+    let slow = ["--hosts", "4", "--set", "cluster.transfer_rate=4KiB"];
+    let dev = start(place.path(), &slow);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     put_all(&resp, "kept");
     assert_eq!(quorate(&["keyspace", "drop", "causal", "--yes", "--http", &http]).code, 0);
     assert_eq!(quorate(&["drain", "2", "--http", &http]).code, 0);
-    assert_eq!(quorate(&["drain", "2", "--undo", "--http", &http]).code, 0);
+    let said = quorate(&["drain", "2", "--undo", "--http", &http, "--format", "json"]);
+    assert_eq!((said.code, &said.json()["state"]), (0, &"up".into()), "{said:?}");
     let three = || groups(&ring(&http)).iter().all(|group| group.len() == 3);
     until("it takes part again", three);
     let drain = |host| quorate(&["drain", host, "--no-wait", "--http", &http]).code;
+    // Much to hand over, and slowly: it is not done when the next order comes.
+    let large = "kept".repeat(1024);
+    put_all(&resp, &large);
     assert_eq!([drain("3"), drain("2"), drain("1")], [0, 1, 1], "three replicas need three hosts");
-    all_are(&resp, "kept");
+    let remove = || quorate(&["remove", "3", "--no-wait", "--http", &http]);
+    let early = remove();
+    assert_eq!(early.code, 1, "{early:?}");
+    assert!(early.err.contains("it answers and still is a member of"), "{early:?}");
+    assert!(early.err.contains("wait until it is drained"), "{early:?}");
+    all_are(&resp, &large);
+    // The others have all that it holds, so it may go once it is away.
+    let node = node_at(&ring(&http), &dev.door(3, "cluster")).expect("it is on the ring");
+    ctl(place.path(), &["kill", "3"]);
+    until("it is removed", || remove().code == 0);
+    let ring = ring(&http);
+    let left = ring["hosts"].as_array().into_iter().flatten().find(|host| host["node"] == *node);
+    assert_eq!(left.expect("it is remembered")["standing"], "left");
+    all_are(&resp, &large);
     assert_eq!(dev.stop().0, Some(0));
 }
 

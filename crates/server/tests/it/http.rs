@@ -48,7 +48,7 @@ pub fn ask(address: &str, head: &str, body: &[u8]) -> Response {
     answer
 }
 
-fn ask_once(address: &str, head: &str, body: &[u8]) -> Response {
+pub fn ask_once(address: &str, head: &str, body: &[u8]) -> Response {
     let mut stream = TcpStream::connect(address).expect("the http door is open");
     let length = body.len();
     let (request, headers) = head.split_once('\n').expect("a request line and headers");

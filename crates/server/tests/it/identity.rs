@@ -11,6 +11,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Instant;
 
 /// How many writes a host acknowledges.
 const WRITES: u64 = 400;
@@ -156,13 +157,23 @@ fn a_removed_host_that_is_started_again_says_so_and_ends() {
     let node = node_at(&ring(&http), &cluster.cluster(3)).expect("it is on the ring");
     cluster.kill(&[3]);
     until("it is removed", || quorate(&["remove", &node, "--http", &http]).code == 0);
-    for _ in 0..3 {
+    let (began, starts) = (Instant::now(), 8);
+    for _ in 0..starts {
         cluster.launch(3);
         assert_eq!(cluster.ended(3), Some(10), "{}", cluster.said(3));
         let said = cluster.said(3);
         assert!(said.contains("was removed from the cluster for good"), "{said}");
         assert!(said.contains("quorate rejoin --force --data"), "it says what to do: {said}");
         assert!(!said.contains("host_ready"), "{said}");
+    }
+    // Each start dials the others again and again; they log that at once at most, and then every
+    // ten seconds.
+    let most = 2 + began.elapsed().as_secs() / 10;
+    for host in [1, 2] {
+        let said = cluster.said(host);
+        let is_of_it = |line: &&str| line.contains(&node) && line.contains("was removed");
+        let lines = said.lines().filter(is_of_it).count() as u64;
+        assert!(lines <= most, "{lines} lines of {starts} starts: {said}");
     }
     must_read(&cluster, &[1, 2], "w");
 }

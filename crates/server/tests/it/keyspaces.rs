@@ -197,9 +197,29 @@ fn a_host_that_joins_learns_the_keyspaces_made_before() {
 #[test]
 fn clients_of_a_dropped_keyspace_are_told_so_and_hurt_no_host() {
     let mut cluster = Cluster::start("memory");
+    assert_eq!(keyspace(&cluster, 1, &["create", "middle"]).code, 0);
     assert_eq!(keyspace(&cluster, 1, &["create", "last"]).code, 0);
-    (1..=3).for_each(|host| until_served(&cluster, host, "last"));
+    for name in ["middle", "last"] {
+        (1..=3).for_each(|host| until_served(&cluster, host, name));
+    }
     let mut clients: Vec<Client> = cluster.doors().iter().map(|door| Client::to(door)).collect();
+
+    // One that has a number below others.
+    for client in &mut clients {
+        assert_eq!(client.told(&[b"SELECT", b"middle"]), "OK");
+        assert_eq!(client.told_at_last(&[b"SET", b"k", b"v"]), "OK");
+    }
+    assert_eq!(keyspace(&cluster, 2, &["drop", "middle", "--yes"]).code, 0);
+    (1..=3).for_each(|host| until("it is gone", || names(&cluster, host) == ["default", "last"]));
+    for client in &mut clients {
+        assert_eq!(client.told(&[b"PING"]), "PONG");
+        let gone =
+            "ERR the keyspace 1 of this connection is not there: SELECT one of: default, last";
+        assert_eq!(client.told(&[b"SET", b"k", b"v"]), gone);
+        assert_eq!(client.told(&[b"GET", b"k"]), gone);
+        assert_eq!(client.told(&[b"SELECT", b"1"]), "ERR DB index is out of range");
+    }
+
     for client in &mut clients {
         assert_eq!(client.told(&[b"SELECT", b"last"]), "OK");
     }

@@ -29,6 +29,8 @@ mod mishaps;
 mod net;
 mod peers;
 mod ports;
+mod printed;
+mod promises;
 mod ranges;
 mod refill;
 mod ring;

@@ -1,6 +1,7 @@
 //! Runs the binary and takes what it says.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a run of the binary said.
@@ -28,6 +29,15 @@ pub fn limited(files_max: u64, args: &[&str]) -> Command {
     shell.args(["-c", &format!("ulimit -n {files_max} && exec \"$0\" \"$@\"")]);
     shell.arg(env!("CARGO_BIN_EXE_quorate"));
     cleared(shell, args)
+}
+
+/// A line as it is typed into a shell, to which `quorate` is the binary.
+pub fn shell(line: &str) -> Command {
+    let mut shell = cleared(Command::new("sh"), &["-c", line]);
+    let own = Path::new(env!("CARGO_BIN_EXE_quorate")).parent().expect("it lies somewhere");
+    let others = std::env::var("PATH").expect("there is a path");
+    shell.env("PATH", format!("{}:{others}", own.display()));
+    shell
 }
 
 fn cleared(mut command: Command, args: &[&str]) -> Command {
