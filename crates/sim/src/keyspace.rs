@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The numbers that an engine can be given beside its settings, see [`Pace`].
-const NUMBERS: [&str; 10] = [
+const NUMBERS: [&str; 11] = [
     "beat",
     "clock_ranges",
     "compare",
+    "list_keys",
     "names",
     "page_bytes",
     "purge",

@@ -110,6 +110,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::lane::{Hosted, Lane};
+use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
@@ -146,6 +147,9 @@ pub struct Pace {
     pub weigh: Span,
     /// Whether parts of the ring are weighed for the load balancer.
     pub is_weighing: bool,
+    /// The most keys that a member looks through for one message of a transfer, of a comparison or
+    /// of a removal of tombstones: [`LIST_KEYS_MAX`], less where a small world shall see several.
+    pub list_keys: usize,
 }
 
 impl Default for Pace {
@@ -158,6 +162,7 @@ impl Default for Pace {
             compare: Span::secs(60),
             weigh: Span::secs(10),
             is_weighing: false,
+            list_keys: LIST_KEYS_MAX,
         }
     }
 }

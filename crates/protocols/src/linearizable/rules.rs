@@ -116,6 +116,9 @@ impl Pace {
             compare: span("compare", usual.compare),
             weigh: span("weigh", usual.weigh),
             is_weighing: numbers.get("weigh").is_some(),
+            list_keys: numbers.get("list_keys").map_or(usual.list_keys, |keys| {
+                usize::try_from(keys).unwrap_or(usual.list_keys).clamp(1, usual.list_keys)
+            }),
         }
     }
 }
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
     use quorate_kernel::ids::{ClusterId, GroupId, LaneId, NodeId};
-    use quorate_kernel::limits::VALUE_BYTES_DEFAULT;
+    use quorate_kernel::limits::{LIST_KEYS_MAX, VALUE_BYTES_DEFAULT};
     use quorate_kernel::storage::Durability;
     use quorate_kernel::view::{Range, View, ViewId};
 
@@ -184,6 +187,12 @@ mod tests {
         assert_eq!(settings.transfer_bytes_per_second, 0);
         let looks = |settings: &Settings| (settings.pace.is_weighing, settings.pace.weigh);
         assert_eq!(looks(&settings), (false, Pace::default().weigh));
+        assert_eq!(settings.pace.list_keys, LIST_KEYS_MAX);
+        for (given, taken) in [(0, 1), (3, 3), (u64::MAX, LIST_KEYS_MAX)] {
+            let pace = Numbers::default().with("list_keys", given);
+            let settings = settings_of(&other, &pace).expect("good settings");
+            assert_eq!(settings.pace.list_keys, taken, "{given}");
+        }
         let pace = Numbers::default().with("transfer_bytes_per_second", 9).with("weigh", 40);
         let settings = settings_of(&other, &pace).expect("good settings");
         assert_eq!(settings.transfer_bytes_per_second, 9);

@@ -52,6 +52,7 @@ impl Linearizable {
 
     /// Goes on with a transfer as far as what was listed and fetched allows.
     pub(crate) fn advance_transfer(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let list_keys = self.settings.pace.list_keys;
         while let Some(group) = self.group_mut(view) {
             let slot = group.record.slot;
             let Some(transfer) = &mut group.transfer else { return };
@@ -62,7 +63,7 @@ impl Linearizable {
                 transfer.next_interval();
                 continue;
             }
-            let Some(reach) = transfer.reach() else { return self.ask_records(view, cx) };
+            let Some(reach) = transfer.reach(list_keys) else { return self.ask_records(view, cx) };
             let (reach, is_cut) = self.take_kept(view, reach, cx);
             let Some(group) = self.group_mut(view) else { return };
             let Some(transfer) = &mut group.transfer else { return };

@@ -175,6 +175,7 @@ mod tests {
     use alloc::vec::Vec;
     use bytes::Bytes;
     use quorate_kernel::ids::NodeId;
+    use quorate_kernel::limits::LIST_KEYS_MAX;
     use quorate_kernel::operation::Cursor;
     use quorate_kernel::view::{Range, ViewId};
 
@@ -190,7 +191,7 @@ mod tests {
         let mut list = |from, is_whole, begin, next: Option<u64>| {
             let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
             assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
-            transfer.reach().map(|reach| reach.map(|cursor| cursor.token))
+            transfer.reach(LIST_KEYS_MAX).map(|reach| reach.map(|cursor| cursor.token))
         };
         assert_eq!(list(4, false, 0, Some(10)), None);
         assert_eq!(list(5, false, 0, Some(20)), None, "two that gather, and nobody else");
@@ -200,7 +201,7 @@ mod tests {
         let mut list = |from, is_whole| {
             let bounds = Bounds { from: Cursor::at(15), next: None };
             assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
-            transfer.reach()
+            transfer.reach(LIST_KEYS_MAX)
         };
         assert_eq!(list(4, true), None, "a majority must be met all the same");
         assert_eq!(list(5, false), Some(None));

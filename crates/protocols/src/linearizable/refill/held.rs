@@ -18,25 +18,22 @@ use crate::linearizable::{Context, Linearizable, page};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
-use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Range, ViewId};
 
-/// The keys in these slots from a cursor on, each with its newest head, as many as make one page,
-/// and where it ends.
+/// The keys in these slots from a cursor on, each with its newest head, as many as make one page
+/// and no more than `limit` of a slot, and where it ends.
 pub(super) fn heads_of(
     slots: &[Slot],
     range: &Range,
-    from: &Cursor,
+    (from, limit): (&Cursor, usize),
     cx: &Context<'_>,
 ) -> (Bytes, Option<Cursor>) {
-    let mut pages: Vec<_> = slots
-        .iter()
-        .map(|slot| heads_in(*slot, range, from, LIST_KEYS_MAX, |_| true, cx))
-        .collect();
+    let mut pages: Vec<_> =
+        slots.iter().map(|slot| heads_in(*slot, range, from, limit, |_| true, cx)).collect();
     if pages.len() == 1
         && let Some(page) = pages.pop()
     {
@@ -85,7 +82,7 @@ impl Linearizable {
         let Some(from) = gathered.filter(|_| !mutant!("leaves_what_it_kept")) else {
             return (reach, false);
         };
-        let (page, next) = heads_of(&kept, &range, from, cx);
+        let (page, next) = heads_of(&kept, &range, (from, self.settings.pace.list_keys), cx);
         for (key, listed) in page::entries(page) {
             let stored = own.stored(&key);
             if listed.head().ts > newest(&stored, cx).ts

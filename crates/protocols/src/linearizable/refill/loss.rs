@@ -86,6 +86,7 @@ mod tests {
     use alloc::vec::Vec;
     use bytes::Bytes;
     use quorate_kernel::ids::{Incarnation, NodeId, Start};
+    use quorate_kernel::limits::LIST_KEYS_MAX;
     use quorate_kernel::operation::Cursor;
     use quorate_kernel::view::{Range, ViewId};
 
@@ -113,7 +114,7 @@ mod tests {
             let mut list = |from, is_whole, begin, next: Option<u64>| {
                 let bounds = Bounds { from: Cursor::at(begin), next: next.map(Cursor::at) };
                 assert!(transfer.list((NodeId(from), is_whole), bounds, Bytes::new()));
-                transfer.reach().map(|reach| reach.map(|cursor| cursor.token))
+                transfer.reach(LIST_KEYS_MAX).map(|reach| reach.map(|cursor| cursor.token))
             };
             assert_eq!(list(7, false, 0, Some(10)), None);
             assert_eq!(list(2, false, 0, None), None);

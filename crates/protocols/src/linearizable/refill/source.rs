@@ -205,6 +205,7 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) -> usize {
         let mut stamp = self.stamp(since, from.token);
+        let list_keys = self.settings.pace.list_keys;
         let (group, held) = (self.group(since), self.held_since(since));
         // Before this node has left the older view, something may still complete there.
         let token = from.token;
@@ -224,7 +225,10 @@ impl Linearizable {
                 }
                 // The asker may know that what a source that forgot holds is all there is.
                 let range = &group.view.range;
-                let (page, next) = heads_of(&slots, range, &from, cx);
+                let (page, next) = heads_of(&slots, range, (&from, list_keys), cx);
+                if next.is_some() {
+                    probe!("linearizable/transfer_of_pages");
+                }
                 // To look through a page takes about as long as to copy some times as much.
                 handled = page.len() * 4;
                 let lost = group.record.lost.clone();

@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Start};
-use quorate_kernel::limits::{LIST_KEYS_MAX, TRANSFER_PULLS_MAX};
+use quorate_kernel::limits::TRANSFER_PULLS_MAX;
 use quorate_kernel::operation::Cursor;
 
 /// What one source has told.
@@ -76,8 +76,8 @@ impl<'a> Reach<'a> {
 
 impl Transfer {
     /// How far a quorum has listed: `Some(None)` is to the end of the interval, `None` not beyond
-    /// what was gathered, or enough is being fetched.
-    pub fn reach(&self) -> Option<Option<Cursor>> {
+    /// what was gathered, or enough is being fetched. It is no further than `list_keys` of a source.
+    pub fn reach(&self, list_keys: usize) -> Option<Option<Cursor>> {
         let gathered = self.gathered.as_ref().filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
         let reach = match self.heard_of_lost(gathered) {
             // Those that are complete are enough, as if nothing had been lost.
@@ -89,7 +89,7 @@ impl Transfer {
         };
         let reach = self.heard_of_all().map_or(reach, |all| reach.max(all));
         // No more at a time than what one list may hold: clients wait meanwhile.
-        let end = |source: &Source| source.listed.get(LIST_KEYS_MAX).map(|(key, _)| cursor_of(key));
+        let end = |source: &Source| source.listed.get(list_keys).map(|(key, _)| cursor_of(key));
         let ends: Vec<Cursor> = self.sources.iter().filter_map(end).collect();
         let ends = ends.iter().filter(|end| *end > gathered);
         match ends.map(Reach::Upto).min().map_or(reach, |end| reach.min(end)) {

@@ -153,7 +153,7 @@ impl Linearizable {
         let Some(peers) = self.comparable(view, cx) else { return };
         let Some(group) = self.group(view) else { return };
         assert!(group.view.range.contains(token_of(&from)), "a piece lies in the range");
-        let parts = digest::piece(group, &from, cx);
+        let parts = digest::piece(group, &from, self.settings.pace.list_keys, cx);
         let comparing = &mut self.volatile.comparing;
         comparing.round += 1;
         let waiting = peers.into_iter().map(|node| (node, None)).collect();
@@ -207,6 +207,9 @@ impl Linearizable {
         }
         let (view, at) = (walk.view, token_of(&walk.from));
         let next = walk.end.clone();
+        if next.is_some() {
+            probe!("linearizable/comparison_of_pieces");
+        }
         let next_interval = || {
             let group = self.group(view)?;
             next_interval(&group.view.range, at).map(|begin| first_of(&begin))
@@ -325,7 +328,8 @@ impl Linearizable {
                 let group = self.group(view).filter(|group| is_open(group, view));
                 let inside = |group: &&Group| group.view.range.contains(token_of(&from));
                 let Some(group) = group.filter(inside) else { return 0 };
-                let difference = digest::differ(group, &from, &parts, cx);
+                let difference =
+                    digest::differ(group, (&from, &parts), self.settings.pace.list_keys, cx);
                 let handled = difference.page.len() * 4 + difference.keys * 16;
                 let (page, upto) = (difference.page.freeze(), difference.stopped);
                 let upto = upto.unwrap_or_default();

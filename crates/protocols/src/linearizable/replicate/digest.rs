@@ -17,15 +17,15 @@ use crate::linearizable::record::Record;
 use crate::linearizable::{Context, page};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
-use quorate_kernel::limits::{COMPARED_PARTS_MAX, KEY_BYTES_MAX, LIST_KEYS_MAX, TURN_BYTES_MAX};
+use quorate_kernel::limits::{COMPARED_PARTS_MAX, KEY_BYTES_MAX, TURN_BYTES_MAX};
 use quorate_kernel::rng::mix;
 use quorate_kernel::storage::Class;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 const TOKEN_BYTES: usize = 8;
-/// A part is closed when it has so many keys, or bytes.
-const PART_KEYS: usize = LIST_KEYS_MAX / 16;
-const PART_BYTES: usize = TURN_BYTES_MAX / 16;
+/// A part is closed when it has such a share of the keys, or of the bytes, of the largest piece.
+const PARTS: usize = 16;
+const PART_BYTES: usize = TURN_BYTES_MAX / PARTS;
 /// The peer may hold more in a piece; it looks through so many times as much at most.
 const PEER_FACTOR: usize = 2;
 
@@ -115,15 +115,16 @@ fn walk(
     });
 }
 
-/// The parts of the piece that begins at a cursor, as they are here; it is not larger than may be
-/// looked through in one turn.
-pub(crate) fn piece(group: &Group, from: &Bytes, cx: &Context<'_>) -> Bytes {
+/// The parts of the piece that begins at a cursor, as they are here; it has at most so many keys,
+/// and is not larger than may be looked through in one turn.
+pub(crate) fn piece(group: &Group, from: &Bytes, keys_max: usize, cx: &Context<'_>) -> Bytes {
+    let part_keys = (keys_max / PARTS).max(1);
     let mut parts = BytesMut::new();
     let mut part = Part { digest: Digest::default(), end: Bytes::new() };
     let (mut keys, mut bytes, mut begun) = (0, 0, (0, 0));
     walk(group, from, cx, |key, record, size| {
-        let is_full = keys >= LIST_KEYS_MAX || bytes >= TURN_BYTES_MAX;
-        if is_full || keys - begun.0 >= PART_KEYS || bytes - begun.1 >= PART_BYTES {
+        let is_full = keys >= keys_max || bytes >= TURN_BYTES_MAX;
+        if is_full || keys - begun.0 >= part_keys || bytes - begun.1 >= PART_BYTES {
             part.end = Bytes::copy_from_slice(key);
         }
         if is_full {
@@ -164,7 +165,12 @@ pub(crate) struct Difference {
 }
 
 /// Compares a peer's parts with what is here.
-pub(crate) fn differ(group: &Group, from: &Bytes, parts: &Bytes, cx: &Context<'_>) -> Difference {
+pub(crate) fn differ(
+    group: &Group,
+    (from, parts): (&Bytes, &Bytes),
+    keys_max: usize,
+    cx: &Context<'_>,
+) -> Difference {
     let mut rest = parts.clone();
     let mut next = || (!rest.is_empty()).then(|| pop(&mut rest).expect("they were validated"));
     let mut difference = Difference::default();
@@ -183,7 +189,7 @@ pub(crate) fn differ(group: &Group, from: &Bytes, parts: &Bytes, cx: &Context<'_
             return false;
         }
         let is_full =
-            difference.keys >= PEER_FACTOR * LIST_KEYS_MAX || bytes >= PEER_FACTOR * TURN_BYTES_MAX;
+            difference.keys >= PEER_FACTOR * keys_max || bytes >= PEER_FACTOR * TURN_BYTES_MAX;
         if is_full {
             difference.stopped = Some(Bytes::copy_from_slice(key));
             return false;

@@ -39,7 +39,6 @@ use crate::placement;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::ViewId;
@@ -158,10 +157,11 @@ impl Linearizable {
     /// Looks through one piece of what is here for tombstones; after the last one the attempt
     /// begins.
     fn survey(&mut self, view: ViewId, cx: &mut Context<'_>) {
+        let list_keys = self.settings.pace.list_keys;
         let Some(group) = self.group_mut(view) else { return };
         let Stage::Surveying { from, highest } = &group.purge.stage else { return };
         let (token, highest) = (from.token, *highest);
-        let (page, next) = heads(group, from, LIST_KEYS_MAX, |head| !head.live, cx);
+        let (page, next) = heads(group, from, list_keys, |head| !head.live, cx);
         let counters = page::entries(page).map(|(_, record)| record.head().ts.n);
         let highest = counters.fold(highest, u64::max);
         match next.or_else(|| next_interval(&group.view.range, token)) {

@@ -94,6 +94,9 @@ impl Linearizable {
         };
         found.extend(first.entries.into_iter().filter(is_everywhere));
         *has_left |= found.len() - known < listed;
+        if end.is_some() {
+            probe!("linearizable/removal_of_pages");
+        }
         let after = end.or_else(|| next_interval(&group.view.range, begin.token));
         match after {
             Some(after) if found.len() < PURGE_KEYS_MAX => {

@@ -11,7 +11,6 @@ use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::invariant;
-use quorate_kernel::limits::LIST_KEYS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::probe;
@@ -64,6 +63,7 @@ impl Linearizable {
         from: &Cursor,
         cx: &mut Context<'_>,
     ) {
+        let list_keys = self.settings.pace.list_keys;
         let Some(group) = self.group_mut(view) else { return };
         let is_open = group.view.id == view && group.is_whole();
         if !is_open || !group.view.range.contains(from.token) {
@@ -80,7 +80,7 @@ impl Linearizable {
         }
         let is_meant = |head: Head| !head.live && head.ts.n <= announced.floor;
         invariant!(group.transfer.is_none(), "who has everything waits for nothing");
-        let (page, next) = heads(group, from, LIST_KEYS_MAX, is_meant, cx);
+        let (page, next) = heads(group, from, list_keys, is_meant, cx);
         let is_further = next.as_ref().is_none_or(|next| next > from);
         invariant!(is_further, "a page comes further than it began");
         let from = from.clone();
