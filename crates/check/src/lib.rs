@@ -7,6 +7,7 @@
 //! | [`transactions`] | the judge of operations over several keys: strict serializability |
 //! | [`durability`] | the judge of what was acknowledged before the last restart |
 //! | [`scan`] | the judge of what a scan must and must not show |
+//! | [`newest`] | the judge of registers whose writes are ordered by clocks |
 //! | [`siblings`] | the judge of keyspaces that keep concurrent values |
 //! | [`catalog`] | the judge of the chain of decrees |
 //! | [`explain`] | why a history breaks a promise, in few lines |
@@ -28,6 +29,7 @@ pub mod explain;
 pub mod history;
 mod items;
 mod memo;
+pub mod newest;
 mod presence;
 pub mod recorded;
 mod reduce;

@@ -198,6 +198,12 @@ impl KeyspaceSection {
         if self.engine.is_none() && changes_later {
             return Some("the catalog is neither created nor altered".to_owned());
         }
+        let by_clocks = self.last("mode").is_some_and(|mode| mode == "eventual");
+        if by_clocks != self.workload.apart_ms.is_some() || by_clocks && self.workload.scan > 0 {
+            let what =
+                "`mode = eventual` goes with `apart_ms`, and without scans: nothing else judges";
+            return Some(format!("{what} it"));
+        }
         self.workload.problem().map(str::to_owned)
     }
 }

@@ -24,6 +24,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",
     "both-calm", "both-faults", "both-churn", "both-moves", "both-joins",
     "both-single", "both-memory", "both-power",
+    "eventual", "eventual-crash",
     "balance", "uneven", "shutdown", "grid",
 );
 

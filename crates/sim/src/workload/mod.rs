@@ -114,19 +114,29 @@ impl Findings {
     ) -> Findings {
         let mut findings = Findings::default();
         for history in histories {
-            for (judge, verdict) in judges.judge(history, STEPS_MAX).verdicts() {
-                match verdict {
-                    Verdict::Holds => {}
-                    Verdict::Violated(explanation) => {
-                        findings.violation.get_or_insert((judge, explanation.to_string()));
-                    }
-                    Verdict::Unknown { why } => {
-                        findings.undecided.get_or_insert(format!("{judge}: {why}"));
-                    }
-                }
-            }
+            let report = judges.judge(history, STEPS_MAX);
+            report.verdicts().for_each(|(judge, verdict)| findings.note(judge, verdict));
         }
         findings
+    }
+
+    /// What a judge found in each of its histories.
+    pub(crate) fn told(verdicts: impl Iterator<Item = (&'static str, Verdict)>) -> Findings {
+        let mut findings = Findings::default();
+        verdicts.for_each(|(judge, verdict)| findings.note(judge, &verdict));
+        findings
+    }
+
+    fn note(&mut self, judge: &'static str, verdict: &Verdict) {
+        match verdict {
+            Verdict::Holds => {}
+            Verdict::Violated(explanation) => {
+                self.violation.get_or_insert((judge, explanation.to_string()));
+            }
+            Verdict::Unknown { why } => {
+                self.undecided.get_or_insert(format!("{judge}: {why}"));
+            }
+        }
     }
 }
 

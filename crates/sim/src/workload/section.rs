@@ -67,6 +67,10 @@ pub struct WorkloadSection {
     /// How many of a million puts have names, and are sent again to another host.
     #[serde(default)]
     pub named_ppm: u32,
+    /// By how many milliseconds the wall clocks of two hosts may differ: of keyspaces where clocks
+    /// decide which of two writes is the newer. Without it registers are judged as atomic.
+    #[serde(default)]
+    pub apart_ms: Option<u64>,
     /// Whether keys that were deleted leave something behind for good.
     #[serde(default)]
     pub has_tombstones: bool,

@@ -44,12 +44,13 @@ use crate::linearizable::message::{Basis, Message};
 use crate::linearizable::page;
 use crate::linearizable::record::{Head, Record};
 use crate::linearizable::views::propose::recent;
-use crate::linearizable::{Context, Linearizable};
+use crate::linearizable::{Context, Linearizable, Mode};
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::FETCH_BYTES_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
@@ -102,7 +103,8 @@ impl Linearizable {
     /// Goes on with the present pass, or begins one when it is due.
     pub(crate) fn maintain_comparison(&mut self, cx: &mut Context<'_>) {
         let every = self.settings.pace.compare;
-        if every == Span(0) || self.volatile.is_closing() {
+        let is_left_out = mutant!("eventual_in_vain") && self.settings.mode == Mode::Eventual;
+        if every == Span(0) || self.volatile.is_closing() || is_left_out {
             return;
         }
         if let Some(walk) = &mut self.volatile.comparing.walk {

@@ -170,6 +170,7 @@ mod tests {
             own_keys: false,
             adds: false,
             named_ppm: 0,
+            apart_ms: None,
             has_tombstones: false,
             think: Distribution::Constant { us: 1 },
             burst_ppm: 0,

@@ -18,9 +18,10 @@ use bytes::Bytes;
 use client::{Client, Flight};
 use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, Recorder};
+use quorate_check::newest;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
-use quorate_kernel::time::Time;
+use quorate_kernel::time::{Span, Time};
 use shown::{Shown, ShownEnd, outcome_word};
 
 /// How many refusals of a million make a client try another host.
@@ -224,6 +225,9 @@ impl Workload for Registers {
 
     fn judge(&mut self, judges: &mut Judges) -> Findings {
         let last = std::mem::take(&mut self.recorder).into_history();
-        Findings::of(judges, self.past.iter().chain([&last]))
+        let histories = self.past.iter().chain([&last]);
+        let Some(apart_ms) = self.section.apart_ms else { return Findings::of(judges, histories) };
+        let apart = Span::millis(apart_ms);
+        Findings::told(histories.map(|history| ("newest", newest::judge(history, apart))))
     }
 }
