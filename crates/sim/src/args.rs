@@ -1,5 +1,6 @@
 //! What the command line of the simulator takes. The server's `quorate sim` takes the same.
 
+use crate::forger::WORLDS;
 use crate::overlay::OverlayArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use std::ops::Range;
@@ -83,12 +84,7 @@ pub enum SimCommand {
 #[derive(Args, Clone, Debug)]
 pub struct ForgeArgs {
     /// In which clusters.
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "both-moves,both-churn"
-    )]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = WORLDS)]
     pub scenario: Vec<String>,
     /// Which seeds of each; the end is not included.
     #[arg(long, value_name = "A..B", value_parser = range, default_value = "0..100")]

@@ -78,7 +78,7 @@ fn forge(args: &ForgeArgs) -> Result<bool, ScenarioError> {
     for prepared in chosen(&args.scenario)? {
         for seed in args.seeds.clone() {
             let (report, forged) = runner.forge(&prepared, seed, args.one_in, args.events);
-            sent += forged;
+            sent += forged.values().sum::<u64>();
             let Some(violation) = report.violation else { continue };
             let first = format!("{} {seed}", prepared.scenario.name);
             found.entry(violation.message).or_insert((0, first)).0 += 1;

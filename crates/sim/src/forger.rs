@@ -5,11 +5,23 @@
 //! a forged frame does to the data is another matter, so no judge looks.
 
 use bytes::{Bytes, BytesMut};
-use quorate_kernel::ids::LaneId;
+use quorate_kernel::ids::{Incarnation, LaneId};
 use quorate_kernel::limits::HEADER_BYTES_MAX;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::wire::{Received, TAILS, frame_of};
+use std::collections::BTreeMap;
 
+/// The scenarios whose frames are forged unless others are named: together they have every lane,
+/// and every kind of change and of durability.
+pub const WORLDS: [&str; 7] = [
+    "both-moves",
+    "both-churn",
+    "both-memory",
+    "catalog-churn",
+    "causal-memory-moves",
+    "memory",
+    "shutdown",
+];
 /// How many frames are kept, to put parts of them into others.
 const KEPT: usize = 64;
 /// The longest tail that is kept or changed.
@@ -40,8 +52,8 @@ pub struct Forger {
     /// Of how many frames one is followed by a forged one.
     one_in: u64,
     kept: Vec<Parts>,
-    /// How many were forged.
-    pub forged: u64,
+    /// How many were forged, of each lane.
+    pub forged: BTreeMap<LaneId, u64>,
 }
 
 impl Forger {
@@ -49,12 +61,24 @@ impl Forger {
     #[must_use]
     pub fn new(seed: u64, one_in: u64) -> Forger {
         let rng = Rng::new(seed).fork(0xf0_4e);
-        Forger { rng, one_in: one_in.max(1), kept: Vec::new(), forged: 0 }
+        Forger { rng, one_in: one_in.max(1), kept: Vec::new(), forged: BTreeMap::new() }
     }
 
     /// A frame that follows this one, if one does: between the same two nodes.
     pub fn follow(&mut self, bytes: &Bytes) -> Option<Bytes> {
         let real = Received::decode(bytes.clone()).ok()?;
+        let (source, target) = (real.source, real.target);
+        self.forge(real, source, target)
+    }
+
+    /// A frame that answers this one, if one does: the other way, in the name of `me`.
+    pub fn answer(&mut self, bytes: &Bytes, me: Incarnation) -> Option<Bytes> {
+        let real = Received::decode(bytes.clone()).ok()?;
+        let target = real.source;
+        self.forge(real, me, target)
+    }
+
+    fn forge(&mut self, real: Received, source: Incarnation, target: Incarnation) -> Option<Bytes> {
         let (head, tails) = real.message.parts();
         if tails.iter().any(|tail| tail.len() > TAIL_BYTES_MAX) {
             return None;
@@ -67,10 +91,12 @@ impl Forger {
         for _ in 0..=self.rng.below(3) {
             self.change(&mut parts);
         }
-        self.forged += 1;
         let Parts { lane, head, tails } = parts;
-        (head.len() <= HEADER_BYTES_MAX)
-            .then(|| frame_of(lane, real.source, real.target, head, tails))
+        if head.len() > HEADER_BYTES_MAX {
+            return None;
+        }
+        *self.forged.entry(lane).or_default() += 1;
+        Some(frame_of(lane, source, target, head, tails))
     }
 
     fn keep(&mut self, parts: Parts) {

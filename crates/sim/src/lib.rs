@@ -13,7 +13,7 @@
 //! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
 //! | [`delay`] | distributions of times |
 //! | [`fault`], [`nemesis`] | faults as data, and how a seed draws them |
-//! | `forger` | frames that no correct peer sends |
+//! | [`forger`] | frames that no correct peer sends |
 //! | [`groups`] | what hosts say of groups, and what must hold of all together |
 //! | [`workload`] | clients, what they ask, and what is promised to them |
 //! | [`scenario`], [`keyspace`], [`shipped`], [`prepared`] | scenario files |
@@ -33,7 +33,7 @@ pub mod command;
 pub mod delay;
 pub mod disk;
 pub mod fault;
-mod forger;
+pub mod forger;
 pub mod groups;
 pub mod host;
 pub mod keyspace;

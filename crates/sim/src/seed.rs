@@ -10,8 +10,10 @@ use crate::workload::fleet::Counts;
 use crate::world::World;
 use crate::world::grid::Met;
 use quorate_check::Judges;
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::rng::{Rng, mix};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -145,14 +147,15 @@ impl Runner {
     }
 
     /// Runs a seed of a scenario where every so manieth frame is followed by one that no correct
-    /// peer sends. Nothing is judged but whether a host ends by it. Answers how many were sent.
+    /// peer sends. Nothing is judged but whether a host ends by it. Answers how many were sent, of
+    /// each lane.
     pub fn forge(
         &mut self,
         prepared: &Prepared,
         seed: u64,
         one_in: u64,
         events: u64,
-    ) -> (Report, u64) {
+    ) -> (Report, BTreeMap<LaneId, u64>) {
         catch_panics();
         let prepared = &*prepared.of_seed(seed);
         let (plan, trace) = (plan(prepared, seed), Trace::new(None));

@@ -54,8 +54,9 @@ use crate::trace::Trace;
 use crate::workload::fleet::Counts;
 use plan::Plan;
 use quorate_check::Judges;
-use quorate_kernel::ids::Ticket;
+use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::rng::Rng;
+use std::collections::BTreeMap;
 
 /// The world's own streams of randomness.
 const JOINS: u64 = 6;
@@ -135,10 +136,11 @@ impl<'a> World<'a> {
         self.machines.forge(forger, events_max);
     }
 
-    /// How many frames were added so.
+    /// How many frames were added so, of each lane.
     #[must_use]
-    pub fn forged(&self) -> u64 {
-        self.machines.forger.as_ref().map_or(0, |(forger, _)| forger.forged)
+    pub fn forged(&self) -> BTreeMap<LaneId, u64> {
+        let forger = self.machines.forger.as_ref();
+        forger.map(|(forger, _)| forger.forged.clone()).unwrap_or_default()
     }
 
     /// Runs until all is quiet and was looked at, or something is wrong.
