@@ -3,6 +3,7 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 SEEDS ?= 0..200000
+ROUNDS ?= 200
 ARGS ?=
 
 .PHONY: help build example test tools test-clients test-clients-redis proto soak fuzz bench bench-redis
@@ -16,7 +17,8 @@ help:
 	@echo "make test-clients-redis  the same suites against a plain redis-server"
 	@echo "make proto               the code that is generated from the native API's schema, anew"
 	@echo "make soak SEEDS=A..B     every scenario of the simulator over many seeds"
-	@echo "make fuzz SEEDS=A..B     frames with odd contents among real ones: does a host end by one"
+	@echo "make fuzz SEEDS=A..B     frames with odd contents among real ones: does a host end by one;"
+	@echo "                         then at real doors, so many clusters as ROUNDS says"
 	@echo "make bench ARGS=...      quorate bench"
 	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
 
@@ -50,6 +52,7 @@ soak:
 fuzz:
 	cargo build --profile sim --package quorate-sim
 	$(TARGET)/sim/quorate-sim forge --seeds $(SEEDS) $(ARGS)
+	QUORATE_FORGED_ROUNDS=$(ROUNDS) cargo test --package quorate-server --test it forged:: -- --nocapture
 
 bench: build
 	$(TARGET)/release/quorate bench $(ARGS)

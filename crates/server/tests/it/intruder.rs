@@ -87,6 +87,12 @@ impl Intruder {
         self.stream.write_all(&record).expect("the host reads");
     }
 
+    /// Says something in a record; the host may have closed before it is taken.
+    pub fn seal(&mut self, plain: &[u8]) {
+        let record = self.session.seal(plain);
+        drop(self.stream.write_all(&record));
+    }
+
     /// Takes the host's hello, and whether it wants frames encrypted; none if it closes.
     pub fn greeted(&mut self) -> Option<([u8; HELLO_BYTES], bool)> {
         let plain = self.record()?;

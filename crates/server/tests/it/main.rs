@@ -16,6 +16,7 @@ mod door;
 mod elastic;
 mod events;
 mod faults;
+mod forged;
 mod grpc;
 mod http;
 mod identity;
