@@ -180,7 +180,7 @@ impl State {
         let log = rng.below(2);
         let first = self.firsts.get(&log).copied().unwrap_or(0);
         let of_log = self.pairs.range(numbers_key(log, 0)..numbers_key(log + 1, 0));
-        let last = of_log.map(|(key, _)| numbers(key)[1]).last();
+        let last = of_log.map(|(key, _)| numbers(key)[1]).next_back();
         let next = last.map_or(first, |last| last + 1);
         match rng.below(16) {
             0..4 => trim(log, rng.between(first, next)),
