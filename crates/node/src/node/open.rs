@@ -384,13 +384,7 @@ mod tests {
     fn a_lane_that_places_nothing_has_no_parts_and_owes_nothing() {
         let (mut world, lane) = (world(Keyspaces::default()), LaneId::CATALOG);
         let World { node, outside, .. } = &mut world;
-        node.control(
-            lane,
-            Ticket(3),
-            Control::Examine { from: 0, leaver: None },
-            Time(u64::MAX),
-            outside,
-        );
+        node.control(lane, Ticket(3), Control::Examine { from: 0, leaver: None }, Time(9), outside);
         assert!(outside.answers == [Outcome::parts(Vec::new())] && node.is_ready(lane));
     }
 

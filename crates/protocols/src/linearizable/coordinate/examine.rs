@@ -134,7 +134,7 @@ impl Linearizable {
         let running = group.running.as_ref();
         let is_known_to_leave = || self.is_leaving(node);
         has_accepted
-            || running.is_some_and(|running| running.may_come_to(brings))
+            || running.is_some_and(|running| running.proposer.possible().any(brings))
             || recent(group, node, now).is_some() && !is_known_to_leave()
     }
 

@@ -32,16 +32,9 @@ const HEARD_WITHIN: Span = Span::secs(5);
 /// A proposal under way.
 #[derive(Debug)]
 pub(crate) struct Running {
-    proposer: Proposer,
+    pub proposer: Proposer,
     alarm: Time,
     attempts: u32,
-}
-
-impl Running {
-    /// Whether a change of this kind may come of it.
-    pub fn may_come_to(&self, is_meant: impl Fn(&Change) -> bool) -> bool {
-        self.proposer.possible().any(is_meant)
-    }
 }
 
 impl Group {
