@@ -18,7 +18,7 @@ pub const WORLDS: [&str; 7] = [
     "both-churn",
     "both-memory",
     "catalog-churn",
-    "causal-memory-moves",
+    "both-power",
     "memory",
     "shutdown",
 ];

@@ -24,7 +24,10 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("host", &["kernel", "protocols", "doors", "store", "node"]),
     ("gateway", &["kernel", "doors", "store", "api", "host"]),
     ("cli", &["kernel", "protocols", "doors", "check", "store", "sim", "bench", "host", "gateway"]),
-    ("server", &["kernel", "protocols", "doors", "check", "store", "api", "client", "host", "cli"]),
+    (
+        "server",
+        &["kernel", "protocols", "doors", "check", "store", "sim", "api", "client", "host", "cli"],
+    ),
     (
         "lab",
         &[

@@ -11,6 +11,7 @@
 //! | [`ratchet`] | exceptions to lengths, names and assertions only shrink |
 //! | [`glossary`] | a word has one meaning |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
+//! | [`marks`] | every mark of a rare path is required of the sweep, or argued |
 //! | [`planted`] | every planted bug is listed, every listed one is planted |
 //!
 //! Each rule is a function from a [`Tree`] to findings, so its tests need no files.
@@ -20,6 +21,7 @@ mod asserts;
 mod engines;
 mod glossary;
 mod lengths;
+mod marks;
 mod names;
 mod planted;
 mod pure;
@@ -106,6 +108,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(engines::check(tree));
     findings.extend(glossary::check(tree));
     findings.extend(words::check(tree));
+    findings.extend(marks::check(tree));
     findings.extend(planted::check(tree));
     findings.extend(ratchet::check(RATCHET, tree, &measure(tree)));
     findings.sort();

@@ -3,7 +3,8 @@
 use super::source::Source;
 use super::tree::Tree;
 use super::{
-    Finding, arrows, asserts, engines, glossary, lengths, names, planted, pure, ratchet, words,
+    Finding, arrows, asserts, engines, glossary, lengths, marks, names, planted, pure, ratchet,
+    words,
 };
 
 type Rule = fn(&Tree) -> Vec<Finding>;
@@ -199,6 +200,20 @@ fn ratcheted(tree: &Tree) -> Vec<Finding> {
 /// A function `f` of `line_count` lines.
 fn function(line_count: usize) -> String {
     format!("fn f() {{\n{}}}\n", "    g();\n".repeat(line_count - 2))
+}
+
+#[test]
+fn marks_of_rare_paths_are_required_or_argued() {
+    let (path, list_path) = ("crates/protocols/src/x/y.rs", "crates/sim/probes.txt");
+    let code = "fn f() {\n    probe!(\"x/seen\");\n    probe!(\"y/odd\");\n}\n";
+    let list = "# marks\nx/seen\ny/* | no scenario has a y\n";
+    passes(marks::check, &[(path, code), (list_path, list)]);
+    let fires =
+        |code, list, at, says| fires(marks::check, &[(path, code), (list_path, list)], at, says);
+    fires(code, "x/seen\n", "crates/protocols/src/x/y.rs:3", "y/odd is not in");
+    fires(code, "x/seen\ny/odd |\n", "crates/sim/probes.txt:2", "say why");
+    fires("", "x/seen\n", "crates/sim/probes.txt:1", "no code has");
+    passes(marks::check, &[("crates/kernel/src/z.rs", "fn f() { probe!(\"test/mark\"); }\n")]);
 }
 
 #[test]

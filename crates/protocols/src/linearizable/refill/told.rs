@@ -76,7 +76,7 @@ impl<'a> Reach<'a> {
 
 impl Transfer {
     /// How far a quorum has listed: `Some(None)` is to the end of the interval, `None` not beyond
-    /// what was gathered, or enough is being fetched. It is no further than `list_keys` of a source.
+    /// what was gathered, or enough is being fetched. No further than `list_keys` of a source.
     pub fn reach(&self, list_keys: usize) -> Option<Option<Cursor>> {
         let gathered = self.gathered.as_ref().filter(|_| self.pulls.len() < TRANSFER_PULLS_MAX)?;
         let reach = match self.heard_of_lost(gathered) {
