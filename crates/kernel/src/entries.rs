@@ -7,13 +7,13 @@
 //! | log u64 | index u64 | gives up all entries before that index, for good |
 //!
 //! Integers are big-endian. A scan shows entries alone; the log's own key reads as the index before
-//! which entries were given up, if ever any were. A write of the second kind is one write
-//! however many entries it gives up, and leaves nothing behind for each: the store remembers where
-//! the log begins, shows nothing before that, and drops what lies there when it writes tables or
-//! merges them. An index that is not above that of an earlier trim changes nothing, and no entry may
-//! be written before the first: whether it is read until it is durable is left open. What a log's
-//! own key is given is never deleted: of a lane that is dropped the store remembers that its logs
-//! begin behind all entries, 20 bytes a log.
+//! which entries were given up, if ever any were. A write of the second kind is one write however
+//! many entries it gives up, and leaves nothing behind for each: the store remembers where the log
+//! begins, shows nothing before that, and drops what lies there when it writes tables or merges
+//! them. An index that is not above that of an earlier trim changes nothing. No entry may be
+//! written before the first: whether it is read until it is durable is left open. Where a log
+//! begins is never forgotten: of a lane that is dropped the store remembers that its logs begin
+//! behind all entries, 20 bytes a log.
 
 use crate::ids::{LaneId, LogId, LogIndex};
 use crate::storage::{Class, Write, store_key};

@@ -1,10 +1,10 @@
 //! What may be read and written, and when it is durable.
 //!
-//! A lane owns three classes of bytes. **State** is protocol state (views, promises, status): always
-//! synced, whatever the keyspace's durability. **Data** follows the keyspace's level, and so do the
-//! entries of **logs** ([`crate::entries`]), which are given up from the first on without a delete
-//! of each. The node turns all of it into batches; the host's disk thread commits a batch, syncs,
-//! and reports what is durable.
+//! A lane owns three classes of bytes. **State** is protocol state (views, promises, status):
+//! always synced, whatever the keyspace's durability. **Data** follows the keyspace's level, and so
+//! do the entries of **logs** ([`crate::entries`]), which are given up from the first on without a
+//! delete of each. The node turns all of it into batches; the host's disk thread commits a batch,
+//! syncs, and reports what is durable.
 
 use crate::error::Fatal;
 use crate::ids::{LaneId, Lsn};

@@ -3,6 +3,7 @@
 mod leave;
 mod open;
 mod outlet;
+mod sweep;
 mod tell;
 
 use crate::dropped::Dropped;
@@ -19,7 +20,6 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::cell::RefCell;
 pub use open::Opener;
-use open::Sweep;
 use outlet::LaneOutlet;
 use quorate_kernel::arena::Arena;
 use quorate_kernel::error::{Fatal, WireError};
@@ -35,6 +35,7 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Durable, Reader};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::Received;
+use sweep::Sweep;
 
 struct Slot {
     id: LaneId,

@@ -205,14 +205,9 @@ impl Records {
         (entry.key(), entry.lsn)
     }
 
-    /// What is known at a place.
-    pub(crate) fn known(&self, place: u32) -> Known {
-        self.entries[place as usize].known()
-    }
-
     /// The value at a place whose entry is pending, if the key has one; it is shared.
     pub(crate) fn whole(&self, place: u32) -> Option<Bytes> {
-        match self.known(place) {
+        match self.entries[place as usize].known() {
             Known::Whole(value) => Some(value),
             Known::Absent => None,
             Known::Head(_) => unreachable!("what is pending stays whole"),

@@ -37,8 +37,8 @@ use std::path::{Path, PathBuf};
 /// Format 4 remembered nothing of what others had seen of it, nor it of others. Format 5 had a form
 /// of its own for keyspaces. Format 7 had decrees of its catalog that said either of two things.
 /// Format 8 called partitions and tokens by one name, also in the settings of keyspaces. Format 9
-/// had no log of its own: what was not in tables was in the database's journals. A build of format 10
-/// would not know where logs begin.
+/// had no log of its own: what was not in tables was in the database's journals. A build of format
+/// 10 would not know where logs begin.
 pub const FORMAT_VERSION: u32 = 11;
 
 const LOCK: &str = "lock";

@@ -2,40 +2,22 @@
 //!
 //! A lane is opened when the catalog first has its keyspace, and gets a slot above all others: lane
 //! ids only grow. When its keyspace is dropped the lane ends at once; its slot stays empty until
-//! the node stops, for what it sent may still wait at the gate. Its bytes are deleted in pieces,
-//! after all that it wrote has reached the store. A node that stops before it is done begins again
-//! at its next start, since the catalog names every lane that was ever dropped.
+//! the node stops, for what it sent may still wait at the gate. Its bytes are swept.
 
 use super::{Node, Slot};
 use crate::host::Host;
 use crate::table::LaneTable;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use bytes::Bytes;
-use quorate_kernel::entries::{self, Place};
-use quorate_kernel::ids::{LaneId, LogId, Lsn, Start};
+use quorate_kernel::ids::{LaneId, Start};
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Keyspaces};
 use quorate_kernel::lane::LaneSpec;
-use quorate_kernel::limits::SWEEP_KEYS_MAX;
 use quorate_kernel::news::News;
-use quorate_kernel::storage::{CLASS_LAST, Class, Write, store_end, store_key};
 
 /// Makes the lane of a keyspace that this node first heard of in that start; `None` if this build
 /// cannot.
 pub type Opener = Box<dyn Fn(&Keyspace, Start) -> Option<LaneSpec>>;
-
-/// What dropped lanes have left behind.
-#[derive(Default)]
-pub(super) struct Sweep {
-    /// The lanes, each with the batch after which nothing more of it is written, and how far it is
-    /// swept.
-    lanes: VecDeque<(LaneId, Lsn, Bytes)>,
-    /// Every lane that was ever put there in this start.
-    seen: BTreeSet<LaneId>,
-}
 
 impl Node {
     /// Opens, changes and drops lanes.
@@ -50,9 +32,7 @@ impl Node {
         }
         let batch = self.batch.lsn;
         for lane in &keyspaces.dropped {
-            if self.sweep.seen.insert(*lane) {
-                self.sweep.lanes.push_back((*lane, batch, store_key(*lane, Class::State, &[])));
-            }
+            self.sweep.add(*lane, batch);
         }
         for (keyspace, since) in &keyspaces.list {
             match self.slot_of(keyspace.lane) {
@@ -96,52 +76,6 @@ impl Node {
         self.timers.drop_slot(index as u16);
         self.tell_closed(lane, host);
     }
-
-    /// Deletes a piece of what dropped lanes have left, once the piece before is written.
-    pub(super) fn sweep(&mut self) {
-        let written = self.gate.durable().written;
-        let Some((lane, after, from)) = self.sweep.lanes.front_mut() else { return };
-        // The turn's own batch may never come to be, if nothing else is written.
-        let is_void = *after == self.batch.lsn && self.batch.writes.is_empty();
-        if Lsn(after.0 - u64::from(is_void)) > written {
-            return;
-        }
-        let mut writes = Vec::new();
-        let end = store_end(*lane, CLASS_LAST);
-        let mut next = None;
-        let scanned = self.store.scan(from, &end, &mut |key, _| {
-            next = Some(key.clone());
-            if let Some((lane, Place::Entry(log, _))) = entries::store_place(key) {
-                // All of the log at once. The next piece goes on behind it.
-                writes.push(entries::end_of_log(lane, log));
-                let behind = log.0.checked_add(1).map(|log| entries::log_key(LogId(log)));
-                next = Some(match behind {
-                    Some(log) => store_key(lane, Class::Log, &log),
-                    None => Bytes::copy_from_slice(&end),
-                });
-                return false;
-            }
-            writes.push(Write { key: key.clone(), value: None });
-            writes.len() < SWEEP_KEYS_MAX
-        });
-        if let Err(fatal) = scanned {
-            self.fatal.get_mut().get_or_insert(fatal);
-            return;
-        }
-        match next {
-            None => drop(self.sweep.lanes.pop_front()),
-            Some(next) => {
-                (*from, *after) = (next, self.batch.lsn);
-                self.batch.writes.extend(writes);
-            }
-        }
-    }
-
-    /// Whether a piece can be swept without waiting for the disk.
-    pub(super) fn has_to_sweep(&self) -> bool {
-        let written = self.gate.durable().written;
-        self.sweep.lanes.front().is_some_and(|(_, after, _)| *after <= written)
-    }
 }
 
 #[cfg(test)]
@@ -150,16 +84,19 @@ mod tests {
     use alloc::collections::BTreeMap;
     use alloc::rc::Rc;
     use alloc::string::String;
+    use alloc::vec::Vec;
+    use bytes::Bytes;
     use core::cell::RefCell;
+    use quorate_kernel::entries::{self, Place};
     use quorate_kernel::error::{Fatal, WireError};
-    use quorate_kernel::ids::{Incarnation, LogIndex, NodeId, Ticket};
+    use quorate_kernel::ids::{Incarnation, LogId, LogIndex, Lsn, NodeId, Ticket};
     use quorate_kernel::keyspace::Settings;
     use quorate_kernel::lane::Hosted;
     use quorate_kernel::news::Topic;
     use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};
     use quorate_kernel::process::{Context, Process, Recovery, Request, Timer};
     use quorate_kernel::ring::Ring;
-    use quorate_kernel::storage::{Batch, Durability, Durable, Reader};
+    use quorate_kernel::storage::{Batch, Class, Durability, Durable, Reader, Write, store_key};
     use quorate_kernel::time::{Span, Time, WallTime};
     use quorate_kernel::wire::{Decoder, Encoder, Frame, Wire};
 

@@ -2,9 +2,9 @@
 //!
 //! This file alone knows how a log is stored: in the log of the lane that has the group's number
 //! ([`quorate_kernel::entries`]), an entry at its op. A log in the store never begins earlier than
-//! it did, but ops are counted anew by who begins as one that has nothing: so an index is an op and,
-//! above it, how often that has happened. The newest entries are also in memory, because a handler
-//! does not see in the store what was written in the same input.
+//! it did, but ops are counted anew by who begins as one that has nothing. So an index is an op
+//! and, above it, how often that has happened. The newest entries are also in memory, because a
+//! handler does not see in the store what was written in the same input.
 
 use super::action::Action;
 use super::entry::Entry;
