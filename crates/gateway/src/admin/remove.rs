@@ -13,8 +13,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use quorate_host::{OperatorReply, OperatorRequest};
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::part::{Left, Part, PartName};
-use quorate_kernel::ring::{Ring, Standing};
+use quorate_kernel::part::{Await, Awaited, Left, Part, PartName};
+use quorate_kernel::ring::{Ring, RingHost, Standing};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ async fn check(door: &Door, host: &str) -> Result<(), Response> {
     }
     let survey = Survey::of(door, node).await?;
     let against = match undrained(&survey, node) {
-        Some(why) if !meant.is_suspected && meant.standing == Standing::Leaving => vec![why],
+        Some(why) if meant.standing == Standing::Leaving && is_there(&survey, meant) => vec![why],
         _ => losses(&survey, &report.ring, node),
     };
     if against.is_empty() {
@@ -79,6 +79,17 @@ async fn check(door: &Door, host: &str) -> Result<(), Response> {
          removes it all the same and gives up what it alone holds"
     );
     Err(failure(StatusCode::CONFLICT, why))
+}
+
+/// Whether a host runs: it was asked with every group, and who was stopped a moment ago is not
+/// suspected yet. Where it is in no group, the suspicion says it.
+fn is_there(survey: &Survey, host: &RingHost) -> bool {
+    let is_asked = survey
+        .parts
+        .iter()
+        .any(|(owner, part)| owner.is_some() && matches!(part.name, PartName::Group(_)));
+    let silent = Awaited { node: host.who.node, what: Await::Answer };
+    !survey.awaited.contains_key(&silent) && (is_asked || !host.is_suspected)
 }
 
 /// Why a host that answers is not drained yet, if it is not.
@@ -153,8 +164,7 @@ mod tests {
     use quorate_kernel::ids::LaneId;
     use quorate_kernel::ids::{GroupId, Incarnation, Start};
     use quorate_kernel::keyspace::{Keyspace, Partition, Settings};
-    use quorate_kernel::part::{Await, Awaited, Holds};
-    use quorate_kernel::ring::RingHost;
+    use quorate_kernel::part::Holds;
     use quorate_kernel::view::{Range, View, ViewId};
 
     fn ring(hosts: u64, suspected: &[u64]) -> Ring {
@@ -196,6 +206,19 @@ mod tests {
         assert!(why.contains("host 0000000000000004 has yet to get data (1 groups)"), "{why}");
         let why = undrained(&survey(&[1, 2, 3], &[2, 3]), NodeId(1)).expect("it is a member");
         assert!(why.contains("still is a member of 2 groups"), "{why}");
+    }
+
+    #[test]
+    fn who_was_stopped_a_moment_ago_is_not_there_and_who_is_suspected_may_be() {
+        let (mut survey, ring) = (survey(&[2, 3, 4], &[2, 3]), ring(4, &[2]));
+        let host = |node| ring.host(NodeId(node)).expect("it is there");
+        assert!(is_there(&survey, host(1)) && is_there(&survey, host(2)), "they have answered");
+        survey.awaited.insert(Awaited { node: NodeId(1), what: Await::Answer }, 2);
+        assert!(!is_there(&survey, host(1)));
+        survey.parts.clear();
+        assert!(!is_there(&survey, host(1)), "it is a member of none, and was asked for release");
+        survey.awaited.clear();
+        assert!(is_there(&survey, host(1)) && !is_there(&survey, host(2)), "nobody was asked");
     }
 
     #[test]
