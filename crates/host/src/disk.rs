@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often the size of the store is measured.
-const MEASURE_EVERY: Duration = Duration::from_secs(120);
+const MEASURE_EVERY: Duration = Duration::from_secs(5);
 /// The most batches of one group.
 const GROUP_BATCHES_MAX: usize = 4096;
 
