@@ -79,7 +79,7 @@ pub(crate) struct Operation {
     /// The view that the present phase aims at; only replies stamped with it count.
     pub view: Arc<View>,
     pub deadline: Time,
-    /// When the present phase began.
+    /// When the present phase began, or moved to the view it aims at.
     pub since: Time,
     /// How long to wait before the next repetition.
     pub retry: Span,
@@ -160,9 +160,7 @@ impl Linearizable {
         let retry = self.volatile.rtt.retry();
         let first_alarm =
             if self.settings.ask_majority_first { self.volatile.rtt.widen() } else { retry };
-        let first_alarm = self.first_wait(&view, first_alarm);
-        let operations = &mut self.volatile.operations;
-        let id = operations.number();
+        let id = self.volatile.operations.number();
         let operation = Operation {
             asker,
             ask,
@@ -177,6 +175,8 @@ impl Linearizable {
             is_repeated: false,
             trail,
         };
+        let first_alarm = self.first_wait(&operation, first_alarm, cx);
+        let operations = &mut self.volatile.operations;
         operations.by_id.insert(id, operation);
         operations.set_alarm(id, (cx.now + first_alarm).min(deadline), cx);
         self.ask_all(id, cx);
@@ -344,6 +344,8 @@ impl Linearizable {
             return false;
         }
         operation.view = Arc::clone(route);
+        // Members of the older view may be gone; patience with these has yet to begin.
+        operation.since = cx.now;
         if let Some(trail) = &mut operation.trail {
             trail.note(cx.now, None, alloc::format!("moves to view {}", route.id.version));
         }

@@ -34,8 +34,9 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Unrouted {
     waiting: VecDeque<Waiting>,
-    /// When somebody was last asked about a token whose view seems out of date.
-    asked: Option<Time>,
+    /// Of the tokens whose views seem out of date: since when questions are counted, and how many
+    /// were asked about.
+    asked: Option<(Time, usize)>,
 }
 
 impl Linearizable {
@@ -82,9 +83,10 @@ impl Linearizable {
 
     /// Asks about a token whose view seems out of date, not too often.
     pub(crate) fn seek_news(&mut self, token: u64, cx: &mut Context<'_>) {
-        let last = self.volatile.unrouted.asked;
-        if last.is_none_or(|last| cx.now >= last + ASK_EVERY) {
-            self.volatile.unrouted.asked = Some(cx.now);
+        let asked = self.volatile.unrouted.asked.filter(|(since, _)| cx.now < *since + ASK_EVERY);
+        let (since, count) = asked.unwrap_or((cx.now, 0));
+        if count < GROUP_MEMBERS_MAX {
+            self.volatile.unrouted.asked = Some((since, count + 1));
             self.ask_where(token, cx);
         }
     }

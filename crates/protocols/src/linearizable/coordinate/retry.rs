@@ -28,10 +28,19 @@ impl Linearizable {
         })
     }
 
-    /// How long an operation that begins may wait until it is looked after.
-    pub(crate) fn first_wait(&self, view: &View, usual: Span) -> Span {
-        let is_lost = self.volatile.has_suspects && self.is_out_of_reach(view).is_some();
-        if is_lost { usual.min(GRACE) } else { usual }
+    /// How long an operation that begins may wait until it is looked after. Where its view is out
+    /// of reach, newer ones are asked for at once: there is no more time than that.
+    pub(crate) fn first_wait(
+        &mut self,
+        operation: &Operation,
+        usual: Span,
+        cx: &mut Context<'_>,
+    ) -> Span {
+        if !self.volatile.has_suspects || self.is_out_of_reach(&operation.view).is_none() {
+            return usual;
+        }
+        self.seek_news(operation.token(), cx);
+        usual.min(GRACE)
     }
 
     /// Suspicions have changed: operations that may be out of reach now are looked after soon,

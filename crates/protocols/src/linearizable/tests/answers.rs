@@ -20,6 +20,19 @@ fn a_minority_fails_fast() {
     );
 }
 
+/// Those of which most are away may have been replaced: newer views are asked for at once, and not
+/// when there is no time left.
+#[test]
+fn a_minority_is_a_reason_to_ask_for_news() {
+    schedule(
+        "nodes 3 spare 1 first 100
+         ring 4 1:1 2:2:suspected 3:3:left a4:4
+         get 4 k
+         deliver LocateA 4->1
+         deliver LocateB 1->4",
+    );
+}
+
 /// Whoever waits already when a majority becomes suspected is told soon too, although the wait
 /// before the next question has grown long.
 #[test]
