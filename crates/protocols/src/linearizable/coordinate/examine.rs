@@ -12,6 +12,7 @@
 //! - No member has accepted, or proposes, that it becomes a member of what follows the present
 //!   view: what a majority of them has not accepted was not decided, and what none of them has
 //!   accepted is not found by the next who proposes.
+//! - No member owes it an invitation to a view that was decided.
 //! - No member that has heard of the host lately, as of one that has copied the data, still
 //!   believes that it takes part.
 //!
@@ -124,7 +125,8 @@ impl Linearizable {
     }
 
     /// Whether this node, a member, may yet bring about that another becomes one: it has accepted
-    /// that, or drives it, or has heard of the other lately and takes it for one that takes part.
+    /// that, or drives it, or owes it an invitation, or has heard of the other lately and takes it
+    /// for one that takes part.
     fn may_bring(&self, view: ViewId, node: NodeId, now: Time) -> bool {
         let Some(group) = self.group(view).filter(|it| it.view.index_of(node).is_none()) else {
             return false;
@@ -134,6 +136,7 @@ impl Linearizable {
         let running = group.running.as_ref();
         let is_known_to_leave = || self.is_leaving(node);
         has_accepted
+            || group.record.owed.iter().any(|owed| owed.newcomer == node)
             || running.is_some_and(|running| running.proposer.possible().any(brings))
             || recent(group, node, now).is_some() && !is_known_to_leave()
     }

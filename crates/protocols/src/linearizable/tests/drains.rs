@@ -79,6 +79,31 @@ fn who_leaves_is_not_taken_in_by_one_that_has_not_heard_of_it() {
     );
 }
 
+/// A member that owes the leaver an invitation could yet send it: the leaver would begin in a view
+/// that was decided, and was followed since.
+#[test]
+fn who_is_owed_an_invitation_is_not_drained() {
+    schedule(
+        "nodes 3 spare 1 first 100 brisk
+         cut 4
+         view 1 2 1 2 4
+         view 2 2 1 2 4
+         view 3 2 1 2 4
+         run 1s
+         view 1 3 1 2 3
+         view 2 3 1 2 3
+         ring all 1:1 2:2 3:3 4:4:leaving
+         drop all
+         mend 4
+         examine 1 500 4
+         deliver ExamineA
+         deliver ExamineB
+         run 2s
+         # told scan 1f4 1: held by 2 of 1 Confirmed, 2 Confirmed, 3 Confirmed; 1 may take it in \
+         again; 2 may take it in again",
+    );
+}
+
 /// While a member could still bring the leaver in the drain is not done, though the leaver holds
 /// nothing: a proposal that one of them has accepted may be found and decided at any time.
 #[test]
