@@ -28,7 +28,7 @@ pub fn judge(history: &History, apart: Span) -> Verdict {
     }
     let found = (0..partition.keys()).find_map(|key| {
         let of_key = OfKey { history, partition: &partition, key, apart };
-        of_key.replaced().or_else(|| of_key.disagreed())
+        of_key.invented().or_else(|| of_key.replaced()).or_else(|| of_key.disagreed())
     });
     found.map_or(Verdict::Holds, |explanation| Verdict::Violated(Box::new(explanation)))
 }
@@ -57,6 +57,25 @@ impl<'a> OfKey<'a> {
         let latest =
             ended.map_or(Time(u64::MAX), |ended| Time(ended.0.saturating_add(self.apart.0)));
         latest >= later.invoked()
+    }
+
+    /// A get that returned what nobody had begun to write.
+    fn invented(&self) -> Option<Explanation> {
+        let may_explain = |get: &Entry, write: &Entry| {
+            write.may_have_written() && value_of(write) == value_of(get) && write.began < get.ended
+        };
+        let (index, get) = self.gets().find(|(_, get)| {
+            value_of(get).is_some() && !self.entries().any(|(_, write)| may_explain(get, write))
+        })?;
+        let why = format!("{}, and no write of that had begun", returned(get));
+        let name = self.partition.name(self.key, self.history);
+        Some(Explanation::new(
+            self.history,
+            name,
+            "a get returned what was never written",
+            [index],
+            why,
+        ))
     }
 
     /// A get that returned what an acknowledged write had replaced.
@@ -203,7 +222,10 @@ mod tests {
         let operations = [(put("a"), written(), 1, 11), (get(), Completion::Value(None), 50, 51)];
         assert!(judged(&operations, None).is_some(), "no delete explains it");
         let operations = [(put("a"), written(), 60, 70), (get(), value("a"), 50, 51)];
-        assert!(judged(&operations, None).is_none(), "no write was over when it began");
+        let said = judged(&operations, None).expect("a violation");
+        assert!(said.contains("never written"), "{said}");
+        let operations = [(put("a"), written(), 50, 70), (get(), value("a"), 50, 51)];
+        assert!(judged(&operations, None).is_none(), "it may have come at once");
     }
 
     #[test]
