@@ -11,7 +11,7 @@
 //! many entries it gives up, and leaves nothing behind for each: the store remembers where the log
 //! begins, shows nothing before that, and drops what lies there when it writes tables or merges
 //! them. An index that is not above that of an earlier trim changes nothing. No entry may be
-//! written before the first: whether it is read until it is durable is left open. Where a log
+//! written before the first: a node whose lane does that ends. Where a log
 //! begins is never forgotten: of a lane that is dropped the store remembers that its logs begin
 //! behind all entries, 20 bytes a log.
 

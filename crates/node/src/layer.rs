@@ -7,6 +7,7 @@ use bytes::Bytes;
 use core::ops::Bound;
 use quorate_kernel::entries::{self, Place};
 use quorate_kernel::ids::{LogId, LogIndex, Lsn};
+use quorate_kernel::invariant;
 
 /// The batch of what is never written: nothing of it settles.
 const NEVER: Lsn = Lsn(u64::MAX);
@@ -70,7 +71,9 @@ impl Logs {
     pub fn write(&mut self, key: Bytes, value: Option<Bytes>, lsn: Lsn) {
         match entries::place(&key) {
             Some(Place::Log(log)) => self.trim(log, value.as_deref()),
-            Some(Place::Entry(..)) if self.has_passed(&key) => {}
+            Some(Place::Entry(..)) if self.has_passed(&key) => {
+                invariant!(value.is_none(), "no entry is written that was given up before");
+            }
             Some(Place::Entry(..)) => self.layer.write(key, value, lsn),
             None => panic!("{key:?} is no key of a log"),
         }

@@ -35,6 +35,12 @@ impl State {
             (Place::Entry(..), None) => drop(self.pairs.remove(key)),
         }
     }
+
+    /// Whether a lane may write this: anything but an entry that was given up before.
+    fn takes(&self, (key, value): &(Bytes, Option<Bytes>)) -> bool {
+        let Some(Place::Entry(log, index)) = entries::place(key) else { return true };
+        value.is_none() || self.firsts.get(&log).is_none_or(|first| index >= *first)
+    }
 }
 
 impl Reader for State {
@@ -152,7 +158,7 @@ fn run(durability: Durability, steps: &[Step]) {
         durable: Durable::default(),
     };
     for step in steps {
-        if let Some((key, value)) = write(step) {
+        if let Some((key, value)) = write(step).filter(|write| world.model.takes(write)) {
             world.model.apply(&key, value.clone());
             world.lsn.0 += 1;
             let lsn = world.lsn;

@@ -137,6 +137,14 @@ fn apply(table: &mut BTreeMap<Key, Bytes>, key: Key, value: Option<Bytes>) {
         table.insert(key, entries::trim(first));
         return;
     }
+    let is_given_up = |table: &BTreeMap<Key, Bytes>| match entries::place(&key.1) {
+        Some(Place::Entry(log, index)) if key.0 == Class::Log => {
+            let first = table.get(&(Class::Log, entries::log_key(log)));
+            first.and_then(|known| entries::first(known)).is_some_and(|first| index < first)
+        }
+        _ => false,
+    };
+    assert!(value.is_none() || !is_given_up(table), "{key:?} was given up before");
     match value {
         Some(value) => table.insert(key, value),
         None => table.remove(&key),
