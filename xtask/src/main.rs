@@ -5,11 +5,12 @@
 //! | `tidy` | checks the rules of this code base that a program can check |
 //! | `sweep` | builds the simulator and runs every scenario over a range of seeds |
 //! | `proto` | writes the code generated from the native API's schema anew |
-//! | `mutants` | builds each planted bug and lets the simulator condemn it |
+//! | `mutants` | plants each bug of a list and lets the simulator or a test condemn it |
 //! | `ci` | all of the above after formatting and lints, and every test |
 
 mod ci;
 mod mutants;
+mod planted;
 mod proto;
 mod run;
 mod sweep;

@@ -6,18 +6,18 @@
 //! a crate. A mutant that survives means that a judge or a test is blind, which counts as much as a
 //! bug.
 //!
-//! All of them are compiled in, and an environment variable names the one in force. The flag that
-//! lets them in reaches only the crates of this workspace, through a compiler wrapper.
+//! All of them are compiled in (`planted.rs`), and an environment variable names the one in force.
 
+use crate::planted::{self, Tests};
 use crate::{run, sweep};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 const LIST: &str = "xtask/mutants.txt";
-const PROFILE: &str = "mutant";
 
 /// The simulator's exit code when a judge condemned a run.
 const EXIT_VIOLATION: i32 = 8;
@@ -57,23 +57,12 @@ pub fn command(names: &[String]) -> Result<(), String> {
     if let Some(name) = names.iter().find(|name| mutants.iter().all(|each| each.name != **name)) {
         return Err(format!("{LIST} has no mutant {name}"));
     }
-    let target = run::target_directory().join("mutants");
-    let wrapper = wrapper(&target)?;
     let is_chosen = |each: &&Mutant| names.is_empty() || names.contains(&each.name);
     let chosen: Vec<&Mutant> = mutants.iter().filter(is_chosen).collect();
-    if chosen.iter().any(|each| matches!(each.falls, Fall::Simulated { .. })) {
-        sweep::build(&target, PROFILE, Some(&wrapper))?;
-    }
-    let mut failures = Vec::new();
-    let mut rows = Vec::new();
-    for mutant in chosen {
-        let name = &mutant.name;
-        let judged = match &mutant.falls {
-            Fall::Simulated { scenario, seeds, judges } => {
-                simulate(name, (scenario, seeds, judges), &target)
-            }
-            Fall::Tested { package, test } => try_test(name, (package, test), &wrapper),
-        };
+    let mut ended = simulate_all(&chosen)?;
+    ended.extend(try_all(&chosen, names.is_empty())?);
+    let (mut rows, mut failures) = (Vec::new(), Vec::new());
+    for (name, judged) in ended {
         match judged {
             Ok(row) => rows.push(row),
             Err(message) => failures.push(format!("{name}: {message}")),
@@ -87,13 +76,56 @@ pub fn command(names: &[String]) -> Result<(), String> {
     Err(format!("mutants: {} failed\n{}", failures.len(), failures.join("\n")))
 }
 
+/// Names of mutants, each with its row of the table or with what is wrong.
+type Ended = Vec<(String, Result<String, String>)>;
+
+/// Runs those that the simulator must condemn, one after the other: it uses all cores.
+fn simulate_all(chosen: &[&Mutant]) -> Result<Ended, String> {
+    let mut ended = Ended::new();
+    for mutant in chosen {
+        if let Fall::Simulated { scenario, seeds, judges } = &mutant.falls {
+            if ended.is_empty() {
+                sweep::build()?;
+            }
+            let judged = simulate(&mutant.name, (scenario, seeds, judges));
+            ended.push((mutant.name.clone(), judged));
+        }
+    }
+    Ok(ended)
+}
+
+/// Runs the tests that must condemn one, as many at once as there are cores.
+fn try_all(chosen: &[&Mutant], is_whole: bool) -> Result<Ended, String> {
+    let tested = chosen.iter().filter_map(|mutant| match &mutant.falls {
+        Fall::Tested { package, test } => Some((&mutant.name[..], &package[..], &test[..])),
+        Fall::Simulated { .. } => None,
+    });
+    let tested: Vec<_> = tested.collect();
+    let packages: BTreeSet<&str> = tested.iter().map(|(_, package, _)| *package).collect();
+    if packages.is_empty() {
+        return Ok(Ended::new());
+    }
+    let tests = planted::tests((!is_whole).then_some(&packages))?;
+    let (rest, ended) = (Mutex::new(tested.iter()), Mutex::new(Ended::new()));
+    let next = || rest.lock().expect("no thread panics").next();
+    let work = || {
+        while let Some((name, package, test)) = next() {
+            let judged = try_test(&tests, name, (package, test));
+            ended.lock().expect("no thread panics").push(((*name).to_owned(), judged));
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)));
+    });
+    Ok(ended.into_inner().expect("no thread panics"))
+}
+
 /// Runs one mutant in the simulator; returns its row of the table.
 fn simulate(
     name: &str,
     (scenario, seeds, judges): (&str, &str, &[String]),
-    target: &Path,
 ) -> Result<String, String> {
-    let mut simulator = sweep::simulator(target, PROFILE);
+    let mut simulator = sweep::simulator();
     simulator.env(PLANTED, name).args(["--scenario", scenario, "--seeds", seeds]);
     simulator.args(["--until-violation", "--format", "json"]);
     println!("== mutant {name}: {}", run::line(&simulator));
@@ -117,24 +149,20 @@ fn simulate(
 }
 
 /// Runs the test that must fail with one mutant; returns its row of the table.
-fn try_test(name: &str, (package, test): (&str, &str), wrapper: &Path) -> Result<String, String> {
-    // In the profile and directory of ordinary tests, whose dependencies are compiled already.
-    let mut command = run::cargo(&["test", "--package", package, "--tests"]);
-    command.args(["--", "--exact", test]).env(PLANTED, name);
-    command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
-    // A case that a planted bug fails is no case to keep.
-    command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
-    println!("== mutant {name}: {}", run::line(&command));
-    let output = command.output().map_err(|error| format!("cannot run: {error}"))?;
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    match is_failed(&stdout) {
-        Some(true) => Ok(format!("mutant {name}: {test} condemned it")),
-        Some(false) => Err(format!("survived {test}")),
-        None => {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            Err(format!("no test of {package} is named {test}\n{stderr}"))
+fn try_test(tests: &Tests, name: &str, (package, test): (&str, &str)) -> Result<String, String> {
+    for mut command in tests.of(package) {
+        command.args(["--exact", test]).env(PLANTED, name);
+        // A case that a planted bug fails is no case to keep.
+        command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+        let output = command.output().map_err(|error| format!("cannot run: {error}"))?;
+        match is_failed(&String::from_utf8_lossy(&output.stdout)) {
+            Some(true) => return Ok(format!("mutant {name}: {test} condemned it")),
+            Some(false) => return Err(format!("survived {test}")),
+            // It is a test of another binary of the crate.
+            None => {}
         }
     }
+    Err(format!("no test of {package} is named {test}"))
 }
 
 /// Whether the one test that ran failed; `None` if none ran.
@@ -143,20 +171,6 @@ fn is_failed(stdout: &str) -> Option<bool> {
     let ran: Vec<&str> = results.filter(|line| !line.contains(" 0 passed; 0 failed;")).collect();
     let [line] = ran[..] else { return None };
     Some(line.contains(" 0 passed; 1 failed;"))
-}
-
-/// Writes the compiler wrapper that lets the mutants in. Cargo keeps the results of different
-/// wrappers apart by their paths.
-fn wrapper(target: &Path) -> Result<PathBuf, String> {
-    let path = target.join("with-mutants");
-    let write = || {
-        fs::create_dir_all(target)?;
-        // Other shells drop variables whose names have a hyphen, such as those of our binaries.
-        fs::write(&path, "#!/bin/bash\nexec \"$@\" --cfg quorate_mutants\n")?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-    };
-    write().map_err(|error| format!("{}: cannot write: {error}", path.display()))?;
-    Ok(path)
 }
 
 /// Reads the simulator's exit code and the JSON on its last line of output.
