@@ -129,6 +129,9 @@ fn where_a_log_begins_is_known_when_its_trim_is_in_the_tables_alone() {
         pairs.into_keys().filter(|key| key.len() == 16).count()
     };
     append(&mut opened, 1, 20, 20);
+    // Those that are given up are in tables by then.
+    opened.log.sync().expect("synced");
+    opened.log.settle().expect("settled");
     let mut lsn = 21;
     let mut write = |opened: &mut Opened, write: Write| {
         opened.log.apply(&[batch(lsn, vec![write])]).expect("applied");
