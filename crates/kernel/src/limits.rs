@@ -243,8 +243,7 @@ const _: () = assert!(
         <= HEADER_BYTES_USUAL,
     "a decree fits the head of a message"
 );
-const _: () =
-    assert!(VSR_CURSOR_BYTES_MAX + 64 + GROUP_MEMBERS_MAX * 10 + 64 <= HEADER_BYTES_USUAL);
+const _: () = assert!(VSR_CURSOR_BYTES_MAX + 96 + 2 * GROUP_MEMBERS_MAX * 10 <= HEADER_BYTES_USUAL);
 const _: () = assert!(VSR_ENTRIES_MAX * (32 + GROUP_MEMBERS_MAX * 10) <= HEADER_BYTES_USUAL);
 const _: () = assert!(
     ROLL_ALERTS_MAX * (24 + ADDRESS_BYTES_MAX + ROLL_METADATA_BYTES_MAX) + 64 <= HEADER_BYTES_USUAL,

@@ -270,10 +270,10 @@ impl Replica {
         if configuration.epoch > self.epoch() {
             let was_member = self.is_member() && !mutant!("removed_by_a_copy_stays");
             self.step_down(cx);
+            // Whoever gave the copy may have told who was removed; this node has told nobody.
+            let is_handed_over = configuration.is_handed_over() && !mutant!("copies_are_not_held");
+            self.head.is_held = is_handed_over && self.settings.may_forget();
             self.head.configuration = configuration;
-            // If a member gave the copy, the epoch has begun where somebody knows who was removed.
-            let is_of_outside = !self.head.configuration.contains(source);
-            self.head.is_held = is_of_outside && self.settings.may_forget();
             cx.tell(super::action::Event::Members(self.head.configuration.clone()));
             self.begin_epoch(was_member, cx);
         }

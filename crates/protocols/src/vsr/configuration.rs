@@ -17,6 +17,8 @@ pub struct Configuration {
     pub members: Arc<[NodeId]>,
     /// Where the entry stands that made it, the last one of the epoch before.
     pub since: Op,
+    /// The members of the epoch before, ascending; none if they were the same, or nobody knows.
+    pub before: Arc<[NodeId]>,
 }
 
 /// Whether members are as a configuration lists them: ascending, not too many, at least one.
@@ -30,30 +32,58 @@ impl Configuration {
     /// The configuration of epoch 0.
     #[must_use]
     pub fn none() -> Configuration {
-        Configuration { epoch: Epoch(0), members: Arc::from([]), since: Op(0) }
+        let (members, before) = (Arc::from([]), Arc::from([]));
+        Configuration { epoch: Epoch(0), members, since: Op(0), before }
     }
 
     /// The one that an entry with these members makes, which ends an epoch.
     #[must_use]
     pub fn after(ended: Epoch, members: &[NodeId], since: Op) -> Configuration {
-        Configuration { epoch: ended.next(), members: members.into(), since }
+        let before = Arc::from([]);
+        Configuration { epoch: ended.next(), members: members.into(), since, before }
+    }
+
+    /// The same where that epoch had this configuration. Of an earlier one nothing follows: the
+    /// entry that began the epoch was lost then, and one with the same members has ended it.
+    #[must_use]
+    pub(super) fn following(self, ended: &Configuration) -> Configuration {
+        let is_next = ended.epoch.next() == self.epoch && ended.members != self.members;
+        let before = if is_next { ended.members.clone() } else { Arc::from([]) };
+        Configuration { before, ..self }
     }
 
     /// Whether a correct peer can tell of it.
     pub(super) fn is_well_formed(&self) -> bool {
-        if self.epoch == Epoch(0) { self.members.is_empty() } else { are_members(&self.members) }
+        let may_be_before = self.before.is_empty() || are_members(&self.before);
+        let may_be = match self.epoch {
+            Epoch(0) => self.members.is_empty() && self.before.is_empty(),
+            _ => are_members(&self.members),
+        };
+        may_be && may_be_before
+    }
+
+    /// Whether a node was a member of the epoch before, and is none of this one.
+    pub(super) fn has_removed(&self, node: NodeId) -> bool {
+        self.before.binary_search(&node).is_ok() && !self.contains(node)
+    }
+
+    /// Whether so many members were removed that one of them has whatever this epoch began with:
+    /// they meet every majority that can have committed its first entry.
+    pub(super) fn is_handed_over(&self) -> bool {
+        let removed = self.before.iter().filter(|node| self.has_removed(**node)).count();
+        !self.before.is_empty() && removed >= meeting(self.before.len())
     }
 
     /// How many members are a majority.
     #[must_use]
     pub fn majority(&self) -> usize {
-        self.members.len() / 2 + 1
+        majority(self.members.len())
     }
 
     /// How many members meet every majority: of so many logs one has what was committed.
     #[must_use]
     pub fn meeting(&self) -> usize {
-        self.members.len() + 1 - self.majority()
+        meeting(self.members.len())
     }
 
     /// Whether a node is a member.
@@ -86,6 +116,14 @@ impl Configuration {
         order.sort_unstable_by_key(|node| (mix(group.0 ^ mix(node.0)), *node));
         order
     }
+}
+
+fn majority(members: usize) -> usize {
+    members / 2 + 1
+}
+
+fn meeting(members: usize) -> usize {
+    members + 1 - majority(members)
 }
 
 #[cfg(test)]
@@ -130,6 +168,29 @@ mod tests {
             assert!(majority + majority > count as usize && meeting <= majority);
             assert_eq!(meeting + majority, count as usize + 1);
         }
+    }
+
+    #[test]
+    fn an_epoch_is_handed_over_by_so_many_that_they_meet_every_majority() {
+        let cases: [(u64, &[u64], bool); 6] = [
+            (3, &[1, 2, 4], false),
+            (3, &[1, 4, 5], true),
+            (4, &[1, 2, 3], false),
+            (4, &[1, 2, 5], true),
+            (1, &[2], true),
+            (2, &[1], true),
+        ];
+        for (count, next, is_handed_over) in cases {
+            let members: Vec<NodeId> = next.iter().copied().map(NodeId).collect();
+            let next = Configuration::after(Epoch(1), &members, Op(9)).following(&of(count));
+            assert_eq!(next.is_handed_over(), is_handed_over, "{count} to {members:?}");
+            let removed: Vec<u64> =
+                (1..=9).filter(|node| next.has_removed(NodeId(*node))).collect();
+            let expected = (1..=count).filter(|node| !next.contains(NodeId(*node)));
+            assert_eq!(removed, expected.collect::<Vec<_>>());
+        }
+        let later = Configuration::after(Epoch(2), &[NodeId(9)], Op(9)).following(&of(3));
+        assert!(later.before.is_empty(), "the epoch between was lost");
     }
 
     #[test]

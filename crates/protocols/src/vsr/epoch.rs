@@ -149,7 +149,12 @@ impl Replica {
         if epoch > self.epoch() {
             self.ask(from.node, cx);
         } else if epoch < self.epoch() || (self.takes_part() && self.head.lost.is_none()) {
-            if self.head.is_held && !self.head.configuration.contains(from.node) {
+            // Who asks of an earlier epoch has missed how this one began, and may drop nothing of
+            // that; and who was not removed by its first entry does not have it.
+            let configuration = &self.head.configuration;
+            let is_owed = epoch == self.epoch() && configuration.has_removed(from.node);
+            let is_any = !configuration.contains(from.node) && mutant!("any_question_frees");
+            if self.head.is_held && (is_owed || is_any) {
                 // Durable before it is told: who was removed may drop what it has.
                 self.head.is_held = false;
                 self.save(cx);

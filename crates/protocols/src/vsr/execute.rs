@@ -64,16 +64,13 @@ impl Replica {
         self.send_last_beat(cx);
         self.step_down(cx);
         let was_member = self.is_member();
-        let before = &self.head.configuration;
-        let is_removed = |node: &&NodeId| members.binary_search(node).is_err();
-        let removed = before.members.iter().filter(is_removed).count();
-        // So many of those who have committed the change that one of them is no member now.
-        let is_held = removed >= before.meeting() && !before.members.is_empty();
+        let configuration =
+            Configuration::after(ended, members, op).following(&self.head.configuration);
         if self.head.settled >= op && !mutant!("lost_pages_stay") {
             self.copy_anew(cx);
         }
-        self.head.configuration = Configuration::after(ended, members, op);
-        self.head.is_held = is_held && self.settings.may_forget();
+        self.head.is_held = configuration.is_handed_over() && self.settings.may_forget();
+        self.head.configuration = configuration;
         cx.tell(Event::Members(self.head.configuration.clone()));
         self.begin_epoch(was_member, cx);
     }

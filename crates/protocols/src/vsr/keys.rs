@@ -48,7 +48,7 @@ pub struct Head {
     /// This node was removed, and the members of the next epoch may need what it has.
     pub owes: bool,
     /// The entry that began this epoch removed so many members that one of them has what it began
-    /// with, and this node has told none of them that it is in it.
+    /// with, and this node has told none of them that it is in it. Where data may be lost.
     pub is_held: bool,
 }
 

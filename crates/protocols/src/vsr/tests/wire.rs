@@ -63,7 +63,8 @@ fn entries() -> Vec<Entry> {
 }
 
 fn configuration() -> Configuration {
-    Configuration::after(Epoch(2), &[NodeId(2), NodeId(300)], Op(9))
+    let before = [NodeId(1), NodeId(2)].into();
+    Configuration { before, ..Configuration::after(Epoch(2), &[NodeId(2), NodeId(300)], Op(9)) }
 }
 
 /// Each variant, in the order of their tags, with its head and tail in hexadecimal digits.
@@ -111,7 +112,7 @@ fn golden() -> Vec<(Message, &'static str, &'static str)> {
                 next: Some(b"m".to_vec()),
                 body: Bytes::from_static(b"items"),
             },
-            "0a0407030103 0202ac0209ac020201016d",
+            "0a0407030103 0202ac0209020102ac020201016d",
             "6974656d73",
         ),
     ]);
@@ -284,6 +285,9 @@ fn what_is_too_much_or_makes_no_sense_is_an_error() {
     assert!(next(VSR_CURSOR_BYTES_MAX + 1).is_err(), "too long a cursor of a page");
     let unordered = Configuration::after(Epoch(2), &[NodeId(3), NodeId(2)], Op(9));
     assert!(copied(None, unordered).1.is_err(), "members ascend");
+    let before = [NodeId(3), NodeId(2)].into();
+    let unordered = Configuration { before, ..configuration() };
+    assert!(copied(None, unordered).1.is_err(), "so do those before them");
 }
 
 fn copied(
@@ -308,7 +312,8 @@ fn the_longest_heads_fit() {
     let (from, commit) = (Op(u64::MAX), Op(u64::MAX));
     let prepare = Message::Prepare { view, from, entries, commit };
     assert!(pieces(&prepare).0.len() > VSR_ENTRIES_MAX * GROUP_MEMBERS_MAX * 9);
-    let full = Configuration { epoch: view.epoch, members: most.into(), since: commit };
+    let (before, members) = (most.clone().into(), most.into());
+    let full = Configuration { epoch: view.epoch, members, since: commit, before };
     let (head, read) = copied(Some(std::vec![255; VSR_CURSOR_BYTES_MAX]), full);
     assert!(head.len() > VSR_CURSOR_BYTES_MAX && read.is_ok());
 }

@@ -2,7 +2,8 @@
 
 use super::super::node::Level;
 use super::super::world::{World, ids};
-use crate::vsr::Message;
+use crate::vsr::{Epoch, Message};
+use quorate_kernel::ids::NodeId;
 
 /// The only member of a new epoch forgets before anybody who was removed knows that it had begun:
 /// they still have everything, and it does not begin empty.
@@ -47,6 +48,64 @@ fn new_members_that_all_forget_wait_for_who_was_removed() {
     (3..6).for_each(|node| world.start(node));
     world.run_ms(1000);
     assert_eq!(world.serving(), None, "they wait for who was removed");
+    world.settle();
+}
+
+/// Two of three new members lag, and copy from the third, which is in the epoch. They have told
+/// nobody who was removed either: when all forget, they wait for those.
+#[test]
+fn who_has_copied_from_a_new_member_waits_too() {
+    let mut world = World::calm(3, 3, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 20);
+    world.cut(&[4, 5]);
+    let wish = ids(&[4, 5, 6]);
+    world.turn(a, |replica, _| {
+        replica.wish(&wish).expect("it leads");
+        // They had copied, and have forgotten since.
+        let commit = replica.commit;
+        let primary = replica.primary.as_mut().expect("it leads");
+        primary.learned.extend([(NodeId(5), commit), (NodeId(6), commit)]);
+    });
+    let has_begun = |world: &World, node: usize| world.replica(node).configuration().epoch.0 == 2;
+    world.run_until("the epoch begins", |world| [a, b, c, 3].iter().all(|n| has_begun(world, *n)));
+    // From now on the removed and the new do not hear each other.
+    world.lose(|from, to, _| (from < 3) != (to < 3));
+    world.run_until("all have begun it", |world| (3..6).all(|node| has_begun(world, node)));
+    world.run_until("one leads", |world| world.serving_of(&[3, 4, 5]).is_some());
+    assert!([a, b, c].iter().all(|node| world.replica(*node).owes()), "nobody has told them");
+    (3..6).for_each(|node| assert!(world.replica(node).head.is_held, "{node} has told nobody"));
+    (3..6).for_each(|node| world.crash(node));
+    (3..6).for_each(|node| world.start(node));
+    world.run_ms(1000);
+    assert_eq!(world.serving_of(&[3, 4, 5]), None, "they wait for who was removed");
+    world.settle();
+}
+
+/// A new member holds until somebody who was removed by its epoch asks in that epoch. A question
+/// of an earlier one is late, or of who was removed before; who was never a member lacks it.
+#[test]
+fn a_late_question_lets_nobody_go() {
+    let mut world = World::calm(3, 2, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 20);
+    world.lose(|_, _, message| matches!(message, Message::StartEpoch { .. }));
+    let wish = ids(&[4]);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("the new one leads", |world| world.serving() == Some(3));
+    assert!([a, b, c].iter().all(|node| world.replica(*node).owes()), "nobody has told them");
+    let mut asks = |from: usize, epoch: u64| {
+        let (from, epoch) = (world.nodes[from].me, Epoch(epoch));
+        world.turn(3, |replica, cx| {
+            replica.on_message(from, Message::StartEpoch { epoch }, cx);
+        });
+        world.replica(3).head.is_held
+    };
+    assert!(asks(a, 1), "it is of the epoch before");
+    assert!(asks(4, 2), "it was never a member");
+    assert!(!asks(a, 2), "it was removed");
     world.settle();
 }
 
