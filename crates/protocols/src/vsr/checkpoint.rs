@@ -64,7 +64,10 @@ impl Replica {
         cx: &mut Context<'_>,
     ) {
         let is_full = self.copies.len() >= VSR_COPIES_MAX && !self.copies.contains_key(&from.node);
-        if !self.is_settled() || is_full || self.applied == Op(0) {
+        // After a restart the members may be known of a later entry than was executed again: a head
+        // of before would not fit them.
+        let lags = self.applied < self.head.configuration.since && !mutant!("heads_before_members");
+        if !self.is_settled() || is_full || self.applied == Op(0) || lags {
             return;
         }
         invariant!(self.applied >= self.log.base().op, "the log lets go of what was executed");
@@ -101,6 +104,12 @@ impl Replica {
     /// and its source does not answer, this one takes its place: it is there, and the members that
     /// are known here may all be gone.
     pub(super) fn install_from(&mut self, source: NodeId, cx: &mut Context<'_>) {
+        if self.is_serving() && !mutant!("reads_while_copying") {
+            // A primary lacks nothing that its epoch has committed. So a later one has begun, and
+            // what the machine will hold is no state that this primary's entries follow.
+            probe!("vsr/a_primary_must_copy");
+            self.begin_view(self.head.view.next(), cx);
+        }
         let nonce = self.next_nonce(cx);
         let install = self.install.get_or_insert_with(|| Install::new(nonce));
         let is_silent = install.attempts >= ATTEMPTS && !mutant!("copies_from_the_gone");
@@ -187,6 +196,10 @@ impl Replica {
             // entries elsewhere.
             let nonce = self.next_nonce(cx);
             self.install = self.head.is_installing.then(|| Install::new(nonce));
+            if !mutant!("waits_for_no_copy") {
+                // What was committed meanwhile has waited for the copy; so has a primary.
+                self.execute(cx);
+            }
             return;
         }
         invariant!(self.head.is_installing, "a copy under way is noted before its pages");

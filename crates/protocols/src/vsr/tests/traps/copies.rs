@@ -199,3 +199,65 @@ fn a_copy_leaves_members_that_are_gone() {
     world.run_until("it is a member", |world| world.members == both);
     world.settle();
 }
+
+/// A source that was started again knows the members by an entry that it has not executed again: a
+/// head of before does not fit them, and no correct peer would believe it.
+#[test]
+fn a_source_that_is_behind_its_members_gives_no_head() {
+    let mut world = World::calm(3, 1, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    // One member keeps its whole log, and stores nothing of its state.
+    world.crash(c);
+    world.nodes[c].kept = 5000;
+    world.start(c);
+    world.run_ms(60);
+    for _ in 0..30 {
+        for key in 0..40 {
+            world.put(a, key % 12);
+        }
+        world.run_ms(5);
+    }
+    let mut members = [a as u64 + 1, b as u64 + 1, c as u64 + 1, 4];
+    members.sort_unstable();
+    let wish = super::super::world::ids(&members);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("an epoch begins", |world| world.replica(c).configuration().epoch.0 == 2);
+    world.run_ms(100);
+    world.crash(c);
+    world.cut(&[c]);
+    world.start(c);
+    let replica = world.replica(c);
+    let since = replica.configuration().since;
+    assert!(replica.is_settled() && replica.applied() < since, "{since:?} is not executed yet");
+    let from = world.nodes[b].me;
+    let (nonce, at, page, cursor, has_forgotten) = (1, Op(0), 0, Vec::new(), false);
+    let question = Message::GetCheckpoint { nonce, at, page, cursor, has_forgotten };
+    world.turn(c, |replica, cx| replica.on_message(from, question, cx));
+    assert!(world.replica(c).copies.is_empty(), "it gives no head");
+    world.run_ms(100);
+    assert!(world.replica(c).applied() >= since, "it goes on executing");
+    world.settle();
+}
+
+/// A copy is begun of who is ahead; another source lags too, and has nothing newer. What was
+/// committed meanwhile is executed then, and who has been chosen to lead serves.
+#[test]
+fn a_copy_that_is_dropped_holds_nobody_up() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 5);
+    world.run_ms(200);
+    world.crash(a);
+    world.turn(b, |replica, cx| {
+        let nonce = replica.next_nonce(cx);
+        replica.install = Some(crate::vsr::state::Install::new(nonce));
+        replica.install_from(ids(c), cx);
+    });
+    world.lose(|_, _, message| matches!(message, Message::Checkpoint { .. }));
+    world.run_until("the second leads", |world| world.replica(b).primary.is_some());
+    assert!(!world.replica(b).is_serving(), "a copy is under way");
+    world.mend();
+    world.run_until("it serves", |world| world.serving() == Some(b));
+    world.settle();
+}

@@ -49,8 +49,9 @@ fn a_new_primary_serves_when_it_has_executed_what_it_took_over() {
     world.settle();
 }
 
-/// A deposed primary that copies a later epoch's state hears late that a majority followed it. What
-/// it holds then is half a copy, which is no state at all.
+/// A deposed primary that must copy a later epoch's state leads no more, also where it does not
+/// know that epoch yet. It hears late that a majority followed it: what it holds then is half a
+/// copy, which is no state at all; and what it proposed is not what follows that.
 #[test]
 fn a_primary_that_copies_shows_nothing() {
     let mut world = World::calm(3, 0, Level::Sync);
@@ -81,11 +82,12 @@ fn a_primary_that_copies_shows_nothing() {
         to == a && (is_beat_ok || is_page)
     });
     world.run_until("a copy is under way", |world| world.replica(a).head.is_installing);
-    assert!(world.replica(a).primary.is_some(), "its epoch has not ended here");
     let from = world.nodes[b].me;
     let late = Message::BeatOk { view, round };
     world.turn(a, |replica, cx| replica.on_message(from, late, cx));
     assert_eq!(world.judge.reads, 0, "half a copy is not shown");
     assert!(!world.read(usize::MAX, a, 11), "nor is it read from now on");
+    assert_eq!(world.replica(a).configuration().epoch.0, 1, "its epoch has not ended here");
+    assert!(world.replica(a).primary.is_none(), "it leads no more");
     world.settle();
 }
