@@ -32,11 +32,19 @@ impl State {
 }
 
 impl Machine for State {
+    fn is_command(&self, command: &Bytes) -> bool {
+        Entry::of(command).is_ok()
+    }
+
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>) {
-        // What cannot be read was proposed by no correct primary. It does nothing, at any member.
-        if let Ok(entry) = Entry::of(command) {
-            self.execute(op, entry, store.table);
-        }
+        // To go on without it would be another state than that of the other members.
+        let entry = Entry::of(command).unwrap_or_else(|why| {
+            panic!(
+                "group {}: the entry at {op:?} is damaged, or of a later version: {why}",
+                self.group.0
+            )
+        });
+        self.execute(op, entry, store.table);
     }
 
     fn load(&mut self, store: &mut Store<'_>) -> Stored {

@@ -19,6 +19,9 @@ impl Replica {
         if let Some(why) = self.refuses(&message) {
             return cx.out.push(Action::Refuse(why));
         }
+        if !self.can_execute(&message, cx) {
+            return cx.out.push(Action::Refuse("the machine can read every command of the log"));
+        }
         if message.is_of_whole() && self.head.configuration.contains(from.node) {
             self.pulse.heard.insert(from.node, cx.now);
         }
@@ -65,6 +68,16 @@ impl Replica {
             Message::EpochStarted { epoch } => self.on_epoch_started(from, epoch, cx),
             Message::Learned { end } => self.on_learned(from, end, cx),
         }
+    }
+
+    /// Whether the machine can read what a message brings for the log.
+    fn can_execute(&self, message: &Message, cx: &Context<'_>) -> bool {
+        let (Message::Prepare { entries, .. } | Message::NewState { entries, .. }) = message else {
+            return true;
+        };
+        let mut commands = entries.iter().filter(|entry| entry.new_members().is_none());
+        commands.all(|entry| cx.machine.is_command(entry.bytes()))
+            || mutant!("takes_what_nobody_reads")
     }
 
     /// Puts a command into the log; it is sent when the turn ends. The machine executes it once it

@@ -25,6 +25,9 @@ pub struct Noted {
 }
 
 impl Machine for Noted {
+    fn is_command(&self, command: &Bytes) -> bool {
+        self.state.is_command(command)
+    }
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>) {
         self.executed.push((op, command.clone()));
         self.state.apply(op, command, store);

@@ -96,8 +96,12 @@ impl Registers {
 }
 
 impl Machine for Registers {
+    fn is_command(&self, command: &Bytes) -> bool {
+        Command::of(command).is_some()
+    }
+
     fn apply(&mut self, op: Op, command: &Bytes, _store: &mut Store<'_>) {
-        let Some(command) = Command::of(command) else { return };
+        let command = Command::of(command).expect("only what can be read is put into the log");
         let done = self.clients.entry(command.request.client).or_default();
         let is_done = command.request.number > *done;
         self.executed.push(Executed { op, command, is_done });

@@ -26,7 +26,7 @@ fn commands_in_flight_are_bounded_by_their_bytes() {
     let propose = |world: &mut World, bytes: usize| {
         let mut proposed = Ok(Op(0));
         world.turn(a, |replica, cx: &mut Context<'_>| {
-            proposed = replica.propose(Bytes::from(vec![255; bytes]), cx);
+            proposed = replica.propose(Bytes::from(vec![0; bytes]), cx);
             let writes: Vec<&Action> = cx.out.iter().collect();
             assert!(proposed.is_ok() || writes.is_empty(), "nothing was changed");
         });
@@ -34,8 +34,8 @@ fn commands_in_flight_are_bounded_by_their_bytes() {
     };
     assert!(propose(&mut world, 400).is_ok() && propose(&mut world, 599).is_ok());
     assert!(propose(&mut world, 5000).is_ok(), "one more always fits");
-    assert_eq!(propose(&mut world, 1), Err(Refused::Full));
+    assert_eq!(propose(&mut world, 3), Err(Refused::Full));
     world.run_ms(10);
-    assert!(propose(&mut world, 1).is_ok(), "they are committed");
+    assert!(propose(&mut world, 3).is_ok(), "they are committed");
     world.settle();
 }

@@ -37,7 +37,7 @@ fn tell(
 }
 
 fn command(view: ViewNumber) -> Entry {
-    Entry::command(view, Bytes::from_static(b"?"))
+    Entry::command(view, Bytes::from_static(b"\0\0\0"))
 }
 
 /// A view near the highest, once it is believed, is kept, and none can follow it: the group would
@@ -144,6 +144,27 @@ fn entries_that_fit_no_log_are_not_taken() {
         tell(&mut world, c, from, message);
         assert_eq!(world.replica(c).log().last(), last, "{shown}");
     }
+    world.settle();
+}
+
+/// What the machine cannot read is not put into the log: one member would do nothing in the place
+/// of what another, of a later version, does.
+#[test]
+fn what_the_machine_cannot_read_is_not_taken() {
+    let (mut world, [a, _, c]) = three(Level::Sync);
+    let (from, view) = (world.nodes[a].me, world.replica(c).view());
+    let (last, commit) = (world.replica(c).log().last(), world.replica(c).commit());
+    let unknown = || Entry::command(view, Bytes::from_static(b"?"));
+    let entries = Vec::from([command(view), unknown()]);
+    let prepare = Message::Prepare { view, from: last.op.next(), entries, commit };
+    let why = Some("the machine can read every command of the log");
+    assert_eq!(tell(&mut world, c, from, prepare), why);
+    let nonce = ask(&mut world, [a, c]);
+    let (asked, end, entries) = (last.op.next(), last.op.next(), Vec::from([unknown()]));
+    let (before, is_whole) = (last, true);
+    let told = Message::NewState { nonce, asked, view, is_whole, before, entries, commit, end };
+    assert_eq!(tell(&mut world, c, from, told), why);
+    assert_eq!(world.replica(c).log().last(), last);
     world.settle();
 }
 
