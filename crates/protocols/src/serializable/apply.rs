@@ -5,11 +5,12 @@
 
 use super::act::{Effect, WallMs};
 use super::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
+use super::head::{Recorded, TakenBack};
 use super::items::Stored;
 use super::message::Cause;
 use super::number::{Client, TxId, Version, VoteSeq};
 use super::raw::Raw;
-use super::state::{Recorded, Revoked, State, TakenBack};
+use super::state::State;
 use crate::vsr::Op;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
@@ -82,6 +83,10 @@ impl State {
             }
             Entry::Purge { keys } => (What::Other, self.purge(keys, table)),
             Entry::Expire { clock, keys } => (What::Other, self.expire(keys, clock, at)),
+            Entry::Horizon { counter } => {
+                self.head.raise_horizon(counter);
+                (What::Other, Vec::new())
+            }
         };
         self.executed.push(Executed { op, what, touched });
     }
@@ -89,18 +94,7 @@ impl State {
     /// A primary's clock, and a client's mark.
     fn saw(&mut self, client: Client, mark: u64, clock: WallMs) {
         self.head.clock = self.head.clock.max(clock);
-        let has = self.head.marks.get(&client).copied().unwrap_or_default();
-        if mark <= has {
-            return;
-        }
-        self.head.marks.insert(client, mark);
-        let known = self.head.outcomes.range((client, 0)..(client, mark));
-        // What groups may still ask for stays.
-        let is_over = |recorded: &Recorded| recorded.groups.is_empty();
-        let over: Vec<_> = known.filter(|(_, it)| is_over(it)).map(|(key, _)| *key).collect();
-        for key in over {
-            self.head.outcomes.remove(&key);
-        }
+        self.head.mark(client, mark);
     }
 
     fn decided_applied(
@@ -126,18 +120,16 @@ impl State {
         let tx = prepared.rank.tx;
         invariant!(self.recorded(tx).is_none(), "nobody votes on what is decided");
         invariant!(prepared.seq == self.next_seq(tx), "votes are numbered");
-        self.head.taken_back.remove(&tx);
         if let Ok(share) = &prepared.vote {
             self.locks.lock(tx, share);
         }
-        let before = self.head.pending.insert(tx, prepared);
-        invariant!(before.is_none(), "a group votes once until it takes its vote back");
+        self.head.put_vote(prepared);
         Vec::new()
     }
 
     /// Removes a vote, and frees its locks.
     fn take_vote(&mut self, tx: TxId) -> Option<Prepared> {
-        let prepared = self.head.pending.remove(&tx)?;
+        let prepared = self.head.take_vote(tx)?;
         if let Ok(share) = &prepared.vote {
             self.locks.unlock(tx, share);
         }
@@ -149,7 +141,7 @@ impl State {
         invariant!(prepared.seq == seq, "the vote that is taken back is the last one");
         let share = prepared.vote.expect("only a vote that holds locks is taken back");
         let taken = TakenBack { next: seq.next(), groups: prepared.groups };
-        self.head.taken_back.insert(tx, taken);
+        self.head.put_taken_back(tx, taken);
         keys_of(&share)
     }
 
@@ -168,7 +160,6 @@ impl State {
                 invariant!(vote.seq >= first, "a vote that was taken back does not count");
             }
         }
-        self.head.revoked.remove(&tx);
         let results = |counted: Counted| (counted.group, counted.results);
         let outcome = outcome.map(|counted| counted.into_iter().map(results).collect());
         let touched = self.end_share(tx, outcome.is_ok(), at);
@@ -185,7 +176,6 @@ impl State {
 
     /// Does the share of this group if the transaction commits, and frees its locks.
     fn end_share(&mut self, tx: TxId, commits: bool, at: (Op, &dyn Table)) -> Vec<Raw> {
-        self.head.taken_back.remove(&tx);
         let share = self.take_vote(tx).and_then(|prepared| prepared.vote.ok());
         invariant!(share.is_some() || !commits, "what commits holds its locks in every group");
         let Some(share) = share else { return Vec::new() };
@@ -199,19 +189,15 @@ impl State {
     fn revoked(&mut self, tx: TxId, groups: Vec<GroupId>, group: GroupId, seq: VoteSeq) {
         invariant!(self.recorded(tx).is_none(), "after the decision no vote is taken back");
         invariant!(groups.first() == Some(&self.group), "the lowest group decides");
-        let none = Revoked { groups, first: Default::default() };
-        let revoked = self.head.revoked.entry(tx).or_insert(none);
-        let first = revoked.first.entry(group).or_default();
-        *first = seq.next().max(*first);
+        self.head.revoke(tx, groups, (group, seq.next()));
     }
 
     fn forget(&mut self, tx: TxId) {
         let is_forgotten = self.is_forgotten(tx);
         let key = (tx.client, tx.counter);
-        let Some(recorded) = self.head.outcomes.get_mut(&key) else { return };
-        recorded.groups.clear();
-        if is_forgotten {
-            self.head.outcomes.remove(&key);
+        let Some(recorded) = self.head.take_outcome(key) else { return };
+        if !is_forgotten {
+            self.head.put_outcome(key, Recorded { groups: Vec::new(), ..recorded });
         }
     }
 
@@ -219,7 +205,7 @@ impl State {
     fn client_gone(&mut self, client: Client) {
         let known = self.head.outcomes.range((client, 0)..=(client, u64::MAX));
         if let Some(((_, last), _)) = known.last() {
-            let mark = last + 1;
+            let mark = last.saturating_add(1);
             self.saw(client, mark, 0);
         }
     }
@@ -227,8 +213,10 @@ impl State {
     /// Remembers how a transaction has ended, if somebody may ask.
     fn record(&mut self, tx: TxId, recorded: Recorded) {
         invariant!(self.recorded(tx).is_none(), "a transaction ends once");
+        self.head.drop_taken_back(tx);
+        self.head.take_revoked(tx);
         if !self.is_forgotten(tx) || !recorded.groups.is_empty() {
-            self.head.outcomes.insert((tx.client, tx.counter), recorded);
+            self.head.put_outcome((tx.client, tx.counter), recorded);
         }
     }
 

@@ -6,7 +6,7 @@ use super::entry::{Counted, Entry};
 use super::message::{Cause, Message, Outcome};
 use super::number::{TxId, VoteSeq};
 use super::primary::{Primary, Round, Telling};
-use super::rules::FORGET_MAX;
+use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX};
 use super::timer::{Again, VOTE};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -37,9 +37,15 @@ impl Primary {
     ) -> bool {
         let outcome = match cx.state.recorded(tx) {
             Some(recorded) => Some(recorded.outcome.as_ref().map(|_| ()).map_err(Clone::clone)),
-            // All groups have applied it, or it was aborted for want of votes: whoever still holds
-            // locks can only be of the latter.
-            None if cx.state.is_forgotten(tx) => Some(Err(Cause::Forgotten)),
+            // Nobody has decided, or all groups have applied it: whoever still holds locks can only
+            // be of the former. It will not commit any more ([`Primary::decide`]), whoever leads, so
+            // this needs no entry; but if it is about to be decided, it is told that.
+            None if cx.state.is_forgotten(tx) => {
+                if self.tail.moves(tx) && !mutant!("txn_forgotten_at_once") {
+                    return true;
+                }
+                Some(Err(Cause::Forgotten))
+            }
             None => None,
         };
         let is_mine = groups.first() == Some(&cx.state.group) && group != cx.state.group;
@@ -62,6 +68,10 @@ impl Primary {
             return;
         }
         invariant!(cx.state.recorded(tx).is_none(), "what is decided was answered");
+        if !self.rounds.contains_key(&tx) && self.is_full() {
+            // It is sent again.
+            return;
+        }
         self.hear_of(tx, groups, cx.now);
         let is_taken_back =
             seq < cx.state.first_seq(tx, group) || self.tail.revokes(tx, group, seq);
@@ -72,11 +82,13 @@ impl Primary {
         if round.groups != groups {
             return;
         }
+        let before = round.bytes();
         round.came += usize::from(vote.is_ok());
         let is_newer = round.votes.get(&group).is_none_or(|(has, _)| *has <= seq);
         if is_newer {
             round.votes.insert(group, (seq, vote));
         }
+        self.held_bytes = self.held_bytes + round.bytes() - before;
         self.decide(tx, cx);
     }
 
@@ -87,6 +99,10 @@ impl Primary {
             return;
         }
         let groups = round.groups.clone();
+        if cx.state.is_forgotten(tx) && !mutant!("txn_forgotten_commits") {
+            // Others may have been told so.
+            return self.put_decision(tx, groups, Err(Cause::Forgotten), cx);
+        }
         let refused = round.votes.values().find_map(|(_, vote)| vote.as_ref().err());
         if let Some(cause) = refused.cloned() {
             return self.put_decision(tx, groups, Err(cause), cx);
@@ -111,9 +127,11 @@ impl Primary {
             })
             .collect();
         let has_all = !mutant!("txn_vote_counted_twice") || round.came + 1 >= groups.len();
-        if let Some(counted) = counted.filter(|_| has_all) {
-            self.put_decision(tx, groups, Ok(counted), cx);
-        }
+        let Some(counted) = counted.filter(|_| has_all) else { return };
+        // Each group has bounded its own answers; all of them are one entry.
+        let is_large = counted.iter().map(|it| it.results.len()).sum::<usize>() > ACTS_MAX;
+        let outcome = if is_large { Err(Cause::TooLarge) } else { Ok(counted) };
+        self.put_decision(tx, groups, outcome, cx);
     }
 
     fn put_decision(
@@ -182,6 +200,11 @@ impl Primary {
             return;
         }
         invariant!(cx.state.recorded(tx).is_none(), "what is decided was answered");
+        let is_new = !self.rounds.contains_key(&tx) && !cx.state.head.revoked.contains_key(&tx);
+        if is_new && (self.is_full() || !self.may_vote(cx)) {
+            // It is asked again.
+            return;
+        }
         self.hear_of(tx, &groups, cx.now);
         if seq < cx.state.first_seq(tx, group) {
             return cx.send(group, Message::RevokeGranted { tx, seq });
@@ -190,9 +213,11 @@ impl Primary {
             return;
         }
         let round = self.rounds.get_mut(&tx).expect("it was just heard of");
+        let before = round.bytes();
         if round.votes.get(&group).is_some_and(|(has, _)| *has <= seq) {
             round.votes.remove(&group);
         }
+        self.held_bytes = self.held_bytes + round.bytes() - before;
         self.propose(Entry::Revoked { tx, groups, group, seq }, cx);
     }
 
@@ -214,6 +239,18 @@ impl Primary {
         due.into_iter().for_each(|tx| self.send_vote(tx, cx));
     }
 
+    /// Tells aborts no more that some groups do not answer, if there are too many: a group that is
+    /// gone for long must not keep others from going on. Whoever still holds locks asks for them.
+    fn tell_fewer(&mut self, cx: &Context<'_>) {
+        let is_abort = |tx: &TxId| cx.state.recorded(*tx).is_some_and(|it| it.outcome.is_err());
+        let aborts: Vec<TxId> =
+            self.tells.keys().copied().filter(is_abort).take(FORGET_MAX).collect();
+        for tx in aborts {
+            self.tells.remove(&tx);
+            self.applied.insert(tx);
+        }
+    }
+
     /// Tells decisions again, and lets go of those that all groups have applied.
     pub(super) fn tick_decisions(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
@@ -223,6 +260,9 @@ impl Primary {
             .filter_map(|(tx, telling)| telling.again.is_due(now).then_some(*tx))
             .collect();
         due.into_iter().for_each(|tx| self.send_decision(tx, cx));
+        if cx.state.head.sizes.unended > UNENDED_BYTES_MAX / 2 {
+            self.tell_fewer(cx);
+        }
         if !self.applied.is_empty() {
             let mut txs = Vec::new();
             while txs.len() < FORGET_MAX

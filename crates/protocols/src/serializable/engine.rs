@@ -21,9 +21,14 @@ pub enum Input {
     /// The replica leads, and has executed what earlier views have committed
     /// ([`crate::vsr::Event::Serving`]). What was executed until then is not handed on.
     Serving,
-    /// It leads no more ([`crate::vsr::Event::Deposed`]), or has refused a proposal. Handed on
-    /// before what was executed in the same call: that may be of another primary.
+    /// It leads no more ([`crate::vsr::Event::Deposed`]). Handed on before what was executed in the
+    /// same call: that may be of another primary.
     Deposed,
+    /// The replica has refused an [`Action::Propose`]. It and those behind it, of the same answer,
+    /// were not put into the log: so many. They are asked for again, in their order.
+    NotTaken(usize),
+    /// The replica has refused an [`Action::Confirm`]: the read is not answered here.
+    NotConfirmed(Ticket),
     /// Entries were executed ([`State::take_executed`]).
     Executed(Vec<Executed>),
     /// What [`Action::Confirm`] asked for ([`crate::vsr::Event::Readable`]); handed on in the very
@@ -55,10 +60,12 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Puts an entry into the log ([`crate::vsr::Replica::propose`]), in the order of the actions.
-    /// If it is refused, [`Input::Deposed`] follows, and [`Input::Serving`] when the replica serves
-    /// again.
+    /// If the replica refuses one, for whatever reason, none behind it may be put into the log, and
+    /// [`Input::NotTaken`] says how many were not. The group goes on: whether it still leads, the
+    /// replica tells itself, and what is in the log without it would be executed unexpected.
     Propose(Bytes),
-    /// Asks whether this node still leads ([`crate::vsr::Replica::read`]). Refused like a proposal.
+    /// Asks whether this node still leads ([`crate::vsr::Replica::read`]). If that is refused,
+    /// [`Input::NotConfirmed`] follows.
     Confirm(Ticket),
     /// Sends a message to the primary of a group. It rests on what was executed, so on nothing that
     /// this node still has to store.
@@ -83,6 +90,9 @@ pub enum Action {
 pub struct Context<'a> {
     /// The replicated state.
     pub state: &'a State,
+    /// Whether the state is right ([`crate::vsr::Replica::is_settled`]). While a copy is made it is
+    /// a part of one: the rest looks as if it had never been there.
+    pub is_settled: bool,
     /// The lane's bytes.
     pub table: &'a dyn Table,
     /// Monotonic time.
@@ -157,6 +167,8 @@ impl Member {
                 primary.saw_clock(cx);
                 match input {
                     Input::Serving | Input::Deposed => {}
+                    Input::NotTaken(count) => primary.not_taken(count),
+                    Input::NotConfirmed(ticket) => primary.not_confirmed(ticket, cx),
                     Input::Executed(executed) => primary.on_executed(executed, cx),
                     Input::Readable(ticket) => primary.on_readable(ticket, cx),
                     Input::Message(message) => primary.on_message(message, cx),
@@ -171,6 +183,7 @@ impl Member {
                 super::read::read_any(ticket, &keys, cx);
             }
             (None, Input::Request { ticket, .. }) => cx.refuse(ticket, Refused::NotPrimary),
+            (None, Input::NotConfirmed(ticket)) => cx.refuse(ticket, Refused::NotPrimary),
             (None, Input::Sweep { .. }) => cx.out.push(Action::Swept(None)),
             // Another member leads; what others say is said again to it.
             (None, _) => {}

@@ -134,6 +134,13 @@ pub enum Entry {
         /// The keys.
         keys: Vec<(Raw, Version)>,
     },
+    /// Of transactions with lower counters that have ended nothing is remembered any more, nor of
+    /// clients that know how all their lower ones have ended: whoever asks is told that nobody
+    /// knows.
+    Horizon {
+        /// The lowest counter that is not passed.
+        counter: u64,
+    },
 }
 
 /// A tombstone that is dropped.
@@ -174,9 +181,19 @@ impl Entry {
     pub fn of(bytes: &[u8]) -> Result<Entry, WireError> {
         let wrong = WireError::Malformed { what: "entry of a group of transactions" };
         let Some((&VERSION, rest)) = bytes.split_first() else { return Err(wrong) };
-        match postcard::take_from_bytes(rest) {
-            Ok((entry, [])) => Ok(entry),
+        match postcard::take_from_bytes::<Entry>(rest) {
+            Ok((entry, [])) if entry.is_well_formed() => Ok(entry),
             _ => Err(wrong),
+        }
+    }
+
+    /// Whether its groups are some, and ascend, where it is of several.
+    fn is_well_formed(&self) -> bool {
+        match self {
+            Entry::Prepared(Prepared { groups, .. }) | Entry::Revoked { groups, .. } => {
+                !groups.is_empty() && groups.is_sorted()
+            }
+            _ => true,
         }
     }
 
@@ -193,7 +210,8 @@ impl Entry {
             Entry::Forget { .. }
             | Entry::ClientGone { .. }
             | Entry::Purge { .. }
-            | Entry::Expire { .. } => None,
+            | Entry::Expire { .. }
+            | Entry::Horizon { .. } => None,
         }
     }
 }

@@ -102,6 +102,8 @@ pub enum Cause {
     Asked,
     /// Its client has gone on to others, so it cannot commit any more.
     Forgotten,
+    /// This group has lost its vote with its data, so it has done nothing; others may have.
+    Lost,
 }
 
 /// What a client asks of a group.
@@ -115,7 +117,7 @@ pub enum Request {
         keys: Vec<Raw>,
     },
     /// Asks for keys as this replica has them, whoever it is and however old that is: a commit that
-    /// rests on it finds out.
+    /// rests on it finds out. One that copies the state refuses.
     ReadAny {
         /// The keys.
         keys: Vec<Raw>,
@@ -229,6 +231,18 @@ pub enum Refused {
     /// Its groups are not ascending, or this group is not among them; or this group does not
     /// decide it.
     Groups,
+    /// This replica copies the state, and has only a part of it: ask another.
+    NotReady,
+    /// A transaction of this name is under way with other keys, acts or groups: names are used
+    /// once. Take another for this one.
+    Reused,
+    /// The client has counted further than any can have.
+    Counter {
+        /// The transaction's counter.
+        counter: u64,
+        /// The highest that may be.
+        counter_max: u64,
+    },
 }
 
 impl Message {

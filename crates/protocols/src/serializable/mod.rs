@@ -57,6 +57,8 @@
 //! | Applied | `Applied` is committed |
 //! | RevokeVote | nothing: a question |
 //! | what is read | the replica has led after the question, and no decision can be unapplied |
+//! | what `ReadAny` asks for | nothing: it was committed, and may be old |
+//! | an outcome that is known, or forgotten | nothing more: it was executed, and no later entry takes it back |
 //!
 //! Committed entries rest on a majority, so nothing of it waits for this node's disk.
 //!
@@ -78,7 +80,13 @@
 //! - A transaction holds all its locks in a group, or none; locks follow from logged votes alone.
 //! - A primary serves when it has executed the whole log.
 //! - No replica looks at a clock: a primary proposes the removal of what has expired, guarded by
-//!   its version, and by its own clock, which is logged and runs backwards over no view.
+//!   its version, and by its own clock, which is logged and runs backwards over no view, unless one
+//!   was wrong by more than a minute (`primary.rs`).
+//! - What a group has forgotten never commits any more, so whoever asks is told so without an entry.
+//! - A head fits one message: a primary votes on no more than that has room for, and what is
+//!   remembered for clients is dropped from the oldest on (`head.rs`).
+//! - What is proposed is in the log, in its order, or handed to it again; nothing else is executed
+//!   while its primary leads.
 //!
 //! # Departures from the paper
 //! - Algorithm 2 sends GLOBALDECISION when the last vote has come, and replicates it after. A
@@ -106,15 +114,26 @@
 //!
 //! # Known limits
 //! - An append logs the whole value.
-//! - Marks of clients are kept for good, 16 bytes each; outcomes until their client's mark passes
-//!   them, or the lane says that it is gone.
+//! - Outcomes are kept until their client's mark passes them, or the lane says that it is gone, or
+//!   there are too many: then the oldest of all, and the oldest marks, are dropped. Age is the
+//!   counter. So clients begin at [`TxId::first`]; one that begins below what was dropped is told
+//!   that nobody knows how its transaction ended, and must count on.
+//! - A head is encoded, sent and stored in one turn: at most some tens of megabytes, and mostly
+//!   little.
+//! - If a group has lost its data, what it had decided or voted is unknown. A transaction of several
+//!   groups may then have changed some of them alone; who asks the group that has lost its vote is
+//!   told that nobody knows. Who asks a coordinator that has lost its decision is told that it has
+//!   failed, though others may have changed: a lane tells its clients of such a loss.
+//! - A primary whose clock is ahead removes early what expires, as long as it leads.
+//! - A name that has ended is not compared with what it was used for: who uses one twice is answered
+//!   how the first ended.
 //! - What waits is tried again one by one when a key is free: with very many that wait for one key
 //!   that is work for each of them.
 //! - A copy that begins drops all keys in one turn.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `state.rs`, `locks.rs`, `items.rs` | what a group's log makes of it, and what must hold |
+//! | `state.rs`, `head.rs`, `locks.rs`, `items.rs` | what a group's log makes of it, and what must hold |
 //! | `entry.rs`, `apply.rs` | entries, and executing them |
 //! | `recover.rs`, `keys.rs` | copies, and what is stored |
 //! | `engine.rs`, `primary.rs`, `tail.rs` | inputs, and what a primary has in hand |
@@ -129,6 +148,7 @@ mod coordinate;
 mod engine;
 mod entry;
 mod evaluate;
+mod head;
 mod items;
 mod keys;
 mod locks;
@@ -152,10 +172,11 @@ pub use apply::{Executed, What};
 pub use engine::{Action, Context, Input, Member};
 pub use entry::{Change, Counted, Dropped, Entry, Prepared, Share};
 pub use evaluate::{Content, Evaluated, evaluate, integer};
+pub use head::{Head, Recorded, Revoked, Sizes, TakenBack};
 pub use items::Stored;
 pub use locks::{Locks, Mode};
 pub use message::{Cause, Commit, Item, Message, Outcome, Refused, Reply, Request};
 pub use number::{Client, Rank, Token, TxId, Version, VoteSeq};
 pub use raw::Raw;
 pub use rules::Transaction;
-pub use state::{Head, Recorded, Revoked, State, TakenBack};
+pub use state::State;

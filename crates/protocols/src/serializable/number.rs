@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Client(pub u64);
 
 /// A transaction (the paper's txID, §4.2), compared by counter first. A client counts up, also
-/// above every counter that it sees in a reply, and never gives one out twice.
+/// above every counter that it sees in a reply, and never gives one out twice. It begins no lower
+/// than [`TxId::first`]: what is older than all that a group remembers of ended transactions is
+/// taken for one of those.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TxId {
     /// Counted by the client, from 1.
@@ -23,6 +25,13 @@ pub struct TxId {
 impl TxId {
     /// No transaction: what expiry removes has this writer.
     pub const NONE: TxId = TxId { counter: 0, client: Client(0) };
+
+    /// The first of a client that begins at this time, in milliseconds since 1970 by its clock.
+    #[must_use]
+    pub fn first(client: Client, now: super::act::WallMs) -> TxId {
+        let counter = now.saturating_mul(super::rules::COUNTERS_PER_MS).max(1);
+        TxId { counter, client }
+    }
 }
 
 impl fmt::Debug for TxId {

@@ -54,6 +54,10 @@ impl Primary {
         outcome: Result<(), Cause>,
         cx: &mut Context<'_>,
     ) {
+        if self.tail.moves(tx) {
+            // What is in flight is the decision, or ends with one that is told again.
+            return;
+        }
         let pending = cx.state.head.pending.get(&tx);
         // The client may have said that it knows before this group does.
         let has_voted = pending.is_some() || cx.state.head.taken_back.contains_key(&tx);
@@ -61,16 +65,20 @@ impl Primary {
             self.drop_received(tx);
             return cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
         }
-        if self.tail.moves(tx) {
-            // What is in flight is the decision, or ends with one that is told again.
-            return;
-        }
         let is_ready = pending.is_some_and(|prepared| prepared.vote.is_ok());
-        if outcome.is_ok() && !is_ready {
-            // A primary that is deposed and does not know yet: the vote is in a later view's log.
+        let outcome = if outcome.is_ok() && !is_ready {
+            // Either this primary is deposed and does not know yet: the vote is in a later view's
+            // log, and what it proposes is never committed. Or it has executed all that is left of
+            // the log, and the vote was lost with the group's data: that is logged, so that the
+            // coordinator need not tell it for ever.
             probe!("serializable/decision_behind");
-            return;
-        }
+            if mutant!("txn_told_for_ever") {
+                return;
+            }
+            Err(Cause::Lost)
+        } else {
+            outcome
+        };
         invariant!(cx.state.recorded(tx).is_none(), "what has ended was answered");
         invariant!(is_ready || outcome.is_err(), "only what was prepared commits");
         self.owed.insert(tx, coordinator);

@@ -33,12 +33,18 @@ impl Primary {
             return cx.refuse(ticket, refused);
         }
         let (tx, now) = (commit.rank.tx, cx.now);
+        if let Err(refused) = rules::check_counter(tx, self.clock) {
+            return cx.refuse(ticket, refused);
+        }
         let decides = commit.groups[0] == cx.state.group;
         if let Some(outcome) = cx.state.outcome(tx) {
             if decides {
                 cx.reply(ticket, Reply::Outcome { tx, outcome });
             }
             return;
+        }
+        if self.is_known_otherwise(&commit, cx) {
+            return cx.refuse(ticket, Refused::Reused);
         }
         let has_it = self.received.contains_key(&tx) && !mutant!("txn_request_overwrites");
         let is_pending = cx.state.head.pending.contains_key(&tx);
@@ -61,8 +67,44 @@ impl Primary {
         let mark = commit.mark.min(tx.counter);
         let commit = Arc::new(Commit { mark, ..commit });
         // Also one that has voted: its vote may be taken back.
-        self.received.insert(tx, Received { commit, modes, since: now, queued: None });
+        let bytes = commit.size();
+        self.held_bytes += bytes;
+        let received = Received { commit, modes, bytes, since: now, queued: None };
+        if let Some(before) = self.received.insert(tx, received) {
+            self.held_bytes -= before.bytes;
+        }
         self.try_prepare(tx, cx);
+    }
+
+    /// Whether a transaction of this name is under way here with other keys, acts or groups: its
+    /// client uses names twice. What has ended is not compared: whoever uses its name is answered
+    /// how it ended.
+    fn is_known_otherwise(&self, commit: &Commit, cx: &Context<'_>) -> bool {
+        if mutant!("txn_names_used_twice") {
+            return false;
+        }
+        let (tx, head) = (commit.rank.tx, &cx.state.head);
+        let received = self.received.get(&tx).map(|it| !it.commit.is_same(commit));
+        let voted = head.pending.get(&tx).map(|prepared| {
+            let has_keys = |share: &Share| {
+                let of = |asked: Mode| {
+                    let modes = modes_of(commit).into_iter();
+                    modes.filter(move |(_, mode)| *mode == asked).map(|(key, _)| key)
+                };
+                let is_shared = of(Mode::Shared).eq(share.shared.iter().cloned());
+                is_shared && of(Mode::Exclusive).eq(share.exclusive.iter().cloned())
+            };
+            let is_same = prepared.vote.as_ref().map_or(true, has_keys);
+            prepared.rank != commit.rank || !is_same
+        });
+        let groups = [
+            head.pending.get(&tx).map(|prepared| &prepared.groups),
+            head.taken_back.get(&tx).map(|taken| &taken.groups),
+            head.revoked.get(&tx).map(|revoked| &revoked.groups),
+            self.rounds.get(&tx).map(|round| &round.groups),
+        ];
+        let is_of_others = groups.into_iter().flatten().any(|groups| *groups != commit.groups);
+        received == Some(true) || voted == Some(true) || is_of_others
     }
 
     /// Looks whether a transaction that this group has not voted on can go on.
@@ -78,6 +120,9 @@ impl Primary {
         }
         let (commit, modes) = (received.commit.clone(), received.modes.clone());
         let rank = commit.rank;
+        if commit.groups.len() > 1 && !self.may_vote(cx) {
+            return self.enqueue(rank, cx);
+        }
         self.expire(modes.keys(), cx);
         // Versions only grow, so what does not fit now never will, whoever holds the key.
         if let Some(cause) = self.mismatch(&commit, cx) {
@@ -161,7 +206,9 @@ impl Primary {
     /// Forgets what a client has asked for.
     pub(super) fn drop_received(&mut self, tx: TxId) {
         self.dequeue(tx);
-        self.received.remove(&tx);
+        if let Some(received) = self.received.remove(&tx) {
+            self.held_bytes -= received.bytes;
+        }
     }
 
     /// The vote of this group was taken back: the transaction waits again, if it is here.
@@ -288,8 +335,10 @@ impl Primary {
             let waited = now - received.since;
             received.commit.groups.len() == 1 && received.queued.is_some() && waited >= WAIT
         };
+        let late = self.received.values_mut().filter(is_late).map(|it| it.commit.clone());
+        // What ends it may be on its way already.
         let late: Vec<Arc<Commit>> =
-            self.received.values_mut().filter(is_late).map(|it| it.commit.clone()).collect();
+            late.filter(|commit| !self.tail.moves(commit.rank.tx)).collect();
         for commit in late {
             self.vote_no(commit.rank.tx, &commit, Cause::Timeout, cx);
         }

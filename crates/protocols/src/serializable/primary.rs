@@ -5,6 +5,7 @@ use super::act::{Results, WallMs};
 use super::apply::{Executed, What};
 use super::engine::{Action, Context};
 use super::entry::Entry;
+use super::head;
 use super::items::Stored;
 use super::locks::Mode;
 use super::message::{Cause, Commit, Message, Outcome, Refused, Reply, Request};
@@ -17,6 +18,7 @@ use super::timer::Again;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
@@ -29,6 +31,8 @@ pub struct Received {
     pub commit: Arc<Commit>,
     /// How each of its keys is to be held.
     pub modes: Arc<BTreeMap<Raw, Mode>>,
+    /// About how many bytes it takes.
+    pub bytes: usize,
     /// When it was asked first.
     pub since: Time,
     /// When it is tried again; none unless it waits in queues.
@@ -48,6 +52,14 @@ pub struct Round {
     pub since: Time,
 }
 
+impl Round {
+    /// About how many bytes its votes take.
+    pub fn bytes(&self) -> usize {
+        let of = |vote: &Result<Results, Cause>| vote.as_ref().map_or(0, head::of_results) + 64;
+        self.votes.values().map(|(_, vote)| of(vote)).sum()
+    }
+}
+
 /// Groups that are told a decision until they have applied it.
 #[derive(Debug)]
 pub struct Telling {
@@ -64,8 +76,15 @@ pub struct Primary {
     pub tail: Tail,
     /// How many of those entries were handed to the log; the others wait for room.
     handed: usize,
-    /// The wall clock, but that it never runs backwards, nor behind an earlier primary's.
+    /// How many bytes those are.
+    handed_bytes: usize,
+    /// About how many bytes requests, votes and reads in hand take.
+    pub held_bytes: usize,
+    /// The wall clock, but that it does not run backwards, nor behind an earlier primary's: see
+    /// [`clock`].
     pub clock: WallMs,
+    /// The highest horizon that was proposed.
+    horizon: u64,
     /// Transactions by name.
     pub received: BTreeMap<TxId, Received>,
     /// Who waits for a key; the lowest rank goes first.
@@ -92,13 +111,30 @@ pub struct Primary {
     pub blocked: BTreeMap<Raw, BTreeSet<Ticket>>,
 }
 
+/// The clock of a primary whose wall clock says this, and that has seen another one.
+///
+/// It does not run backwards when hosts differ a little, or a clock is set right: who was told that
+/// a key will be there for a while sees it go once. That is all that hangs on it, because whatever
+/// anybody is shown of an expiry was logged as a removal. So one that is ahead by far more than
+/// hosts are is not believed further than that: it was wrong, and every key with an expiry would go
+/// early for ever after, under primaries whose clocks are right. Nothing tells a clock that is ahead
+/// from a group that was idle for long but another clock: while the wrong one leads, what it removes
+/// early is removed.
+fn clock(seen: WallMs, wall: WallMs) -> WallMs {
+    let believed = wall.saturating_add(rules::CLOCK_AHEAD_MAX_MS);
+    wall.max(if mutant!("txn_clock_stays_ahead") { seen } else { seen.min(believed) })
+}
+
 impl Primary {
     /// One that has nothing in hand.
     pub fn new(cx: &Context<'_>) -> Primary {
         Primary {
             tail: Tail::default(),
             handed: 0,
-            clock: cx.wall.max(cx.state.head.clock),
+            handed_bytes: 0,
+            held_bytes: 0,
+            clock: clock(cx.state.head.clock, cx.wall),
+            horizon: 0,
             received: BTreeMap::new(),
             queue: BTreeMap::new(),
             woken: BTreeSet::new(),
@@ -146,7 +182,7 @@ impl Primary {
             self.clock = cx.wall;
             return;
         }
-        self.clock = self.clock.max(cx.wall).max(cx.state.head.clock);
+        self.clock = clock(self.clock.max(cx.state.head.clock), cx.wall);
     }
 
     /// How many transactions it has in hand.
@@ -156,17 +192,62 @@ impl Primary {
 
     /// Whether no client may ask for more.
     pub fn is_full(&self) -> bool {
-        self.received.len().max(self.tail.len()) >= rules::IN_HAND_MAX
+        let count = self.received.len().max(self.rounds.len()).max(self.tail.len());
+        let bytes = self.held_bytes + self.tail.bytes();
+        let is_large = bytes >= rules::IN_HAND_BYTES_MAX && !mutant!("txn_in_hand_without_bytes");
+        count >= rules::IN_HAND_MAX || is_large
+    }
+
+    /// Whether there is room for votes in what is copied in one turn, when the tail is executed.
+    pub fn may_vote(&self, cx: &Context<'_>) -> bool {
+        let bytes = cx.state.head.sizes.unended + self.tail.votes_bytes();
+        bytes < rules::UNENDED_BYTES_MAX || mutant!("txn_head_grows")
     }
 
     /// Puts an entry into the log, or behind those that wait for room in it.
     pub fn propose(&mut self, entry: Entry, cx: &mut Context<'_>) {
-        if self.handed == self.tail.len() && self.handed < rules::IN_FLIGHT_MAX {
-            cx.out.push(Action::Propose(entry.bytes()));
-            self.handed += 1;
+        let bytes = entry.bytes();
+        let is_next = self.handed == self.tail.len();
+        self.tail.push(entry, bytes.len());
+        if is_next && self.has_room() {
+            self.hand(bytes, cx);
         }
-        self.tail.push(entry);
         invariant!(self.handed <= self.tail.len(), "only what there is was handed on");
+    }
+
+    /// Whether the log may be handed one entry more.
+    fn has_room(&self) -> bool {
+        self.handed < rules::IN_FLIGHT_MAX && self.handed_bytes < rules::IN_FLIGHT_BYTES_MAX
+    }
+
+    fn hand(&mut self, entry: Bytes, cx: &mut Context<'_>) {
+        self.handed += 1;
+        self.handed_bytes += entry.len();
+        cx.out.push(Action::Propose(entry));
+    }
+
+    /// Hands on what waits for room in the log.
+    fn hand_on(&mut self, cx: &mut Context<'_>) {
+        while self.has_room()
+            && let Some((entry, _)) = self.tail.get(self.handed)
+        {
+            let bytes = entry.bytes();
+            self.hand(bytes, cx);
+        }
+    }
+
+    /// The log has not taken the last ones: they are not in it, and are handed on again later.
+    pub fn not_taken(&mut self, count: usize) {
+        invariant!(count <= self.handed, "only what was handed on is refused");
+        if mutant!("txn_refused_is_in_the_log") {
+            return;
+        }
+        for _ in 0..count {
+            self.handed -= 1;
+            let (_, bytes) = self.tail.get(self.handed).expect("it was handed on");
+            self.handed_bytes -= bytes;
+        }
+        invariant!(self.handed < self.tail.len() || count == 0, "it waits for room");
     }
 
     /// What a key will have when the tail is executed.
@@ -184,7 +265,8 @@ impl Primary {
     /// Entries were executed: those that were put into the log first.
     pub fn on_executed(&mut self, executed: Vec<Executed>, cx: &mut Context<'_>) {
         for Executed { what, .. } in &executed {
-            let entry = self.tail.pop();
+            invariant!(self.handed > 0, "what was not put into the log is not executed");
+            let (entry, bytes) = self.tail.pop();
             let of = match what {
                 What::Ended(tx) | What::Prepared(tx) | What::Reverted(tx) => Some(*tx),
                 What::Revoked { tx, .. } => Some(*tx),
@@ -192,11 +274,9 @@ impl Primary {
             };
             invariant!(of == entry.tx(), "a view's log is its primary's");
             self.handed -= 1;
+            self.handed_bytes -= bytes;
         }
-        let room = rules::IN_FLIGHT_MAX - self.handed;
-        let next: Vec<_> = self.tail.entries().skip(self.handed).take(room).collect();
-        self.handed += next.len();
-        cx.out.extend(next.into_iter().map(|entry| Action::Propose(entry.bytes())));
+        self.hand_on(cx);
         for Executed { what, touched, .. } in executed {
             self.woken.extend(touched);
             match what {
@@ -214,7 +294,9 @@ impl Primary {
     /// A transaction has ended here: whoever waits for that is told.
     fn ended(&mut self, tx: TxId, cx: &mut Context<'_>) {
         self.drop_received(tx);
-        self.rounds.remove(&tx);
+        if let Some(round) = self.rounds.remove(&tx) {
+            self.held_bytes -= round.bytes();
+        }
         self.asks.remove(&tx);
         self.revokes.remove(&tx);
         let outcome = cx.state.outcome(tx).unwrap_or(Outcome::Forgotten);
@@ -260,9 +342,24 @@ impl Primary {
 
     /// Time has passed.
     pub fn tick(&mut self, cx: &mut Context<'_>) {
+        self.hand_on(cx);
+        self.tick_remembered(cx);
         self.tick_votes(cx);
         self.tick_decisions(cx);
         self.tick_queue(cx);
+    }
+
+    /// Drops the oldest of what is remembered for clients if that is too much.
+    fn tick_remembered(&mut self, cx: &mut Context<'_>) {
+        let head = &cx.state.head;
+        let is_proposed = self.horizon > head.horizon;
+        let is_small = head.sizes.remembered <= rules::REMEMBERED_BYTES_MAX;
+        if is_small || is_proposed || mutant!("txn_remembers_all") {
+            return;
+        }
+        let Some(counter) = head.oldest_quarter() else { return };
+        self.horizon = counter;
+        self.propose(Entry::Horizon { counter }, cx);
     }
 
     /// Nothing more was heard of a client.
@@ -288,8 +385,14 @@ impl Primary {
 
     /// A client asks for the outcome of a transaction. If nobody has decided, the answer is logged
     /// first: a late request would commit it otherwise, after the client was told that it failed.
+    ///
+    /// What has ended, or was forgotten, is said at once, also by who may be deposed: it was
+    /// executed, so it is committed, and no later entry takes it back.
     fn on_outcome(&mut self, ticket: Ticket, token: Token, cx: &mut Context<'_>) {
         let (state, tx) = (cx.state, token.tx);
+        if let Err(refused) = rules::check_counter(tx, self.clock) {
+            return cx.refuse(ticket, refused);
+        }
         if token.coordinator != state.group {
             return cx.refuse(ticket, Refused::Groups);
         }

@@ -6,11 +6,11 @@
 
 use super::engine::{Action, Context};
 use super::entry::{Dropped, Entry};
-use super::message::{Item, Refused, Reply};
+use super::message::{Refused, Reply};
 use super::number::Version;
 use super::primary::Primary;
 use super::raw::Raw;
-use super::rules::{self, IN_HAND_MAX, KEYS_MAX, SWEEP_KEYS_MAX};
+use super::rules::{self, BYTES_MAX, IN_HAND_BYTES_MAX, IN_HAND_MAX, KEYS_MAX, SWEEP_KEYS_MAX};
 use crate::vsr::Op;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -24,6 +24,8 @@ use quorate_kernel::mutant;
 pub struct Reading {
     /// What was asked.
     pub asked: Asked,
+    /// How many bytes its keys are.
+    pub bytes: usize,
     /// Whether the node has led after it was asked.
     pub is_confirmed: bool,
 }
@@ -42,11 +44,17 @@ pub fn read_any(ticket: Ticket, keys: &[Raw], cx: &mut Context<'_>) {
     if let Err(refused) = check_keys(keys.iter()) {
         return cx.refuse(ticket, refused);
     }
-    let items = cx.state.read(keys, cx.table);
-    cx.reply(ticket, Reply::Items(items));
+    if !cx.is_settled && !mutant!("txn_shows_half_a_copy") {
+        return cx.refuse(ticket, Refused::NotReady);
+    }
+    match cx.state.read(keys, cx.table) {
+        Ok(items) => cx.reply(ticket, Reply::Items(items)),
+        Err(refused) => cx.refuse(ticket, refused),
+    }
 }
 
-fn check_keys<'a>(keys: impl ExactSizeIterator<Item = &'a Raw>) -> Result<(), Refused> {
+/// Answers how many bytes the keys are.
+fn check_keys<'a>(keys: impl ExactSizeIterator<Item = &'a Raw> + Clone) -> Result<usize, Refused> {
     let count = keys.len();
     if count == 0 {
         return Err(Refused::Empty);
@@ -56,9 +64,11 @@ fn check_keys<'a>(keys: impl ExactSizeIterator<Item = &'a Raw>) -> Result<(), Re
     }
     let bytes_max = rules::ITEM_KEY_BYTES_MAX;
     let mut lengths = keys.map(|key| key.len());
+    let bytes = lengths.clone().sum();
     match lengths.find(|bytes| *bytes == 0 || *bytes > bytes_max) {
         Some(bytes) => Err(Refused::KeyLength { bytes, bytes_max }),
-        None => Ok(()),
+        None if bytes > BYTES_MAX => Err(Refused::TooLarge { bytes, bytes_max: BYTES_MAX }),
+        None => Ok(bytes),
     }
 }
 
@@ -66,7 +76,7 @@ impl Primary {
     /// A client reads.
     pub(super) fn on_read(&mut self, ticket: Ticket, keys: Vec<Raw>, cx: &mut Context<'_>) {
         match check_keys(keys.iter()) {
-            Ok(()) => self.confirm(ticket, Asked::Keys(keys), cx),
+            Ok(bytes) => self.confirm(ticket, (Asked::Keys(keys), bytes), cx),
             Err(refused) => cx.refuse(ticket, refused),
         }
     }
@@ -81,17 +91,32 @@ impl Primary {
         cx: &mut Context<'_>,
     ) {
         match check_keys(reads.keys()) {
-            Ok(()) => self.confirm(ticket, Asked::Versions(reads), cx),
+            Ok(bytes) => self.confirm(ticket, (Asked::Versions(reads), bytes), cx),
             Err(refused) => cx.refuse(ticket, refused),
         }
     }
 
-    fn confirm(&mut self, ticket: Ticket, asked: Asked, cx: &mut Context<'_>) {
-        if self.reads.len() >= IN_HAND_MAX {
+    fn confirm(&mut self, ticket: Ticket, (asked, bytes): (Asked, usize), cx: &mut Context<'_>) {
+        if self.reads.len() >= IN_HAND_MAX || self.held_bytes >= IN_HAND_BYTES_MAX {
             return cx.refuse(ticket, Refused::Busy);
         }
-        self.reads.insert(ticket, Reading { asked, is_confirmed: false });
+        self.held_bytes += bytes;
+        let before = self.reads.insert(ticket, Reading { asked, bytes, is_confirmed: false });
+        self.held_bytes -= before.map_or(0, |reading| reading.bytes);
         cx.out.push(Action::Confirm(ticket));
+    }
+
+    /// The replica does not say whether it leads: somebody else may.
+    pub fn not_confirmed(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        if self.drop_read(ticket) {
+            cx.refuse(ticket, Refused::Busy);
+        }
+    }
+
+    fn drop_read(&mut self, ticket: Ticket) -> bool {
+        let Some(reading) = self.reads.remove(&ticket) else { return false };
+        self.held_bytes -= reading.bytes;
+        true
     }
 
     /// The node has led after the question, and what was committed until then is executed.
@@ -114,7 +139,7 @@ impl Primary {
                     self.blocked.entry(key.clone()).or_default().insert(ticket);
                     return;
                 }
-                Reply::Items(self.show(keys, cx))
+                self.show(keys, cx)
             }
             Asked::Versions(reads) => {
                 let is_current = |key: &Raw, version: Version| {
@@ -128,12 +153,15 @@ impl Primary {
                 }
             }
         };
-        self.reads.remove(&ticket);
+        self.drop_read(ticket);
         cx.reply(ticket, reply);
     }
 
-    fn show(&self, keys: &[Raw], cx: &Context<'_>) -> Vec<Item> {
-        let mut items = cx.state.read(keys, cx.table);
+    fn show(&self, keys: &[Raw], cx: &Context<'_>) -> Reply {
+        let mut items = match cx.state.read(keys, cx.table) {
+            Ok(items) => items,
+            Err(refused) => return Reply::Refused(refused),
+        };
         if mutant!("txn_expired_seen_again") {
             for (item, key) in items.iter_mut().zip(keys) {
                 if cx.state.item(key, cx.table).is_expired(self.clock) {
@@ -141,7 +169,7 @@ impl Primary {
                 }
             }
         }
-        items
+        Reply::Items(items)
     }
 
     /// Whether what a key has may not be shown: somebody may have changed it, or its time has
@@ -174,6 +202,10 @@ impl Primary {
 
     /// Looks at some keys: removes what has expired, and drops tombstones of entries up to one.
     pub(super) fn sweep(&mut self, from: &Bytes, purge: Op, cx: &mut Context<'_>) {
+        if self.is_full() {
+            // Where nothing is committed, what was removed already would be removed again.
+            return cx.out.push(Action::Swept(Some(from.clone())));
+        }
         let room = (SWEEP_KEYS_MAX, VSR_PAGE_BYTES_MAX);
         let (items, next) = cx.state.items.range(from, room, cx.table);
         self.expire(items.iter().map(|(key, _)| key), cx);

@@ -5,9 +5,10 @@
 //! begins finds locks, votes and decisions in the state, and asks and tells again (§4.5).
 
 use super::entry::Entry;
+use super::head::Head;
 use super::items::{page_of, take_page};
 use super::keys;
-use super::state::{Head, State};
+use super::state::State;
 use crate::vsr::{Machine, Op, Page, Store, Stored};
 use bytes::Bytes;
 use quorate_kernel::invariant;
@@ -20,12 +21,14 @@ const PAGE_KEYS_MAX: usize = 1024;
 impl State {
     fn take_head(&mut self, head: Head) {
         self.head = head;
+        self.head.sizes = self.head.sizes_counted();
         if mutant!("txn_read_lock_lost") {
             for prepared in self.head.pending.values_mut() {
                 if let Ok(share) = &mut prepared.vote {
                     share.shared.clear();
                 }
             }
+            self.head.sizes = self.head.sizes_counted();
         }
         self.locks = self.locks_of_votes();
     }
@@ -74,7 +77,9 @@ impl Machine for State {
 
     fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {
         let read = if head.is_empty() { Some(Head::default()) } else { keys::read(head) };
-        let Some(head) = read else { return false };
+        let Some(head) = read.filter(|head: &Head| head.is_sound(self.group)) else {
+            return false;
+        };
         self.items.begin_install(store);
         self.take_head(head);
         self.executed.clear();

@@ -2,14 +2,17 @@
 //!
 //! The engine as a value, with its settings, comes with its lane; this is what holds whoever asks.
 
-use super::act::Act;
+use super::act::{Act, WallMs};
 use super::message::{Commit, Refused};
 use super::number::{Rank, Token, TxId, Version};
 use super::raw::Raw;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
-use quorate_kernel::limits::{GROUPS_MAX, KEY_BYTES_MAX, TRANSACTION_ITEMS_MAX};
+use quorate_kernel::limits::{
+    GROUPS_MAX, KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX,
+    VALUE_BYTES_MAX as FRAME_VALUE_BYTES_MAX, VSR_IN_FLIGHT_BYTES_MAX,
+};
 
 /// The most keys of one transaction.
 pub const KEYS_MAX: usize = TRANSACTION_ITEMS_MAX;
@@ -23,14 +26,42 @@ pub const VALUE_BYTES_MAX: usize = BYTES_MAX;
 pub const ITEM_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 32;
 /// The most transactions that one primary has in hand.
 pub const IN_HAND_MAX: usize = 8192;
+/// The most bytes of what one primary has in hand, before clients are refused; one more always fits.
+pub const IN_HAND_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most entries of one primary that wait to be committed; the log allows more.
 pub const IN_FLIGHT_MAX: usize = 2048;
+/// The most bytes of one primary's entries that wait to be committed, before no more are handed to
+/// the log; one more always fits. Where the log is set to fewer it refuses some, which are handed
+/// to it again.
+pub const IN_FLIGHT_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The most bytes of values that one read is answered; one value always fits.
+pub const READ_BYTES_MAX: usize = TRANSACTION_BYTES_MAX;
+/// About the most bytes of a group's head that are of transactions that have not ended everywhere,
+/// before it votes on no more; one vote more always fits.
+pub const UNENDED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// About the most bytes of a group's head that are of transactions that have ended, and of clients;
+/// the oldest are dropped then.
+pub const REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How far a clock that another primary has logged may be ahead of this one's. One that is further
+/// ahead was wrong, and is believed so far.
+pub const CLOCK_AHEAD_MAX_MS: WallMs = 60_000;
+/// A counter may be as high as this many a millisecond since 1970 would have made it, and
+/// [`COUNTER_AHEAD_MS`] ahead.
+pub const COUNTERS_PER_MS: u64 = 1 << 20;
+/// See [`COUNTERS_PER_MS`].
+pub const COUNTER_AHEAD_MS: WallMs = 24 * 60 * 60 * 1000;
 /// The most keys that one sweep looks at.
 pub const SWEEP_KEYS_MAX: usize = 256;
 /// The most transactions that one entry forgets.
 pub const FORGET_MAX: usize = 256;
 
 const _: () = assert!((IN_FLIGHT_MAX as u64) < quorate_kernel::limits::VSR_IN_FLIGHT_MAX);
+const _: () = assert!(IN_FLIGHT_BYTES_MAX <= VSR_IN_FLIGHT_BYTES_MAX);
+const _: () = assert!(READ_BYTES_MAX >= VALUE_BYTES_MAX);
+// The largest vote beside both, each counted half: an estimate of what is encoded.
+const _: () = assert!(
+    2 * (UNENDED_BYTES_MAX + REMEMBERED_BYTES_MAX + 2 * BYTES_MAX) <= FRAME_VALUE_BYTES_MAX
+);
 
 /// A whole transaction, as its client has gathered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,10 +109,46 @@ impl Transaction {
 }
 
 impl Commit {
+    /// About how many bytes it takes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let of_reads = self.reads.keys().map(|key| key.len() + 64).sum::<usize>();
+        let of_acts = self.acts.iter().map(|(key, act)| key.len() + act.size() + 64).sum::<usize>();
+        of_reads + of_acts + 16 * self.groups.len() + 128
+    }
+
+    /// Whether another share is the same: what a client that asks again may change is its mark.
+    pub(super) fn is_same(&self, other: &Commit) -> bool {
+        self.rank == other.rank
+            && self.groups == other.groups
+            && self.reads == other.reads
+            && self.acts == other.acts
+            && self.goes_on == other.goes_on
+    }
+
     /// What the client keeps to ask how the transaction ended.
     #[must_use]
     pub fn token(&self) -> Token {
         Token { tx: self.rank.tx, coordinator: self.groups[0] }
+    }
+}
+
+/// Whether a client can have counted so far. Counters are compared over all clients, and each goes
+/// on above the highest that it sees: a single one near the end of all numbers would end them for
+/// everybody. So none may be further than time allows, with a day for clocks that differ. Whoever
+/// goes to that bound leaves room for the others, which rises with time.
+///
+/// # Errors
+/// It cannot; nothing was done.
+pub fn check_counter(tx: TxId, clock: WallMs) -> Result<(), Refused> {
+    let counter_max = clock.saturating_add(COUNTER_AHEAD_MS).saturating_mul(COUNTERS_PER_MS);
+    let counter = tx.counter;
+    match counter {
+        0 => Err(Refused::Empty),
+        _ if counter > counter_max && !quorate_kernel::mutant!("txn_any_counter") => {
+            Err(Refused::Counter { counter, counter_max })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,65 +4,18 @@
 //! what is copied in one turn; locks follow from the votes in it; items are copied page by page.
 //! What only a primary has, and loses with its view, is in `primary.rs`.
 
-use super::act::{Results, WallMs};
-use super::entry::{Prepared, Share};
+use super::entry::Share;
+use super::head::{Head, Recorded};
 use super::items::{Items, Stored};
 use super::locks::Locks;
-use super::message::{Cause, Item, Outcome};
-use super::number::{Client, TxId, Version, VoteSeq};
+use super::message::{Cause, Item, Outcome, Refused};
+use super::number::{TxId, VoteSeq};
 use super::raw::Raw;
-use alloc::collections::BTreeMap;
+use super::rules::READ_BYTES_MAX;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
 use quorate_kernel::process::Table;
-use serde::{Deserialize, Serialize};
-
-/// How a transaction has ended, remembered for its client and for groups that ask.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// What is answered, or why nothing was changed.
-    pub outcome: Result<Vec<(GroupId, Results)>, Cause>,
-    /// At the coordinator: groups that may not have applied it yet.
-    pub groups: Vec<GroupId>,
-}
-
-/// A vote that was taken back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenBack {
-    /// The number of the next vote.
-    pub next: VoteSeq,
-    /// All groups of the transaction.
-    pub groups: Vec<GroupId>,
-}
-
-/// What the coordinator knows of votes that were taken back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revoked {
-    /// All groups of the transaction.
-    pub groups: Vec<GroupId>,
-    /// Of each group, the first vote that counts.
-    pub first: BTreeMap<GroupId, VoteSeq>,
-}
-
-/// The part of the state that is small, and copied in one turn.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
-    /// The version of keys that were never there, or whose tombstones were dropped.
-    pub floor: Version,
-    /// The highest clock of a primary.
-    pub clock: WallMs,
-    /// Votes without a decision.
-    pub pending: BTreeMap<TxId, Prepared>,
-    /// Votes of this group that were taken back, of transactions that are not decided.
-    pub taken_back: BTreeMap<TxId, TakenBack>,
-    /// Votes of other groups that count no more, of transactions that this one decides.
-    pub revoked: BTreeMap<TxId, Revoked>,
-    /// How transactions have ended, by client and counter.
-    pub outcomes: BTreeMap<(Client, u64), Recorded>,
-    /// Of each client, the lowest counter whose end it may not know.
-    pub marks: BTreeMap<Client, u64>,
-}
 
 /// The replicated state of a group.
 #[derive(Debug)]
@@ -107,10 +60,20 @@ impl State {
     }
 
     /// Keys as this replica has them, which may be old.
-    #[must_use]
-    pub fn read(&self, keys: &[Raw], table: &dyn Table) -> Vec<Item> {
-        let shown = |item: Stored| Item { version: item.version, content: item.content };
-        keys.iter().map(|key| shown(self.item(key, table))).collect()
+    ///
+    /// # Errors
+    /// Their values are too many bytes for one answer.
+    pub fn read(&self, keys: &[Raw], table: &dyn Table) -> Result<Vec<Item>, Refused> {
+        let (mut items, mut bytes) = (Vec::with_capacity(keys.len()), 0);
+        for key in keys {
+            let Stored { version, content, .. } = self.item(key, table);
+            bytes += content.as_ref().map_or(0, |(value, _)| value.len());
+            if bytes > READ_BYTES_MAX {
+                return Err(Refused::TooLarge { bytes, bytes_max: READ_BYTES_MAX });
+            }
+            items.push(Item { version, content });
+        }
+        Ok(items)
     }
 
     /// How a transaction has ended, if that is known or was forgotten.
@@ -119,6 +82,8 @@ impl State {
         if let Some(recorded) = self.recorded(tx) {
             return Some(match recorded.outcome.clone() {
                 Ok(results) => Outcome::Committed(results),
+                // It was lost with this group's data; in others it may have committed.
+                Err(Cause::Lost) => Outcome::Forgotten,
                 Err(cause) => Outcome::Aborted(cause),
             });
         }
@@ -131,10 +96,10 @@ impl State {
         self.head.outcomes.get(&(tx.client, tx.counter))
     }
 
-    /// Whether the client has said that it knows how a transaction ended.
+    /// Whether the client has said that it knows how a transaction ended, or that is too long ago.
     #[must_use]
     pub fn is_forgotten(&self, tx: TxId) -> bool {
-        self.head.marks.get(&tx.client).is_some_and(|mark| tx.counter < *mark)
+        self.head.is_forgotten(tx)
     }
 
     /// The share of this group that a transaction holds locks for.
@@ -170,11 +135,16 @@ impl State {
     /// Asserts what must hold. Expensive: for tests and simulation.
     pub fn check(&self) {
         invariant!(self.locks == self.locks_of_votes(), "locks follow from votes");
+        invariant!(self.head.sizes == self.head.sizes_counted(), "sizes are of what there is");
+        invariant!(self.head.is_sound(self.group), "a correct head is taken over by others");
         for (tx, prepared) in &self.head.pending {
             invariant!(prepared.rank.tx == *tx, "a vote is of its transaction");
             invariant!(self.recorded(*tx).is_none(), "what is decided is not pending");
             let is_taken_back = self.head.taken_back.contains_key(tx);
             invariant!(!is_taken_back, "a vote that was taken back is not pending");
+        }
+        for tx in self.head.taken_back.keys() {
+            invariant!(self.recorded(*tx).is_none(), "what is decided is not voted on again");
         }
         for (tx, revoked) in &self.head.revoked {
             invariant!(self.recorded(*tx).is_none(), "of what is decided no vote is taken back");

@@ -17,7 +17,11 @@ use quorate_kernel::invariant;
 /// The entries that are in flight, oldest first, and what they do.
 #[derive(Debug, Default)]
 pub struct Tail {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<(Entry, usize)>,
+    /// How many bytes they are.
+    bytes: usize,
+    /// How many of those are votes.
+    votes_bytes: usize,
     /// How many were executed before the first.
     executed: u64,
     /// What keys will have, and which entry says so.
@@ -38,9 +42,19 @@ impl Tail {
         self.entries.len()
     }
 
-    /// The entries.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter()
+    /// How many bytes they are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many bytes the votes among them are.
+    pub fn votes_bytes(&self) -> usize {
+        self.votes_bytes
+    }
+
+    /// One of the entries, counted from the oldest, and how many bytes it is.
+    pub fn get(&self, place: usize) -> Option<(&Entry, usize)> {
+        self.entries.get(place).map(|(entry, bytes)| (entry, *bytes))
     }
 
     /// Whether an entry about a transaction is in flight.
@@ -69,8 +83,8 @@ impl Tail {
         self.items.contains_key(key)
     }
 
-    /// An entry is put into the log.
-    pub fn push(&mut self, entry: Entry) {
+    /// An entry of so many bytes is put into the log, or waits for room in it.
+    pub fn push(&mut self, entry: Entry, bytes: usize) {
         let at = self.executed + self.entries.len() as u64;
         match &entry {
             // Several votes of a transaction may be taken back at a time.
@@ -109,12 +123,17 @@ impl Tail {
             }
             _ => {}
         }
-        self.entries.push_back(entry);
+        self.bytes += bytes;
+        self.votes_bytes += if matches!(entry, Entry::Prepared(_)) { bytes } else { 0 };
+        self.entries.push_back((entry, bytes));
     }
 
     /// The oldest entry was executed.
-    pub fn pop(&mut self) -> Entry {
-        let entry = self.entries.pop_front().expect("only what is in flight is executed");
+    pub fn pop(&mut self) -> (Entry, usize) {
+        let oldest = self.entries.pop_front();
+        let (entry, bytes) = oldest.expect("only what is in flight is executed");
+        self.bytes -= bytes;
+        self.votes_bytes -= if matches!(entry, Entry::Prepared(_)) { bytes } else { 0 };
         let at = self.executed;
         self.executed += 1;
         match &entry {
@@ -145,7 +164,7 @@ impl Tail {
             Entry::Purge { .. } => _ = self.floors.pop_front(),
             _ => {}
         }
-        entry
+        (entry, bytes)
     }
 }
 

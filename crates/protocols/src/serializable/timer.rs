@@ -1,6 +1,7 @@
 //! Times. A lane has one timer for all its groups, and hands each of them
 //! [`super::Input::Tick`].
 
+use quorate_kernel::mutant;
 use quorate_kernel::time::Span;
 
 /// How long a transaction may lack votes before its coordinator decides that it has failed.
@@ -11,10 +12,12 @@ pub const WAIT: Span = Span::secs(4);
 /// How long a question to another group waits for its answer before it is asked again; twice as
 /// long each time, up to [`INQUIRY_MAX`].
 pub const INQUIRY: Span = Span::millis(500);
-/// See [`INQUIRY`].
-pub const INQUIRY_MAX: Span = Span::secs(5);
+/// See [`INQUIRY`]. Shorter than [`VOTE`]: when a group that was gone is back, whoever holds locks
+/// until it answers asks before those who wait for these have failed.
+pub const INQUIRY_MAX: Span = Span::secs(1);
 
 const _: () = assert!(INQUIRY.0 * 2 < VOTE.0, "a lost vote is sent again before it is too late");
+const _: () = assert!(INQUIRY_MAX.0 < VOTE.0, "who waits for what is asked about does not fail");
 const _: () = assert!(WAIT.0 >= 2 * VOTE.0, "who waits outlives what it waits for");
 
 /// When something is sent again.
@@ -35,7 +38,8 @@ impl Again {
         if now < self.due {
             return false;
         }
-        self.wait = Span((self.wait.0 * 2).min(INQUIRY_MAX.0));
+        let longest = if mutant!("txn_asks_too_late") { Span::secs(8) } else { INQUIRY_MAX };
+        self.wait = Span((self.wait.0 * 2).min(longest.0));
         self.due = now + self.wait;
         true
     }

@@ -89,6 +89,10 @@ pub struct Lanes {
     pub logs: Vec<BTreeMap<Op, Bytes>>,
     /// How many pages of copies were sent.
     pub copies: usize,
+    /// How often an entry was not put into a log.
+    pub refused: usize,
+    /// How many bytes may be in flight.
+    in_flight_bytes: usize,
 }
 
 impl Lanes {
@@ -112,6 +116,9 @@ impl Lanes {
             replies: Vec::new(),
             logs: (0..groups).map(|_| BTreeMap::new()).collect(),
             copies: 0,
+            refused: 0,
+            // In every other world the log soon has no room.
+            in_flight_bytes: if seed.is_multiple_of(2) { 60 } else { VSR_IN_FLIGHT_BYTES_MAX },
         };
         for group in 0..groups as usize {
             (0..NODES).for_each(|node| lanes.start((group, node)));
@@ -127,7 +134,7 @@ impl Lanes {
         let settings = Settings {
             durability: Durability::Sync,
             kept: 12,
-            in_flight_bytes: VSR_IN_FLIGHT_BYTES_MAX,
+            in_flight_bytes: self.in_flight_bytes,
         };
         its.replica = Some(Replica::new(its.group, its.me.node, settings));
         let founders: Vec<NodeId> = (1..=NODES as u64).map(NodeId).collect();
@@ -228,7 +235,9 @@ impl Lanes {
         let mut out = Vec::new();
         let (state, table) = (&its.machine.state, &its.disk);
         let (now, wall) = (self.now, self.now.0 / 1_000_000);
-        its.member.handle(input, &mut Context { state, table, now, wall, out: &mut out });
+        let is_settled = its.replica.as_ref().is_some_and(Replica::is_settled);
+        let mut cx = Context { state, is_settled, table, now, wall, out: &mut out };
+        its.member.handle(input, &mut cx);
         let mut actions: VecDeque<Action> = out.into();
         while let Some(action) = actions.pop_front() {
             match action {
@@ -239,13 +248,20 @@ impl Lanes {
                     assert!(told.is_empty(), "a proposal tells nothing");
                     if !is_taken {
                         // Nothing behind it may be taken, or the order would be another.
+                        let before = actions.len();
                         actions.retain(|it| !matches!(it, Action::Propose(_)));
-                        self.groups[at.0][at.1].member = Member::new();
+                        let count = 1 + before - actions.len();
+                        self.refused += count;
+                        self.handle(at, Input::NotTaken(count));
                     }
                 }
                 Action::Confirm(ticket) => {
-                    let told = self.call(at, |replica, _| _ = replica.read(ticket));
+                    let mut is_taken = false;
+                    let told = self.call(at, |replica, _| is_taken = replica.read(ticket).is_ok());
                     assert!(told.is_empty(), "a read tells nothing");
+                    if !is_taken {
+                        self.handle(at, Input::NotConfirmed(ticket));
+                    }
                 }
                 Action::Send { to, message } => {
                     self.fly(Flying::Group { to: to.0 as usize - 1, message }, false);

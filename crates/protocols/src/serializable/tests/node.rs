@@ -57,6 +57,8 @@ pub struct Replica {
     pub applied: usize,
     /// How far its wall clock is ahead of time.
     pub skew_ms: i64,
+    /// Whether a copy is under way.
+    pub is_copying: bool,
 }
 
 /// One group.
@@ -69,6 +71,8 @@ pub struct Group {
     pub replicas: Vec<Replica>,
     /// Reads that are not confirmed.
     pub confirms: Vec<Ticket>,
+    /// Whether the log takes nothing.
+    pub is_full: bool,
 }
 
 impl Group {
@@ -79,6 +83,7 @@ impl Group {
             disk: Disk::default(),
             applied: 0,
             skew_ms: 0,
+            is_copying: false,
         };
         Group {
             id,
@@ -87,6 +92,7 @@ impl Group {
             primary: 0,
             replicas: (0..REPLICAS).map(|_| replica()).collect(),
             confirms: Vec::new(),
+            is_full: false,
         }
     }
 }

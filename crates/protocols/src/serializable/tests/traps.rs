@@ -1,6 +1,8 @@
 //! What goes wrong with transactions over replicated groups where one is careless, each by name.
 
+mod bounds;
 mod groups;
+mod names;
 mod one_group;
 mod reads;
 

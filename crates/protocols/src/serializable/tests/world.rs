@@ -87,14 +87,17 @@ impl World {
         let is_primary = group.primary == replica;
         let its = &mut group.replicas[replica];
         let wall = (self.now.0 / 1_000_000).saturating_add_signed(its.skew_ms);
-        let mut out = Vec::new();
-        let mut cx =
-            Context { state: &its.state, table: &its.disk, now: self.now, wall, out: &mut out };
+        let (mut out, is_settled) = (Vec::new(), !its.is_copying);
+        let (state, table, now) = (&its.state, &its.disk, self.now);
+        let mut cx = Context { state, is_settled, table, now, wall, out: &mut out };
         its.member.handle(input, &mut cx);
+        let (mut not_taken, mut not_confirmed) = (0, Vec::new());
         for action in out {
             match action {
                 // What another proposes is in no log that counts.
+                Action::Propose(_) if group.is_full => not_taken += 1,
                 Action::Propose(entry) if is_primary => group.tail.push(entry),
+                Action::Confirm(ticket) if group.is_full => not_confirmed.push(ticket),
                 Action::Confirm(ticket) if is_primary => group.confirms.push(ticket),
                 Action::Propose(_) | Action::Confirm(_) | Action::Swept(_) => {}
                 Action::Send { to, message } => {
@@ -106,6 +109,12 @@ impl World {
                     self.replies.push((ticket, reply));
                 }
             }
+        }
+        if not_taken > 0 {
+            self.handle(at, replica, Input::NotTaken(not_taken));
+        }
+        for ticket in not_confirmed {
+            self.handle(at, replica, Input::NotConfirmed(ticket));
         }
     }
 
@@ -305,6 +314,7 @@ impl World {
         let (op, head) = (source.applied, source.state.head());
         let target = &mut self.groups[at].replicas[to];
         target.member = Member::new();
+        target.is_copying = true;
         let state = &mut target.state;
         target.disk.call(|store| assert!(state.begin_install(Op(op as u64), &head, store)));
         let (mut cursor, mut newest) = (Bytes::new(), op);
@@ -326,7 +336,9 @@ impl World {
         target.disk.call(|store| state.end_install(Op(op as u64), store));
         target.applied = op;
         self.follow(at, to, newest - op);
-        self.groups[at].replicas[to].state.take_executed();
+        let target = &mut self.groups[at].replicas[to];
+        target.state.take_executed();
+        target.is_copying = false;
     }
 
     /// What a ticket was answered.

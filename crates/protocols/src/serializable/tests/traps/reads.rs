@@ -138,3 +138,55 @@ fn what_expires_is_not_removed_under_a_lock_nor_when_it_was_changed() {
     assert!(world.is_committed(stays));
     assert_eq!(world.value("1k"), (2, Some("stays".into())));
 }
+
+/// A clock that was far ahead is logged; who leads later, with a clock that is right, removes
+/// nothing early for it.
+#[test]
+fn a_clock_that_was_far_ahead_is_believed_for_a_minute() {
+    let mut world = World::new(1);
+    let year_ms = 365 * 24 * 3600 * 1000;
+    world.groups[ONE].replicas[0].skew_ms = year_ms;
+    world.commit_tx(tx(1, 1), &[], &[("1y", put("y"))]);
+    world.settle();
+    assert!(world.state(ONE).head.clock >= year_ms as u64, "it is logged");
+    world.fail_over(ONE, 1, 0, true);
+    let now = world.now.0 / 1_000_000;
+    let lives = |in_ms| Act::Put { value: key("v"), expiry: Expiry::At(now + in_ms) };
+    let ahead = crate::serializable::rules::CLOCK_AHEAD_MAX_MS;
+    let acts = [("1k", lives(ahead + 1000)), ("1soon", lives(ahead - 1000))];
+    let ticket = world.commit_tx(tx(2, 1), &[], &acts);
+    world.settle();
+    assert!(world.is_committed(ticket));
+    assert_eq!(world.value("1k").1, Some("v".into()), "it has a minute more");
+    assert_eq!(world.value("1soon").1, None, "so far it is believed");
+    // The clock of one that leads is set right: it runs back, and no further.
+    world.groups[ONE].replicas[1].skew_ms = year_ms;
+    world.commit_tx(tx(3, 1), &[], &[("1y", put("y"))]);
+    world.settle();
+    world.groups[ONE].replicas[1].skew_ms = 0;
+    let ticket = world.commit_tx(tx(4, 1), &[], &[("1l", lives(ahead + 1000))]);
+    world.settle();
+    assert!(world.is_committed(ticket));
+    assert_eq!(world.value("1l").1, Some("v".into()));
+    world.check_equal();
+}
+
+/// While a copy is made a replica has a part of it, and the rest looks as if it was never there.
+#[test]
+fn who_copies_shows_nothing() {
+    let mut world = two();
+    let ask_any = |world: &mut World| {
+        let (ticket, keys) = (world.ticket(), Vec::from([key("1x")]));
+        let request = Request::ReadAny { keys };
+        world.handle(ONE, 2, Input::Request { ticket, request });
+        world.answer(ticket).cloned().expect("it is answered")
+    };
+    world.follow(ONE, 2, usize::MAX);
+    let whole = Reply::Items(Vec::from([item(1, Some("0"))]));
+    assert_eq!(ask_any(&mut world), whole);
+    let mut answers = Vec::new();
+    world.copy(ONE, 0, 2, &mut |world| answers.push(ask_any(world)));
+    assert!(!answers.is_empty());
+    assert!(answers.iter().all(|it| *it == Reply::Refused(Refused::NotReady)), "{answers:?}");
+    assert_eq!(ask_any(&mut world), whole);
+}

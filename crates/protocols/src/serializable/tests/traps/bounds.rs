@@ -1,0 +1,174 @@
+//! Bounds: what a primary has in hand, what is copied in one turn, and a log that takes no more.
+
+use super::*;
+use crate::serializable::{Act, Input, Refused, Request, Sizes, rules};
+use bytes::Bytes;
+use std::format;
+use std::vec;
+use std::vec::Vec;
+
+const MIB: usize = 1024 * 1024;
+
+fn large(bytes: usize) -> Act {
+    let value = crate::serializable::Raw(Bytes::from(vec![b'x'; bytes]));
+    Act::Put { value, expiry: crate::serializable::Expiry::Never }
+}
+
+/// What the log does not take is not in it: it waits, in its order, and a later primary has none of
+/// it.
+#[test]
+fn what_the_log_refuses_waits() {
+    let mut world = World::new(1);
+    let add = |text: &str| [("1x", Act::Append(key(text)))];
+    let first = world.commit_tx(tx(1, 1), &[], &add("a"));
+    world.groups[ONE].is_full = true;
+    let second = world.commit_tx(tx(1, 2), &[], &add("b"));
+    let third = world.commit_tx(tx(1, 3), &[], &add("c"));
+    assert_eq!(world.groups[ONE].tail.len(), 1, "one is in the log");
+    world.commit(ONE, 1);
+    assert!(world.is_committed(first) && world.groups[ONE].tail.is_empty());
+    world.handle_primary(ONE, Input::Tick);
+    assert!(world.groups[ONE].tail.is_empty(), "it is still full");
+    assert_eq!((world.told(second), world.told(third)), (None, None));
+    world.groups[ONE].is_full = false;
+    world.handle_primary(ONE, Input::Tick);
+    assert_eq!(world.groups[ONE].tail.len(), 2, "both are handed on");
+    world.settle();
+    assert!(world.is_committed(second) && world.is_committed(third));
+    assert_eq!(world.value("1x"), (3, Some("abc".into())));
+    // What waits is lost with its view, and the next primary expects none of it.
+    world.groups[ONE].is_full = true;
+    let lost = world.commit_tx(tx(2, 1), &[], &add("d"));
+    world.groups[ONE].is_full = false;
+    world.fail_over(ONE, 0, 0, true);
+    let next = world.commit_tx(tx(2, 2), &[], &add("e"));
+    world.settle();
+    assert!(world.is_committed(next) && world.told(lost).is_none());
+    assert_eq!(world.value("1x").1, Some("abce".into()));
+    world.check_quiet();
+    world.check_equal();
+}
+
+#[test]
+fn a_read_that_is_not_confirmed_is_refused() {
+    let mut world = World::new(1);
+    world.groups[ONE].is_full = true;
+    let ticket = world.ask(ONE, Request::Read { keys: Vec::from([key("1x")]) });
+    assert_eq!(world.answer(ticket), Some(&Reply::Refused(Refused::Busy)));
+    world.groups[ONE].is_full = false;
+    let ticket = world.ask(ONE, Request::Read { keys: Vec::from([key("1x")]) });
+    world.settle();
+    assert!(matches!(world.answer(ticket), Some(Reply::Items(_))));
+}
+
+/// A few large requests fill a primary as well as many small ones do.
+#[test]
+fn what_is_in_hand_is_bounded_by_its_bytes() {
+    let mut world = World::new(1);
+    let (mut taken, mut refused) = (0, 0);
+    for counter in 1..=20 {
+        let ticket = world.commit_tx(tx(counter, 1), &[], &[("1x", large(8 * MIB))]);
+        match world.answer(ticket) {
+            Some(Reply::Refused(Refused::Busy)) => refused += 1,
+            None => taken += 1,
+            other => panic!("it is answered {other:?}"),
+        }
+    }
+    let room = rules::IN_HAND_BYTES_MAX / (8 * MIB);
+    assert!(taken <= room && taken >= room / 2 && refused > 0, "{taken} taken, {refused} refused");
+    let bytes: usize = world.groups[ONE].tail.iter().map(Bytes::len).sum();
+    assert!(bytes <= rules::IN_FLIGHT_BYTES_MAX + 9 * MIB, "fewer are handed to the log");
+    world.settle();
+    assert_eq!(world.value("1x").0, taken as u64, "all that were taken are done");
+    let ticket = world.commit_tx(tx(50, 1), &[], &[("1x", put("small"))]);
+    world.settle();
+    assert!(world.is_committed(ticket), "there is room again");
+    world.check_quiet();
+}
+
+/// A coordinator that does not answer leaves votes behind: no more than can be copied in one turn.
+#[test]
+fn votes_are_bounded_by_what_is_copied_in_one_turn() {
+    let mut world = World::new(2);
+    let room = rules::UNENDED_BYTES_MAX / (2 * MIB);
+    let count = room as u64 + 6;
+    for counter in 1..=count {
+        let name = format!("2k{counter}");
+        let acts = [("1x", put("a")), (&name[..], large(2 * MIB))];
+        world.commit_at(TWO, tx(counter, counter), &[], &acts);
+        world.commit(TWO, usize::MAX);
+    }
+    let Sizes { unended, .. } = world.state(TWO).head.sizes;
+    assert!(unended <= rules::UNENDED_BYTES_MAX + 3 * MIB, "{unended} bytes are not too many");
+    let voted = world.state(TWO).head.pending.len();
+    assert!(voted >= room, "{voted} have voted");
+    // The others wait, and vote when there is room.
+    let ticket = world.commit_tx(tx(99, 99), &[], &[("2small", put("s"))]);
+    world.commit(TWO, usize::MAX);
+    assert!(world.is_committed(ticket), "what needs no vote goes on");
+    for counter in 1..=count {
+        let name = format!("2k{counter}");
+        world.commit_at(
+            ONE,
+            tx(counter, counter),
+            &[],
+            &[("1x", put("a")), (&name[..], large(2 * MIB))],
+        );
+        world.settle();
+    }
+    world.run_ms(4000);
+    world.check_quiet();
+    assert_eq!(world.state(TWO).head.sizes.unended, 0);
+}
+
+/// Outcomes that no client says it knows, of clients that come and go, are dropped from the oldest
+/// on.
+#[test]
+fn what_is_remembered_of_clients_is_bounded() {
+    let mut world = World::new(1);
+    let is_over = |world: &World| world.state(ONE).head.sizes.remembered;
+    // Each answers three hundred digits.
+    let many: Vec<(&str, Act)> = vec![("1n", Act::AddFloat(key("1e300"))); 4000];
+    let each = {
+        world.commit_tx(tx(1, 1), &[], &many);
+        world.settle();
+        is_over(&world)
+    };
+    let count = (rules::REMEMBERED_BYTES_MAX / each) as u64 + 20;
+    for counter in 2..=count {
+        world.commit_tx(tx(counter, counter), &[], &many);
+        world.commit(ONE, usize::MAX);
+        world.handle_primary(ONE, Input::Tick);
+    }
+    world.settle();
+    assert!(is_over(&world) <= rules::REMEMBERED_BYTES_MAX, "{} bytes", is_over(&world));
+    assert!(world.state(ONE).head.horizon > 1, "the oldest were dropped");
+    let last = world.commit_tx(tx(count, count), &[], &many);
+    assert!(world.is_committed(last), "the newest are remembered");
+    let first = world.commit_tx(tx(1, 1), &[], &many);
+    assert_eq!(world.told(first), Some(&crate::serializable::Outcome::Forgotten));
+    world.check_quiet();
+}
+
+/// An answer has a bound too, whatever keys are asked for.
+#[test]
+fn a_read_of_too_much_is_refused() {
+    let mut world = World::new(1);
+    let names = ["1a", "1b", "1c"];
+    for (counter, name) in names.iter().enumerate() {
+        world.commit_tx(tx(counter as u64 + 1, 1), &[], &[(name, large(12 * MIB))]);
+        world.settle();
+    }
+    let keys: Vec<_> = names.iter().map(|name| key(name)).collect();
+    for request in [Request::Read { keys: keys.clone() }, Request::ReadAny { keys }] {
+        let ticket = world.ask(ONE, request);
+        world.settle();
+        let (bytes, bytes_max) = (36 * MIB, rules::READ_BYTES_MAX);
+        let refused = Refused::TooLarge { bytes, bytes_max };
+        assert_eq!(world.answer(ticket), Some(&Reply::Refused(refused)));
+    }
+    let keys = Vec::from([key("1a"), key("1b")]);
+    let ticket = world.ask(ONE, Request::Read { keys });
+    world.settle();
+    assert!(matches!(world.answer(ticket), Some(Reply::Items(_))));
+}

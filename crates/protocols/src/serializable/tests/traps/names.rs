@@ -1,0 +1,209 @@
+//! Names of transactions: used twice, far too high, forgotten by their clients, or by the group.
+
+use super::*;
+use crate::serializable::{
+    Act, Cause, Client, Commit, Input, Outcome, Refused, Request, TxId, Version, VoteSeq, rules,
+};
+use quorate_kernel::ids::Ticket;
+use std::vec::Vec;
+
+/// Asks a group for a share of a transaction as if it were of the group alone.
+fn commit_alone(world: &mut World, at: usize, id: TxId, acts: &[(&str, Act)]) -> Ticket {
+    let (_, share) = World::shares(id, &[], acts).into_iter().next().expect("it has one");
+    world.ask(at, Request::Commit(share))
+}
+
+#[test]
+fn a_name_that_is_under_way_is_refused_for_other_keys() {
+    let mut world = two();
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    let refused = Some(Reply::Refused(Refused::Reused));
+    // It waits: the vote is not logged.
+    world.commit_at(TWO, tx(2, 1), &[], &acts);
+    let other = commit_alone(&mut world, TWO, tx(2, 1), &[("2y", put("c"))]);
+    assert_eq!(world.answer(other).cloned(), refused, "other keys");
+    let other = world.commit_at(TWO, tx(2, 1), &[], &[("1x", put("a")), ("2x", put("c"))]);
+    assert_eq!(world.answer(other).cloned(), refused, "another value");
+    // It has voted, and a primary knows it by its log alone.
+    commit_all(&mut world);
+    world.fail_over(TWO, 1, 0, true);
+    let other = world.commit_at(TWO, tx(2, 1), &[], &[("1x", put("a")), ("2y", put("b"))]);
+    assert_eq!(world.answer(other).cloned(), refused, "other keys than those that it holds");
+    let other = commit_alone(&mut world, TWO, tx(2, 1), &[("2x", put("b"))]);
+    assert_eq!(world.answer(other).cloned(), refused, "other groups");
+    // Where it is decided, the vote has told its groups.
+    while world.deliver(|it| is_vote(&it.message)) {}
+    let other = commit_alone(&mut world, ONE, tx(2, 1), &[("1y", put("c"))]);
+    assert_eq!(world.answer(other).cloned(), refused, "other groups than those that vote");
+    let ticket = world.commit_tx(tx(2, 1), &[], &acts);
+    world.settle();
+    assert!(world.is_committed(ticket), "{:?}", world.told(ticket));
+    assert_eq!((world.value("1y").0, world.value("2y").0), (0, 0));
+    // What has ended is answered as it has ended.
+    let late = commit_alone(&mut world, ONE, tx(2, 1), &[("1y", put("c"))]);
+    assert!(world.is_committed(late));
+    assert_eq!(world.value("1y").0, 0, "and nothing is done again");
+    world.run_ms(8000);
+    world.check_quiet();
+}
+
+/// A vote was taken back, and its name is used for something else meanwhile.
+#[test]
+fn a_name_whose_vote_was_taken_back_is_still_under_way() {
+    let mut world = two();
+    world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("y"))]);
+    commit_all(&mut world);
+    world.commit_at(TWO, tx(6, 2), &[], &[("1z", put("o")), ("2x", put("o"))]);
+    assert!(world.deliver(|it| matches!(it.message, Message::RevokeVote { .. })));
+    world.commit(ONE, 1);
+    assert!(world.deliver(|it| matches!(it.message, Message::RevokeGranted { .. })));
+    world.commit(TWO, 1);
+    world.fail_over(TWO, 1, 0, true);
+    let other = commit_alone(&mut world, TWO, tx(7, 1), &[("2q", put("c"))]);
+    assert_eq!(world.answer(other), Some(&Reply::Refused(Refused::Reused)));
+    let other = commit_alone(&mut world, ONE, tx(7, 1), &[("1q", put("c"))]);
+    assert_eq!(world.answer(other), Some(&Reply::Refused(Refused::Reused)));
+    world.run_ms(8000);
+    world.check_quiet();
+    world.check_equal();
+}
+
+/// Counters are compared over all clients, and whoever sees one goes on above it.
+#[test]
+fn nobody_counts_further_than_time_allows() {
+    let mut world = World::new(1);
+    let now = world.now.0 / 1_000_000;
+    let counter_max = (now + rules::COUNTER_AHEAD_MS) * rules::COUNTERS_PER_MS;
+    for counter in [counter_max + 1, u64::MAX - 1, u64::MAX] {
+        let refused = Some(Reply::Refused(Refused::Counter { counter, counter_max }));
+        let ticket = world.commit_tx(tx(counter, 1), &[], &[("1x", put("a"))]);
+        assert_eq!(world.answer(ticket).cloned(), refused);
+        let ticket = world.ask_outcome(ONE, tx(counter, 1));
+        assert_eq!(world.answer(ticket).cloned(), refused);
+    }
+    assert!(world.groups[ONE].tail.is_empty(), "nothing was done");
+    let ticket = world.commit_tx(tx(counter_max, 1), &[], &[("1x", put("a"))]);
+    world.settle();
+    assert!(world.is_committed(ticket), "a day ahead is a clock that differs");
+    // Others go on above it, when time has gone on.
+    world.run_ms(100);
+    let ticket = world.commit_tx(tx(counter_max + 1, 2), &[], &[("1x", put("b"))]);
+    world.settle();
+    assert!(world.is_committed(ticket));
+    assert!(TxId::first(Client(3), now).counter <= counter_max);
+    let ticket = world.ask_outcome(ONE, tx(0, 1));
+    assert_eq!(world.answer(ticket), Some(&Reply::Refused(Refused::Empty)), "it counts from 1");
+}
+
+/// A peer's message may name any counter; that a client is gone then counts no further.
+#[test]
+fn a_client_with_the_highest_counter_can_be_gone() {
+    let mut world = World::new(2);
+    let groups = Vec::from([GroupId(1), GroupId(2)]);
+    let (id, group, seq, vote) = (tx(u64::MAX, 4), GroupId(2), VoteSeq(0), Err(Cause::Timeout));
+    let message = Message::Vote { tx: id, group, groups, seq, vote };
+    world.handle_primary(ONE, Input::Message(message));
+    world.settle();
+    assert!(world.state(ONE).recorded(id).is_some());
+    world.handle_primary(ONE, Input::ClientGone(Client(4)));
+    world.settle();
+    assert_eq!(world.state(ONE).head.marks.get(&Client(4)), Some(&u64::MAX));
+}
+
+/// A client is taken for gone while a transaction of its is under way, whose votes have begun to
+/// come. Whoever votes later is told that it does not commit any more: so it must not.
+#[test]
+fn what_is_forgotten_does_not_commit() {
+    let mut world = two();
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    let later = world.commit_tx(tx(6, 1), &[], &[("1later", put("l"))]);
+    world.settle();
+    assert!(world.is_committed(later));
+    world.commit_at(TWO, tx(5, 1), &[], &acts);
+    commit_all(&mut world);
+    let vote = world.net.iter().find(|it| is_vote(&it.message)).expect("it has voted").clone();
+    assert!(world.deliver(|it| is_vote(&it.message)), "the vote has come");
+    let ticket = world.commit_at(ONE, tx(5, 1), &[], &acts);
+    world.handle_primary(ONE, Input::ClientGone(Client(1)));
+    assert_eq!(world.groups[ONE].tail.len(), 2, "its own vote, and that its client is gone");
+    world.commit(ONE, 2);
+    // The other group asks again before anything is decided.
+    world.handle_primary(ONE, Input::Message(vote.message));
+    world.settle();
+    world.run_ms(8000);
+    let forgotten = Outcome::Aborted(Cause::Forgotten);
+    assert_eq!(world.told(ticket), Some(&forgotten));
+    assert_eq!((world.value("1x").0, world.value("2x").0), (1, 1), "neither has done it");
+    world.check_quiet();
+    world.check_equal();
+}
+
+/// What is about to be decided is not answered as forgotten, though a mark has passed it.
+#[test]
+fn what_is_about_to_be_decided_is_not_forgotten() {
+    let mut world = two();
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    world.commit_tx(tx(5, 1), &[], &acts);
+    commit_all(&mut world);
+    let vote = world.net.iter().find(|it| is_vote(&it.message)).expect("it has voted").clone();
+    // A client that says it knows what it cannot know; its mark goes before the decision.
+    let shares = World::shares(tx(6, 1), &[], &[("1later", put("l"))]);
+    let (_, share) = shares.into_iter().next().expect("it has one");
+    world.ask(ONE, Request::Commit(Commit { mark: 6, ..share }));
+    assert!(world.deliver(|it| is_vote(&it.message)));
+    assert_eq!(world.groups[ONE].tail.len(), 2, "the mark, and the decision");
+    world.commit(ONE, 1);
+    assert!(world.state(ONE).is_forgotten(tx(5, 1)));
+    world.handle_primary(ONE, Input::Message(vote.message));
+    assert!(!world.net.iter().any(|it| is_decision(&it.message)), "nothing is told yet");
+    world.settle();
+    assert_eq!((world.value("1x").0, world.value("2x").0), (2, 2), "both have done it");
+    world.run_ms(8000);
+    world.check_quiet();
+    world.check_equal();
+}
+
+/// Of what is below the horizon nobody is told that it has failed, nor is it done again; what a
+/// group may ask for stays.
+#[test]
+fn what_is_below_the_horizon_may_be_either() {
+    let mut world = two();
+    let add = [("1n", Act::Add(1))];
+    for client in 1..=8 {
+        world.commit_tx(tx(10 * client, client), &[], &add);
+        world.settle();
+    }
+    world.commit_tx(tx(7, 20), &[], &[("1x", put("a")), ("2x", put("b"))]);
+    commit_all(&mut world);
+    assert!(world.deliver(|it| is_vote(&it.message)));
+    world.commit(ONE, usize::MAX);
+    assert!(world.net.iter().any(|it| is_decision(&it.message)), "it is told to the second");
+    world.net.clear();
+    let horizon = crate::serializable::Entry::Horizon { counter: 50 };
+    world.groups[ONE].log.push(horizon.bytes());
+    world.fail_over(ONE, 1, 0, true);
+    let head = &world.state(ONE).head;
+    let left: Vec<u64> = head.outcomes.keys().map(|(_, counter)| *counter).collect();
+    assert_eq!(left, [50, 60, 70, 80, 7], "by client: the last is still told");
+    for client in [1, 4] {
+        let asked = world.ask_outcome(ONE, tx(10 * client, client));
+        let again = world.commit_tx(tx(10 * client, client), &[], &add);
+        world.settle();
+        assert_eq!(world.told(asked), Some(&Outcome::Forgotten));
+        assert_eq!(world.told(again), Some(&Outcome::Forgotten));
+    }
+    let known = world.commit_tx(tx(60, 6), &[], &add);
+    assert!(world.is_committed(known), "it is remembered");
+    assert_eq!(world.value("1n").1, Some("8".into()), "nothing was done again");
+    world.run_ms(2000);
+    assert_eq!(world.value("2x"), (2, Some("b".into())), "the second group was told");
+    let head = &world.state(ONE).head;
+    assert!(!head.outcomes.contains_key(&(Client(20), 7)), "now it is forgotten too");
+    // A client that counts on is one like others.
+    let next = world.commit_tx(tx(90, 1), &[("1n", 8)], &add);
+    world.settle();
+    assert!(world.is_committed(next));
+    assert_eq!(world.value("1n").0, Version(9).0);
+    world.check_quiet();
+    world.check_equal();
+}
