@@ -58,7 +58,7 @@
 //! | RevokeVote | nothing: a question |
 //! | what is read | the replica has led after the question, and no decision can be unapplied |
 //! | what `ReadAny` asks for | nothing: it was committed, and may be old |
-//! | an outcome that is known, or forgotten | nothing more: it was executed, and no later entry takes it back |
+//! | an outcome that is known, or forgotten | it was executed, and no later entry takes it back |
 //!
 //! Committed entries rest on a majority, so nothing of it waits for this node's disk.
 //!
@@ -82,7 +82,7 @@
 //! - No replica looks at a clock: a primary proposes the removal of what has expired, guarded by
 //!   its version, and by its own clock, which is logged and runs backwards over no view, unless one
 //!   was wrong by more than a minute (`primary.rs`).
-//! - What a group has forgotten never commits any more, so whoever asks is told so without an entry.
+//! - What a group has forgotten never commits any more: whoever asks is told so without an entry.
 //! - A head fits one message: a primary votes on no more than that has room for, and what is
 //!   remembered for clients is dropped from the oldest on (`head.rs`).
 //! - What is proposed is in the log, in its order, or handed to it again; nothing else is executed
@@ -120,23 +120,23 @@
 //!   that nobody knows how its transaction ended, and must count on.
 //! - A head is encoded, sent and stored in one turn: at most some tens of megabytes, and mostly
 //!   little.
-//! - If a group has lost its data, what it had decided or voted is unknown. A transaction of several
-//!   groups may then have changed some of them alone; who asks the group that has lost its vote is
-//!   told that nobody knows. Who asks a coordinator that has lost its decision is told that it has
-//!   failed, though others may have changed: a lane tells its clients of such a loss.
+//! - If a group has lost its data, what it had decided or voted is unknown. A transaction of
+//!   several groups may then have changed some of them alone; who asks the group that has lost its
+//!   vote is told that nobody knows. Who asks a coordinator that has lost its decision is told that
+//!   it has failed, though others may have changed: a lane tells its clients of such a loss.
 //! - A primary whose clock is ahead removes early what expires, as long as it leads.
-//! - A name that has ended is not compared with what it was used for: who uses one twice is answered
-//!   how the first ended.
+//! - A name that has ended is not compared with what it was used for: who uses one twice is
+//!   answered how the first ended.
 //! - What waits is tried again one by one when a key is free: with very many that wait for one key
 //!   that is work for each of them.
 //! - A copy that begins drops all keys in one turn.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `state.rs`, `head.rs`, `locks.rs`, `items.rs` | what a group's log makes of it, and what must hold |
+//! | `state.rs`, `head.rs`, `locks.rs`, `items.rs` | what a log makes of a group; what must hold |
 //! | `entry.rs`, `apply.rs` | entries, and executing them |
 //! | `recover.rs`, `keys.rs` | copies, and what is stored |
-//! | `engine.rs`, `primary.rs`, `tail.rs` | inputs, and what a primary has in hand |
+//! | `engine.rs`, `primary.rs`, `tail.rs`, `hand.rs` | inputs, and what a primary has in hand |
 //! | `prepare.rs`, `coordinate.rs`, `participate.rs` | commits, decisions, votes |
 //! | `read.rs` | strict reads, commits that only read, expiry and purge |
 //! | `act.rs`, `evaluate.rs` | what can be done to a key |
@@ -148,6 +148,7 @@ mod coordinate;
 mod engine;
 mod entry;
 mod evaluate;
+mod hand;
 mod head;
 mod items;
 mod keys;

@@ -3,7 +3,7 @@
 
 use super::act::{Results, WallMs};
 use super::apply::{Executed, What};
-use super::engine::{Action, Context};
+use super::engine::Context;
 use super::entry::Entry;
 use super::head;
 use super::items::Stored;
@@ -14,11 +14,10 @@ use super::raw::Raw;
 use super::read::Reading;
 use super::rules;
 use super::tail::Tail;
-use super::timer::Again;
+use super::timer::{Again, clock};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
@@ -75,9 +74,9 @@ pub struct Primary {
     /// What is in the log and not executed.
     pub tail: Tail,
     /// How many of those entries were handed to the log; the others wait for room.
-    handed: usize,
+    pub handed: usize,
     /// How many bytes those are.
-    handed_bytes: usize,
+    pub handed_bytes: usize,
     /// About how many bytes requests, votes and reads in hand take.
     pub held_bytes: usize,
     /// The wall clock, but that it does not run backwards, nor behind an earlier primary's: see
@@ -109,20 +108,6 @@ pub struct Primary {
     pub reads: BTreeMap<Ticket, Reading>,
     /// Reads that wait for a key.
     pub blocked: BTreeMap<Raw, BTreeSet<Ticket>>,
-}
-
-/// The clock of a primary whose wall clock says this, and that has seen another one.
-///
-/// It does not run backwards when hosts differ a little, or a clock is set right: who was told that
-/// a key will be there for a while sees it go once. That is all that hangs on it, because whatever
-/// anybody is shown of an expiry was logged as a removal. So one that is ahead by far more than
-/// hosts are is not believed further than that: it was wrong, and every key with an expiry would go
-/// early for ever after, under primaries whose clocks are right. Nothing tells a clock that is ahead
-/// from a group that was idle for long but another clock: while the wrong one leads, what it removes
-/// early is removed.
-fn clock(seen: WallMs, wall: WallMs) -> WallMs {
-    let believed = wall.saturating_add(rules::CLOCK_AHEAD_MAX_MS);
-    wall.max(if mutant!("txn_clock_stays_ahead") { seen } else { seen.min(believed) })
 }
 
 impl Primary {
@@ -202,52 +187,6 @@ impl Primary {
     pub fn may_vote(&self, cx: &Context<'_>) -> bool {
         let bytes = cx.state.head.sizes.unended + self.tail.votes_bytes();
         bytes < rules::UNENDED_BYTES_MAX || mutant!("txn_head_grows")
-    }
-
-    /// Puts an entry into the log, or behind those that wait for room in it.
-    pub fn propose(&mut self, entry: Entry, cx: &mut Context<'_>) {
-        let bytes = entry.bytes();
-        let is_next = self.handed == self.tail.len();
-        self.tail.push(entry, bytes.len());
-        if is_next && self.has_room() {
-            self.hand(bytes, cx);
-        }
-        invariant!(self.handed <= self.tail.len(), "only what there is was handed on");
-    }
-
-    /// Whether the log may be handed one entry more.
-    fn has_room(&self) -> bool {
-        self.handed < rules::IN_FLIGHT_MAX && self.handed_bytes < rules::IN_FLIGHT_BYTES_MAX
-    }
-
-    fn hand(&mut self, entry: Bytes, cx: &mut Context<'_>) {
-        self.handed += 1;
-        self.handed_bytes += entry.len();
-        cx.out.push(Action::Propose(entry));
-    }
-
-    /// Hands on what waits for room in the log.
-    fn hand_on(&mut self, cx: &mut Context<'_>) {
-        while self.has_room()
-            && let Some((entry, _)) = self.tail.get(self.handed)
-        {
-            let bytes = entry.bytes();
-            self.hand(bytes, cx);
-        }
-    }
-
-    /// The log has not taken the last ones: they are not in it, and are handed on again later.
-    pub fn not_taken(&mut self, count: usize) {
-        invariant!(count <= self.handed, "only what was handed on is refused");
-        if mutant!("txn_refused_is_in_the_log") {
-            return;
-        }
-        for _ in 0..count {
-            self.handed -= 1;
-            let (_, bytes) = self.tail.get(self.handed).expect("it was handed on");
-            self.handed_bytes -= bytes;
-        }
-        invariant!(self.handed < self.tail.len() || count == 0, "it waits for room");
     }
 
     /// What a key will have when the tail is executed.

@@ -1,6 +1,8 @@
 //! Times. A lane has one timer for all its groups, and hands each of them
 //! [`super::Input::Tick`].
 
+use super::act::WallMs;
+use super::rules::CLOCK_AHEAD_MAX_MS;
 use quorate_kernel::mutant;
 use quorate_kernel::time::Span;
 
@@ -43,4 +45,17 @@ impl Again {
         self.due = now + self.wait;
         true
     }
+}
+
+/// The clock of a primary whose wall clock says this, and that has seen another one.
+///
+/// It does not run backwards when hosts differ a little, or a clock is set right: so what is due at
+/// one primary is due at the next. No promise hangs on that, because whatever anybody is shown of
+/// an expiry was logged as a removal. So a clock that is ahead by far more than hosts differ is not
+/// believed further: it was wrong, and keys would go early for ever after, under primaries whose
+/// clocks are right. While a wrong one leads, what it removes early is removed: nothing but another
+/// clock tells it from one that is right after a group was idle for long.
+pub fn clock(seen: WallMs, wall: WallMs) -> WallMs {
+    let believed = wall.saturating_add(CLOCK_AHEAD_MAX_MS);
+    wall.max(if mutant!("txn_clock_stays_ahead") { seen } else { seen.min(believed) })
 }

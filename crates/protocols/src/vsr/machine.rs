@@ -54,14 +54,14 @@ pub struct Page {
 /// that already have them: an item that is of this entry or a later one is left as it is. What
 /// comes out is right once the newest entry in the copy was executed; nobody is served before.
 pub trait Machine {
-    /// Whether it can read a command, and so execute it; the answer depends on the bytes alone. Asked
-    /// before a peer's entry is put into the log here. A member whose version cannot read what
-    /// another's proposes stays behind; it never executes something else, or nothing, in its place.
+    /// Whether it can read a command, and so execute it; the answer depends on the bytes alone.
+    /// Asked before a peer's entry is put into the log here. A member whose version cannot read
+    /// what another's proposes stays behind; it never executes something else, or nothing, instead.
     fn is_command(&self, command: &Bytes) -> bool;
 
     /// Executes the entry at `op`, in order; the same op comes again after a restart and in a copy.
     /// It is one that this machine could read when it was put into the log here. If it cannot any
-    /// more, an earlier version was started on the log, or the store is damaged: the node must stop.
+    /// more, an earlier version was started on the log, or the store is damaged: the node stops.
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>);
 
     /// Reads back what it has stored, when the node starts. Data may be lost then, and a copy half

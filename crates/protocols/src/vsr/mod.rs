@@ -67,8 +67,8 @@
 //! - Two epochs never decide side by side: the entry between them is the last that the old members
 //!   commit, and the new ones begin with the log up to it.
 //! - A state that a copy has brought is right when the newest entry that may be in it was executed;
-//!   nobody is served or copied before (`checkpoint.rs`). A primary that must copy leads no more: it
-//!   lacks nothing of its epoch, so another one has begun.
+//!   nobody is served or copied before (`checkpoint.rs`). A primary that must copy leads no more:
+//!   it lacks nothing of its epoch, so another one has begun.
 //! - Nothing is put into a log that the machine here cannot read, so no member executes less than
 //!   another of a later version.
 //!

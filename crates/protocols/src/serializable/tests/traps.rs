@@ -2,6 +2,7 @@
 
 mod bounds;
 mod groups;
+mod losses;
 mod names;
 mod one_group;
 mod reads;

@@ -110,11 +110,9 @@ impl World {
                 }
             }
         }
-        if not_taken > 0 {
-            self.handle(at, replica, Input::NotTaken(not_taken));
-        }
-        for ticket in not_confirmed {
-            self.handle(at, replica, Input::NotConfirmed(ticket));
+        let refused = (not_taken > 0).then_some(Input::NotTaken(not_taken)).into_iter();
+        for input in refused.chain(not_confirmed.into_iter().map(Input::NotConfirmed)) {
+            self.handle(at, replica, input);
         }
     }
 
