@@ -252,19 +252,22 @@ impl Head {
         below.into_iter().for_each(|key| _ = self.take_outcome(key));
     }
 
-    /// The horizon below which about a quarter of what is remembered is.
+    /// The horizon below which about a quarter of what is remembered is, and whose transaction is the
+    /// furthest beyond.
     #[must_use]
-    pub fn oldest_quarter(&self) -> Option<u64> {
+    pub fn oldest_quarter(&self) -> Option<(u64, Option<Client>)> {
         let over = self.outcomes.iter().filter(|(_, it)| it.groups.is_empty());
+        let over: Vec<(Client, u64)> = over.map(|(key, _)| *key).collect();
+        let furthest = over.iter().max_by_key(|(_, counter)| *counter).map(|(client, _)| *client);
         // A mark is dropped if it is no higher than the horizon.
-        let of_outcomes = over.map(|((_, counter), _)| *counter);
+        let of_outcomes = over.into_iter().map(|(_, counter)| counter);
         let mut counters: Vec<u64> = of_outcomes.chain(self.marks.values().copied()).collect();
         let place = counters.len() / 4;
         if counters.is_empty() {
             return None;
         }
         let (_, counter, _) = counters.select_nth_unstable(place);
-        Some(counter.saturating_add(1))
+        Some((counter.saturating_add(1), furthest))
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Primary {
     pub clock: WallMs,
     /// The highest horizon that was proposed.
     horizon: u64,
+    /// A client that was proposed to be gone because it has counted too far.
+    gone: Option<Client>,
     /// Transactions by name.
     pub received: BTreeMap<TxId, Received>,
     /// Who waits for a key; the lowest rank goes first.
@@ -120,6 +122,7 @@ impl Primary {
             held_bytes: 0,
             clock: clock(cx.state.head.clock, cx.wall),
             horizon: 0,
+            gone: None,
             received: BTreeMap::new(),
             queue: BTreeMap::new(),
             woken: BTreeSet::new(),
@@ -212,6 +215,9 @@ impl Primary {
                 What::Other => None,
             };
             invariant!(of == entry.tx(), "a view's log is its primary's");
+            if matches!(entry, Entry::ClientGone { client } if self.gone == Some(client)) {
+                self.gone = None;
+            }
             self.handed -= 1;
             self.handed_bytes -= bytes;
         }
@@ -296,9 +302,18 @@ impl Primary {
         if is_small || is_proposed || mutant!("txn_remembers_all") {
             return;
         }
-        let Some(counter) = head.oldest_quarter() else { return };
-        self.horizon = counter;
-        self.propose(Entry::Horizon { counter }, cx);
+        let Some((counter, furthest)) = head.oldest_quarter() else { return };
+        let now = self.clock.saturating_mul(rules::COUNTERS_PER_MS);
+        if counter <= now || mutant!("txn_horizon_ahead") {
+            self.horizon = counter;
+            return self.propose(Entry::Horizon { counter }, cx);
+        }
+        // Clients that have counted further than time has gone on would be the last to be dropped,
+        // and a horizon there would pass all others: they go first.
+        if let Some(client) = furthest.filter(|_| self.gone.is_none()) {
+            self.gone = Some(client);
+            self.propose(Entry::ClientGone { client }, cx);
+        }
     }
 
     /// Nothing more was heard of a client.

@@ -103,6 +103,8 @@
 //! - If most members were removed, and all of the next epoch forget in `memory` before a majority
 //!   of them has told who was removed that it had begun, they wait for one of those. If these have
 //!   forgotten too, the data is gone, and the keyspace can be made anew.
+//! - The same if another change of members follows before a majority has told: they wait for those
+//!   only who were removed by the last one.
 //! - If all members forget while the entry that ends the epoch was in a log, they do not go on by
 //!   themselves: the next epoch may have begun elsewhere. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew.

@@ -150,6 +150,32 @@ fn what_is_remembered_of_clients_is_bounded() {
     world.check_quiet();
 }
 
+/// Clients that count ahead of time are the first to be dropped: a horizon there would pass all
+/// others.
+#[test]
+fn who_counts_ahead_of_time_is_forgotten_first() {
+    let mut world = World::new(1);
+    let now = world.now.0 / 1_000_000 * rules::COUNTERS_PER_MS;
+    let many: Vec<(&str, Act)> = vec![("1n", Act::AddFloat(key("1e300"))); 4000];
+    let honest = world.commit_tx(tx(now - 7, 1), &[], &[("1x", put("a"))]);
+    world.settle();
+    assert!(world.is_committed(honest));
+    for counter in 1..=20 {
+        world.commit_tx(tx(now + 1_000_000 * counter, 100 + counter), &[], &many);
+        world.commit(ONE, usize::MAX);
+        world.handle_primary(ONE, Input::Tick);
+    }
+    world.settle();
+    let head = &world.state(ONE).head;
+    assert!(head.sizes.remembered <= rules::REMEMBERED_BYTES_MAX);
+    assert_eq!(head.horizon, 0, "nobody is behind it");
+    let again = world.commit_tx(tx(now - 7, 1), &[], &[("1x", put("a"))]);
+    let next = world.commit_tx(tx(now - 6, 1), &[], &[("1x", put("b"))]);
+    world.settle();
+    assert!(world.is_committed(again) && world.is_committed(next), "they go on");
+    world.check_quiet();
+}
+
 /// An answer has a bound too, whatever keys are asked for.
 #[test]
 fn a_read_of_too_much_is_refused() {
