@@ -35,13 +35,16 @@ impl Primary {
         cx.out.push(Action::Propose(entry));
     }
 
-    /// Hands on what waits for room in the log.
+    /// Hands on what waits for room in the log: one alone, after it has refused some.
     pub fn hand_on(&mut self, cx: &mut Context<'_>) {
-        while self.has_room()
+        let mut most = if core::mem::take(&mut self.is_refused) { 1 } else { usize::MAX };
+        while most > 0
+            && self.has_room()
             && let Some((entry, _)) = self.tail.get(self.handed)
         {
             let bytes = entry.bytes();
             self.hand(bytes, cx);
+            most -= 1;
         }
     }
 
@@ -51,6 +54,7 @@ impl Primary {
         if mutant!("txn_refused_is_in_the_log") {
             return;
         }
+        self.is_refused = true;
         for _ in 0..count {
             self.handed -= 1;
             let (_, bytes) = self.tail.get(self.handed).expect("it was handed on");

@@ -77,6 +77,8 @@ pub struct Primary {
     pub handed: usize,
     /// How many bytes those are.
     pub handed_bytes: usize,
+    /// Whether the log has refused the last of them.
+    pub is_refused: bool,
     /// About how many bytes requests, votes and reads in hand take.
     pub held_bytes: usize,
     /// The wall clock, but that it does not run backwards, nor behind an earlier primary's: see
@@ -119,6 +121,7 @@ impl Primary {
             tail: Tail::default(),
             handed: 0,
             handed_bytes: 0,
+            is_refused: false,
             held_bytes: 0,
             clock: clock(cx.state.head.clock, cx.wall),
             horizon: 0,
