@@ -38,8 +38,8 @@ impl Primary {
         let outcome = match cx.state.recorded(tx) {
             Some(recorded) => Some(recorded.outcome.as_ref().map(|_| ()).map_err(Clone::clone)),
             // Nobody has decided, or all groups have applied it: whoever still holds locks can only
-            // be of the former. It will not commit any more (`decide`), whoever leads: this needs no
-            // entry. But if it is about to be decided, it is told that.
+            // be of the former. It never commits (`decide`), whoever leads, so this needs no entry.
+            // But if it is about to be decided, it is told that.
             None if cx.state.is_forgotten(tx) => {
                 if self.tail.moves(tx) && !mutant!("txn_forgotten_at_once") {
                     return true;

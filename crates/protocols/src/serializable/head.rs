@@ -252,8 +252,8 @@ impl Head {
         below.into_iter().for_each(|key| _ = self.take_outcome(key));
     }
 
-    /// The horizon below which about a quarter of what is remembered is, and whose transaction is the
-    /// furthest beyond.
+    /// The horizon below which about a quarter of what is remembered is, and whose transaction is
+    /// the furthest beyond.
     #[must_use]
     pub fn oldest_quarter(&self) -> Option<(u64, Option<Client>)> {
         let over = self.outcomes.iter().filter(|(_, it)| it.groups.is_empty());
