@@ -58,7 +58,7 @@ pub fn tests(packages: Option<&BTreeSet<&str>>) -> Result<Tests, String> {
         None => run::cargo(&ALL_TESTS),
         Some(packages) => {
             let mut command = run::cargo(&["test", "--tests"]);
-            packages.iter().for_each(|package| drop(command.args(["--package", package])));
+            command.args(packages.iter().flat_map(|package| ["--package", package]));
             command
         }
     };
