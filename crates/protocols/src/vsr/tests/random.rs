@@ -100,45 +100,45 @@ const CHANGES: Faults = Faults { changes: true, ..CALM };
 
 #[test]
 fn one_log_whatever_fails() {
-    let tally = run_many(seeds(30), Level::Sync, CALM);
+    let tally = run_many(seeds(15), Level::Sync, CALM);
     std::println!("{tally:?}");
-    assert!(tally.acknowledged > 30 * 50 && tally.reads > 30 * 20, "{tally:?}");
-    assert!(tally.crashes > 30 && tally.pauses > 30 && tally.partitions > 30, "{tally:?}");
-    assert!(tally.holds > 30 && tally.told["deposed"] > 5, "{tally:?}");
+    assert!(tally.acknowledged > 15 * 50 && tally.reads > 15 * 20, "{tally:?}");
+    assert!(tally.crashes > 15 && tally.pauses > 15 && tally.partitions > 15, "{tally:?}");
+    assert!(tally.holds > 15 && tally.told["deposed"] > 2, "{tally:?}");
     for met in ["a one-way cut", "a frame of an earlier start", "a frame twice"] {
-        assert!(tally.told[met] > 30, "{tally:?}");
+        assert!(tally.told[met] > 15, "{tally:?}");
     }
 }
 
 #[test]
 fn one_log_while_members_change() {
-    let tally = run_many(seeds(30), Level::Sync, CHANGES);
+    let tally = run_many(seeds(15), Level::Sync, CHANGES);
     std::println!("{tally:?}");
-    assert!(tally.epochs > 2 * 30 && tally.told["released"] > 15, "{tally:?}");
+    assert!(tally.epochs > 2 * 15 && tally.told["released"] > 7, "{tally:?}");
 }
 
 #[test]
 fn one_log_while_disks_are_taken_away() {
-    let tally = run_many(seeds(20), Level::Sync, Faults { wipes: true, ..CHANGES });
+    let tally = run_many(seeds(10), Level::Sync, Faults { wipes: true, ..CHANGES });
     std::println!("{tally:?}");
-    assert!(tally.wiped > 10 && tally.epochs > 2 * 20, "{tally:?}");
+    assert!(tally.wiped > 5 && tally.epochs > 2 * 10, "{tally:?}");
 }
 
 #[test]
 fn one_log_where_members_forget() {
     for level in [Level::Memory, Level::Periodic] {
-        let tally = run_many(seeds(20), level, CHANGES);
+        let tally = run_many(seeds(10), level, CHANGES);
         std::println!("{tally:?}");
-        assert!(tally.crashes > 20 && tally.acknowledged > 20 * 50, "{tally:?}");
+        assert!(tally.crashes > 10 && tally.acknowledged > 10 * 50, "{tally:?}");
     }
 }
 
 #[test]
 fn one_log_where_members_forget_and_disks_are_taken_away() {
     for level in [Level::Memory, Level::Periodic] {
-        let tally = run_many(seeds(15), level, Faults { wipes: true, ..CHANGES });
+        let tally = run_many(seeds(8), level, Faults { wipes: true, ..CHANGES });
         std::println!("{tally:?}");
-        assert!(tally.wiped > 5 && tally.crashes > 10, "{tally:?}");
+        assert!(tally.wiped > 2 && tally.crashes > 5, "{tally:?}");
         assert!(tally.told["a wish amid a recovery"] > 0, "{tally:?}");
     }
 }
@@ -156,9 +156,9 @@ fn what_was_found_stays_mended() {
 #[test]
 fn one_log_again_after_all_members_forgot() {
     for level in [Level::Periodic, Level::Memory] {
-        let tally = run_many(seeds(20), level, Faults { losses: true, ..CHANGES });
+        let tally = run_many(seeds(10), level, Faults { losses: true, ..CHANGES });
         std::println!("{tally:?}");
-        assert!(tally.losses > 10 && tally.told["lost"] > 30, "{tally:?}");
+        assert!(tally.losses > 5 && tally.told["lost"] > 15, "{tally:?}");
     }
 }
 
@@ -185,7 +185,7 @@ const MARKS: &[&str] = &[
 #[test]
 fn the_runs_take_every_rare_path() {
     let losses = Faults { losses: true, ..CHANGES };
-    for seed in seeds(20) {
+    for seed in seeds(10) {
         run(seed, Level::Sync, CHANGES);
         run(seed, Level::Sync, Faults { wipes: true, ..CHANGES });
         run(seed, Level::Memory, losses);
