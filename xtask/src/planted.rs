@@ -126,7 +126,7 @@ mod tests {
             ("path+file:///r/crates/node#quorate-node@0.1.0", "null", true),
         ] {
             tests.take(&format!(
-                r#"{{"reason":"compiler-artifact","package_id":"{id}","manifest_path":"/r/Cargo.toml",
+                r#"{{"package_id":"{id}","manifest_path":"/r/Cargo.toml",
                 "profile":{{"test":{is_test}}},"executable":{executable}}}"#
             ));
         }
