@@ -13,7 +13,7 @@ const ON_PPM: u32 = 650_000;
 /// How many of a million delays of single frames last ten seconds.
 const LONG_DELAY_PPM: u32 = 500_000;
 const LONG_DELAY_US: u64 = 10_000_000;
-/// How long an operator waits for a drain, unless everything is healed before.
+/// How long an operator waits for a drain.
 const RETIRE_US: u64 = 10_000_000;
 
 /// Draws a plan: faults in the order of their beginnings.
@@ -64,7 +64,7 @@ fn draw_chance(
             for_us = LONG_DELAY_US;
         }
         if matches!(what, What::Retire { .. }) {
-            for_us = RETIRE_US.min(span_us.saturating_sub(at_us)).max(1);
+            for_us = RETIRE_US;
         }
         plan.push(Fault { at_us, for_us, what });
     }
