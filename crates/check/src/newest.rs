@@ -59,23 +59,22 @@ impl<'a> OfKey<'a> {
         latest >= later.invoked()
     }
 
+    /// The writes that a get may have returned.
+    fn explain(&self, get: &'a Entry) -> impl Iterator<Item = &'a Entry> {
+        self.entries().map(|(_, write)| write).filter(|write| {
+            write.may_have_written() && value_of(write) == value_of(get) && write.began < get.ended
+        })
+    }
+
     /// A get that returned what nobody had begun to write.
     fn invented(&self) -> Option<Explanation> {
-        let may_explain = |get: &Entry, write: &Entry| {
-            write.may_have_written() && value_of(write) == value_of(get) && write.began < get.ended
-        };
-        let (index, get) = self.gets().find(|(_, get)| {
-            value_of(get).is_some() && !self.entries().any(|(_, write)| may_explain(get, write))
-        })?;
+        let is_invented =
+            |get: &'a Entry| value_of(get).is_some() && self.explain(get).next().is_none();
+        let (index, get) = self.gets().find(|(_, get)| is_invented(get))?;
         let why = format!("{}, and no write of that had begun", returned(get));
         let name = self.partition.name(self.key, self.history);
-        Some(Explanation::new(
-            self.history,
-            name,
-            "a get returned what was never written",
-            [index],
-            why,
-        ))
+        let headline = "a get returned what was never written";
+        Some(Explanation::new(self.history, name, headline, [index], why))
     }
 
     /// A get that returned what an acknowledged write had replaced.
@@ -86,13 +85,7 @@ impl<'a> OfKey<'a> {
             };
             let (newest, write) =
                 self.entries().filter(is_over).max_by_key(|(_, write)| write.began)?;
-            let explains = |(_, other): &(u32, &Entry)| {
-                other.may_have_written()
-                    && value_of(other) == value_of(get)
-                    && other.began < get.ended
-                    && self.may_be_above(other, write)
-            };
-            if self.entries().any(|other| explains(&other)) {
+            if self.explain(get).any(|other| self.may_be_above(other, write)) {
                 return None;
             }
             let why = format!(
