@@ -23,9 +23,8 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
 
 /// The tests of all crates but the simulator, whose turn comes where its build is shared.
 fn tests() -> Result<(), String> {
-    let mut command = run::cargo(&planted::ALL_TESTS);
+    let mut command = planted::cargo(&planted::ALL_TESTS)?;
     command.arg("--quiet");
-    planted::let_in(&mut command)?;
     // Most of the time of tests with real processes is waiting, so more of them than there are
     // cores run side by side. Whoever sets the number decides.
     if std::env::var_os(THREADS).is_none() {

@@ -154,6 +154,7 @@ fn try_test(tests: &Tests, name: &str, (package, test): (&str, &str)) -> Result<
         command.args(["--exact", test]).env(PLANTED, name);
         // A case that a planted bug fails is no case to keep.
         command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+        println!("== mutant {name}: {}", run::line(&command));
         let output = command.output().map_err(|error| format!("cannot run: {error}"))?;
         match is_failed(&String::from_utf8_lossy(&output.stdout)) {
             Some(true) => return Ok(format!("mutant {name}: {test} condemned it")),

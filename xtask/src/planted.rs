@@ -12,10 +12,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Has a command of cargo let the planted bugs in.
-pub fn let_in(command: &mut Command) -> Result<(), String> {
+/// A cargo command that lets the planted bugs in.
+pub fn cargo(arguments: &[&str]) -> Result<Command, String> {
+    let mut command = run::cargo(arguments);
     command.env("RUSTC_WORKSPACE_WRAPPER", wrapper()?);
-    Ok(())
+    Ok(command)
 }
 
 /// Writes the compiler wrapper. Cargo keeps the results of different wrappers apart by their paths.
@@ -55,15 +56,14 @@ struct Executable {
 /// Builds the tests of some crates, or of all.
 pub fn tests(packages: Option<&BTreeSet<&str>>) -> Result<Tests, String> {
     let mut command = match packages {
-        None => run::cargo(&ALL_TESTS),
+        None => cargo(&ALL_TESTS)?,
         Some(packages) => {
-            let mut command = run::cargo(&["test", "--tests"]);
+            let mut command = cargo(&["test", "--tests"])?;
             command.args(packages.iter().flat_map(|package| ["--package", package]));
             command
         }
     };
     command.args(["--no-run", "--message-format", "json-render-diagnostics"]);
-    let_in(&mut command)?;
     println!("== tests with planted bugs: {}", run::line(&command));
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| format!("cannot run: {error}"))?;

@@ -26,16 +26,14 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
 /// of the usual one, what it needs is built for the sweep already, and they simulate ten times
 /// faster.
 pub fn test() -> Result<(), String> {
-    let mut command = run::cargo(&["test", "--quiet", "--profile", PROFILE, "--package", PACKAGE]);
-    planted::let_in(&mut command)?;
-    run::step("simulator's tests", &mut command)
+    let arguments = ["test", "--quiet", "--profile", PROFILE, "--package", PACKAGE];
+    run::step("simulator's tests", &mut planted::cargo(&arguments)?)
 }
 
 /// Builds the simulator.
 pub fn build() -> Result<(), String> {
-    let mut command = run::cargo(&["build", "--quiet", "--profile", PROFILE, "--package", PACKAGE]);
-    planted::let_in(&mut command)?;
-    run::step("simulator", &mut command)
+    let arguments = ["build", "--quiet", "--profile", PROFILE, "--package", PACKAGE];
+    run::step("simulator", &mut planted::cargo(&arguments)?)
 }
 
 /// The simulator that [`build`] left, ready to be given arguments.
