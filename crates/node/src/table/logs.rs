@@ -19,27 +19,26 @@ struct State {
 
 impl State {
     fn apply(&mut self, key: &Bytes, value: Option<Bytes>) {
-        let first = |firsts: &BTreeMap<_, _>, log| firsts.get(&log).copied().unwrap_or_default();
         match (entries::place(key).expect("of a log"), value) {
             (Place::Log(log), value) => {
                 let to = entries::first(&value.expect("an index")).expect("an index");
-                let to = to.max(first(&self.firsts, log));
+                let to = to.max(self.firsts.get(&log).copied().unwrap_or_default());
                 self.firsts.insert(log, to);
                 self.pairs.retain(|key, _| {
                     let place = entries::place(key);
                     !matches!(place, Some(Place::Entry(of, at)) if of == log && at < to)
                 });
             }
-            (Place::Entry(log, index), _) if index < first(&self.firsts, log) => {}
+            (Place::Entry(..), _) if self.has_passed(key) => {}
             (Place::Entry(..), Some(value)) => drop(self.pairs.insert(key.clone(), value)),
             (Place::Entry(..), None) => drop(self.pairs.remove(key)),
         }
     }
 
-    /// Whether a lane may write this: anything but an entry that was given up before.
-    fn takes(&self, (key, value): &(Bytes, Option<Bytes>)) -> bool {
-        let Some(Place::Entry(log, index)) = entries::place(key) else { return true };
-        value.is_none() || self.firsts.get(&log).is_none_or(|first| index >= *first)
+    /// Whether this is the key of an entry that was given up.
+    fn has_passed(&self, key: &[u8]) -> bool {
+        let Some(Place::Entry(log, index)) = entries::place(key) else { return false };
+        self.firsts.get(&log).is_some_and(|first| index < *first)
     }
 }
 
@@ -158,7 +157,10 @@ fn run(durability: Durability, steps: &[Step]) {
         durable: Durable::default(),
     };
     for step in steps {
-        if let Some((key, value)) = write(step).filter(|write| world.model.takes(write)) {
+        // No lane writes an entry that was given up.
+        let may_be =
+            |(key, value): &(Bytes, Option<_>)| value.is_none() || !world.model.has_passed(key);
+        if let Some((key, value)) = write(step).filter(may_be) {
             world.model.apply(&key, value.clone());
             world.lsn.0 += 1;
             let lsn = world.lsn;

@@ -5,6 +5,7 @@ use super::world::World;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
 use quorate_kernel::entries::{self, Place};
+use quorate_kernel::ids::LogIndex;
 use quorate_kernel::process::{Recovery, Table};
 use quorate_kernel::storage::Class;
 use std::collections::BTreeMap;
@@ -124,27 +125,29 @@ impl Disk {
     }
 }
 
+/// Where the log of this key begins.
+fn first_of(table: &BTreeMap<Key, Bytes>, log: &Key) -> LogIndex {
+    table.get(log).and_then(|known| entries::first(known)).unwrap_or_default()
+}
+
 /// Does what a write asks for. One of a log's own key gives entries up.
 fn apply(table: &mut BTreeMap<Key, Bytes>, key: Key, value: Option<Bytes>) {
     if key.0 == Class::Log
         && let Some(Place::Log(log)) = entries::place(&key.1)
     {
         let first = value.as_deref().and_then(entries::first).expect("a trim has an index");
-        let before = table.get(&key).and_then(|known| entries::first(known));
-        let first = first.max(before.unwrap_or_default());
+        let first = first.max(first_of(table, &key));
         let end = (Class::Log, entries::key(log, first));
         table.retain(|entry, _| *entry < key || *entry >= end);
         table.insert(key, entries::trim(first));
         return;
     }
-    let is_given_up = |table: &BTreeMap<Key, Bytes>| match entries::place(&key.1) {
-        Some(Place::Entry(log, index)) if key.0 == Class::Log => {
-            let first = table.get(&(Class::Log, entries::log_key(log)));
-            first.and_then(|known| entries::first(known)).is_some_and(|first| index < first)
-        }
-        _ => false,
-    };
-    assert!(value.is_none() || !is_given_up(table), "{key:?} was given up before");
+    if key.0 == Class::Log
+        && let Some(Place::Entry(log, index)) = entries::place(&key.1)
+    {
+        let first = first_of(table, &(Class::Log, entries::log_key(log)));
+        assert!(value.is_none() || index >= first, "{key:?} was given up before");
+    }
     match value {
         Some(value) => table.insert(key, value),
         None => table.remove(&key),

@@ -36,3 +36,10 @@ fn is_decision(message: &Message) -> bool {
 fn commit_all(world: &mut World) {
     (0..world.groups.len()).for_each(|at| world.commit(at, usize::MAX));
 }
+
+/// The second group asks to take a vote back, and the first, which decides, lets it.
+fn grant_back(world: &mut World) {
+    assert!(world.deliver(|it| matches!(it.message, Message::RevokeVote { .. })));
+    world.commit(ONE, 1);
+    assert!(world.deliver(|it| matches!(it.message, Message::RevokeGranted { .. })));
+}

@@ -128,9 +128,7 @@ fn locks_are_free_when_taking_back_is_logged() {
     contend(&mut world);
     let ticket = world.commit_tx(tx(5, 3), &[], &[("2x", put("third"))]);
     assert!(world.groups[TWO].tail.is_empty(), "the younger one still holds the key");
-    assert!(world.deliver(|it| matches!(it.message, Message::RevokeVote { .. })));
-    world.commit(ONE, 1);
-    assert!(world.deliver(|it| matches!(it.message, Message::RevokeGranted { .. })));
+    grant_back(&mut world);
     assert_eq!(world.groups[TWO].tail.len(), 1, "taking back is proposed, and nothing else");
     world.settle();
     world.run_ms(8000);

@@ -54,9 +54,7 @@ fn a_name_whose_vote_was_taken_back_is_still_under_way() {
     world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("y"))]);
     commit_all(&mut world);
     world.commit_at(TWO, tx(6, 2), &[], &[("1z", put("o")), ("2x", put("o"))]);
-    assert!(world.deliver(|it| matches!(it.message, Message::RevokeVote { .. })));
-    world.commit(ONE, 1);
-    assert!(world.deliver(|it| matches!(it.message, Message::RevokeGranted { .. })));
+    grant_back(&mut world);
     world.commit(TWO, 1);
     world.fail_over(TWO, 1, 0, true);
     let other = commit_alone(&mut world, TWO, tx(7, 1), &[("2q", put("c"))]);

@@ -94,10 +94,7 @@ fn a_copy_is_right_when_the_newest_entry_in_it_was_executed() {
 fn a_source_that_is_behind_its_head_gives_no_page() {
     let mut world = World::calm(3, 0, Level::Sync);
     let [b, a, c] = world.order()[..] else { panic!("three lead in turn") };
-    // One member keeps its whole log, and stores nothing of its state.
-    world.crash(a);
-    world.nodes[a].kept = 1000;
-    world.start(a);
+    keep_log(&mut world, a, 1000);
     world.run_ms(60);
     world.cut(&[c]);
     world.put_many(b, 30);
@@ -118,6 +115,13 @@ fn a_source_that_is_behind_its_head_gives_no_page() {
     world.settle();
 }
 
+/// A member keeps its log up to so many entries: it stores nothing of its state before.
+fn keep_log(world: &mut World, node: usize, entries: u64) {
+    world.crash(node);
+    world.nodes[node].kept = entries;
+    world.start(node);
+}
+
 fn ids(node: usize) -> quorate_kernel::ids::NodeId {
     quorate_kernel::ids::NodeId(node as u64 + 1)
 }
@@ -128,9 +132,7 @@ fn ids(node: usize) -> quorate_kernel::ids::NodeId {
 fn what_is_here_is_not_dropped_for_a_copy() {
     let mut world = World::calm(3, 0, Level::Sync);
     let [a, c, b] = world.order()[..] else { panic!("three lead in turn") };
-    world.crash(c);
-    world.nodes[c].kept = 1000;
-    world.start(c);
+    keep_log(&mut world, c, 1000);
     world.run_ms(60);
     world.put_many(a, 30);
     world.cut(&[a]);
@@ -206,10 +208,7 @@ fn a_copy_leaves_members_that_are_gone() {
 fn a_source_that_is_behind_its_members_gives_no_head() {
     let mut world = World::calm(3, 1, Level::Sync);
     let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    // One member keeps its whole log, and stores nothing of its state.
-    world.crash(c);
-    world.nodes[c].kept = 5000;
-    world.start(c);
+    keep_log(&mut world, c, 5000);
     world.run_ms(60);
     for _ in 0..30 {
         for key in 0..40 {

@@ -5,17 +5,33 @@ use super::super::world::{World, ids};
 use crate::vsr::{Epoch, Message};
 use quorate_kernel::ids::NodeId;
 
+/// Whether somebody who was removed asks if the next epoch has begun.
+fn is_question(message: &Message) -> bool {
+    matches!(message, Message::StartEpoch { .. })
+}
+
+/// Three members with data, in the order in which they lead. The first wishes for others in the
+/// place of all, and some of what is said from then on is lost.
+fn replacing(
+    spares: u64,
+    wish: &[u64],
+    loses: impl Fn(usize, usize, &Message) -> bool + 'static,
+) -> (World, [usize; 3]) {
+    let mut world = World::calm(3, spares, Level::Memory);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 20);
+    world.lose(loses);
+    let wish = ids(wish);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    (world, [a, b, c])
+}
+
 /// The only member of a new epoch forgets before anybody who was removed knows that it had begun:
 /// they still have everything, and it does not begin empty.
 #[test]
 fn who_was_removed_still_has_what_a_new_member_forgets() {
-    let mut world = World::calm(3, 1, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 20);
-    world.lose(|_, _, message| matches!(message, Message::StartEpoch { .. }));
-    let wish = ids(&[4]);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    let (mut world, [a, b, c]) = replacing(1, &[4], |_, _, message| is_question(message));
     world.run_until("the old ones owe", |world| {
         [a, b, c].iter().all(|node| world.replica(*node).owes())
     });
@@ -33,17 +49,12 @@ fn who_was_removed_still_has_what_a_new_member_forgets() {
 /// The same of three, of which one had said that it was in the epoch.
 #[test]
 fn new_members_that_all_forget_wait_for_who_was_removed() {
-    let mut world = World::calm(3, 3, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 20);
-    world.lose(|_, to, message| to != 3 && matches!(message, Message::StartEpoch { .. }));
-    let wish = ids(&[4, 5, 6]);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    let (mut world, [a, b, c]) =
+        replacing(3, &[4, 5, 6], |_, to, message| to != 3 && is_question(message));
     world.run_until("a new one leads", |world| world.serving_of(&[3, 4, 5]).is_some());
     world.run_ms(200);
     assert!([a, b, c].iter().all(|node| world.replica(*node).owes()), "one is no majority");
-    world.lose(|_, _, message| matches!(message, Message::StartEpoch { .. }));
+    world.lose(|_, _, message| is_question(message));
     (3..6).for_each(|node| world.crash(node));
     (3..6).for_each(|node| world.start(node));
     world.run_ms(1000);
@@ -87,13 +98,7 @@ fn who_has_copied_from_a_new_member_waits_too() {
 /// of an earlier one is late, or of who was removed before; who was never a member lacks it.
 #[test]
 fn a_late_question_lets_nobody_go() {
-    let mut world = World::calm(3, 2, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 20);
-    world.lose(|_, _, message| matches!(message, Message::StartEpoch { .. }));
-    let wish = ids(&[4]);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    let (mut world, [a, b, c]) = replacing(2, &[4], |_, _, message| is_question(message));
     world.run_until("the new one leads", |world| world.serving() == Some(3));
     assert!([a, b, c].iter().all(|node| world.replica(*node).owes()), "nobody has told them");
     let mut asks = |from: usize, epoch: u64| {
@@ -113,13 +118,9 @@ fn a_late_question_lets_nobody_go() {
 /// copies are complete. One that came later would take the place of what they go on with.
 #[test]
 fn nobody_goes_on_amid_a_copy() {
-    let mut world = World::calm(3, 3, Level::Memory);
-    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
-    world.run_ms(60);
-    world.put_many(a, 20);
-    world.lose(|_, to, message| to < 3 && matches!(message, Message::EpochStarted { .. }));
-    let wish = ids(&[4, 5, 6]);
-    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    let (mut world, [a, b, c]) = replacing(3, &[4, 5, 6], |_, to, message| {
+        to < 3 && matches!(message, Message::EpochStarted { .. })
+    });
     world.run_until("a new one leads", |world| world.serving_of(&[3, 4, 5]).is_some());
     world.run_ms(200);
     assert!([a, b, c].iter().all(|node| world.replica(*node).owes()), "nobody has told them");
