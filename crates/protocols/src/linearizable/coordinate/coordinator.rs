@@ -175,7 +175,8 @@ impl Linearizable {
             is_repeated: false,
             trail,
         };
-        let first_alarm = self.first_wait(&operation, first_alarm, cx);
+        let (view, token) = (Arc::clone(&operation.view), operation.token());
+        let first_alarm = self.first_wait(&view, token, first_alarm, cx);
         let operations = &mut self.volatile.operations;
         operations.by_id.insert(id, operation);
         operations.set_alarm(id, (cx.now + first_alarm).min(deadline), cx);
@@ -333,7 +334,7 @@ impl Linearizable {
     /// read phase begins anew; a write phase repeats the **same** record: a put that read again
     /// could appear, be overwritten and appear again.
     pub(crate) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
-        let Volatile { operations, routes, .. } = &mut self.volatile;
+        let Volatile { operations, routes, rtt, .. } = &mut self.volatile;
         let Some(operation) = operations.get_mut(id) else { return false };
         if matches!(operation.phase, Phase::Settle(_)) {
             // Its pages are complete; the reads that remain move by themselves.
@@ -343,11 +344,14 @@ impl Linearizable {
         if operation.view.id.version >= route.id.version {
             return false;
         }
-        operation.view = Arc::clone(route);
+        let view = Arc::clone(route);
+        operation.view = Arc::clone(&view);
         // Members of the older view may be gone; patience with these has yet to begin.
         operation.since = cx.now;
+        operation.retry = rtt.retry();
+        let (token, retry) = (operation.token(), operation.retry);
         if let Some(trail) = &mut operation.trail {
-            trail.note(cx.now, None, alloc::format!("moves to view {}", route.id.version));
+            trail.note(cx.now, None, alloc::format!("moves to view {}", view.id.version));
         }
         match &mut operation.phase {
             Phase::Read(reading) => *reading = Reading::new(reading.want()),
@@ -364,6 +368,8 @@ impl Linearizable {
         self.volatile.counters.retargets += 1;
         probe!("linearizable/retarget");
         self.ask_all(id, cx);
+        let wait = self.first_wait(&view, token, retry, cx);
+        self.wake_after(id, wait, cx);
         true
     }
 

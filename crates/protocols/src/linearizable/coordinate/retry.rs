@@ -28,18 +28,19 @@ impl Linearizable {
         })
     }
 
-    /// How long an operation that begins may wait until it is looked after. Where its view is out
-    /// of reach, newer ones are asked for at once: there is no more time than that.
+    /// How long an operation that begins in a view may wait until it is looked after. Where the view
+    /// is out of reach, newer ones are asked for at once: there is no more time than that.
     pub(crate) fn first_wait(
         &mut self,
-        operation: &Operation,
+        view: &View,
+        token: u64,
         usual: Span,
         cx: &mut Context<'_>,
     ) -> Span {
-        if !self.volatile.has_suspects || self.is_out_of_reach(&operation.view).is_none() {
+        if !self.volatile.has_suspects || self.is_out_of_reach(view).is_none() {
             return usual;
         }
-        self.seek_news(operation.token(), cx);
+        self.seek_news(token, cx);
         usual.min(GRACE)
     }
 
@@ -120,7 +121,7 @@ impl Linearizable {
         probe!("linearizable/retry");
         let (view, token) = (Arc::clone(&operation.view), operation.token());
         if self.retarget(id, cx) {
-            return self.wake_after(id, span, cx);
+            return;
         }
         let refusal = self.is_out_of_reach(&view);
         if was_repeated || refusal.is_some() {
