@@ -30,13 +30,9 @@ example:
 
 test: tools
 	cargo xtask ci
-	@$(MAKE) --no-print-directory test-clients
 
-# With the build of the simulator, whose crates `make test` has compiled by then: as fast as a
-# release, but that it links sooner, and with all assertions.
 test-clients: tools
-	cargo build --profile sim --package quorate-server --package quorate-counter
-	python3 tests/clients/run.py --binary $(TARGET)/sim/quorate
+	cargo xtask clients
 
 test-clients-redis: tools
 	python3 tests/clients/run.py --against redis

@@ -15,7 +15,7 @@ class RedisBenchmark(unittest.TestCase):
 
     def run_benchmark(self, *arguments):
         command = ["redis-benchmark", "-h", HOST, "-p", str(PORT), "-t", TESTS]
-        command += ["-n", "5000", "-c", "50", "-r", "1000", "-q", *arguments]
+        command += ["-n", "2000", "-c", "50", "-r", "1000", "-q", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
         output = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, output)

@@ -1,6 +1,6 @@
 //! All of CI: if it passes on your desk, it passes there.
 
-use crate::{mutants, planted, run, sweep, tidy};
+use crate::{clients, mutants, planted, run, sweep, tidy};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     sweep::command(&[])?;
     sweep::test()?;
     mutants::command(&[])?;
+    clients::command(&[])?;
     println!("== ci: passed in {:.0} s", begun.elapsed().as_secs_f64());
     Ok(())
 }

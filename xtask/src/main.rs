@@ -6,9 +6,11 @@
 //! | `sweep` | builds the simulator and runs every scenario over a range of seeds |
 //! | `proto` | writes the code generated from the native API's schema anew |
 //! | `mutants` | plants each bug of a list and lets the simulator or a test condemn it |
+//! | `clients` | runs the suites of real clients against a cluster of this machine |
 //! | `ci` | all of the above after formatting and lints, and every test |
 
 mod ci;
+mod clients;
 mod mutants;
 mod planted;
 mod proto;
@@ -25,9 +27,11 @@ usage: cargo xtask COMMAND
        --no-build   skip building each pure crate alone
        --tighten    lower the ratchet's exceptions to what they are now
   sweep [ARGUMENT...]             build the simulator and run it; arguments are the
-                                  simulator's own (default: --seeds 0..400)
+                                  simulator's own (default: --seeds 0..240)
   proto                           write the code of the native API's schema anew
   mutants [NAME...]               run the planted bugs of xtask/mutants.txt (default: all)
+  clients [ARGUMENT...]           run the real clients; arguments are those of
+                                  tests/clients/run.py
   ci                              everything";
 
 fn main() -> ExitCode {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         Some("sweep") => sweep::command(rest),
         Some("proto") => proto::command(rest),
         Some("mutants") => mutants::command(rest),
+        Some("clients") => clients::command(rest),
         Some("ci") => ci::command(rest),
         Some("help" | "--help" | "-h") | None => {
             println!("{HELP}");

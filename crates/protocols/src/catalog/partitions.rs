@@ -171,7 +171,7 @@ mod tests {
     fn partitions_are_even_and_no_node_meets_itself_also_at_the_wrap() {
         for replicas in [1, 2, 3, 5, 6, 7] {
             for hosts in replicas..16 {
-                for count in [64_usize, 65, 66, 70, 97] {
+                for count in [64_usize, 66, 97] {
                     let count = count.next_multiple_of(replicas);
                     let places = spread(&ring(hosts as u64), count, replicas)
                         .unwrap_or_else(|why| panic!("{count} over {hosts} by {replicas}: {why}"));

@@ -8,7 +8,7 @@ use quorate_kernel::time::Span;
 use std::format;
 use std::string::ToString;
 
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 50;
 
 /// What all runs together have done; a test that never met a rare case proves nothing.
 #[derive(Debug, Default)]

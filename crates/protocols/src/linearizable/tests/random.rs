@@ -166,7 +166,7 @@ fn try_seed(seed: u64, faults: Faults) -> Result<(), String> {
 }
 
 fn try_seeds(faults: Faults) {
-    for seed in 0..300 {
+    for seed in 0..150 {
         if let Err(why) = try_seed(seed, faults) {
             panic!("{why}");
         }

@@ -233,7 +233,7 @@ fn try_seed(seed: u64, has_splits: bool) -> Result<(), String> {
 }
 
 fn try_seeds(has_splits: bool) {
-    for seed in 0..150 {
+    for seed in 0..60 {
         if let Err(why) = try_seed(seed, has_splits) {
             panic!("{why}");
         }
