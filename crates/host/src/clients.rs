@@ -16,6 +16,7 @@ use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
 use quorate_doors::{Clock, Connected, Serving, Session, Shortage};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Time;
 use slab::Slab;
@@ -43,7 +44,10 @@ struct Client {
     /// How many of its operations have not ended.
     in_hand: usize,
     input: BytesMut,
+    /// The socket may hold what was not read.
     is_readable: bool,
+    /// It stands in the queue of those that are read in turn.
+    is_queued: bool,
     is_dirty: bool,
     /// The client will send nothing more than what the socket holds.
     is_ending: bool,
@@ -63,6 +67,7 @@ struct Client {
 pub(super) struct Clients {
     doors: Vec<OpenDoor>,
     clients: Slab<Client>,
+    /// Who is read in turn. One that was closed may have left its key.
     readable: VecDeque<usize>,
     dirty: Vec<usize>,
     scratch: BytesMut,
@@ -151,6 +156,7 @@ impl Clients {
             in_hand: 0,
             input: BytesMut::new(),
             is_readable: false,
+            is_queued: false,
             is_dirty: false,
             is_ending: false,
             has_ended: false,
@@ -166,7 +172,7 @@ impl Clients {
         let Some(client) = self.clients.get_mut(key) else { return };
         client.is_ending |= event.is_read_closed() || event.is_error();
         if event.is_readable() || client.is_ending {
-            queue(&mut client.is_readable, &mut self.readable, key);
+            queue(client, &mut self.readable, key);
         }
         if event.is_writable() && !client.session.output().is_empty() {
             mark(&mut client.is_dirty, &mut self.dirty, key);
@@ -195,6 +201,10 @@ impl Clients {
         pending: &mut PendingRequests,
     ) -> std::io::Result<()> {
         let Some(client) = self.clients.get_mut(key) else { return Ok(()) };
+        if !std::mem::replace(&mut client.is_queued, false) {
+            // Whoever had the slot before was in the queue.
+            return Ok(());
+        }
         client.is_readable = false;
         if client.parting_since.is_some() {
             return self.drop_input(key);
@@ -228,11 +238,9 @@ impl Clients {
             client.input = input;
         }
         match progress {
-            Progress::More => queue(&mut client.is_readable, &mut self.readable, key),
+            Progress::More => queue(client, &mut self.readable, key),
             // The end comes after the last bytes, and is announced only once.
-            Progress::Drained if client.is_ending => {
-                queue(&mut client.is_readable, &mut self.readable, key);
-            }
+            Progress::Drained if client.is_ending => queue(client, &mut self.readable, key),
             Progress::Drained => {}
             // An end that was told and is not there was that of another connection.
             Progress::Empty => client.is_ending = false,
@@ -325,8 +333,8 @@ impl Clients {
             client.session.feed(&mut client.input, clock, &mut starter);
             mark(&mut client.is_dirty, &mut self.dirty, key);
         }
-        if client.is_readable && client.session.wants_input() && !self.readable.contains(&key) {
-            self.readable.push_back(key);
+        if client.is_readable && client.session.wants_input() {
+            queue(client, &mut self.readable, key);
         }
     }
 
@@ -350,9 +358,11 @@ impl Clients {
     }
 }
 
-pub(super) fn queue(flag: &mut bool, list: &mut VecDeque<usize>, key: usize) {
-    if !*flag {
-        *flag = true;
-        list.push_back(key);
+/// Has a client read in its turn. All of them may want that at one moment, so the queue is never
+/// searched.
+fn queue(client: &mut Client, readable: &mut VecDeque<usize>, key: usize) {
+    client.is_readable = true;
+    if !std::mem::replace(&mut client.is_queued, true) || mutant!("client_queued_twice") {
+        readable.push_back(key);
     }
 }

@@ -43,7 +43,7 @@ impl Clients {
             Progress::Closed => return Err(ErrorKind::UnexpectedEof.into()),
             Progress::Drained if !client.is_ending => {}
             Progress::Empty => client.is_ending = false,
-            _ => queue(&mut client.is_readable, &mut self.readable, key),
+            _ => queue(client, &mut self.readable, key),
         }
         Ok(())
     }
@@ -60,10 +60,7 @@ impl Clients {
         client.input = BytesMut::new();
         self.doors[client.door].budget.change(&mut client.charge, Charge::default());
         // The poller does not repeat itself for what was left in the socket.
-        client.is_readable = true;
-        if !self.readable.contains(&key) {
-            self.readable.push_back(key);
-        }
+        queue(client, &mut self.readable, key);
         true
     }
 
@@ -79,8 +76,8 @@ impl Clients {
             // What had to wait for memory is read again.
             let is_waiting = client.is_readable && client.session.wants_input();
             let is_spent = || self.doors[client.door].budget.is_spent();
-            if is_waiting && !is_spent() && !self.readable.contains(&key) {
-                self.readable.push_back(key);
+            if is_waiting && !is_spent() {
+                queue(client, &mut self.readable, key);
             }
         }
     }

@@ -221,7 +221,12 @@ impl Bare {
 
     /// Lets the loop turn, with a listener or a client that has something.
     fn turn(&mut self) {
-        let clock = Clock { now: self.now, ..Clock::default() };
+        self.take_events();
+        self.read();
+    }
+
+    /// Takes what the poller says, and reads nothing yet.
+    fn take_events(&mut self) {
         let mut events = Events::with_capacity(8);
         let has_more = self.clients.has_readable();
         let patience = if has_more { Duration::ZERO } else { PATIENCE };
@@ -233,6 +238,11 @@ impl Bare {
                 _ => self.clients.accept(0, self.now, self.poll.registry()),
             }
         }
+    }
+
+    /// Reads from some clients, and writes.
+    fn read(&mut self) {
+        let clock = Clock { now: self.now, ..Clock::default() };
         self.clients.read(clock, &mut self.pending);
         self.clients.flush(clock, &mut self.pending);
     }
@@ -297,6 +307,25 @@ fn half_a_request_is_ended_after_a_while_at_any_door() {
     let said = "ERROR a command was begun and no more of it came for 30 s; nothing of it was \
                 executed\n";
     assert_eq!(one.rest(), said);
+}
+
+/// Clients are looked after however many of them wait to be read: nobody is searched for there.
+#[test]
+fn who_waits_to_be_read_waits_once() {
+    const LOOKS: usize = 100;
+    let mut bare = Bare::new();
+    let mut one = Person::at(bare.door);
+    while bare.there() < 1 {
+        bare.turn();
+    }
+    one.say("GET k\n");
+    while !bare.clients.has_readable() {
+        bare.take_events();
+    }
+    (0..LOOKS).for_each(|_| bare.clients.maintain(bare.now, &mut bare.pending));
+    bare.read();
+    assert_eq!(bare.pending.inputs.len(), 1, "it was read");
+    assert!(!bare.clients.has_readable(), "nobody waits");
 }
 
 /// More was sent than was read when the host stops: closed with that unread, the connection would

@@ -254,6 +254,19 @@ impl Cluster {
         kib.expect("a number") / 1024
     }
 
+    /// How many seconds of processor time a host has taken: how busy the machine is does not
+    /// matter.
+    pub fn worked_s(&self, host: usize) -> u64 {
+        /// What Linux counts it in, whatever its own ticks are.
+        const TICKS_PER_S: u64 = 100;
+        let path = format!("/proc/{}/stat", self.process(host).id());
+        let stat = fs::read_to_string(path).expect("the host runs");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
+        let fields = fields.split(' ').skip(11).take(2);
+        let ticks = fields.map(|field| field.parse::<u64>().expect("a number"));
+        ticks.sum::<u64>() / TICKS_PER_S
+    }
+
     pub fn status(&self, host: usize) -> Value {
         let body = get(&self.http(host), "/status");
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}"))
