@@ -9,6 +9,7 @@ use std::time::Duration;
 
 /// One connection.
 pub struct Client {
+    door: String,
     stream: TcpStream,
     parser: ReplyParser,
     input: BytesMut,
@@ -17,12 +18,13 @@ pub struct Client {
 impl Client {
     /// Connects; reads and writes then give up after `patience`.
     pub fn connect(address: &str, patience: Duration) -> io::Result<Client> {
+        let door = address.to_owned();
         let address: SocketAddr = address.parse().map_err(io::Error::other)?;
         let stream = TcpStream::connect_timeout(&address, patience)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
-        Ok(Client { stream, parser: ReplyParser::default(), input: BytesMut::new() })
+        Ok(Client { door, stream, parser: ReplyParser::default(), input: BytesMut::new() })
     }
 
     /// Connects, or fails the test.
@@ -61,7 +63,10 @@ impl Client {
 
     /// Sends a command; its reply as text, if that is a short text or an error.
     pub fn told(&mut self, args: &[&[u8]]) -> String {
-        let reply = self.ask(args).expect("the host answers");
+        let reply = self.ask(args).unwrap_or_else(|error| {
+            let (door, name) = (&self.door, String::from_utf8_lossy(args[0]));
+            panic!("no answer to {name} at {door}: {error}; {}", super::cluster::state_of(door))
+        });
         let bytes = reply.as_bytes().unwrap_or_else(|| panic!("{reply:?}"));
         String::from_utf8_lossy(bytes).into_owned()
     }
@@ -118,28 +123,31 @@ pub fn beside_bystanders<T>(doors: &[String], harm: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         // Also when the harm panics, so that the scope ends.
         let stop = Stop(&is_over);
-        for (door, served) in doors.iter().zip(&served) {
-            let is_over = &is_over;
-            scope.spawn(move || {
-                let mut client = Client::to(door);
-                let key = format!("bystander of {door}").into_bytes();
-                while !is_over.load(Ordering::Relaxed) {
-                    let round = served.fetch_add(1, Ordering::Relaxed).to_string();
-                    let set = client.told_at_last(&[b"SET", &key, round.as_bytes()]);
-                    assert_eq!(set, "OK", "{door}");
-                    assert_eq!(client.told_at_last(&[b"GET", &key]), round, "{door}");
-                }
-            });
-        }
-        let more = |what| {
-            for served in &served {
-                let goal = served.load(Ordering::Relaxed) + ENOUGH;
-                super::cluster::until(what, || served.load(Ordering::Relaxed) >= goal);
+        let bystander = |(door, served): (&String, &AtomicUsize)| {
+            let mut client = Client::to(door);
+            let key = format!("bystander of {door}").into_bytes();
+            while !is_over.load(Ordering::Relaxed) {
+                let round = served.fetch_add(1, Ordering::Relaxed).to_string();
+                let set = client.told_at_last(&[b"SET", &key, round.as_bytes()]);
+                assert_eq!(set, "OK", "{door}");
+                assert_eq!(client.told_at_last(&[b"GET", &key]), round, "{door}");
             }
         };
-        more("bystanders are served before the harm");
+        let pairs = doors.iter().zip(&served);
+        let begin = |(door, served)| (door, served, scope.spawn(move || bystander((door, served))));
+        let bystanders: Vec<_> = pairs.map(begin).collect();
+        let more = |when: &str| {
+            for (door, served, thread) in &bystanders {
+                let goal = served.load(Ordering::Relaxed) + ENOUGH;
+                super::cluster::until(&format!("the bystander of {door} is served {when}"), || {
+                    assert!(!thread.is_finished(), "the bystander of {door} has failed {when}");
+                    served.load(Ordering::Relaxed) >= goal
+                });
+            }
+        };
+        more("before the harm");
         let result = harm();
-        more("bystanders are served after the harm");
+        more("after the harm");
         drop(stop);
         result
     })

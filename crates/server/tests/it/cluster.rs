@@ -4,8 +4,8 @@ use crate::run::{command, limited, quorate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -40,6 +40,35 @@ pub fn answer(http: &str, path: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("the answer is text");
     answer
+}
+
+/// What the host of a RESP door says of itself, for whoever fails there: its metrics that are not
+/// zero, or why it says nothing.
+pub fn state_of(resp: &str) -> String {
+    metrics_of(resp, Duration::from_secs(10)).map_or_else(
+        |error| format!("its host says nothing of itself: {error}"),
+        |metrics| {
+            let is_telling = |line: &&str| {
+                let is_number = !line.starts_with('#') && !line.contains("_bucket{");
+                let is_zero = line.ends_with(" 0") || line.ends_with(" 0.0");
+                is_number && line.starts_with("quorate_") && !is_zero
+            };
+            let lines: Vec<&str> = metrics.lines().filter(is_telling).collect();
+            format!("its host says of itself:\n{}", lines.join("\n"))
+        },
+    )
+}
+
+fn metrics_of(resp: &str, patience: Duration) -> io::Result<String> {
+    let mut http: SocketAddr = resp.parse().map_err(io::Error::other)?;
+    // As `Cluster::resp` and `Cluster::http` have it.
+    http.set_port(http.port() - 1);
+    let mut stream = TcpStream::connect_timeout(&http, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 /// A cluster of three hosts; host `i` is killed and its data removed when a test ends.
