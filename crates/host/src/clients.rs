@@ -111,9 +111,10 @@ impl Clients {
     /// Takes the connections that wait at a door.
     pub fn accept(&mut self, door: usize, now: Time, registry: &Registry) {
         for _ in 0..ACCEPTS_MAX {
+            let had_failed = self.doors[door].has_failed;
             match self.doors[door].next() {
                 Ok(stream) => self.enter(door, stream, now, registry),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock || had_failed => return,
                 Err(error) => {
                     self.shared.reject(RejectReason::Clients);
                     let door = self.doors[door].name;
@@ -123,6 +124,11 @@ impl Clients {
         }
         // More wait, and the poller will not say so again.
         self.doors[door].rearm(registry);
+    }
+
+    /// Looks again after those who waited at a door and could not be taken.
+    pub fn accept_again(&mut self, registry: &Registry) {
+        self.doors.iter_mut().for_each(|door| door.rearm_failed(registry));
     }
 
     fn enter(&mut self, number: usize, stream: TcpStream, now: Time, registry: &Registry) {

@@ -48,6 +48,8 @@ const TURNS_MAX: usize = 8;
 pub(super) struct Core {
     poll: Poll,
     cluster: TcpListener,
+    /// Another host waited at the door, and could not be taken.
+    has_failed_accept: bool,
     clients: Clients,
     links: Links,
     operators: Operators,
@@ -304,6 +306,7 @@ impl Core {
         self.maintained = now;
         self.shared.beat();
         self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
+        self.accept_again();
         self.links.maintain(now);
         if let Some(seen) = self.links.take_seen() {
             self.disk.note(seen);

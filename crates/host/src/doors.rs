@@ -9,7 +9,7 @@ use crate::metrics::{DoorCells, Shared};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Poll, Registry};
 use quorate_doors::{Door, Identity, Opening, Protocol, Shortage};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ pub(super) struct OpenDoor {
     pub budget: Budget,
     pub cells: Arc<DoorCells>,
     listener: TcpListener,
+    /// Somebody waited, and could not be taken.
+    pub has_failed: bool,
     number: usize,
     clients: usize,
     clients_max: usize,
@@ -65,6 +67,7 @@ impl OpenDoor {
             budget: Budget::of(clients_bytes_max),
             cells,
             listener,
+            has_failed: false,
             number,
             clients: 0,
             clients_max,
@@ -72,8 +75,22 @@ impl OpenDoor {
     }
 
     /// The next connection that waits.
+    ///
+    /// # Errors
+    /// Nobody waits, or it cannot be taken. Then [`OpenDoor::rearm_failed`] must be called later:
+    /// whoever waits still is not announced again.
     pub fn next(&mut self) -> std::io::Result<TcpStream> {
-        self.listener.accept().map(|(stream, _)| stream)
+        let accepted = self.listener.accept().map(|(stream, _)| stream);
+        let error = accepted.as_ref().err();
+        self.has_failed = error.is_some_and(|error| error.kind() != ErrorKind::WouldBlock);
+        accepted
+    }
+
+    /// Has the poller look at the listener afresh if somebody could not be taken.
+    pub fn rearm_failed(&mut self, registry: &Registry) {
+        if self.has_failed {
+            self.rearm(registry);
+        }
     }
 
     /// Has the poller look at the listener afresh.

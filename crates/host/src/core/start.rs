@@ -80,6 +80,7 @@ impl Core {
         Ok(Core {
             poll,
             cluster,
+            has_failed_accept: false,
             clients,
             links,
             operators,

@@ -2,6 +2,7 @@
 
 use crate::client::{Client, beside_bystanders};
 use crate::cluster::{Cluster, answer, get, until};
+use crate::intruder::must_close;
 use bytes::BytesMut;
 use quorate_doors::resp::client::{Reply, write_command};
 use quorate_kernel::limits::{KEY_BYTES_MAX, VALUE_BYTES_DEFAULT};
@@ -219,6 +220,22 @@ fn too_few_open_files_for_a_host_are_an_error() {
     cluster.launch(1);
     assert_eq!(cluster.ended(1), Some(8), "{}", cluster.said(1));
     assert!(cluster.said(1).contains("raise `ulimit -n`"), "{}", cluster.said(1));
+}
+
+#[test]
+fn who_waits_while_no_file_can_be_opened_is_let_in_as_soon_as_one_can() {
+    let cluster = Cluster::start("memory");
+    let doors = [cluster.resp(1), cluster.cluster(1)];
+    let before = cluster.limit_files(1, Some(3));
+    let mut waiting = Client::to(&doors[0]);
+    let silent = TcpStream::connect(&doors[1]).expect("the system lets it wait");
+    for door in ["resp", "cluster"] {
+        let is_it = |line: &str| line.contains("accept_failed") && line.contains(door);
+        until("it cannot be let in", || cluster.said(1).lines().any(is_it));
+    }
+    cluster.limit_files(1, before);
+    assert_eq!(waiting.told(&[b"PING"]), "PONG", "nobody else has come");
+    must_close(silent);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Three hosts as processes of their own, for tests that harm them.
 
 use crate::run::{command, limited, quorate};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -242,9 +242,13 @@ impl Cluster {
         self.running[host - 1].as_ref().expect("the host runs")
     }
 
-    pub fn signal(&self, host: usize, signal: Signal) {
+    fn pid(&self, host: usize) -> Pid {
         let pid = i32::try_from(self.process(host).id()).ok().and_then(Pid::from_raw);
-        kill_process(pid.expect("a process id"), signal).expect("the host runs");
+        pid.expect("a process id")
+    }
+
+    pub fn signal(&self, host: usize, signal: Signal) {
+        kill_process(self.pid(host), signal).expect("the host runs");
     }
 
     /// Kills hosts at once, without any chance to finish something.
@@ -281,6 +285,14 @@ impl Cluster {
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
         let kib = line.split_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok());
         kib.expect("a number") / 1024
+    }
+
+    /// Lets a host that runs open so many files from now on; how many it could before.
+    pub fn limit_files(&self, host: usize, count: Option<u64>) -> Option<u64> {
+        let pid = self.pid(host);
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        let new = Rlimit { current: count, maximum };
+        prlimit(Some(pid), Resource::Nofile, new).expect("the host runs").current
     }
 
     /// How many seconds of processor time a host has taken: how busy the machine is does not
