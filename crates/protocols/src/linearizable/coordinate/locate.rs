@@ -13,6 +13,7 @@ use alloc::sync::Arc;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::{GROUP_MEMBERS_MAX, UNROUTED_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
@@ -58,10 +59,14 @@ impl Linearizable {
             return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Overloaded));
         }
         probe!("linearizable/locate");
+        let is_first = self.volatile.unrouted.waiting.is_empty();
         let waiting = Waiting { ticket, request, trail, token };
         self.volatile.unrouted.waiting.push_back(waiting);
         self.ask_where(token, cx);
-        cx.fx.arm(Timer::Locate, cx.now + ASK_EVERY);
+        // Those that wait already count on the timer as it is.
+        if is_first || mutant!("locate_put_off") {
+            cx.fx.arm(Timer::Locate, cx.now + ASK_EVERY);
+        }
     }
 
     /// Time has passed: those who wait too long are refused, for the others it is asked again.

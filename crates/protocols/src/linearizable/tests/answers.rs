@@ -96,6 +96,23 @@ fn who_waits_already_fails_fast_too() {
     );
 }
 
+/// Those whose replicas nobody knows are refused at their deadline, however many come after them.
+#[test]
+fn who_comes_later_takes_no_deadline_from_who_finds_no_replicas() {
+    schedule(
+        "nodes 3 unrouted
+         get 1 k within 100ms
+         tick 40ms
+         get 1 l
+         tick 40ms
+         get 1 m
+         tick 40ms
+         get 1 n
+         tick 40ms
+         # told get k: refused..",
+    );
+}
+
 /// A get that imposes what it read changes nothing, so it need not wait for its deadline.
 #[test]
 fn a_get_that_imposes_fails_fast() {

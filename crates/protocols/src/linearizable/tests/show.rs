@@ -46,6 +46,7 @@ impl Scripted for Linearizable {
                 "hasty" => settings.pace.purge = Span::millis(60),
                 "comparing" => settings.pace.compare = Span::millis(500),
                 "majority" => settings.ask_majority_first = true,
+                "unrouted" => settings.first_views.clear(),
                 other => panic!("no option {other}"),
             }
         }
