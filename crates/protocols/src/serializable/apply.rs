@@ -93,8 +93,14 @@ impl State {
 
     /// A primary's clock, and a client's mark.
     fn saw(&mut self, client: Client, mark: u64, clock: WallMs) {
-        self.head.clock = self.head.clock.max(clock);
+        self.saw_clock(clock);
         self.head.mark(client, mark);
+    }
+
+    /// The last clock counts, not the highest ([`super::timer::clock`]).
+    fn saw_clock(&mut self, clock: WallMs) {
+        let highest = self.head.clock.max(clock);
+        self.head.clock = if mutant!("txn_highest_clock_counts") { highest } else { clock };
     }
 
     fn decided_applied(
@@ -206,7 +212,7 @@ impl State {
         let known = self.head.outcomes.range((client, 0)..=(client, u64::MAX));
         if let Some(((_, last), _)) = known.last() {
             let mark = last.saturating_add(1);
-            self.saw(client, mark, 0);
+            self.head.mark(client, mark);
         }
     }
 
@@ -266,7 +272,7 @@ impl State {
         clock: WallMs,
         (op, table): (Op, &dyn Table),
     ) -> Vec<Raw> {
-        self.head.clock = self.head.clock.max(clock);
+        self.saw_clock(clock);
         let mut touched = Vec::new();
         for (key, guard) in keys {
             let item = self.item(&key, table);

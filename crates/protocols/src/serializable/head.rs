@@ -57,7 +57,7 @@ pub struct Sizes {
 pub struct Head {
     /// The version of keys that were never there, or whose tombstones were dropped.
     pub floor: Version,
-    /// The highest clock of a primary.
+    /// The clock of the primary whose entry was executed last, of those that tell one.
     pub clock: WallMs,
     /// Votes without a decision.
     pub pending: BTreeMap<TxId, Prepared>,

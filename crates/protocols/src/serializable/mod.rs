@@ -81,7 +81,7 @@
 //! - A primary serves when it has executed the whole log.
 //! - No replica looks at a clock: a primary proposes the removal of what has expired, guarded by
 //!   its version, and by its own clock, which is logged and runs backwards over no view, unless one
-//!   was wrong by more than a minute (`primary.rs`).
+//!   was wrong by more than a minute (`timer.rs`).
 //! - What a group has forgotten never commits any more: whoever asks is told so without an entry.
 //! - A head fits one message: a primary votes on no more than that has room for, and what is
 //!   remembered for clients is dropped from the oldest on (`head.rs`).

@@ -81,8 +81,8 @@ pub struct Primary {
     pub is_refused: bool,
     /// About how many bytes requests, votes and reads in hand take.
     pub held_bytes: usize,
-    /// The wall clock, but that it does not run backwards, nor behind an earlier primary's: see
-    /// [`clock`].
+    /// The wall clock, but that it does not run backwards, nor behind that of the primary before,
+    /// unless that was wrong: see [`clock`].
     pub clock: WallMs,
     /// The highest horizon that was proposed.
     horizon: u64,
@@ -167,13 +167,14 @@ impl Primary {
         }
     }
 
-    /// Takes the clock that is passed in, if it has gone on.
+    /// Takes the clock that is passed in, if it has gone on. What is executed while this one leads
+    /// has its own clocks of before.
     pub fn saw_clock(&mut self, cx: &Context<'_>) {
         if mutant!("txn_clock_runs_back") {
             self.clock = cx.wall;
             return;
         }
-        self.clock = clock(self.clock.max(cx.state.head.clock), cx.wall);
+        self.clock = clock(self.clock, cx.wall);
     }
 
     /// How many transactions it has in hand.

@@ -47,14 +47,24 @@ impl Again {
     }
 }
 
-/// The clock of a primary whose wall clock says this, and that has seen another one.
+/// The clock of a primary whose wall clock says this, and whose clock was `seen` before: when it was
+/// looked at last, or, of a primary that begins, the last one in the log.
 ///
 /// It does not run backwards when hosts differ a little, or a clock is set right: so what is due at
-/// one primary is due at the next. No promise hangs on that, because whatever anybody is shown of
-/// an expiry was logged as a removal. So a clock that is ahead by far more than hosts differ is not
-/// believed further: it was wrong, and keys would go early for ever after, under primaries whose
-/// clocks are right. While a wrong one leads, what it removes early is removed: nothing but another
-/// clock tells it from one that is right after a group was idle for long.
+/// one primary is due at the next. It goes back where the one before was ahead by more than hosts
+/// differ. That one was wrong: it is believed for a minute, in which the clock stands, and keys that
+/// live shorter go early. Then the right one has caught up, and the last clock in the log is right:
+/// so that one counts, and not the highest, which would be believed again by whoever leads later,
+/// until time has come there.
+///
+/// No promise hangs on which way it goes. Whatever anybody is shown of an expiry was logged as a
+/// removal, so what was seen to be gone stays gone; a removal that is in the log is done or not by
+/// the clock in its own entry, at all replicas alike; and a transaction is evaluated once, and what
+/// is logged is what came of it. What may come back is a key that was due by the wrong clock alone,
+/// and that nobody was told is gone: it lives as long as its writer has said.
+///
+/// While a wrong one leads, what it removes early is removed: nothing but another clock tells it
+/// from one that is right after a group was idle for long.
 pub fn clock(seen: WallMs, wall: WallMs) -> WallMs {
     let believed = wall.saturating_add(CLOCK_AHEAD_MAX_MS);
     wall.max(if mutant!("txn_clock_stays_ahead") { seen } else { seen.min(believed) })

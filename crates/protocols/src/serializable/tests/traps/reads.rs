@@ -171,6 +171,42 @@ fn a_clock_that_was_far_ahead_is_believed_for_a_minute() {
     world.check_equal();
 }
 
+/// Once it is corrected, a wrong clock is believed for a minute, and not for as long as it was ahead:
+/// neither by who leads then, nor by who leads later.
+#[test]
+fn a_clock_that_was_far_ahead_is_forgotten_after_a_minute() {
+    let mut world = World::new(1);
+    world.groups[ONE].replicas[0].skew_ms = 365 * 24 * 3600 * 1000;
+    world.commit_tx(tx(1, 1), &[], &[("1y", put("y"))]);
+    world.settle();
+    let ahead = crate::serializable::rules::CLOCK_AHEAD_MAX_MS;
+    let lives = |world: &mut World, counter: u64, in_ms: u64| {
+        let at = world.now.0 / 1_000_000 + in_ms;
+        let act = Act::Put { value: key("v"), expiry: Expiry::At(at) };
+        world.commit_tx(tx(counter, 1), &[], &[("1k", act)]);
+        world.settle();
+        world.value("1k").1
+    };
+    world.fail_over(ONE, 1, 0, true);
+    assert_eq!(lives(&mut world, 2, ahead - 1000), None, "so far it is believed");
+    world.run_ms(ahead / 2);
+    assert_eq!(lives(&mut world, 3, ahead / 2 - 1000), None, "the clock stands");
+    world.run_ms(ahead / 2);
+    assert_eq!(lives(&mut world, 4, 1000), Some("v".into()), "time has come there");
+    world.fail_over(ONE, 2, 0, true);
+    let clock = world.state(ONE).head.clock;
+    assert_eq!(clock, world.now.0 / 1_000_000, "the next one begins with a clock that is right");
+    assert_eq!(lives(&mut world, 5, 500), Some("v".into()));
+    // A client that is gone tells no time.
+    world.commit_tx(tx(6, 2), &[], &[("1y", put("y"))]);
+    world.settle();
+    let gone = Input::ClientGone(crate::serializable::Client(2));
+    world.handle_primary(ONE, gone);
+    world.settle();
+    assert_eq!(world.state(ONE).head.clock, clock);
+    world.check_equal();
+}
+
 /// While a copy is made a replica has a part of it, and the rest looks as if it was never there.
 #[test]
 fn who_copies_shows_nothing() {
