@@ -194,11 +194,12 @@ pub enum Reply {
         /// The key.
         key: Raw,
     },
-    /// The request was not taken. Nothing was changed.
+    /// The request was not taken. It has changed nothing, and never will; an earlier one of the
+    /// same name may have.
     Refused(Refused),
 }
 
-/// Why a request is not taken. Nothing was changed.
+/// Why a request is not taken. It has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refused {
     /// Another member is the primary.

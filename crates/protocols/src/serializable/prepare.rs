@@ -33,10 +33,12 @@ impl Primary {
             return cx.refuse(ticket, refused);
         }
         let (tx, now) = (commit.rank.tx, cx.now);
-        if let Err(refused) = rules::check_counter(tx, self.clock) {
+        let decides = commit.groups[0] == cx.state.group;
+        if mutant!("txn_counter_before_outcome")
+            && let Err(refused) = self.may_begin(tx)
+        {
             return cx.refuse(ticket, refused);
         }
-        let decides = commit.groups[0] == cx.state.group;
         if let Some(outcome) = cx.state.outcome(tx) {
             if decides {
                 cx.reply(ticket, Reply::Outcome { tx, outcome });
@@ -48,8 +50,11 @@ impl Primary {
         }
         let has_it = self.received.contains_key(&tx) && !mutant!("txn_request_overwrites");
         let is_pending = cx.state.head.pending.contains_key(&tx);
-        if !has_it && !is_pending && self.is_full() {
-            return cx.refuse(ticket, Refused::Busy);
+        if !has_it
+            && !self.is_under_way(tx, cx)
+            && let Err(refused) = self.may_begin(tx)
+        {
+            return cx.refuse(ticket, refused);
         }
         if decides {
             self.tickets.entry(tx).or_default().insert(ticket);

@@ -190,6 +190,27 @@ impl Primary {
         count >= rules::IN_HAND_MAX || is_large
     }
 
+    /// Whether anything of a transaction that has not ended is known here.
+    pub fn is_under_way(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        let head = &cx.state.head;
+        let is_logged = head.pending.contains_key(&tx)
+            || head.taken_back.contains_key(&tx)
+            || head.revoked.contains_key(&tx);
+        let is_in_hand = self.received.contains_key(&tx) || self.rounds.contains_key(&tx);
+        is_logged || is_in_hand || self.tail.moves(tx)
+    }
+
+    /// Whether a transaction of which nothing is known here may begin. Of one that has ended, or is
+    /// under way, nobody may be told that it was not taken, whatever the clock says by now: it was
+    /// taken under another one.
+    ///
+    /// # Errors
+    /// It may not; nothing was done.
+    pub fn may_begin(&self, tx: TxId) -> Result<(), Refused> {
+        rules::check_counter(tx, self.clock)?;
+        if self.is_full() { Err(Refused::Busy) } else { Ok(()) }
+    }
+
     /// Whether there is room for votes in what is copied in one turn, when the tail is executed.
     pub fn may_vote(&self, cx: &Context<'_>) -> bool {
         let bytes = cx.state.head.sizes.unended + self.tail.votes_bytes();
@@ -348,11 +369,16 @@ impl Primary {
     /// executed, so it is committed, and no later entry takes it back.
     fn on_outcome(&mut self, ticket: Ticket, token: Token, cx: &mut Context<'_>) {
         let (state, tx) = (cx.state, token.tx);
-        if let Err(refused) = rules::check_counter(tx, self.clock) {
-            return cx.refuse(ticket, refused);
-        }
         if token.coordinator != state.group {
             return cx.refuse(ticket, Refused::Groups);
+        }
+        if tx.counter == 0 {
+            return cx.refuse(ticket, Refused::Empty);
+        }
+        if mutant!("txn_counter_before_outcome")
+            && let Err(refused) = self.may_begin(tx)
+        {
+            return cx.refuse(ticket, refused);
         }
         if let Some(outcome) = state.outcome(tx) {
             return cx.reply(ticket, Reply::Outcome { tx, outcome });
@@ -364,15 +390,15 @@ impl Primary {
         if groups.is_some_and(|groups| groups.first() != Some(&state.group)) {
             return cx.refuse(ticket, Refused::Groups);
         }
-        if groups.is_some() || self.rounds.contains_key(&tx) || self.tail.moves(tx) {
+        if self.is_under_way(tx, cx) {
             return cx.reply(ticket, Reply::Outcome { tx, outcome: Outcome::Running });
         }
         if mutant!("txn_outcome_presumed") {
             let outcome = Outcome::Aborted(Cause::Asked);
             return cx.reply(ticket, Reply::Outcome { tx, outcome });
         }
-        if self.is_full() {
-            return cx.refuse(ticket, Refused::Busy);
+        if let Err(refused) = self.may_begin(tx) {
+            return cx.refuse(ticket, refused);
         }
         self.tickets.entry(tx).or_default().insert(ticket);
         let (groups, outcome) = (Vec::new(), Err(Cause::Asked));

@@ -93,6 +93,37 @@ fn nobody_counts_further_than_time_allows() {
     assert_eq!(world.answer(ticket), Some(&Reply::Refused(Refused::Empty)), "it counts from 1");
 }
 
+/// A counter was taken by a clock that was ahead, and the next one is right. Whoever asks is told
+/// how its transaction ended, or nothing while it is under way: not that nothing was done.
+#[test]
+fn what_has_ended_or_is_under_way_is_refused_by_no_clock() {
+    let mut world = World::new(2);
+    let ahead_ms = 365 * 24 * 3600 * 1000;
+    let counter = TxId::first(Client(1), world.now.0 / 1_000_000 + ahead_ms as u64).counter;
+    world.groups.iter_mut().for_each(|group| group.replicas[0].skew_ms = ahead_ms);
+    let (done, acts) = ([("1x", put("a"))], [("1y", put("b")), ("2y", put("b"))]);
+    let ticket = world.commit_tx(tx(counter, 1), &[], &done);
+    world.settle();
+    assert!(world.is_committed(ticket));
+    world.commit_at(TWO, tx(counter + 1, 1), &[], &acts);
+    world.commit(TWO, 1);
+    world.fail_over(ONE, 1, 0, true);
+    world.fail_over(TWO, 1, 0, true);
+    let again = world.commit_tx(tx(counter, 1), &[], &done);
+    let asked = world.ask_outcome(ONE, tx(counter, 1));
+    assert!(world.is_committed(again) && world.is_committed(asked), "{:?}", world.replies);
+    let voted = world.commit_at(TWO, tx(counter + 1, 1), &[], &acts);
+    assert_eq!(world.answer(voted), None, "it has voted");
+    assert!(world.deliver(|it| is_vote(&it.message)));
+    let ticket = world.commit_at(ONE, tx(counter + 1, 1), &[], &acts);
+    world.settle();
+    assert!(world.is_committed(ticket), "{:?}", world.answer(ticket));
+    let new = world.commit_tx(tx(counter + 2, 1), &[], &done);
+    assert!(matches!(world.answer(new), Some(Reply::Refused(Refused::Counter { .. }))));
+    world.run_ms(1000);
+    world.check_quiet();
+}
+
 /// A peer's message may name any counter; that a client is gone then counts no further.
 #[test]
 fn a_client_with_the_highest_counter_can_be_gone() {
