@@ -134,11 +134,16 @@ impl Head {
     /// Whether a peer's head can be that of this group: what would stop whoever takes it over.
     #[must_use]
     pub fn is_sound(&self, group: GroupId) -> bool {
+        let has_ended = |tx: &TxId| self.outcomes.contains_key(&(tx.client, tx.counter));
+        let mut unended = self.pending.keys().chain(self.taken_back.keys());
+        if unended.any(has_ended) || self.revoked.keys().any(has_ended) {
+            return false;
+        }
         let mut held: BTreeMap<&Raw, bool> = BTreeMap::new();
         for (tx, prepared) in &self.pending {
-            let is_of_group = prepared.groups.contains(&group) && prepared.groups.is_sorted();
+            let is_of_group = prepared.groups.contains(&group);
             let is_new = prepared.rank.tx == *tx && !self.taken_back.contains_key(tx);
-            if !is_of_group || !is_new {
+            if !is_of_group || !is_new || !prepared.is_well_formed() {
                 return false;
             }
             let Ok(share) = &prepared.vote else { continue };
@@ -151,7 +156,8 @@ impl Head {
             }
         }
         let decides = |revoked: &Revoked| revoked.groups.first() == Some(&group);
-        self.revoked.values().all(decides)
+        let may_vote = self.taken_back.values().all(|taken| taken.next.has_next());
+        may_vote && self.revoked.values().all(decides)
     }
 
     /// About how large it is, counted anew.

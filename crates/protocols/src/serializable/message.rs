@@ -261,16 +261,15 @@ impl Message {
 
     fn is_well_formed(&self) -> bool {
         match self {
-            Message::Vote { group, groups, vote, .. } => {
+            Message::Vote { group, groups, seq, vote, .. } => {
                 let fits = vote.as_ref().map_or(true, |results| results.len() <= rules::ACTS_MAX);
-                fits && rules::check_groups(*group, groups).is_ok()
+                fits && seq.has_next() && rules::check_groups(*group, groups).is_ok()
             }
-            Message::RevokeVote { group, groups, .. } => {
-                rules::check_groups(*group, groups).is_ok()
+            Message::RevokeVote { group, groups, seq, .. } => {
+                seq.has_next() && rules::check_groups(*group, groups).is_ok()
             }
-            Message::Decision { .. } | Message::Applied { .. } | Message::RevokeGranted { .. } => {
-                true
-            }
+            Message::RevokeGranted { seq, .. } => seq.has_next(),
+            Message::Decision { .. } | Message::Applied { .. } => true,
         }
     }
 }

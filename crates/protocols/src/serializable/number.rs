@@ -2,6 +2,7 @@
 
 use core::fmt;
 use quorate_kernel::ids::GroupId;
+use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
 /// A client for its whole life: 64 random bits, never used again.
@@ -77,6 +78,12 @@ impl VoteSeq {
     #[must_use]
     pub fn next(self) -> VoteSeq {
         VoteSeq(self.0.checked_add(1).expect("a vote is taken back fewer than 2^64 times"))
+    }
+
+    /// Whether a vote can follow it. None can follow the highest number, so nobody has come there.
+    #[must_use]
+    pub fn has_next(self) -> bool {
+        self.0 < u64::MAX || mutant!("txn_any_vote_number")
     }
 }
 

@@ -76,11 +76,67 @@ fn messages_come_back_and_nonsense_does_not() {
     assert!(crosses(&vote(3, &groups)).is_err(), "of a group that is not in it");
     let descending = [GroupId(2), GroupId(1)];
     assert!(crosses(&vote(2, &descending)).is_err(), "of groups out of order");
+    let mut last = vote(2, &groups);
+    let Message::Vote { seq, .. } = &mut last else { panic!("it is a vote") };
+    *seq = VoteSeq(u64::MAX);
+    assert!(crosses(&last).is_err(), "of a number that no vote can follow");
     let (_, commit) = World::shares(one, &[("1r", 2)], &[("1x", put("v"))]).remove(0);
     let request = Request::Commit(commit);
     assert_eq!(crosses(&request).as_ref(), Ok(&request));
     let reply = Reply::Changed { key: key("1x") };
     assert_eq!(crosses(&reply).as_ref(), Ok(&reply));
+}
+
+/// What would stop a replica that executes it, or that takes a head over, is read from no peer.
+#[test]
+fn what_stops_a_replica_is_read_from_nobody() {
+    let (one, groups) = (tx(3, 4), vec![GroupId(1), GroupId(2)]);
+    for seq in [VoteSeq(u64::MAX - 1), VoteSeq(u64::MAX)] {
+        let (group, groups) = (GroupId(2), groups.clone());
+        let message = Message::RevokeVote { tx: one, group, groups, seq };
+        let mut world = World::new(2);
+        if let Ok(message) = crosses(&message) {
+            world.handle_primary(0, crate::serializable::Input::Message(message));
+        }
+        world.settle();
+        world.check_equal();
+    }
+    let Entry::Prepared(prepared) = prepared() else { panic!("it is a vote") };
+    let with = |change: &dyn Fn(&mut Prepared, &mut Share)| {
+        let mut prepared = prepared.clone();
+        let mut share = prepared.vote.clone().expect("it is ready");
+        change(&mut prepared, &mut share);
+        Prepared { vote: Ok(share), ..prepared }
+    };
+    let twice = |keys: &mut Vec<Raw>| keys.push(keys[0].clone());
+    let wrong = [
+        with(&|_, share| twice(&mut share.shared)),
+        with(&|_, share| twice(&mut share.exclusive)),
+        with(&|_, share| share.shared = share.exclusive.clone()),
+        with(&|_, share| share.exclusive.clear()),
+        with(&|_, share| share.changes.push(share.changes[0].clone())),
+        with(&|prepared, _| prepared.groups.push(GroupId(2))),
+        with(&|prepared, _| prepared.groups.reverse()),
+        with(&|prepared, _| prepared.seq = VoteSeq(u64::MAX)),
+    ];
+    let may_install = |prepared: Prepared, recorded: bool| {
+        let mut head = crate::serializable::Head::default();
+        head.pending.insert(one, prepared);
+        if recorded {
+            let (outcome, groups) = (Err(Cause::Timeout), Vec::new());
+            let recorded = crate::serializable::Recorded { outcome, groups };
+            head.outcomes.insert((one.client, one.counter), recorded);
+        }
+        let (mut state, mut disk) = (State::new(GroupId(1)), Disk::default());
+        let bytes = crate::serializable::keys::encode(&head);
+        disk.call(|store| state.begin_install(Op(1), &bytes, store))
+    };
+    assert!(may_install(with(&|_, _| ()), false), "it is right as it was");
+    assert!(!may_install(with(&|_, _| ()), true), "it has ended already");
+    for prepared in wrong {
+        assert!(Entry::of(&Entry::Prepared(prepared.clone()).bytes()).is_err(), "{prepared:?}");
+        assert!(!may_install(prepared.clone(), false), "{prepared:?}");
+    }
 }
 
 proptest! {
