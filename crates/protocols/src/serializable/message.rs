@@ -244,6 +244,12 @@ pub enum Refused {
         /// The highest that may be.
         counter_max: u64,
     },
+    /// Somebody may be about to change a key that is to be read, and was not told in time whether
+    /// it does. Nothing was read: ask again.
+    Held {
+        /// The key.
+        key: Raw,
+    },
 }
 
 impl Message {

@@ -333,19 +333,27 @@ impl Primary {
     }
 
     /// What waits is tried again: what it has asked of others may be lost. What waits too long has
-    /// failed; if several groups are in it, their round says so.
+    /// failed if it is of this group alone. If several groups are in it, the round of the one that
+    /// decides says so; but that one may never have heard of it, so it is forgotten here. Nothing of
+    /// it is in the log but that a vote was taken back, which the one that decides knows.
     pub(super) fn tick_queue(&mut self, cx: &mut Context<'_>) {
-        let now = cx.now;
+        let (now, group) = (cx.now, cx.state.group);
         let is_late = |received: &&mut Received| {
-            let waited = now - received.since;
-            received.commit.groups.len() == 1 && received.queued.is_some() && waited >= WAIT
+            let groups = &received.commit.groups;
+            let ends_here = groups.len() == 1 || groups[0] != group;
+            ends_here && received.queued.is_some() && now - received.since >= WAIT
         };
         let late = self.received.values_mut().filter(is_late).map(|it| it.commit.clone());
         // What ends it may be on its way already.
         let late: Vec<Arc<Commit>> =
             late.filter(|commit| !self.tail.moves(commit.rank.tx)).collect();
         for commit in late {
-            self.vote_no(commit.rank.tx, &commit, Cause::Timeout, cx);
+            let tx = commit.rank.tx;
+            if commit.groups.len() == 1 {
+                self.vote_no(tx, &commit, Cause::Timeout, cx);
+            } else if !mutant!("txn_waits_for_nobody") {
+                self.drop_received(tx);
+            }
         }
         let is_due = |it: &mut Received| it.queued.as_mut().is_some_and(|again| again.is_due(now));
         let due = self.received.iter_mut().filter_map(|(tx, it)| is_due(it).then_some(*tx));

@@ -79,8 +79,10 @@ pub struct Primary {
     pub handed_bytes: usize,
     /// Whether the log has refused the last of them.
     pub is_refused: bool,
-    /// About how many bytes requests, votes and reads in hand take.
+    /// About how many bytes requests and votes in hand take.
     pub held_bytes: usize,
+    /// How many bytes the keys of reads in hand are.
+    pub read_bytes: usize,
     /// The wall clock, but that it does not run backwards, nor behind that of the primary before,
     /// unless that was wrong: see [`clock`].
     pub clock: WallMs,
@@ -123,6 +125,7 @@ impl Primary {
             handed_bytes: 0,
             is_refused: false,
             held_bytes: 0,
+            read_bytes: 0,
             clock: clock(cx.state.head.clock, cx.wall),
             horizon: 0,
             gone: None,
@@ -185,7 +188,8 @@ impl Primary {
     /// Whether no client may ask for more.
     pub fn is_full(&self) -> bool {
         let count = self.received.len().max(self.rounds.len()).max(self.tail.len());
-        let bytes = self.held_bytes + self.tail.bytes();
+        let of_reads = if mutant!("txn_reads_fill_hands") { self.read_bytes } else { 0 };
+        let bytes = self.held_bytes + self.tail.bytes() + of_reads;
         let is_large = bytes >= rules::IN_HAND_BYTES_MAX && !mutant!("txn_in_hand_without_bytes");
         count >= rules::IN_HAND_MAX || is_large
     }
@@ -317,6 +321,7 @@ impl Primary {
         self.tick_votes(cx);
         self.tick_decisions(cx);
         self.tick_queue(cx);
+        self.tick_reads(cx);
     }
 
     /// Drops the oldest of what is remembered for clients if that is too much.

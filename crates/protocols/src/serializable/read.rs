@@ -11,6 +11,7 @@ use super::number::Version;
 use super::primary::Primary;
 use super::raw::Raw;
 use super::rules::{self, BYTES_MAX, IN_HAND_BYTES_MAX, IN_HAND_MAX, KEYS_MAX, SWEEP_KEYS_MAX};
+use super::timer::READ;
 use crate::vsr::Op;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::VSR_PAGE_BYTES_MAX;
 use quorate_kernel::mutant;
+use quorate_kernel::time::Time;
 
 /// A read in hand.
 #[derive(Clone, Debug)]
@@ -28,6 +30,10 @@ pub struct Reading {
     pub bytes: usize,
     /// Whether the node has led after it was asked.
     pub is_confirmed: bool,
+    /// When it was asked.
+    pub since: Time,
+    /// The key that it waits for.
+    pub waits_for: Option<Raw>,
 }
 
 /// What a read asks for.
@@ -97,12 +103,13 @@ impl Primary {
     }
 
     fn confirm(&mut self, ticket: Ticket, (asked, bytes): (Asked, usize), cx: &mut Context<'_>) {
-        if self.reads.len() >= IN_HAND_MAX || self.held_bytes >= IN_HAND_BYTES_MAX {
+        if self.reads.len() >= IN_HAND_MAX || self.read_bytes >= IN_HAND_BYTES_MAX {
             return cx.refuse(ticket, Refused::Busy);
         }
-        self.held_bytes += bytes;
-        let before = self.reads.insert(ticket, Reading { asked, bytes, is_confirmed: false });
-        self.held_bytes -= before.map_or(0, |reading| reading.bytes);
+        self.drop_read(ticket);
+        self.read_bytes += bytes;
+        let (since, is_confirmed, waits_for) = (cx.now, false, None);
+        self.reads.insert(ticket, Reading { asked, bytes, is_confirmed, since, waits_for });
         cx.out.push(Action::Confirm(ticket));
     }
 
@@ -115,8 +122,29 @@ impl Primary {
 
     fn drop_read(&mut self, ticket: Ticket) -> bool {
         let Some(reading) = self.reads.remove(&ticket) else { return false };
-        self.held_bytes -= reading.bytes;
+        self.read_bytes -= reading.bytes;
+        if let Some(key) = reading.waits_for
+            && let Some(waiting) = self.blocked.get_mut(&key)
+        {
+            waiting.remove(&ticket);
+            if waiting.is_empty() {
+                self.blocked.remove(&key);
+            }
+        }
         true
+    }
+
+    /// Gives up reads that wait for too long. Who holds a key until another group answers may hold
+    /// it for as long as that group is gone.
+    pub(super) fn tick_reads(&mut self, cx: &mut Context<'_>) {
+        let is_late = |reading: &Reading| cx.now - reading.since >= READ;
+        let late = self.reads.iter().filter(|(_, reading)| is_late(reading));
+        let late: Vec<(Ticket, Option<Raw>)> =
+            late.map(|(ticket, reading)| (*ticket, reading.waits_for.clone())).collect();
+        for (ticket, waits_for) in late.into_iter().filter(|_| !mutant!("txn_reads_wait_on")) {
+            self.drop_read(ticket);
+            cx.refuse(ticket, waits_for.map_or(Refused::Busy, |key| Refused::Held { key }));
+        }
     }
 
     /// The node has led after the question, and what was committed until then is executed.
@@ -129,15 +157,16 @@ impl Primary {
 
     /// Answers a read, unless it has to wait for a key.
     pub(super) fn try_read(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
-        let Some(reading) = self.reads.get(&ticket).filter(|it| it.is_confirmed).cloned() else {
+        let Some(reading) = self.reads.get_mut(&ticket).filter(|it| it.is_confirmed) else {
             return;
         };
+        reading.waits_for = None;
+        let reading = reading.clone();
         let reply = match &reading.asked {
             Asked::Keys(keys) => {
                 self.expire(keys.iter(), cx);
                 if let Some(key) = keys.iter().find(|key| self.hides(key, cx)) {
-                    self.blocked.entry(key.clone()).or_default().insert(ticket);
-                    return;
+                    return self.wait(ticket, key);
                 }
                 self.show(keys, cx)
             }
@@ -155,6 +184,12 @@ impl Primary {
         };
         self.drop_read(ticket);
         cx.reply(ticket, reply);
+    }
+
+    fn wait(&mut self, ticket: Ticket, key: &Raw) {
+        let reading = self.reads.get_mut(&ticket).expect("only what is in hand waits");
+        reading.waits_for = Some(key.clone());
+        self.blocked.entry(key.clone()).or_default().insert(ticket);
     }
 
     fn show(&self, keys: &[Raw], cx: &Context<'_>) -> Reply {

@@ -27,6 +27,8 @@ pub const ITEM_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 32;
 /// The most transactions that one primary has in hand.
 pub const IN_HAND_MAX: usize = 8192;
 /// The most bytes that one primary has in hand before clients are refused; one more always fits.
+/// As many again may be of reads: they wait for keys that others hold, and must not keep those from
+/// being freed.
 pub const IN_HAND_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most entries of one primary that wait to be committed; the log allows more.
 pub const IN_FLIGHT_MAX: usize = 2048;

@@ -8,9 +8,12 @@ use quorate_kernel::time::Span;
 
 /// How long a transaction may lack votes before its coordinator decides that it has failed.
 pub const VOTE: Span = Span::secs(2);
-/// How long a transaction of one group waits for a key before it has failed. Longer than what it
-/// waits for may take: it need not fail with it.
+/// How long a transaction waits for a key: of one group alone, it has failed then; of several, it is
+/// forgotten where it has not voted. Longer than what it waits for may take: it need not fail with
+/// it.
 pub const WAIT: Span = Span::secs(4);
+/// How long a read waits until it can be answered.
+pub const READ: Span = WAIT;
 /// How long a question to another group waits for its answer before it is asked again; twice as
 /// long each time, up to [`INQUIRY_MAX`].
 pub const INQUIRY: Span = Span::millis(500);

@@ -356,3 +356,26 @@ fn who_is_in_doubt_asks_in_time() {
     assert!(world.state(TWO).locks.keys().is_empty(), "it was answered");
     world.check_quiet();
 }
+
+/// A client dies before the group that decides has heard of its transaction, and what that waits
+/// for at another group is held for long: it is not in hand for as long.
+#[test]
+fn what_nobody_decides_does_not_wait_for_ever() {
+    let mut world = two();
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    world.commit_at(TWO, tx(5, 1), &[], &acts);
+    world.commit(TWO, 1);
+    world.net.clear();
+    world.commit_at(TWO, tx(6, 2), &[], &acts);
+    let in_hand = |world: &World| world.groups[TWO].replicas[0].member.in_hand();
+    assert_eq!(in_hand(&world), 2, "the second waits for the first");
+    for _ in 0..40 {
+        world.now = world.now + quorate_kernel::time::Span::millis(100);
+        world.handle_primary(TWO, crate::serializable::Input::Tick);
+        world.net.clear();
+    }
+    assert_eq!(in_hand(&world), 1, "the first has voted, the second may be asked again");
+    world.run_ms(5000);
+    assert_eq!(world.value("2x").0, 1, "nobody has asked for either again");
+    world.check_quiet();
+}

@@ -44,6 +44,69 @@ fn a_read_waits_for_what_its_client_may_know() {
     assert_eq!(world.answer(ticket), Some(&Reply::Items(Vec::from([item(2, Some("b"))]))));
 }
 
+/// Time passes at the second group, and no message reaches anybody.
+fn alone_ms(world: &mut World, ms: u64) {
+    for _ in 0..ms / 100 {
+        world.now = world.now + quorate_kernel::time::Span::millis(100);
+        world.handle_primary(TWO, Input::Tick);
+        world.net.clear();
+        world.commit(TWO, usize::MAX);
+    }
+}
+
+/// A key is held until its coordinator answers, which is gone for long. Who reads it is told so,
+/// and reads are answered of other keys meanwhile, and commits taken.
+#[test]
+fn a_read_gives_up_when_its_key_is_held_for_long() {
+    let mut world = decided();
+    let ticket = world.ask(TWO, read(&["2x"]));
+    let unconfirmed = world.ask(TWO, read(&["2y"]));
+    world.handle_primary(TWO, Input::Readable(ticket));
+    alone_ms(&mut world, 3900);
+    assert_eq!((world.answer(ticket), world.answer(unconfirmed)), (None, None));
+    alone_ms(&mut world, 100);
+    let held = Refused::Held { key: key("2x") };
+    assert_eq!(world.answer(ticket), Some(&Reply::Refused(held)));
+    assert_eq!(world.answer(unconfirmed), Some(&Reply::Refused(Refused::Busy)));
+    // What is confirmed late, or is free late, is answered no second time.
+    let replies = world.replies.len();
+    world.confirm(TWO);
+    assert_eq!(world.replies.len(), replies);
+    let other = world.ask(TWO, read(&["2y"]));
+    world.confirm(TWO);
+    assert_eq!(world.answer(other), Some(&Reply::Items(Vec::from([item(0, None)]))));
+    world.run_ms(2000);
+    let again = world.ask(TWO, read(&["2x"]));
+    world.settle();
+    assert_eq!(world.answer(again), Some(&Reply::Items(Vec::from([item(2, Some("b"))]))));
+    assert!(!world.replies[replies..].iter().any(|(of, _)| *of == ticket || *of == unconfirmed));
+    world.check_quiet();
+}
+
+/// Reads that wait for a key leave room for what frees it, and for others.
+#[test]
+fn reads_that_wait_keep_no_commit_out() {
+    let mut world = decided();
+    let long = Raw(bytes::Bytes::from(std::vec![b'2'; 60_000]));
+    let keys: Vec<Raw> = std::iter::once(key("2x")).chain(std::iter::repeat_n(long, 250)).collect();
+    let ask = |world: &mut World| world.ask(TWO, Request::Read { keys: keys.clone() });
+    let tickets: Vec<_> = (0..6).map(|_| ask(&mut world)).collect();
+    let refused = Some(&Reply::Refused(Refused::Busy));
+    assert_eq!(world.answer(tickets[5]), refused, "of reads there is no more room");
+    world.confirm(TWO);
+    let ticket = world.commit_tx(tx(3, 1), &[], &[("2y", put("y"))]);
+    world.commit(TWO, usize::MAX);
+    assert!(world.is_committed(ticket), "{:?}", world.answer(ticket));
+    alone_ms(&mut world, 4000);
+    let held = Reply::Refused(Refused::Held { key: key("2x") });
+    assert!(tickets[..5].iter().all(|ticket| world.answer(*ticket) == Some(&held)));
+    let ticket = ask(&mut world);
+    assert_eq!(world.answer(ticket), None, "their bytes are free again");
+    world.run_ms(2000);
+    assert!(matches!(world.answer(ticket), Some(Reply::Items(_))));
+    world.check_quiet();
+}
+
 #[test]
 fn a_commit_that_only_reads_sees_no_half_of_another() {
     let mut world = decided();
