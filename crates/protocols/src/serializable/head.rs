@@ -127,8 +127,13 @@ impl Head {
     /// Whether the client has said that it knows how a transaction ended, or that is too long ago.
     #[must_use]
     pub fn is_forgotten(&self, tx: TxId) -> bool {
-        let mark = self.marks.get(&tx.client).copied().unwrap_or_default();
-        tx.counter < mark.max(self.horizon)
+        tx.counter < self.lowest(tx.client)
+    }
+
+    /// The lowest counter of a client that is not forgotten.
+    #[must_use]
+    pub fn lowest(&self, client: Client) -> u64 {
+        self.marks.get(&client).copied().unwrap_or_default().max(self.horizon)
     }
 
     /// Whether a peer's head can be that of this group: what would stop whoever takes it over.

@@ -6,7 +6,7 @@ use super::engine::Context;
 use super::entry::{Change, Entry, Prepared, Share};
 use super::evaluate::{Content, evaluate};
 use super::locks::Mode;
-use super::message::{Cause, Commit, Message, Refused, Reply};
+use super::message::{Cause, Commit, Message, Outcome, Refused, Reply};
 use super::number::{Rank, TxId};
 use super::primary::{Primary, Received};
 use super::raw::Raw;
@@ -40,7 +40,10 @@ impl Primary {
             return cx.refuse(ticket, refused);
         }
         if let Some(outcome) = cx.state.outcome(tx) {
-            if decides {
+            // How it ended, the group that decides says. But that it takes no part any more, none
+            // but this one may know.
+            let is_over = matches!(outcome, Outcome::Forgotten { .. });
+            if decides || (is_over && !mutant!("txn_forgets_in_silence")) {
                 cx.reply(ticket, Reply::Outcome { tx, outcome });
             }
             return;

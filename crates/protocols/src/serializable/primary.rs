@@ -273,7 +273,7 @@ impl Primary {
         }
         self.asks.remove(&tx);
         self.revokes.remove(&tx);
-        let outcome = cx.state.outcome(tx).unwrap_or(Outcome::Forgotten);
+        let outcome = cx.state.outcome(tx).unwrap_or_else(|| cx.state.forgotten(tx));
         self.answer(tx, &outcome, cx);
         if let Some(coordinator) = self.owed.remove(&tx) {
             cx.send(coordinator, Message::Applied { tx, group: cx.state.group });

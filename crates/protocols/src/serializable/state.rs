@@ -83,11 +83,17 @@ impl State {
             return Some(match recorded.outcome.clone() {
                 Ok(results) => Outcome::Committed(results),
                 // It was lost with this group's data; in others it may have committed.
-                Err(Cause::Lost) => Outcome::Forgotten,
+                Err(Cause::Lost) => self.forgotten(tx),
                 Err(cause) => Outcome::Aborted(cause),
             });
         }
-        self.is_forgotten(tx).then_some(Outcome::Forgotten)
+        self.is_forgotten(tx).then(|| self.forgotten(tx))
+    }
+
+    /// What is answered where nobody knows how a transaction has ended.
+    #[must_use]
+    pub fn forgotten(&self, tx: TxId) -> Outcome {
+        Outcome::Forgotten { lowest: self.head.lowest(tx.client) }
     }
 
     /// How a transaction has ended, if that is remembered.

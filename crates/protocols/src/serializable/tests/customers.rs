@@ -237,7 +237,9 @@ impl Random {
                 }
                 match outcome {
                     Outcome::Running => *next = self.world.now + Span::millis(200),
-                    Outcome::Forgotten => panic!("{id:?} is forgotten before its client knows"),
+                    Outcome::Forgotten { .. } => {
+                        panic!("{id:?} is forgotten before its client knows")
+                    }
                     _ => {
                         let is_ok = matches!(outcome, Outcome::Committed(_));
                         self.committed += usize::from(is_ok);

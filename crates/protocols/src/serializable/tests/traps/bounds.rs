@@ -148,7 +148,8 @@ fn what_is_remembered_of_clients_is_bounded() {
     let last = world.commit_tx(tx(count, count), &[], &many);
     assert!(world.is_committed(last), "the newest are remembered");
     let first = world.commit_tx(tx(1, 1), &[], &many);
-    assert_eq!(world.told(first), Some(&crate::serializable::Outcome::Forgotten));
+    let lowest = world.state(ONE).head.horizon;
+    assert_eq!(world.told(first), Some(&crate::serializable::Outcome::Forgotten { lowest }));
     world.check_quiet();
 }
 

@@ -218,8 +218,8 @@ fn what_is_below_the_horizon_may_be_either() {
         let asked = world.ask_outcome(ONE, tx(10 * client, client));
         let again = world.commit_tx(tx(10 * client, client), &[], &add);
         world.settle();
-        assert_eq!(world.told(asked), Some(&Outcome::Forgotten));
-        assert_eq!(world.told(again), Some(&Outcome::Forgotten));
+        let forgotten = Some(&Outcome::Forgotten { lowest: 50 });
+        assert_eq!((world.told(asked), world.told(again)), (forgotten, forgotten));
     }
     let known = world.commit_tx(tx(60, 6), &[], &add);
     assert!(world.is_committed(known), "it is remembered");
@@ -235,4 +235,29 @@ fn what_is_below_the_horizon_may_be_either() {
     assert_eq!(world.value("1n").0, Version(9).0);
     world.check_quiet();
     world.check_equal();
+}
+
+/// A group that does not decide has forgotten so far: its clients are told, and how to count on.
+#[test]
+fn who_is_behind_the_horizon_of_a_group_is_told() {
+    let mut world = two();
+    let horizon = crate::serializable::Entry::Horizon { counter: 50 };
+    world.groups[TWO].log.push(horizon.bytes());
+    world.fail_over(TWO, 1, 0, true);
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    let ticket = world.commit_at(TWO, tx(20, 1), &[], &acts);
+    let forgotten = Outcome::Forgotten { lowest: 50 };
+    assert_eq!(world.told(ticket), Some(&forgotten));
+    let decides = world.commit_at(ONE, tx(20, 1), &[], &acts);
+    world.run_ms(4000);
+    assert_eq!(world.told(decides), Some(&Outcome::Aborted(Cause::Timeout)));
+    let next = world.commit_tx(tx(50, 1), &[], &acts);
+    world.settle();
+    assert!(world.is_committed(next), "that is the lowest that is taken");
+    // What is remembered, the group that decides says alone.
+    let again = world.commit_at(TWO, tx(50, 1), &[], &acts);
+    world.settle();
+    assert_eq!(world.answer(again), None);
+    world.run_ms(2000);
+    world.check_quiet();
 }

@@ -174,11 +174,12 @@ fn an_outcome_is_kept_until_the_client_knows_it() {
     world.settle();
     assert_eq!(world.state(ONE).head.outcomes.len(), 2, "the third and the fourth");
     let late = world.ask(ONE, marked(2, 1));
-    assert_eq!(world.told(late), Some(&Outcome::Forgotten), "it is not done again");
+    let lowest = |lowest| Outcome::Forgotten { lowest };
+    assert_eq!(world.told(late), Some(&lowest(3)), "it is not done again");
     world.handle_primary(ONE, Input::ClientGone(Client(1)));
     world.settle();
     let asked = world.ask_outcome(ONE, tx(4, 1));
-    assert_eq!(world.told(asked), Some(&Outcome::Forgotten), "and never said to be aborted");
+    assert_eq!(world.told(asked), Some(&lowest(5)), "and never said to be aborted");
     assert!(world.state(ONE).head.outcomes.is_empty());
     assert_eq!(world.value("1x"), (4, Some("4".into())));
 }
