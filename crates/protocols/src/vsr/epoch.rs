@@ -146,9 +146,13 @@ impl Replica {
     /// An epoch has begun.
     pub(super) fn on_start_epoch(&mut self, from: Incarnation, epoch: Epoch, cx: &mut Context<'_>) {
         invariant!(self.head.view.epoch == self.epoch(), "a view is of the members' epoch");
+        // A copy that is under way has taken the place of the state that the epoch began with, and
+        // is not complete: until it is, this node has nothing that another may drop.
+        let has_state = self.install.is_none() || mutant!("has_begun_amid_a_copy");
+        let has_begun = self.takes_part() && self.head.lost.is_none() && has_state;
         if epoch > self.epoch() {
             self.ask(from.node, cx);
-        } else if epoch < self.epoch() || (self.takes_part() && self.head.lost.is_none()) {
+        } else if epoch < self.epoch() || has_begun {
             // Who asks of an earlier epoch has missed how this one began, and may drop nothing of
             // that; and who was not removed by its first entry does not have it.
             let configuration = &self.head.configuration;

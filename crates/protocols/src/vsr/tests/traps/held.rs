@@ -165,3 +165,30 @@ fn nobody_waits_for_few_who_were_removed() {
     world.run_until("they go on", |world| world.serving().is_some());
     world.settle();
 }
+
+/// A new member lags behind the others of its epoch, and has dropped its state for a copy. Until
+/// that is complete it tells nobody who was removed that it has what the epoch began with: they
+/// would drop it, and what one other member has would be all that is left.
+#[test]
+fn who_copies_lets_nobody_go() {
+    let (mut world, [a, b, c]) = replacing(3, &[4, 5, 6], |_, _, message| is_question(message));
+    let has_begun = |world: &World, node: usize| world.replica(node).configuration().epoch.0 == 2;
+    world.run_until("all have begun", |world| (0..6).all(|node| has_begun(world, node)));
+    world.run_until("one leads", |world| world.serving_of(&[3, 4, 5]).is_some());
+    let serving = world.serving_of(&[3, 4, 5]).expect("one of three");
+    let lags = (3..6).find(|node| *node != serving).expect("one of the others");
+    world.lose(move |from, to, message| is_question(message) || from == lags || to == lags);
+    world.put_many(serving, 40);
+    world.run_ms(100);
+    let is_page = |message: &Message| matches!(message, Message::Checkpoint { page: 1.., .. });
+    world.lose(move |_, _, message| is_question(message) || is_page(message));
+    world.run_until("it copies", |world| world.replica(lags).head.is_installing);
+    let (from, epoch) = (world.nodes[a].me, Epoch(2));
+    world.turn(lags, |replica, cx| replica.on_message(from, Message::StartEpoch { epoch }, cx));
+    assert!(world.replica(lags).head.is_held, "it has told nobody");
+    world.run_ms(100);
+    let told = NodeId(lags as u64 + 1);
+    assert!(!world.replica(a).started.contains(&told), "who was removed does not count on it");
+    world.settle();
+    assert!(![a, b, c].iter().any(|node| world.replica(*node).owes()), "then they are let go");
+}
