@@ -6,7 +6,7 @@
 //! oldest on ([`super::rules::REMEMBERED_BYTES_MAX`]).
 
 use super::act::{ActError, Done, Effect, Results, WallMs};
-use super::entry::{Prepared, Share};
+use super::entry::{Change, Counted, Entry, Prepared, Share};
 use super::message::Cause;
 use super::number::{Client, TxId, Version, VoteSeq};
 use super::raw::Raw;
@@ -14,6 +14,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
 /// How a transaction has ended, remembered for its client and for groups that ask.
@@ -74,6 +75,15 @@ pub struct Head {
     /// About how large it is; it follows from the rest.
     #[serde(skip)]
     pub sizes: Sizes,
+}
+
+/// What is dropped next of what is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oldest {
+    /// Whatever has a lower counter.
+    Below(u64),
+    /// Whatever is of this client.
+    Of(Client),
 }
 
 /// About how many bytes a mark takes.
@@ -263,23 +273,50 @@ impl Head {
         below.into_iter().for_each(|key| _ = self.take_outcome(key));
     }
 
-    /// The horizon below which about a quarter of what is remembered is, and whose transaction is
-    /// the furthest beyond.
+    /// What is dropped next of what is remembered, where the newest counter that time allows is
+    /// `now`. Clients that have counted further would be the last, and a horizon there would pass
+    /// all others: so if there are many, they go first, one after the other.
     #[must_use]
-    pub fn oldest_quarter(&self) -> Option<(u64, Option<Client>)> {
+    pub fn oldest(&self, now: u64) -> Option<Oldest> {
         let over = self.outcomes.iter().filter(|(_, it)| it.groups.is_empty());
         let over: Vec<(Client, u64)> = over.map(|(key, _)| *key).collect();
-        let furthest = over.iter().max_by_key(|(_, counter)| *counter).map(|(client, _)| *client);
+        let furthest = over.iter().max_by_key(|(_, counter)| *counter).copied();
         // A mark is dropped if it is no higher than the horizon.
         let of_outcomes = over.into_iter().map(|(_, counter)| counter);
         let mut counters: Vec<u64> = of_outcomes.chain(self.marks.values().copied()).collect();
-        let place = counters.len() / 4;
-        if counters.is_empty() {
-            return None;
+        let quarter = quarter(&mut counters)?;
+        if quarter < now || mutant!("txn_horizon_ahead") {
+            return Some(Oldest::Below(quarter.saturating_add(1)));
         }
-        let (_, counter, _) = counters.select_nth_unstable(place);
-        Some((counter.saturating_add(1), furthest))
+        if let Some((client, _)) = furthest.filter(|(_, counter)| *counter >= now) {
+            return Some(Oldest::Of(client));
+        }
+        counters.retain(|counter| *counter < now);
+        self::quarter(&mut counters).map(|quarter| Oldest::Below(quarter.saturating_add(1)))
     }
+}
+
+/// About how many bytes are remembered when an entry is executed, more than before.
+pub fn of_ended(entry: &Entry) -> usize {
+    let of_none = of_groups(&[]) + MARK_BYTES;
+    match entry {
+        Entry::DecidedApplied { outcome, .. } => {
+            let of = |(_, results): &(Vec<Change>, Results)| of_results(results) + 8;
+            of_none + outcome.as_ref().map_or_else(of_cause, of)
+        }
+        Entry::Decided { groups, outcome, .. } => {
+            let of = |all: &Vec<Counted>| all.iter().map(|it| of_results(&it.results) + 8).sum();
+            of_none + of_groups(groups) + outcome.as_ref().map_or_else(of_cause, of)
+        }
+        Entry::Applied { outcome, .. } => of_none + outcome.as_ref().map_or_else(of_cause, |()| 0),
+        _ => 0,
+    }
+}
+
+/// The lowest that a quarter is no higher than.
+fn quarter(counters: &mut [u64]) -> Option<u64> {
+    let place = counters.len() / 4;
+    (place < counters.len()).then(|| *counters.select_nth_unstable(place).1)
 }
 
 impl Sizes {

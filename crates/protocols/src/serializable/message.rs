@@ -242,7 +242,8 @@ pub enum Refused {
     /// A transaction of this name is under way with other keys, acts or groups: names are used
     /// once. Take another for this one.
     Reused,
-    /// The client has counted further than any can have.
+    /// The client has counted further than any can have; or further than the group's clock, while
+    /// too much is remembered of others who have: then it is taken when time has come there.
     Counter {
         /// The transaction's counter.
         counter: u64,

@@ -35,7 +35,7 @@ impl Primary {
         let (tx, now) = (commit.rank.tx, cx.now);
         let decides = commit.groups[0] == cx.state.group;
         if mutant!("txn_counter_before_outcome")
-            && let Err(refused) = self.may_begin(tx)
+            && let Err(refused) = self.may_begin(tx, cx)
         {
             return cx.refuse(ticket, refused);
         }
@@ -55,7 +55,7 @@ impl Primary {
         let is_pending = cx.state.head.pending.contains_key(&tx);
         if !has_it
             && !self.is_under_way(tx, cx)
-            && let Err(refused) = self.may_begin(tx)
+            && let Err(refused) = self.may_begin(tx, cx)
         {
             return cx.refuse(ticket, refused);
         }
@@ -128,7 +128,8 @@ impl Primary {
         }
         let (commit, modes) = (received.commit.clone(), received.modes.clone());
         let rank = commit.rank;
-        if commit.groups.len() > 1 && !self.may_vote(cx) {
+        let has_room = commit.groups.len() == 1 || self.may_vote(cx);
+        if !has_room || !self.may_remember(cx) {
             return self.enqueue(rank, cx);
         }
         self.expire(modes.keys(), cx);

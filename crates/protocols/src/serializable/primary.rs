@@ -5,7 +5,7 @@ use super::act::{Results, WallMs};
 use super::apply::{Executed, What};
 use super::engine::Context;
 use super::entry::Entry;
-use super::head;
+use super::head::{self, Oldest};
 use super::items::Stored;
 use super::locks::Mode;
 use super::message::{Cause, Commit, Message, Outcome, Refused, Reply, Request};
@@ -210,9 +210,29 @@ impl Primary {
     ///
     /// # Errors
     /// It may not; nothing was done.
-    pub fn may_begin(&self, tx: TxId) -> Result<(), Refused> {
-        rules::check_counter(tx, self.clock)?;
-        if self.is_full() { Err(Refused::Busy) } else { Ok(()) }
+    pub fn may_begin(&self, tx: TxId, cx: &Context<'_>) -> Result<(), Refused> {
+        // A horizon lets nobody in below it, so whoever counts on from there is let in, though the
+        // clock that has moved it was ahead.
+        let horizon_ms = cx.state.head.horizon / rules::COUNTERS_PER_MS;
+        rules::check_counter(tx, self.clock.max(horizon_ms))?;
+        // What is ahead of time no horizon drops. While too much is remembered there is no more
+        // room for such.
+        let is_over = cx.state.head.sizes.remembered > rules::REMEMBERED_BYTES_MAX;
+        let (counter, horizon) = (tx.counter, cx.state.head.horizon);
+        let counter_max = rules::counter_of(self.clock).max(horizon);
+        if is_over && counter > counter_max && !mutant!("txn_remembers_ahead") {
+            return Err(Refused::Counter { counter, counter_max });
+        }
+        let is_full = self.is_full() || !self.may_remember(cx);
+        if is_full { Err(Refused::Busy) } else { Ok(()) }
+    }
+
+    /// Whether there is room for what is remembered of one more, in what is copied in one turn, when
+    /// the tail is executed.
+    pub fn may_remember(&self, cx: &Context<'_>) -> bool {
+        let bytes = cx.state.head.sizes.remembered + self.tail.ended_bytes();
+        let bytes_max = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+        bytes < bytes_max || mutant!("txn_remembers_at_once")
     }
 
     /// Whether there is room for votes in what is copied in one turn, when the tail is executed.
@@ -332,17 +352,16 @@ impl Primary {
         if is_small || is_proposed || mutant!("txn_remembers_all") {
             return;
         }
-        let Some((counter, furthest)) = head.oldest_quarter() else { return };
-        let now = self.clock.saturating_mul(rules::COUNTERS_PER_MS);
-        if counter <= now || mutant!("txn_horizon_ahead") {
-            self.horizon = counter;
-            return self.propose(Entry::Horizon { counter }, cx);
-        }
-        // Clients that have counted further than time has gone on would be the last to be dropped,
-        // and a horizon there would pass all others: they go first.
-        if let Some(client) = furthest.filter(|_| self.gone.is_none()) {
-            self.gone = Some(client);
-            self.propose(Entry::ClientGone { client }, cx);
+        match head.oldest(rules::counter_of(self.clock)) {
+            Some(Oldest::Below(counter)) => {
+                self.horizon = counter;
+                self.propose(Entry::Horizon { counter }, cx);
+            }
+            Some(Oldest::Of(client)) if self.gone.is_none() => {
+                self.gone = Some(client);
+                self.propose(Entry::ClientGone { client }, cx);
+            }
+            _ => {}
         }
     }
 
@@ -381,7 +400,7 @@ impl Primary {
             return cx.refuse(ticket, Refused::Empty);
         }
         if mutant!("txn_counter_before_outcome")
-            && let Err(refused) = self.may_begin(tx)
+            && let Err(refused) = self.may_begin(tx, cx)
         {
             return cx.refuse(ticket, refused);
         }
@@ -402,7 +421,7 @@ impl Primary {
             let outcome = Outcome::Aborted(Cause::Asked);
             return cx.reply(ticket, Reply::Outcome { tx, outcome });
         }
-        if let Err(refused) = self.may_begin(tx) {
+        if let Err(refused) = self.may_begin(tx, cx) {
             return cx.refuse(ticket, refused);
         }
         self.tickets.entry(tx).or_default().insert(ticket);

@@ -44,6 +44,9 @@ pub const UNENDED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// About the most bytes of a group's head that are of transactions that have ended, and of clients;
 /// the oldest are dropped then.
 pub const REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// About how many bytes more may be remembered until the oldest are dropped, before nothing begins
+/// that would have to be; one transaction more always fits.
+pub const REMEMBERED_ROOM_BYTES: usize = 8 * 1024 * 1024;
 /// How far a clock that another primary has logged may be ahead of this one's. One that is further
 /// ahead was wrong, and is believed so far.
 pub const CLOCK_AHEAD_MAX_MS: WallMs = 60_000;
@@ -135,6 +138,12 @@ impl Commit {
     }
 }
 
+/// The counter that a client would begin with now, by this clock.
+#[must_use]
+pub fn counter_of(clock: WallMs) -> u64 {
+    clock.saturating_mul(COUNTERS_PER_MS)
+}
+
 /// Whether a client can have counted so far. Counters are compared over all clients, and each goes
 /// on above the highest that it sees: a single one near the end of all numbers would end them for
 /// everybody. So none may be further than time allows, with a day for clocks that differ. Whoever
@@ -143,7 +152,7 @@ impl Commit {
 /// # Errors
 /// It cannot; nothing was done.
 pub fn check_counter(tx: TxId, clock: WallMs) -> Result<(), Refused> {
-    let counter_max = clock.saturating_add(COUNTER_AHEAD_MS).saturating_mul(COUNTERS_PER_MS);
+    let counter_max = counter_of(clock.saturating_add(COUNTER_AHEAD_MS));
     let counter = tx.counter;
     match counter {
         0 => Err(Refused::Empty),

@@ -6,6 +6,7 @@
 
 use super::act::Effect;
 use super::entry::{Change, Entry};
+use super::head::of_ended;
 use super::items::Stored;
 use super::locks::Locks;
 use super::number::{TxId, Version, VoteSeq};
@@ -22,6 +23,8 @@ pub struct Tail {
     bytes: usize,
     /// How many of those are votes.
     votes_bytes: usize,
+    /// About how many bytes will be remembered of what ends with them.
+    ended_bytes: usize,
     /// How many were executed before the first.
     executed: u64,
     /// What keys will have, and which entry says so.
@@ -50,6 +53,11 @@ impl Tail {
     /// How many bytes the votes among them are.
     pub fn votes_bytes(&self) -> usize {
         self.votes_bytes
+    }
+
+    /// About how many bytes will be remembered of what ends with them.
+    pub fn ended_bytes(&self) -> usize {
+        self.ended_bytes
     }
 
     /// One of the entries, counted from the oldest, and how many bytes it is.
@@ -124,6 +132,7 @@ impl Tail {
             _ => {}
         }
         self.bytes += bytes;
+        self.ended_bytes += of_ended(&entry);
         self.votes_bytes += if matches!(entry, Entry::Prepared(_)) { bytes } else { 0 };
         self.entries.push_back((entry, bytes));
     }
@@ -133,6 +142,7 @@ impl Tail {
         let oldest = self.entries.pop_front();
         let (entry, bytes) = oldest.expect("only what is in flight is executed");
         self.bytes -= bytes;
+        self.ended_bytes -= of_ended(&entry);
         self.votes_bytes -= if matches!(entry, Entry::Prepared(_)) { bytes } else { 0 };
         let at = self.executed;
         self.executed += 1;

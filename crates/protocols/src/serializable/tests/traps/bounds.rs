@@ -179,6 +179,81 @@ fn who_counts_ahead_of_time_is_forgotten_first() {
     world.check_quiet();
 }
 
+/// What is ahead of time no horizon drops: so while too much is remembered, no more of it is taken.
+/// Others go on, and so does it when time has come there.
+#[test]
+fn too_many_who_count_ahead_of_time_wait_for_it() {
+    let mut world = World::new(1);
+    let now = rules::counter_of(world.now.0 / 1_000_000);
+    let many: Vec<(&str, Act)> = vec![("1n", Act::AddFloat(key("1e300"))); 4000];
+    let ahead = |client: u64| tx(now + rules::counter_of(1000) + client, client);
+    let (mut taken, mut refused) = (0, None);
+    for client in 1..=40 {
+        let ticket = world.commit_tx(ahead(client), &[], &many);
+        world.commit(ONE, usize::MAX);
+        match world.answer(ticket).expect("it is answered") {
+            Reply::Refused(Refused::Counter { counter_max, .. }) => refused = Some(*counter_max),
+            reply => {
+                assert!(matches!(reply, Reply::Outcome { .. }), "{reply:?}");
+                taken += 1;
+            }
+        }
+    }
+    assert_eq!(refused, Some(now), "there is room for who does not count so far");
+    assert!(taken > 5 && taken < 20, "{taken} were taken");
+    let remembered = |world: &World| world.state(ONE).head.sizes.remembered;
+    assert!(remembered(&world) <= rules::REMEMBERED_BYTES_MAX + 2 * MIB);
+    let honest = world.commit_tx(tx(now - 1, 50), &[], &[("1x", put("a"))]);
+    world.settle();
+    assert!(world.is_committed(honest), "{:?}", world.answer(honest));
+    world.run_ms(1100);
+    let late = world.commit_tx(ahead(60), &[], &[("1x", put("b"))]);
+    world.settle();
+    assert!(world.is_committed(late), "{:?}", world.answer(late));
+    assert!(remembered(&world) <= rules::REMEMBERED_BYTES_MAX);
+    world.check_quiet();
+}
+
+/// What ends in one turn is bounded too: the rest waits until something was dropped.
+#[test]
+fn what_ends_in_one_turn_is_remembered_within_bounds() {
+    let mut world = World::new(1);
+    let many: Vec<(&str, Act)> = vec![("1n", Act::AddFloat(key("1e300"))); 4000];
+    // They wait for one key, which is free then.
+    let holder = world.commit_tx(tx(1, 1), &[], &many);
+    let tickets: Vec<_> =
+        (2..=40).map(|client| world.commit_tx(tx(client, client), &[], &many)).collect();
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(holder));
+    let remembered = world.state(ONE).head.sizes.remembered;
+    let room = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+    assert!(remembered <= room + 2 * MIB, "{remembered} bytes");
+    let is_refused = |ticket| world.answer(ticket) == Some(&Reply::Refused(Refused::Busy));
+    assert!(tickets.iter().any(|ticket| is_refused(*ticket)));
+    world.run_ms(1000);
+    let later = world.commit_tx(tx(90, 90), &[], &many);
+    world.settle();
+    assert!(world.is_committed(later), "there is room again");
+    world.check_quiet();
+}
+
+/// A horizon that a clock moved that was ahead shuts nobody out: whoever counts on from it is taken.
+#[test]
+fn who_counts_on_from_a_horizon_is_taken() {
+    let mut world = World::new(1);
+    let year_ms = 365 * 24 * 3600 * 1000;
+    let counter = rules::counter_of(world.now.0 / 1_000_000 + year_ms);
+    let horizon = crate::serializable::Entry::Horizon { counter };
+    world.groups[ONE].log.push(horizon.bytes());
+    world.fail_over(ONE, 1, 0, true);
+    let forgotten = world.commit_tx(tx(9, 1), &[], &[("1x", put("a"))]);
+    let lowest = crate::serializable::Outcome::Forgotten { lowest: counter };
+    assert_eq!(world.told(forgotten), Some(&lowest));
+    let ticket = world.commit_tx(tx(counter, 1), &[], &[("1x", put("a"))]);
+    world.settle();
+    assert!(world.is_committed(ticket), "{:?}", world.answer(ticket));
+}
+
 /// An answer has a bound too, whatever keys are asked for.
 #[test]
 fn a_read_of_too_much_is_refused() {
