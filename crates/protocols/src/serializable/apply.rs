@@ -146,7 +146,8 @@ impl State {
         let prepared = self.take_vote(tx).expect("a vote is taken back that was given");
         invariant!(prepared.seq == seq, "the vote that is taken back is the last one");
         let share = prepared.vote.expect("only a vote that holds locks is taken back");
-        let taken = TakenBack { next: seq.next(), groups: prepared.groups };
+        let Prepared { groups, digest, .. } = prepared;
+        let taken = TakenBack { next: seq.next(), groups, digest };
         self.head.put_taken_back(tx, taken);
         keys_of(&share)
     }

@@ -25,7 +25,9 @@ pub enum Input {
     /// same call: that may be of another primary.
     Deposed,
     /// The replica has refused an [`Action::Propose`]. It and those behind it, of the same answer,
-    /// were not put into the log: so many. They are asked for again, in their order.
+    /// were not put into the log: so many. They are asked for again, in their order. Handed on
+    /// before any other input of this group: the next one may propose more, and it is the last ones
+    /// proposed that are meant.
     NotTaken(usize),
     /// The replica has refused an [`Action::Confirm`]: the read is not answered here.
     NotConfirmed(Ticket),

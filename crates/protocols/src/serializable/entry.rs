@@ -52,6 +52,9 @@ pub struct Prepared {
     pub seq: VoteSeq,
     /// What the group is ready to do, and holds locks for; or why it is not.
     pub vote: Result<Share, Cause>,
+    /// What was asked of the group, in short: by that a later primary knows whether who asks again
+    /// asks for the same.
+    pub digest: u64,
     /// The client's mark.
     pub mark: u64,
     /// The primary's clock.

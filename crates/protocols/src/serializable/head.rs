@@ -33,6 +33,8 @@ pub struct TakenBack {
     pub next: VoteSeq,
     /// All groups of the transaction.
     pub groups: Vec<GroupId>,
+    /// What was asked of this group, in short.
+    pub digest: u64,
 }
 
 /// What the coordinator knows of votes that were taken back.

@@ -127,6 +127,14 @@
 //! - A primary whose clock is ahead removes early what expires, as long as it leads.
 //! - A name that has ended is not compared with what it was used for: who uses one twice is
 //!   answered how the first ended.
+//! - An upgrade goes from member to member, and what a version adds to entries and heads is written
+//!   when all members can read it. A member of an earlier version takes no entry into its log that
+//!   it cannot read, and no head: it lags until it is upgraded, and with a majority of such members
+//!   the group stands still. Back to an earlier version goes only who has nothing in its log that
+//!   this one cannot read: it stops at that entry, rather than go on without.
+//! - Counters that a clock let in which was far ahead stay the highest: where such ones are many
+//!   enough that a horizon passes them, clients count on from there, and other groups may refuse
+//!   them until time has come there.
 //! - What waits is tried again one by one when a key is free: with very many that wait for one key
 //!   that is work for each of them.
 //! - A copy that begins drops all keys in one turn.

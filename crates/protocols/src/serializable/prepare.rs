@@ -93,21 +93,10 @@ impl Primary {
         }
         let (tx, head) = (commit.rank.tx, &cx.state.head);
         let received = self.received.get(&tx).map(|it| !it.commit.is_same(commit));
-        let voted = head.pending.get(&tx).map(|prepared| {
-            let has_keys = |share: &Share| {
-                let of = |asked: Mode| {
-                    let modes = modes_of(commit).into_iter();
-                    modes.filter(move |(_, mode)| *mode == asked).map(|(key, _)| key)
-                };
-                let is_shared = of(Mode::Shared).eq(share.shared.iter().cloned());
-                is_shared && of(Mode::Exclusive).eq(share.exclusive.iter().cloned())
-            };
-            let is_same = prepared.vote.as_ref().map_or(true, has_keys);
-            prepared.rank != commit.rank || !is_same
-        });
+        let pending = head.pending.get(&tx).map(|prepared| prepared.digest);
+        let taken_back = head.taken_back.get(&tx).map(|taken| taken.digest);
+        let voted = pending.or(taken_back).map(|digest| digest != commit.digest());
         let groups = [
-            head.pending.get(&tx).map(|prepared| &prepared.groups),
-            head.taken_back.get(&tx).map(|taken| &taken.groups),
             head.revoked.get(&tx).map(|revoked| &revoked.groups),
             self.rounds.get(&tx).map(|round| &round.groups),
         ];
@@ -314,6 +303,7 @@ impl Primary {
             groups: commit.groups.clone(),
             seq: cx.state.next_seq(commit.rank.tx),
             vote,
+            digest: commit.digest(),
             mark: commit.mark,
             clock: self.clock,
         };

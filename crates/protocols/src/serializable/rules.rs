@@ -13,6 +13,9 @@ use quorate_kernel::limits::{
     GROUPS_MAX, KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX,
     VALUE_BYTES_MAX as FRAME_VALUE_BYTES_MAX, VSR_IN_FLIGHT_BYTES_MAX,
 };
+use quorate_kernel::mutant;
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The most keys of one transaction.
 pub const KEYS_MAX: usize = TRANSACTION_ITEMS_MAX;
@@ -131,11 +134,24 @@ impl Commit {
             && self.goes_on == other.goes_on
     }
 
+    /// What is asked of this group, in short; but for the mark.
+    pub(super) fn digest(&self) -> u64 {
+        if mutant!("txn_digest_of_keys") {
+            let keys: Vec<&Raw> = self.acts.iter().map(|(key, _)| key).collect();
+            return digest_of(&(self.rank, &self.groups, &self.reads, keys));
+        }
+        digest_of(&(self.rank, &self.groups, &self.reads, &self.acts, self.goes_on))
+    }
+
     /// What the client keeps to ask how the transaction ended.
     #[must_use]
     pub fn token(&self) -> Token {
         Token { tx: self.rank.tx, coordinator: self.groups[0] }
     }
+}
+
+fn digest_of(asked: &impl Serialize) -> u64 {
+    xxh3_64(&postcard::to_allocvec(asked).expect("plain data always serializes"))
 }
 
 /// The counter that a client would begin with now, by this clock.
@@ -156,7 +172,7 @@ pub fn check_counter(tx: TxId, clock: WallMs) -> Result<(), Refused> {
     let counter = tx.counter;
     match counter {
         0 => Err(Refused::Empty),
-        _ if counter > counter_max && !quorate_kernel::mutant!("txn_any_counter") => {
+        _ if counter > counter_max && !mutant!("txn_any_counter") => {
             Err(Refused::Counter { counter, counter_max })
         }
         _ => Ok(()),

@@ -31,6 +31,7 @@ fn prepared() -> Entry {
         groups: vec![GroupId(1), GroupId(2)],
         seq: VoteSeq(1),
         vote: Ok(share),
+        digest: 7,
         mark: 1,
         clock: 5,
     })

@@ -29,6 +29,8 @@ fn a_name_that_is_under_way_is_refused_for_other_keys() {
     world.fail_over(TWO, 1, 0, true);
     let other = world.commit_at(TWO, tx(2, 1), &[], &[("1x", put("a")), ("2y", put("b"))]);
     assert_eq!(world.answer(other).cloned(), refused, "other keys than those that it holds");
+    let other = world.commit_at(TWO, tx(2, 1), &[], &[("1x", put("a")), ("2x", put("c"))]);
+    assert_eq!(world.answer(other).cloned(), refused, "another value than it has voted on");
     let other = commit_alone(&mut world, TWO, tx(2, 1), &[("2x", put("b"))]);
     assert_eq!(world.answer(other).cloned(), refused, "other groups");
     // Where it is decided, the vote has told its groups.
@@ -59,6 +61,8 @@ fn a_name_whose_vote_was_taken_back_is_still_under_way() {
     world.fail_over(TWO, 1, 0, true);
     let other = commit_alone(&mut world, TWO, tx(7, 1), &[("2q", put("c"))]);
     assert_eq!(world.answer(other), Some(&Reply::Refused(Refused::Reused)));
+    let other = world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("z"))]);
+    assert_eq!(world.answer(other), Some(&Reply::Refused(Refused::Reused)), "another value");
     let other = commit_alone(&mut world, ONE, tx(7, 1), &[("1q", put("c"))]);
     assert_eq!(world.answer(other), Some(&Reply::Refused(Refused::Reused)));
     world.run_ms(8000);
