@@ -6,7 +6,7 @@ use super::entry::{Counted, Entry};
 use super::message::{Cause, Message, Outcome};
 use super::number::{TxId, VoteSeq};
 use super::primary::{Primary, Round, Telling};
-use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX};
+use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX, UNENDED_ROOM_BYTES};
 use super::timer::{Again, VOTE};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -104,8 +104,13 @@ impl Primary {
             return self.put_decision(tx, groups, Err(Cause::Forgotten), cx);
         }
         let refused = round.votes.values().find_map(|(_, vote)| vote.as_ref().err());
-        if let Some(cause) = refused.cloned() {
+        let has_room = self.may_decide(tx, cx);
+        if let Some(cause) = refused.filter(|_| has_room).cloned() {
             return self.put_decision(tx, groups, Err(cause), cx);
+        }
+        if !has_room {
+            self.is_undecided = true;
+            return;
         }
         let Some(own) = cx.state.share(tx) else { return };
         let own_seq = cx.state.head.pending[&tx].seq;
@@ -132,6 +137,24 @@ impl Primary {
         let is_large = counted.iter().map(|it| it.results.len()).sum::<usize>() > ACTS_MAX;
         let outcome = if is_large { Err(Cause::TooLarge) } else { Ok(counted) };
         self.put_decision(tx, groups, outcome, cx);
+    }
+
+    /// Whether there is room for a decision in what is copied in one turn, when the tail is
+    /// executed: it takes the place of this group's vote.
+    fn may_decide(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        let head = &cx.state.head;
+        let of_tail = self.tail.votes_bytes() + self.tail.ended_bytes();
+        let own = head.pending.get(&tx).map_or(0, super::head::of_vote);
+        let bytes = head.sizes.unended + of_tail - own;
+        bytes < UNENDED_ROOM_BYTES || mutant!("txn_decides_at_once")
+    }
+
+    /// What there was no room to decide on is looked at again.
+    fn tick_undecided(&mut self, cx: &mut Context<'_>) {
+        if core::mem::take(&mut self.is_undecided) {
+            let rounds: Vec<TxId> = self.rounds.keys().copied().collect();
+            rounds.into_iter().for_each(|tx| self.decide(tx, cx));
+        }
     }
 
     fn put_decision(
@@ -223,6 +246,7 @@ impl Primary {
 
     /// Decides on what lacks votes for too long.
     pub(super) fn tick_votes(&mut self, cx: &mut Context<'_>) {
+        self.tick_undecided(cx);
         let now = cx.now;
         let late: Vec<TxId> = self
             .rounds

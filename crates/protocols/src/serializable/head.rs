@@ -2,7 +2,8 @@
 //!
 //! A copy's head is one message, and what is stored of it one value. So it is bounded, at the
 //! primary, by what it puts into the log: on new transactions it votes when there is room
-//! ([`super::rules::UNENDED_BYTES_MAX`]), and what is remembered for clients is dropped from the
+//! ([`super::rules::UNENDED_BYTES_MAX`]), it decides when there is room for what the groups answer
+//! ([`super::rules::DECIDED_ROOM_BYTES`]), and what is remembered for clients is dropped from the
 //! oldest on ([`super::rules::REMEMBERED_BYTES_MAX`]).
 
 use super::act::{ActError, Done, Effect, Results, WallMs};

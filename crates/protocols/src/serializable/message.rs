@@ -274,7 +274,10 @@ impl Message {
     fn is_well_formed(&self) -> bool {
         match self {
             Message::Vote { group, groups, seq, vote, .. } => {
-                let fits = vote.as_ref().map_or(true, |results| results.len() <= rules::ACTS_MAX);
+                let fits = vote.as_ref().map_or(true, |results| {
+                    let bytes = super::head::of_results(results);
+                    results.len() <= rules::ACTS_MAX && bytes <= rules::ANSWERS_BYTES_MAX
+                });
                 fits && seq.has_next() && rules::check_groups(*group, groups).is_ok()
             }
             Message::RevokeVote { group, groups, seq, .. } => {

@@ -98,6 +98,8 @@ pub struct Primary {
     pub woken: BTreeSet<Raw>,
     /// Votes on transactions that this group decides.
     pub rounds: BTreeMap<TxId, Round>,
+    /// Whether there was no room to decide on some of them.
+    pub is_undecided: bool,
     /// Who waits to hear how a transaction ends.
     pub tickets: BTreeMap<TxId, BTreeSet<Ticket>>,
     /// Votes that are sent again until there is a decision.
@@ -133,6 +135,7 @@ impl Primary {
             queue: BTreeMap::new(),
             woken: BTreeSet::new(),
             rounds: BTreeMap::new(),
+            is_undecided: false,
             tickets: BTreeMap::new(),
             asks: BTreeMap::new(),
             revokes: BTreeMap::new(),

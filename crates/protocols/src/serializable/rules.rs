@@ -44,6 +44,16 @@ pub const READ_BYTES_MAX: usize = TRANSACTION_BYTES_MAX;
 /// About the most bytes of a group's head that are of transactions that have not ended everywhere,
 /// before it votes on no more; one vote more always fits.
 pub const UNENDED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// About how many bytes more may be of decisions that others have not applied, before nothing is
+/// decided but that time has run out; one decision more always fits.
+pub const DECIDED_ROOM_BYTES: usize = 16 * 1024 * 1024;
+/// About the most bytes of a transaction's answers: a number that is added to may have some hundred
+/// digits.
+pub const ANSWERS_BYTES_MAX: usize = ACTS_MAX * 512;
+/// About the most bytes of a group's vote: the keys that it holds, what it changes, and its answers.
+pub const VOTE_BYTES_MAX: usize = 2 * BYTES_MAX + ANSWERS_BYTES_MAX;
+/// About the most bytes of a group's head that are of transactions that have not ended everywhere.
+pub const UNENDED_ROOM_BYTES: usize = UNENDED_BYTES_MAX + VOTE_BYTES_MAX + DECIDED_ROOM_BYTES;
 /// About the most bytes of a group's head that are of transactions that have ended, and of clients;
 /// the oldest are dropped then.
 pub const REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -66,10 +76,12 @@ pub const FORGET_MAX: usize = 256;
 const _: () = assert!((IN_FLIGHT_MAX as u64) < quorate_kernel::limits::VSR_IN_FLIGHT_MAX);
 const _: () = assert!(IN_FLIGHT_BYTES_MAX <= VSR_IN_FLIGHT_BYTES_MAX);
 const _: () = assert!(READ_BYTES_MAX >= VALUE_BYTES_MAX);
-// The largest vote beside both, each counted half: an estimate of what is encoded.
-const _: () = assert!(
-    2 * (UNENDED_BYTES_MAX + REMEMBERED_BYTES_MAX + 2 * BYTES_MAX) <= FRAME_VALUE_BYTES_MAX
-);
+/// About the most bytes of a group's head, which is one message and one value: of each bound, one
+/// transaction's answers more than it.
+const HEAD_BYTES_MAX: usize =
+    UNENDED_ROOM_BYTES + REMEMBERED_BYTES_MAX + REMEMBERED_ROOM_BYTES + 2 * ANSWERS_BYTES_MAX;
+// What is counted is an estimate: what is encoded may be twice as much.
+const _: () = assert!(2 * HEAD_BYTES_MAX <= FRAME_VALUE_BYTES_MAX);
 
 /// A whole transaction, as its client has gathered it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -123,6 +123,40 @@ fn votes_are_bounded_by_what_is_copied_in_one_turn() {
     assert_eq!(world.state(TWO).head.sizes.unended, 0);
 }
 
+/// What other groups answer is part of the coordinator's head until all have applied the decision:
+/// it decides on no more than can be copied in one turn, and on the rest when there is room.
+#[test]
+fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
+    let mut world = World::new(7);
+    // Each group bounds its own votes.
+    let each = 12;
+    for at in 2..=7 {
+        for count in 0..each {
+            let (one, other) = (format!("1k{at}-{count}"), format!("{at}k{count}"));
+            let adds = vec![(&other[..], Act::AddFloat(key("1e300"))); 4000];
+            let acts: Vec<(&str, Act)> = [(&one[..], put("a"))].into_iter().chain(adds).collect();
+            let id = tx(at * 100 + count, at * 100 + count);
+            world.commit_at(ONE, id, &[], &acts);
+            world.commit_at(at as usize - 1, id, &[], &acts);
+        }
+    }
+    commit_all(&mut world);
+    while world.deliver(|it| is_vote(&it.message)) {}
+    while !world.groups[ONE].tail.is_empty() {
+        world.commit(ONE, usize::MAX);
+    }
+    let unended = world.state(ONE).head.sizes.unended;
+    assert!(unended <= rules::UNENDED_ROOM_BYTES + rules::ANSWERS_BYTES_MAX, "{unended} bytes");
+    let decided = world.state(ONE).head.outcomes.len();
+    assert!(decided > 40 && decided < 6 * each as usize, "{decided} are decided");
+    world.run_ms(1000);
+    let committed = |ticket: &quorate_kernel::ids::Ticket| world.is_committed(*ticket);
+    let answered: Vec<_> = world.replies.iter().map(|(ticket, _)| *ticket).collect();
+    assert_eq!(answered.iter().filter(|ticket| committed(ticket)).count(), 6 * each as usize);
+    world.run_ms(3000);
+    world.check_quiet();
+}
+
 /// Outcomes that no client says it knows, of clients that come and go, are dropped from the oldest
 /// on.
 #[test]
