@@ -36,7 +36,14 @@ impl Primary {
         cx: &mut Context<'_>,
     ) -> bool {
         let outcome = match cx.state.recorded(tx) {
-            Some(recorded) => Some(recorded.outcome.as_ref().map(|_| ()).map_err(Clone::clone)),
+            // A commit is told to those whose votes it rests on. Another group has voted on
+            // something else of that name, which has ended without it.
+            Some(recorded) => Some(match &recorded.outcome {
+                Ok(counted) if counted.iter().any(|(of, _)| *of == group) => Ok(()),
+                Ok(_) if mutant!("txn_commits_without_vote") => Ok(()),
+                Ok(_) => Err(Cause::Forgotten),
+                Err(cause) => Err(cause.clone()),
+            }),
             // Nobody has decided, or all groups have applied it: whoever still holds locks can only
             // be of the former. It never commits (`decide`), whoever leads, so this needs no entry.
             // But if it is about to be decided, it is told that.

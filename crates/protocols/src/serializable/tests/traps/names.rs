@@ -265,3 +265,19 @@ fn who_is_behind_the_horizon_of_a_group_is_told() {
     world.run_ms(2000);
     world.check_quiet();
 }
+
+/// A name that has committed in one group is used again for several. The one that decides answers
+/// how it has ended; the others, which have voted on something else, do none of it.
+#[test]
+fn a_name_that_has_committed_commits_nothing_else() {
+    let mut world = two();
+    let first = commit_alone(&mut world, ONE, tx(5, 1), &[("1x", put("a"))]);
+    world.settle();
+    assert!(world.is_committed(first));
+    let again = world.commit_tx(tx(5, 1), &[], &[("1x", put("b")), ("2x", put("b"))]);
+    world.settle();
+    assert!(world.is_committed(again), "it is told how the first has ended");
+    assert_eq!((world.value("1x").1, world.value("2x").0), (Some("a".into()), 1));
+    world.run_ms(1000);
+    world.check_quiet();
+}
