@@ -6,7 +6,7 @@ use super::entry::{Counted, Entry};
 use super::message::{Cause, Message, Outcome};
 use super::number::{TxId, VoteSeq};
 use super::primary::{Primary, Round, Telling};
-use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX, UNENDED_ROOM_BYTES};
+use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX};
 use super::timer::{Again, VOTE};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -144,16 +144,6 @@ impl Primary {
         let is_large = counted.iter().map(|it| it.results.len()).sum::<usize>() > ACTS_MAX;
         let outcome = if is_large { Err(Cause::TooLarge) } else { Ok(counted) };
         self.put_decision(tx, groups, outcome, cx);
-    }
-
-    /// Whether there is room for a decision in what is copied in one turn, when the tail is
-    /// executed: it takes the place of this group's vote.
-    fn may_decide(&self, tx: TxId, cx: &Context<'_>) -> bool {
-        let head = &cx.state.head;
-        let of_tail = self.tail.votes_bytes() + self.tail.ended_bytes();
-        let own = head.pending.get(&tx).map_or(0, super::head::of_vote);
-        let bytes = head.sizes.unended + of_tail - own;
-        bytes < UNENDED_ROOM_BYTES || mutant!("txn_decides_at_once")
     }
 
     /// What there was no room to decide on is looked at again.

@@ -172,8 +172,8 @@ pub enum Outcome {
     /// It is under way: ask again.
     Running,
     /// The client has said that it knows, or was gone for too long. It may be either. A group that
-    /// does not decide says so too when it has forgotten so far: it takes no part in the transaction
-    /// any more, and the one that decides is asked how it ended.
+    /// does not decide says so too when it has forgotten so far: it takes no part any more, and the
+    /// one that decides is asked how it ended.
     Forgotten {
         /// The lowest counter of this client that the group takes: it counts on from there.
         lowest: u64,

@@ -144,7 +144,7 @@
 //! | `state.rs`, `head.rs`, `locks.rs`, `items.rs` | what a log makes of a group; what must hold |
 //! | `entry.rs`, `apply.rs` | entries, and executing them |
 //! | `recover.rs`, `keys.rs` | copies, and what is stored |
-//! | `engine.rs`, `primary.rs`, `tail.rs`, `hand.rs` | inputs, and what a primary has in hand |
+//! | `engine.rs`, `primary.rs`, `tail.rs`, `hand.rs`, `room.rs` | inputs, and what is in hand |
 //! | `prepare.rs`, `coordinate.rs`, `participate.rs` | commits, decisions, votes |
 //! | `read.rs` | strict reads, commits that only read, expiry and purge |
 //! | `act.rs`, `evaluate.rs` | what can be done to a key |
@@ -169,6 +169,7 @@ mod primary;
 mod raw;
 mod read;
 mod recover;
+mod room;
 mod rules;
 mod state;
 mod tail;

@@ -328,8 +328,8 @@ impl Primary {
 
     /// What waits is tried again: what it has asked of others may be lost. What waits too long has
     /// failed if it is of this group alone. If several groups are in it, the round of the one that
-    /// decides says so; but that one may never have heard of it, so it is forgotten here. Nothing of
-    /// it is in the log but that a vote was taken back, which the one that decides knows.
+    /// decides says so; but that one may never have heard of it, so it is forgotten here. Of it the
+    /// log has nothing but that a vote was taken back, which the one that decides knows.
     pub(super) fn tick_queue(&mut self, cx: &mut Context<'_>) {
         let (now, group) = (cx.now, cx.state.group);
         let is_late = |received: &&mut Received| {

@@ -50,7 +50,7 @@ pub const DECIDED_ROOM_BYTES: usize = 16 * 1024 * 1024;
 /// About the most bytes of a transaction's answers: a number that is added to may have some hundred
 /// digits.
 pub const ANSWERS_BYTES_MAX: usize = ACTS_MAX * 512;
-/// About the most bytes of a group's vote: the keys that it holds, what it changes, and its answers.
+/// About the most bytes of a group's vote: the keys that it holds, what it changes, its answers.
 pub const VOTE_BYTES_MAX: usize = 2 * BYTES_MAX + ANSWERS_BYTES_MAX;
 /// About the most bytes of a group's head that are of transactions that have not ended everywhere.
 pub const UNENDED_ROOM_BYTES: usize = UNENDED_BYTES_MAX + VOTE_BYTES_MAX + DECIDED_ROOM_BYTES;

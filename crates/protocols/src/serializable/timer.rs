@@ -8,9 +8,9 @@ use quorate_kernel::time::Span;
 
 /// How long a transaction may lack votes before its coordinator decides that it has failed.
 pub const VOTE: Span = Span::secs(2);
-/// How long a transaction waits for a key: of one group alone, it has failed then; of several, it is
-/// forgotten where it has not voted. Longer than what it waits for may take: it need not fail with
-/// it.
+/// How long a transaction waits for a key: of one group alone, it has failed then; of several, it
+/// is forgotten where it has not voted. Longer than what it waits for may take: it need not fail
+/// with it.
 pub const WAIT: Span = Span::secs(4);
 /// How long a read waits until it can be answered.
 pub const READ: Span = WAIT;
@@ -50,15 +50,15 @@ impl Again {
     }
 }
 
-/// The clock of a primary whose wall clock says this, and whose clock was `seen` before: when it was
-/// looked at last, or, of a primary that begins, the last one in the log.
+/// The clock of a primary whose wall clock says this, and whose clock was `seen` before: when it
+/// was looked at last, or, of a primary that begins, the last one in the log.
 ///
 /// It does not run backwards when hosts differ a little, or a clock is set right: so what is due at
 /// one primary is due at the next. It goes back where the one before was ahead by more than hosts
-/// differ. That one was wrong: it is believed for a minute, in which the clock stands, and keys that
-/// live shorter go early. Then the right one has caught up, and the last clock in the log is right:
-/// so that one counts, and not the highest, which would be believed again by whoever leads later,
-/// until time has come there.
+/// differ. That one was wrong: it is believed for a minute, in which the clock stands, and keys
+/// that live shorter go early. Then the right one has caught up, and the last clock in the log is
+/// right: so that one counts, and not the highest, which would be believed again by whoever leads
+/// later, until time has come there.
 ///
 /// No promise hangs on which way it goes. Whatever anybody is shown of an expiry was logged as a
 /// removal, so what was seen to be gone stays gone; a removal that is in the log is done or not by

@@ -234,8 +234,8 @@ fn a_clock_that_was_far_ahead_is_believed_for_a_minute() {
     world.check_equal();
 }
 
-/// Once it is corrected, a wrong clock is believed for a minute, and not for as long as it was ahead:
-/// neither by who leads then, nor by who leads later.
+/// Once it is corrected, a wrong clock is believed for a minute, and not for as long as it was
+/// ahead: neither by who leads then, nor by who leads later.
 #[test]
 fn a_clock_that_was_far_ahead_is_forgotten_after_a_minute() {
     let mut world = World::new(1);
