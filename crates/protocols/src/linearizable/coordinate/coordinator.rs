@@ -175,8 +175,7 @@ impl Linearizable {
             is_repeated: false,
             trail,
         };
-        let (view, token) = (Arc::clone(&operation.view), operation.token());
-        let first_alarm = self.first_wait(&view, token, first_alarm, cx);
+        let first_alarm = self.first_wait(&operation, first_alarm, cx);
         let operations = &mut self.volatile.operations;
         operations.by_id.insert(id, operation);
         operations.set_alarm(id, (cx.now + first_alarm).min(deadline), cx);
@@ -328,6 +327,44 @@ impl Linearizable {
                 Asker::Scan(scan) => self.on_settled(scan, operation.key, outcome, cx),
             }
         }
+    }
+
+    /// Moves an operation to the newest view known, if that is newer than the one it aims at. A
+    /// read phase begins anew; a write phase repeats the **same** record: a put that read again
+    /// could appear, be overwritten and appear again.
+    pub(crate) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
+        let Volatile { operations, routes, .. } = &mut self.volatile;
+        let Some(operation) = operations.get_mut(id) else { return false };
+        if matches!(operation.phase, Phase::Settle(_)) {
+            // Its pages are complete; the reads that remain move by themselves.
+            return false;
+        }
+        let Some(route) = routes.find(operation.token()) else { return false };
+        if operation.view.id.version >= route.id.version {
+            return false;
+        }
+        operation.view = Arc::clone(route);
+        // Members of the older view may be gone; patience with these has yet to begin.
+        operation.since = cx.now;
+        if let Some(trail) = &mut operation.trail {
+            trail.note(cx.now, None, alloc::format!("moves to view {}", route.id.version));
+        }
+        match &mut operation.phase {
+            Phase::Read(reading) => *reading = Reading::new(reading.want()),
+            Phase::Write { .. }
+                if mutant!("retry_reads_again") && !matches!(operation.ask, Intent::Get) =>
+            {
+                operation.phase = Phase::Read(Reading::new(Want::Counter));
+            }
+            Phase::Write { acks, .. } => *acks = Replies::default(),
+            Phase::Page(paging) => *paging = Paging::default(),
+            Phase::Examine(examining) => *examining = Examining::default(),
+            Phase::Settle(_) => unreachable!("it aims at no view"),
+        }
+        self.volatile.counters.retargets += 1;
+        probe!("linearizable/retarget");
+        self.ask_all(id, cx);
+        true
     }
 
     /// Takes in what a reply's stamp says of views and of members that forgot. Returns whether the

@@ -3,7 +3,6 @@
 
 use super::explain::Trail;
 use crate::linearizable::message::Message;
-use crate::linearizable::state::Volatile;
 use crate::linearizable::timer::Timer;
 use crate::linearizable::{Context, Linearizable};
 use crate::placement;
@@ -23,9 +22,6 @@ use quorate_kernel::view::View;
 /// How often a token is asked for again.
 const ASK_EVERY: Span = Span::millis(50);
 
-/// How many groups are asked about in that time because their views seem out of date.
-const SOUGHT_MAX: usize = 2 * GROUP_MEMBERS_MAX;
-
 /// One operation that waits for a view.
 #[derive(Debug)]
 struct Waiting {
@@ -39,9 +35,9 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Unrouted {
     waiting: VecDeque<Waiting>,
-    /// Since when questions are counted, and which groups whose views seem out of date were asked
-    /// about, each by the end of its range.
-    asked: Option<(Time, BTreeSet<u64>)>,
+    /// Of the tokens whose views seem out of date: since when questions are counted, and how many
+    /// were asked about.
+    asked: Option<(Time, usize)>,
 }
 
 impl Linearizable {
@@ -90,18 +86,12 @@ impl Linearizable {
         }
     }
 
-    /// Asks about a token whose view seems out of date: about each group at most once in a while,
-    /// however many operations wait for it, and about so many groups at most.
+    /// Asks about a token whose view seems out of date, not too often.
     pub(crate) fn seek_news(&mut self, token: u64, cx: &mut Context<'_>) {
-        let Volatile { unrouted, routes, .. } = &mut self.volatile;
-        let group = routes.find(token).map_or(token, |view| view.range.high);
-        let (since, groups) = unrouted.asked.get_or_insert_with(|| (cx.now, BTreeSet::new()));
-        if cx.now >= *since + ASK_EVERY {
-            *since = cx.now;
-            groups.clear();
-        }
-        invariant!(groups.len() <= SOUGHT_MAX, "what is asked for is bounded");
-        if groups.len() < SOUGHT_MAX && groups.insert(group) {
+        let asked = self.volatile.unrouted.asked.filter(|(since, _)| cx.now < *since + ASK_EVERY);
+        let (since, count) = asked.unwrap_or((cx.now, 0));
+        if count < GROUP_MEMBERS_MAX {
+            self.volatile.unrouted.asked = Some((since, count + 1));
             self.ask_where(token, cx);
         }
     }

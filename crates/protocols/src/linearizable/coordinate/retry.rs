@@ -2,16 +2,9 @@
 //! cannot end are given up.
 
 use super::coordinator::{Intent, Operation, Phase};
-use super::examine::Examining;
-use super::read::Reading;
-use super::scan::Paging;
-use crate::linearizable::message::Want;
-use crate::linearizable::state::Volatile;
 use crate::linearizable::{Context, Linearizable};
-use crate::quorum::Replies;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::ring::Ring;
@@ -35,19 +28,18 @@ impl Linearizable {
         })
     }
 
-    /// How long an operation that begins in a view may wait until it is looked after. Where the
-    /// view is out of reach, newer ones are asked for at once: there is no more time than that.
+    /// How long an operation that begins may wait until it is looked after. Where its view is out
+    /// of reach, newer ones are asked for at once: there is no more time than that.
     pub(crate) fn first_wait(
         &mut self,
-        view: &View,
-        token: u64,
+        operation: &Operation,
         usual: Span,
         cx: &mut Context<'_>,
     ) -> Span {
-        if !self.volatile.has_suspects || self.is_out_of_reach(view).is_none() {
+        if !self.volatile.has_suspects || self.is_out_of_reach(&operation.view).is_none() {
             return usual;
         }
-        self.seek_news(token, cx);
+        self.seek_news(operation.token(), cx);
         usual.min(GRACE)
     }
 
@@ -128,7 +120,7 @@ impl Linearizable {
         probe!("linearizable/retry");
         let (view, token) = (Arc::clone(&operation.view), operation.token());
         if self.retarget(id, cx) {
-            return;
+            return self.wake_after(id, span, cx);
         }
         let refusal = self.is_out_of_reach(&view);
         if was_repeated || refusal.is_some() {
@@ -154,49 +146,6 @@ impl Linearizable {
         };
         self.ask_missing(id, cx);
         self.wake_after(id, span, cx);
-    }
-
-    /// Moves an operation to the newest view known, if that is newer than the one it aims at. A
-    /// read phase begins anew; a write phase repeats the **same** record: a put that read again
-    /// could appear, be overwritten and appear again.
-    pub(crate) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
-        let Volatile { operations, routes, rtt, .. } = &mut self.volatile;
-        let Some(operation) = operations.get_mut(id) else { return false };
-        if matches!(operation.phase, Phase::Settle(_)) {
-            // Its pages are complete; the reads that remain move by themselves.
-            return false;
-        }
-        let Some(route) = routes.find(operation.token()) else { return false };
-        if operation.view.id.version >= route.id.version {
-            return false;
-        }
-        let view = Arc::clone(route);
-        operation.view = Arc::clone(&view);
-        // Members of the older view may be gone; patience with these has yet to begin.
-        operation.since = cx.now;
-        operation.retry = rtt.retry();
-        let (token, retry) = (operation.token(), operation.retry);
-        if let Some(trail) = &mut operation.trail {
-            trail.note(cx.now, None, alloc::format!("moves to view {}", view.id.version));
-        }
-        match &mut operation.phase {
-            Phase::Read(reading) => *reading = Reading::new(reading.want()),
-            Phase::Write { .. }
-                if mutant!("retry_reads_again") && !matches!(operation.ask, Intent::Get) =>
-            {
-                operation.phase = Phase::Read(Reading::new(Want::Counter));
-            }
-            Phase::Write { acks, .. } => *acks = Replies::default(),
-            Phase::Page(paging) => *paging = Paging::default(),
-            Phase::Examine(examining) => *examining = Examining::default(),
-            Phase::Settle(_) => unreachable!("it aims at no view"),
-        }
-        self.volatile.counters.retargets += 1;
-        probe!("linearizable/retarget");
-        self.ask_all(id, cx);
-        let wait = self.first_wait(&view, token, retry, cx);
-        self.wake_after(id, wait, cx);
-        true
     }
 
     /// Ends an operation that reached no quorum.

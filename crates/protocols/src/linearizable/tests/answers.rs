@@ -1,11 +1,6 @@
 //! What clients are told besides values: refusals, explanations, and keyspaces of other modes.
 
-use super::super::Linearizable;
 use super::traps::schedule;
-use crate::testing::script;
-use std::format;
-use std::string::String;
-use std::vec::Vec;
 
 /// With a majority suspected nothing can be done, and that is said long before the deadline.
 #[test]
@@ -35,49 +30,6 @@ fn a_minority_is_a_reason_to_ask_for_news() {
          get 4 k
          deliver LocateA 4->1
          deliver LocateB 1->4",
-    );
-}
-
-/// Many that wait for one group ask about it once in a while, so that other groups have their turn.
-#[test]
-fn news_of_a_group_is_sought_once_however_many_wait() {
-    let gets: String = (0..20).map(|key| format!("get 4 k{key}\n")).collect();
-    let text = format!(
-        "Many wait.\n
-         nodes 3 spare 1 first 100
-         ring 4 1:1 2:2:suspected 3:3:suspected a4:4
-         {gets}
-         # asked again
-         tick 50ms
-         {gets}"
-    );
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let text = script::run::<Linearizable>(&lines.join("\n")).expect("a schedule");
-    let (first, again) = text.split_once("# asked again").expect("the line is kept");
-    let questions = |text: &str| text.matches("LocateA").count();
-    // Each member, and a host at random that may be one of them.
-    assert!((1..=3).contains(&questions(first)), "{text}");
-    assert!((1..=3).contains(&questions(again)), "{text}");
-}
-
-/// Where a newer view is known and its members are away too, that is told as soon.
-#[test]
-fn a_newer_view_out_of_reach_fails_fast_too() {
-    schedule(
-        "nodes 3 spare 2 first 100
-         ring 4 1:1 2:2 3:3 a4:4 5:5
-         get 4 k within 60s
-         tick 4s
-         tick 4s
-         ring 4 1:1 2:2:suspected 3:3:suspected a4:4 5:5:suspected
-         view 1 2 1 2 5
-         deliver LocateA 4->1
-         deliver LocateB 1->4
-         tick 100ms
-         drop all
-         # told nothing
-         tick 100ms
-         # told get k: refused: 2 of the 3 replicas in view 2 are suspected..",
     );
 }
 
