@@ -21,7 +21,6 @@ use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Time;
 use slab::Slab;
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::sync::Arc;
 
 /// How much room a read from a client gets.
@@ -111,24 +110,18 @@ impl Clients {
     /// Takes the connections that wait at a door.
     pub fn accept(&mut self, door: usize, now: Time, registry: &Registry) {
         for _ in 0..ACCEPTS_MAX {
-            let had_failed = self.doors[door].has_failed;
-            match self.doors[door].next() {
-                Ok(stream) => self.enter(door, stream, now, registry),
-                Err(error) if error.kind() == ErrorKind::WouldBlock || had_failed => return,
-                Err(error) => {
-                    self.shared.reject(RejectReason::Clients);
-                    let door = self.doors[door].name;
-                    return tracing::warn!(event = "accept_failed", door, %error);
-                }
+            match self.doors[door].listener.next() {
+                Ok(Some(stream)) => self.enter(door, stream, now, registry),
+                Ok(None) => return,
+                Err(_) => return self.shared.reject(RejectReason::Clients),
             }
         }
-        // More wait, and the poller will not say so again.
-        self.doors[door].rearm(registry);
+        self.doors[door].listener.rearm(registry);
     }
 
     /// Looks again after those who waited at a door and could not be taken.
     pub fn accept_again(&mut self, registry: &Registry) {
-        self.doors.iter_mut().for_each(|door| door.rearm_failed(registry));
+        self.doors.iter_mut().for_each(|door| door.listener.rearm_failed(registry));
     }
 
     fn enter(&mut self, number: usize, stream: TcpStream, now: Time, registry: &Registry) {

@@ -9,6 +9,7 @@ use super::clients::Clients;
 use super::disk::{Disk, SyncEvery};
 use super::keyspaces::Table;
 use super::links::Links;
+use super::listener::Listener;
 use super::meeting::Verdict;
 use super::operators::{self, Operators, Sight};
 use super::out::Out;
@@ -18,7 +19,6 @@ use super::token::{self, CLIENT, CLUSTER, WAKER};
 use super::{HostError, show, watches};
 use crate::metrics::{Shared, Stage};
 use crate::shutdown::Shutdown;
-use mio::net::TcpListener;
 use mio::{Events, Poll};
 use quorate_doors::Clock;
 use quorate_kernel::error::Fatal;
@@ -47,9 +47,8 @@ const TURNS_MAX: usize = 8;
 /// The loop and all it owns.
 pub(super) struct Core {
     poll: Poll,
-    cluster: TcpListener,
-    /// Another host waited at the door, and could not be taken.
-    has_failed_accept: bool,
+    /// The door for other hosts.
+    cluster: Listener,
     clients: Clients,
     links: Links,
     operators: Operators,

@@ -3,13 +3,13 @@
 use super::HostError;
 use super::budget::Budget;
 use super::facts;
-use super::io::listen;
+use super::listener::Listener;
 use super::token;
 use crate::metrics::{DoorCells, Shared};
-use mio::net::{TcpListener, TcpStream};
-use mio::{Interest, Poll, Registry};
+use mio::Poll;
+use mio::net::TcpStream;
 use quorate_doors::{Door, Identity, Opening, Protocol, Shortage};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -32,10 +32,7 @@ pub(super) struct OpenDoor {
     pub protocol: Box<dyn Protocol>,
     pub budget: Budget,
     pub cells: Arc<DoorCells>,
-    listener: TcpListener,
-    /// Somebody waited, and could not be taken.
-    pub has_failed: bool,
-    number: usize,
+    pub listener: Listener,
     clients: usize,
     clients_max: usize,
 }
@@ -53,7 +50,7 @@ impl OpenDoor {
         shared: &Arc<Shared>,
     ) -> Result<OpenDoor, HostError> {
         let DoorOptions { door, bind, clients_max, clients_bytes_max } = *options;
-        let (listener, address) = listen(poll, door.name, bind, token::listener(number))?;
+        let (listener, address) = Listener::open(poll, door.name, bind, token::listener(number))?;
         let cells = Arc::new(DoorCells::new(door.name, address));
         let opening = Opening {
             identity: identity.clone(),
@@ -67,38 +64,9 @@ impl OpenDoor {
             budget: Budget::of(clients_bytes_max),
             cells,
             listener,
-            has_failed: false,
-            number,
             clients: 0,
             clients_max,
         })
-    }
-
-    /// The next connection that waits.
-    ///
-    /// # Errors
-    /// Nobody waits, or it cannot be taken. Then [`OpenDoor::rearm_failed`] must be called later:
-    /// whoever waits still is not announced again.
-    pub fn next(&mut self) -> std::io::Result<TcpStream> {
-        let accepted = self.listener.accept().map(|(stream, _)| stream);
-        let error = accepted.as_ref().err();
-        self.has_failed = error.is_some_and(|error| error.kind() != ErrorKind::WouldBlock);
-        accepted
-    }
-
-    /// Has the poller look at the listener afresh if somebody could not be taken.
-    pub fn rearm_failed(&mut self, registry: &Registry) {
-        if self.has_failed {
-            self.rearm(registry);
-        }
-    }
-
-    /// Has the poller look at the listener afresh.
-    pub fn rearm(&mut self, registry: &Registry) {
-        let token = token::listener(self.number);
-        if let Err(error) = registry.reregister(&mut self.listener, token, Interest::READABLE) {
-            tracing::warn!(event = "rearm_failed", door = self.name, %error);
-        }
     }
 
     /// Lets a client in if there is room; else it is told so, as far as its socket takes that.

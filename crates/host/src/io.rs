@@ -1,14 +1,11 @@
-//! Sockets: doors, and bytes between them and buffers, one read and one vectored write at a time.
+//! Bytes between sockets and buffers, one read and one vectored write at a time.
 
-use super::HostError;
 use bytes::BytesMut;
-use mio::net::TcpListener;
-use mio::{Interest, Poll, Token, Waker};
+use mio::Waker;
 use quorate_kernel::rope::Rope;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::io::{self, ErrorKind, IoSlice, Write};
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The most pieces one vectored write takes.
@@ -32,20 +29,6 @@ pub(super) enum Progress {
     Empty,
     /// The other side has closed.
     Closed,
-}
-
-/// Opens a door.
-pub(super) fn listen(
-    poll: &Poll,
-    door: &'static str,
-    address: SocketAddr,
-    token: Token,
-) -> Result<(TcpListener, SocketAddr), HostError> {
-    let refused = |source| HostError::Bind { door, address, source };
-    let mut listener = TcpListener::bind(address).map_err(refused)?;
-    let bound = listener.local_addr().map_err(refused)?;
-    poll.registry().register(&mut listener, token, Interest::READABLE).map_err(refused)?;
-    Ok((listener, bound))
 }
 
 /// Reads once into the spare room of `buffer`, of which there must be some.

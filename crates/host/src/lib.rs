@@ -49,6 +49,7 @@ mod lanes;
 mod lines;
 mod link;
 mod links;
+mod listener;
 pub mod machine;
 mod meeting;
 pub mod metrics;

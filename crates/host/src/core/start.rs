@@ -8,9 +8,10 @@ use crate::clients::Clients;
 use crate::disk::{self, Disk, SyncEvery};
 use crate::doors::OpenDoor;
 use crate::handshake::Hello;
-use crate::io::{listen, wake};
+use crate::io::wake;
 use crate::keyspaces::Table;
 use crate::links::{Links, Proofs};
+use crate::listener::Listener;
 use crate::meeting::Meeting;
 use crate::operators::Operators;
 use crate::pending::PendingRequests;
@@ -38,7 +39,7 @@ impl Core {
         let (shared, shutdown) = (Arc::clone(&options.shared), Arc::clone(&options.shutdown));
         let poll = Poll::new().map_err(system("a poller"))?;
         let waker = Waker::new(poll.registry(), WAKER).map(Arc::new).map_err(system("a waker"))?;
-        let (cluster, cluster_at) = listen(&poll, "cluster", options.cluster, CLUSTER)?;
+        let (cluster, cluster_at) = Listener::open(&poll, "cluster", options.cluster, CLUSTER)?;
         let identity = options.directory.identity().clone();
         let seed = seed()?;
         let doors = doors(&poll, &options, seed)?;
@@ -80,7 +81,6 @@ impl Core {
         Ok(Core {
             poll,
             cluster,
-            has_failed_accept: false,
             clients,
             links,
             operators,
