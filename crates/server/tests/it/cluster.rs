@@ -34,18 +34,27 @@ pub fn get(http: &str, path: &str) -> String {
 
 /// What an HTTP door answers to a request, head and body.
 pub fn answer(http: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(http).expect("the http door is open");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")
-        .expect("the host reads");
+    let address = http.parse().expect("an address");
+    ask(address, path, SOON).unwrap_or_else(|error| panic!("{path} at {http}: {error}"))
+}
+
+/// The same, unless it takes longer than `patience`.
+fn ask(http: SocketAddr, path: &str, patience: Duration) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&http, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("the answer is text");
-    answer
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 /// What the host of a RESP door says of itself, for whoever fails there: its metrics that are not
 /// zero, or why it says nothing.
 pub fn state_of(resp: &str) -> String {
-    metrics_of(resp, Duration::from_secs(10)).map_or_else(
+    let mut http: SocketAddr = resp.parse().expect("an address");
+    // As `Cluster::resp` and `Cluster::http` have it.
+    http.set_port(http.port() - 1);
+    ask(http, "/metrics", Duration::from_secs(10)).map_or_else(
         |error| format!("its host says nothing of itself: {error}"),
         |metrics| {
             let is_telling = |line: &&str| {
@@ -57,18 +66,6 @@ pub fn state_of(resp: &str) -> String {
             format!("its host says of itself:\n{}", lines.join("\n"))
         },
     )
-}
-
-fn metrics_of(resp: &str, patience: Duration) -> io::Result<String> {
-    let mut http: SocketAddr = resp.parse().map_err(io::Error::other)?;
-    // As `Cluster::resp` and `Cluster::http` have it.
-    http.set_port(http.port() - 1);
-    let mut stream = TcpStream::connect_timeout(&http, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
 }
 
 /// A cluster of three hosts; host `i` is killed and its data removed when a test ends.
