@@ -105,6 +105,11 @@ pub fn of_results(results: &Results) -> usize {
     results.iter().map(of).sum()
 }
 
+/// About how many bytes the answers of some groups take.
+fn of_answers<'a>(all: impl Iterator<Item = &'a Results>) -> usize {
+    all.map(|results| of_results(results) + 8).sum()
+}
+
 fn of_cause(cause: &Cause) -> usize {
     match cause {
         Cause::Version { key, .. } | Cause::Act { key, .. } => key.len() + 64,
@@ -127,8 +132,7 @@ pub fn of_vote(prepared: &Prepared) -> usize {
 }
 
 fn of_recorded(recorded: &Recorded) -> usize {
-    let of =
-        |all: &Vec<(GroupId, Results)>| all.iter().map(|(_, it)| of_results(it) + 8).sum::<usize>();
+    let of = |all: &Vec<(GroupId, Results)>| of_answers(all.iter().map(|(_, results)| results));
     of_groups(&recorded.groups) + recorded.outcome.as_ref().map_or_else(of_cause, of)
 }
 
@@ -287,15 +291,15 @@ impl Head {
         // A mark is dropped if it is no higher than the horizon.
         let of_outcomes = over.into_iter().map(|(_, counter)| counter);
         let mut counters: Vec<u64> = of_outcomes.chain(self.marks.values().copied()).collect();
-        let quarter = quarter(&mut counters)?;
-        if quarter < now || mutant!("txn_horizon_ahead") {
-            return Some(Oldest::Below(quarter.saturating_add(1)));
+        let oldest = quarter(&mut counters)?;
+        if oldest < now || mutant!("txn_horizon_ahead") {
+            return Some(Oldest::Below(oldest.saturating_add(1)));
         }
         if let Some((client, _)) = furthest.filter(|(_, counter)| *counter >= now) {
             return Some(Oldest::Of(client));
         }
         counters.retain(|counter| *counter < now);
-        self::quarter(&mut counters).map(|quarter| Oldest::Below(quarter.saturating_add(1)))
+        quarter(&mut counters).map(|oldest| Oldest::Below(oldest.saturating_add(1)))
     }
 }
 
@@ -304,11 +308,11 @@ pub fn of_ended(entry: &Entry) -> usize {
     let of_none = of_groups(&[]) + MARK_BYTES;
     match entry {
         Entry::DecidedApplied { outcome, .. } => {
-            let of = |(_, results): &(Vec<Change>, Results)| of_results(results) + 8;
+            let of = |(_, results): &(Vec<Change>, Results)| of_answers([results].into_iter());
             of_none + outcome.as_ref().map_or_else(of_cause, of)
         }
         Entry::Decided { groups, outcome, .. } => {
-            let of = |all: &Vec<Counted>| all.iter().map(|it| of_results(&it.results) + 8).sum();
+            let of = |all: &Vec<Counted>| of_answers(all.iter().map(|counted| &counted.results));
             of_none + of_groups(groups) + outcome.as_ref().map_or_else(of_cause, of)
         }
         Entry::Applied { outcome, .. } => of_none + outcome.as_ref().map_or_else(of_cause, |()| 0),
