@@ -53,11 +53,14 @@ impl Primary {
         }
         let has_it = self.received.contains_key(&tx) && !mutant!("txn_request_overwrites");
         let is_pending = cx.state.head.pending.contains_key(&tx);
-        if !has_it
-            && !self.is_under_way(tx, cx)
+        if !self.is_under_way(tx, cx)
             && let Err(refused) = self.may_begin(tx, cx)
         {
             return cx.refuse(ticket, refused);
+        }
+        // Others may have told of it, but not what is to be done: that takes room still.
+        if !has_it && !is_pending && self.is_full() && !mutant!("txn_told_of_has_room") {
+            return cx.refuse(ticket, Refused::Busy);
         }
         if decides {
             self.tickets.entry(tx).or_default().insert(ticket);

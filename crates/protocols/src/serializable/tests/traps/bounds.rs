@@ -89,6 +89,26 @@ fn what_is_in_hand_is_bounded_by_its_bytes() {
     world.check_quiet();
 }
 
+/// Also of what other groups have told of before: that it is under way is no room for what it does.
+#[test]
+fn what_others_have_told_of_is_bounded_too() {
+    let mut world = World::new(2);
+    let groups = Vec::from([GroupId(1), GroupId(2)]);
+    for counter in 1..=20 {
+        let (tx, group, groups, seq) = (tx(counter, 1), GroupId(2), groups.clone(), VoteSeq(0));
+        let message = Message::Vote { tx, group, groups, seq, vote: Ok(Vec::new()) };
+        world.handle_primary(ONE, Input::Message(message));
+    }
+    let mut is_refused = |counter: u64| {
+        let acts = [("1x", large(8 * MIB)), ("2x", put("a"))];
+        let ticket = world.commit_at(ONE, tx(counter, 1), &[], &acts);
+        world.answer(ticket) == Some(&Reply::Refused(Refused::Busy))
+    };
+    let refused = (1..=20).filter(|counter| is_refused(*counter)).count();
+    let room = rules::IN_HAND_BYTES_MAX / (8 * MIB);
+    assert!(20 - refused <= room && refused < 20, "{refused} of 20 are refused");
+}
+
 /// A coordinator that does not answer leaves votes behind: no more than can be copied in one turn.
 #[test]
 fn votes_are_bounded_by_what_is_copied_in_one_turn() {
