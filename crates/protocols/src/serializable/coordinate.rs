@@ -226,6 +226,10 @@ impl Primary {
             return;
         }
         self.hear_of(tx, &groups, cx.now);
+        if self.rounds[&tx].groups != groups && !mutant!("txn_revokes_for_others") {
+            // It is of another transaction of that name, which ends when this one does.
+            return;
+        }
         if seq < cx.state.first_seq(tx, group) {
             return cx.send(group, Message::RevokeGranted { tx, seq });
         }

@@ -58,7 +58,7 @@
 //! | RevokeVote | nothing: a question |
 //! | what is read | the replica has led after the question, and no decision can be unapplied |
 //! | what `ReadAny` asks for | nothing: it was committed, and may be old |
-//! | an outcome that is known, or forgotten | it was executed, and no later entry takes it back |
+//! | an outcome that is known, or forgotten | it was executed, and no later entry takes it back; what is under way is not forgotten |
 //!
 //! Committed entries rest on a majority, so nothing of it waits for this node's disk.
 //!
@@ -126,7 +126,8 @@
 //!   it has failed, though others may have changed: a lane tells its clients of such a loss.
 //! - A primary whose clock is ahead removes early what expires, as long as it leads.
 //! - A name that has ended is not compared with what it was used for: who uses one twice is
-//!   answered how the first ended.
+//!   answered how the first ended. Nor can groups compare what each of them was asked for under one
+//!   name, but by the names of all groups.
 //! - An upgrade goes from member to member, and what a version adds to entries and heads is written
 //!   when all members can read it. A member of an earlier version takes no entry into its log that
 //!   it cannot read, and no head: it lags until it is upgraded, and with a majority of such members

@@ -59,8 +59,18 @@ impl Primary {
             return;
         }
         let pending = cx.state.head.pending.get(&tx);
+        let taken_back = cx.state.head.taken_back.get(&tx);
+        let voted = pending.map(|it| &it.groups).or(taken_back.map(|it| &it.groups));
+        let is_other = voted.is_some_and(|groups| groups.first() != Some(&coordinator));
+        if is_other && !mutant!("txn_any_coordinator_decides") {
+            // It is of another transaction of that name, which this group has not voted on. What
+            // it has voted on may be committed elsewhere already. When that has ended here, nothing
+            // else of that name is voted on, and whoever tells this again is answered.
+            probe!("serializable/decision_of_another");
+            return;
+        }
         // The client may have said that it knows before this group does.
-        let has_voted = pending.is_some() || cx.state.head.taken_back.contains_key(&tx);
+        let has_voted = voted.is_some();
         if !has_voted && cx.state.outcome(tx).is_some() {
             self.drop_received(tx);
             return cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
@@ -91,6 +101,10 @@ impl Primary {
     }
 
     /// The coordinator will not count that vote: its locks are given up, as soon as that is logged.
+    ///
+    /// The vote need not be compared with who grants it. Only what this group has voted on was
+    /// asked for, of its coordinator; and after one transaction of a name has ended here, no other
+    /// of that name is voted on, so no late grant finds one.
     pub(super) fn on_revoke_granted(&mut self, tx: TxId, seq: VoteSeq, cx: &mut Context<'_>) {
         let Some(prepared) = cx.state.head.pending.get(&tx) else { return };
         let is_it = prepared.vote.is_ok() && (prepared.seq == seq || mutant!("txn_stale_grant"));

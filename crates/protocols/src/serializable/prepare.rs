@@ -39,7 +39,7 @@ impl Primary {
         {
             return cx.refuse(ticket, refused);
         }
-        if let Some(outcome) = cx.state.outcome(tx) {
+        if let Some(outcome) = self.outcome(tx, cx) {
             // How it ended, the group that decides says. But that it takes no part any more, none
             // but this one may know.
             let is_over = matches!(outcome, Outcome::Forgotten { .. });
@@ -116,6 +116,10 @@ impl Primary {
         if let Some(outcome) = cx.state.outcome(tx) {
             // Its client has said that it knows, while it waited here.
             self.drop_received(tx);
+            if self.rounds.contains_key(&tx) && !mutant!("txn_forgets_what_it_decides") {
+                // Others may have voted: they are told that it has failed, and so is the client.
+                return self.decide(tx, cx);
+            }
             return self.answer(tx, &outcome, cx);
         }
         let (commit, modes) = (received.commit.clone(), received.modes.clone());

@@ -247,6 +247,15 @@ impl Primary {
         self.tell(tx, cx);
     }
 
+    /// How a transaction has ended, as its client is told: one thing, however often it asks. A mark
+    /// may have passed what is under way, which is logged to end in one way or the other.
+    pub(super) fn outcome(&self, tx: TxId, cx: &Context<'_>) -> Option<Outcome> {
+        let outcome = cx.state.outcome(tx)?;
+        let is_open = cx.state.recorded(tx).is_none() && self.is_under_way(tx, cx);
+        let is_running = is_open && !mutant!("txn_forgotten_under_way");
+        Some(if is_running { Outcome::Running } else { outcome })
+    }
+
     /// Answers whoever waits to hear how a transaction ends.
     pub(super) fn answer(&mut self, tx: TxId, outcome: &Outcome, cx: &mut Context<'_>) {
         for ticket in self.tickets.remove(&tx).unwrap_or_default() {
@@ -321,7 +330,7 @@ impl Primary {
         {
             return cx.refuse(ticket, refused);
         }
-        if let Some(outcome) = state.outcome(tx) {
+        if let Some(outcome) = self.outcome(tx, cx) {
             return cx.reply(ticket, Reply::Outcome { tx, outcome });
         }
         let pending = state.head.pending.get(&tx).map(|prepared| &prepared.groups);

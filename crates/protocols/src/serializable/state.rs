@@ -15,6 +15,7 @@ use super::rules::READ_BYTES_MAX;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
 
 /// The replicated state of a group.
@@ -90,10 +91,12 @@ impl State {
         self.is_forgotten(tx).then(|| self.forgotten(tx))
     }
 
-    /// What is answered where nobody knows how a transaction has ended.
+    /// What is answered where nobody knows how a transaction has ended. Its client counts on above
+    /// it: what was lost with this group's data is not below any mark, and its name was used.
     #[must_use]
     pub fn forgotten(&self, tx: TxId) -> Outcome {
-        Outcome::Forgotten { lowest: self.head.lowest(tx.client) }
+        let above = if mutant!("txn_lost_name_again") { 0 } else { tx.counter.saturating_add(1) };
+        Outcome::Forgotten { lowest: self.head.lowest(tx.client).max(above) }
     }
 
     /// How a transaction has ended, if that is remembered.

@@ -20,8 +20,8 @@ fn a_decision_ends_where_the_vote_was_lost() {
     *group = super::super::node::Group::new(group.id);
     world.handle(TWO, 0, Input::Serving);
     world.run_ms(3000);
-    let forgotten = Some(Outcome::Forgotten { lowest: 0 });
-    assert_eq!(world.state(TWO).outcome(tx(2, 1)), forgotten);
+    let forgotten = Some(Outcome::Forgotten { lowest: 3 });
+    assert_eq!(world.state(TWO).outcome(tx(2, 1)), forgotten, "its client counts on, above it");
     assert_eq!((world.value("1x").0, world.value("2x").0), (2, 0), "what is lost is lost");
     world.check_quiet();
     let told = world.net.len();

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::serializable::{
-    Act, Cause, Client, Commit, Input, Outcome, Refused, Request, TxId, Version, VoteSeq, rules,
+    Act, Cause, Client, Commit, Done, Input, Outcome, Refused, Request, TxId, Version, VoteSeq,
+    rules, timer,
 };
 use quorate_kernel::ids::Ticket;
 use std::vec::Vec;
@@ -189,6 +190,11 @@ fn what_is_about_to_be_decided_is_not_forgotten() {
     assert!(world.state(ONE).is_forgotten(tx(5, 1)));
     world.handle_primary(ONE, Input::Message(vote.message));
     assert!(!world.net.iter().any(|it| is_decision(&it.message)), "nothing is told yet");
+    // Nor is its client told that nobody knows, and then how it has ended.
+    let asked = world.ask_outcome(ONE, tx(5, 1));
+    let again = world.commit_at(ONE, tx(5, 1), &[], &acts);
+    let running = Some(&Outcome::Running);
+    assert_eq!((world.told(asked), world.told(again)), (running, running));
     world.settle();
     assert_eq!((world.value("1x").0, world.value("2x").0), (2, 2), "both have done it");
     world.run_ms(8000);
@@ -280,4 +286,112 @@ fn a_name_that_has_committed_commits_nothing_else() {
     assert_eq!((world.value("1x").1, world.value("2x").0), (Some("a".into()), 1));
     world.run_ms(1000);
     world.check_quiet();
+}
+
+/// A client has gone on to others while this one waits for votes. It is told one thing: that it is
+/// under way, and then how it has ended.
+#[test]
+fn what_lacks_votes_is_not_forgotten() {
+    let mut world = two();
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    let ticket = world.commit_at(ONE, tx(5, 1), &[], &acts);
+    world.commit(ONE, 1);
+    let shares = World::shares(tx(6, 1), &[], &[("1later", put("l"))]);
+    let (_, share) = shares.into_iter().next().expect("it has one");
+    world.ask(ONE, Request::Commit(Commit { mark: 6, ..share }));
+    world.settle();
+    assert!(world.state(ONE).is_forgotten(tx(5, 1)));
+    let asked = world.ask_outcome(ONE, tx(5, 1));
+    assert_eq!(world.told(asked), Some(&Outcome::Running));
+    world.run_ms(2500);
+    assert_eq!(world.told(ticket), Some(&Outcome::Aborted(Cause::Timeout)));
+    world.run_ms(4000);
+    world.check_quiet();
+}
+
+/// The same while it waits for a key.
+#[test]
+fn what_waits_for_a_key_is_not_forgotten() {
+    let mut world = two();
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    world.commit_at(ONE, tx(4, 2), &[], &acts);
+    world.commit(ONE, 1);
+    let ticket = world.commit_at(ONE, tx(5, 1), &[], &acts);
+    let shares = World::shares(tx(6, 1), &[], &[("1later", put("l"))]);
+    let (_, share) = shares.into_iter().next().expect("it has one");
+    world.ask(ONE, Request::Commit(Commit { mark: 6, ..share }));
+    world.settle();
+    world.run_ms(1000);
+    assert_eq!(world.told(ticket), Some(&Outcome::Aborted(Cause::Forgotten)), "it is logged");
+    world.run_ms(4000);
+    world.check_quiet();
+}
+
+/// A name is used for two transactions of other coordinators, which meet in one group. That the one
+/// has failed does not end the other there, which commits elsewhere.
+#[test]
+fn an_abort_of_another_coordinator_ends_nothing() {
+    let mut world = World::new(3);
+    let one = [("1x", put("a")), ("3x", put("a"))];
+    let other = [("2x", put("b")), ("3x", put("b"))];
+    world.commit_at(ONE, tx(5, 1), &[], &one);
+    world.commit(ONE, 1);
+    world.now = world.now + timer::VOTE;
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, 1);
+    assert!(world.net.iter().any(|it| is_decision(&it.message)), "it has failed");
+    let ticket = world.commit_tx(tx(5, 1), &[], &other);
+    commit_all(&mut world);
+    assert!(world.deliver(|it| is_vote(&it.message)), "the third group has voted");
+    // The abort comes before the commit.
+    assert!(world.deliver(|it| is_decision(&it.message)));
+    assert!(world.groups[2].tail.is_empty(), "it is of another transaction");
+    world.settle();
+    assert!(world.is_committed(ticket));
+    let done = (1, Some("b".into()));
+    assert_eq!((world.value("2x"), world.value("3x")), (done.clone(), done), "whole");
+    world.run_ms(3000);
+    assert!(world.net.is_empty(), "the abort is told no more");
+    world.check_quiet();
+    world.check_equal();
+}
+
+/// A name is used for other groups, of which one asks to take a vote back. What the others have
+/// voted on goes on.
+#[test]
+fn a_vote_is_taken_back_for_its_own_groups() {
+    let mut world = World::new(3);
+    let acts = [("1x", put("a")), ("2x", put("b")), ("3x", put("c"))];
+    let id = tx(5, 1);
+    let ticket = world.commit_at(ONE, id, &[], &acts);
+    world.commit(ONE, 1);
+    let all: Vec<GroupId> = (1..=3).map(GroupId).collect();
+    let vote = |group| {
+        let (group, groups, seq) = (GroupId(group), all.clone(), VoteSeq(0));
+        Input::Message(Message::Vote {
+            tx: id,
+            group,
+            groups,
+            seq,
+            vote: Ok([Ok(Done::Put)].into()),
+        })
+    };
+    let revoke = |groups: &[GroupId]| {
+        let (group, groups, seq) = (GroupId(2), groups.to_vec(), VoteSeq(0));
+        Input::Message(Message::RevokeVote { tx: id, group, groups, seq })
+    };
+    world.handle_primary(ONE, vote(2));
+    world.handle_primary(ONE, revoke(&all[..2]));
+    assert!(world.groups[ONE].tail.is_empty(), "it is of another transaction");
+    world.handle_primary(ONE, vote(3));
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(ticket), "all have voted");
+    // Its own groups may ask for it.
+    let id = tx(6, 1);
+    world.commit_at(ONE, id, &[], &acts);
+    world.commit(ONE, 1);
+    let (group, groups, seq) = (GroupId(2), all.clone(), VoteSeq(0));
+    let message = Message::RevokeVote { tx: id, group, groups, seq };
+    world.handle_primary(ONE, Input::Message(message));
+    assert_eq!(world.groups[ONE].tail.len(), 1, "it is taken back");
 }
