@@ -1,11 +1,13 @@
 //! A group that votes and does what the coordinator decides.
 
 use super::engine::Context;
-use super::entry::Entry;
+use super::entry::{Entry, Prepared};
+use super::head::TakenBack;
 use super::message::{Cause, Message};
-use super::number::{TxId, VoteSeq};
+use super::number::{Rank, TxId, VoteSeq};
 use super::primary::Primary;
-use super::timer::Again;
+use super::timer::{Again, WAIT};
+use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
@@ -115,5 +117,48 @@ impl Primary {
         invariant!(cx.state.recorded(tx).is_none(), "what is pending has not ended");
         invariant!(!self.tail.moves(tx), "of a transaction one entry is in flight");
         self.propose(Entry::Reverted { tx, seq }, cx);
+    }
+
+    /// Gives up transactions whose votes were taken back, and that no client has asked this primary
+    /// for in the time that one may wait. What was received of them went with an earlier primary.
+    pub(super) fn tick_taken_back(&mut self, cx: &mut Context<'_>) {
+        let (now, state) = (cx.now, cx.state);
+        let taken_back = &state.head.taken_back;
+        let waits = |tx: &TxId| taken_back.contains_key(tx) && !self.received.contains_key(tx);
+        self.unasked.retain(|tx, _| waits(tx));
+        let late: Vec<TxId> = taken_back
+            .iter()
+            .filter(|(tx, taken)| {
+                // What this group decides itself ends with its round.
+                let decides = taken.groups.first() == Some(&state.group);
+                let is_asked = self.received.contains_key(*tx) || self.tail.moves(**tx);
+                !decides
+                    && !is_asked
+                    && now - *self.unasked.entry(**tx).or_insert(now) >= WAIT
+                    && !mutant!("txn_later_primary_waits")
+            })
+            .map(|(tx, _)| *tx)
+            .collect();
+        for tx in late {
+            self.give_up(tx, taken_back[&tx].clone(), cx);
+        }
+    }
+
+    /// Votes no where a vote was taken back and no other has followed: it is asked about until the
+    /// group that decides has answered, and then it has ended here. Without it, what was taken back
+    /// would stay for ever where that group has not kept that it may be, or is told no more how it
+    /// has decided.
+    pub(super) fn give_up(&mut self, tx: TxId, taken: TakenBack, cx: &mut Context<'_>) {
+        if mutant!("txn_taken_back_stays") {
+            return;
+        }
+        invariant!(!self.tail.moves(tx), "of a transaction one entry is in flight");
+        invariant!(!cx.state.head.pending.contains_key(&tx), "its vote was taken back");
+        let TakenBack { next, groups, digest } = taken;
+        // A vote that holds no locks gives way to nobody, so its priority is not looked at.
+        let rank = Rank { priority: tx.counter, tx };
+        let (vote, mark, clock) = (Err(Cause::Timeout), 0, self.clock);
+        let prepared = Prepared { rank, groups, seq: next, vote, digest, mark, clock };
+        self.propose(Entry::Prepared(prepared), cx);
     }
 }

@@ -335,8 +335,9 @@ impl Primary {
 
     /// What waits is tried again: what it has asked of others may be lost. What waits too long has
     /// failed if it is of this group alone. If several groups are in it, the round of the one that
-    /// decides says so; but that one may never have heard of it, so it is forgotten here. Of it the
-    /// log has nothing but that a vote was taken back, which the one that decides knows.
+    /// decides says so; but that one may never have heard of it, so it is forgotten here. If the
+    /// log has of it that a vote was taken back, that ends with another vote
+    /// ([`Primary::tick_taken_back`]).
     pub(super) fn tick_queue(&mut self, cx: &mut Context<'_>) {
         let (now, group) = (cx.now, cx.state.group);
         let is_late = |received: &&mut Received| {
@@ -354,6 +355,9 @@ impl Primary {
                 self.vote_no(tx, &commit, Cause::Timeout, cx);
             } else if !mutant!("txn_waits_for_nobody") {
                 self.drop_received(tx);
+                if let Some(taken) = cx.state.head.taken_back.get(&tx).cloned() {
+                    self.give_up(tx, taken, cx);
+                }
             }
         }
         let is_due = |it: &mut Received| it.queued.as_mut().is_some_and(|again| again.is_due(now));

@@ -103,6 +103,9 @@ pub struct Primary {
     pub tickets: BTreeMap<TxId, BTreeSet<Ticket>>,
     /// Votes that are sent again until there is a decision.
     pub asks: BTreeMap<TxId, Again>,
+    /// Votes that were taken back, of transactions that nobody has asked this primary for; since
+    /// when.
+    pub unasked: BTreeMap<TxId, Time>,
     /// Votes of others' transactions that this group has asked to take back.
     pub revokes: BTreeMap<TxId, Again>,
     /// Decisions that are told again until all groups have applied them.
@@ -137,6 +140,7 @@ impl Primary {
             is_undecided: false,
             tickets: BTreeMap::new(),
             asks: BTreeMap::new(),
+            unasked: BTreeMap::new(),
             revokes: BTreeMap::new(),
             tells: BTreeMap::new(),
             owed: BTreeMap::new(),
@@ -296,6 +300,7 @@ impl Primary {
         self.tick_votes(cx);
         self.tick_decisions(cx);
         self.tick_queue(cx);
+        self.tick_taken_back(cx);
         self.tick_reads(cx);
     }
 

@@ -6,6 +6,7 @@ mod losses;
 mod names;
 mod one_group;
 mod reads;
+mod taken_back;
 
 use super::world::{World, key, put, tx};
 use crate::serializable::{Message, Reply};
