@@ -75,7 +75,7 @@ impl Primary {
             return;
         }
         invariant!(cx.state.recorded(tx).is_none(), "what is decided was answered");
-        if !self.rounds.contains_key(&tx) && self.is_full() {
+        if !self.rounds.contains_key(&tx) && !self.may_hear(tx, cx) {
             // It is sent again.
             return;
         }
@@ -221,7 +221,7 @@ impl Primary {
         }
         invariant!(cx.state.recorded(tx).is_none(), "what is decided was answered");
         let is_new = !self.rounds.contains_key(&tx) && !cx.state.head.revoked.contains_key(&tx);
-        if is_new && (self.is_full() || !self.may_vote(cx)) {
+        if is_new && !self.may_hear(tx, cx) {
             // It is asked again.
             return;
         }
@@ -288,13 +288,27 @@ impl Primary {
         if cx.state.head.sizes.unended > UNENDED_BYTES_MAX / 2 {
             self.tell_fewer(cx);
         }
-        if !self.applied.is_empty() {
-            let mut txs = Vec::new();
-            while txs.len() < FORGET_MAX
-                && let Some(tx) = self.applied.pop_first()
-            {
-                txs.push(tx);
-            }
+        if self.forgetting.is_none() {
+            self.forget(cx);
+        }
+    }
+
+    /// Lets go of decisions that all groups have applied. They are remembered for clients from then
+    /// on, so no more of them at a time than there is room for.
+    fn forget(&mut self, cx: &mut Context<'_>) {
+        let (mut txs, mut bytes) = (Vec::new(), 0);
+        while txs.len() < FORGET_MAX
+            && let Some(tx) = self.applied.first().copied()
+            && (self.may_remember(tx, cx) || mutant!("txn_forgets_at_once"))
+        {
+            self.applied.pop_first();
+            let kept = cx.state.head.bytes_kept(tx);
+            self.note_ahead(tx, kept, cx);
+            bytes += kept;
+            self.forgetting = Some(bytes);
+            txs.push(tx);
+        }
+        if !txs.is_empty() {
             self.propose(Entry::Forget { txs }, cx);
         }
     }

@@ -6,6 +6,7 @@
 
 use super::engine::{Action, Context};
 use super::entry::Entry;
+use super::head::of_ended;
 use super::primary::Primary;
 use super::rules;
 use bytes::Bytes;
@@ -16,6 +17,9 @@ impl Primary {
     /// Puts an entry into the log, or behind those that wait for room in it.
     pub fn propose(&mut self, entry: Entry, cx: &mut Context<'_>) {
         let bytes = entry.bytes();
+        if let Some(tx) = entry.tx() {
+            self.note_ahead(tx, of_ended(&entry), cx);
+        }
         let is_next = self.handed == self.tail.len();
         self.tail.push(entry, bytes.len());
         if is_next && self.has_room() {

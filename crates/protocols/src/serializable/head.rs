@@ -4,7 +4,8 @@
 //! primary, by what it puts into the log: on new transactions it votes when there is room
 //! ([`super::rules::UNENDED_BYTES_MAX`]), it decides when there is room for what the groups answer
 //! ([`super::rules::DECIDED_ROOM_BYTES`]), and what is remembered for clients is dropped from the
-//! oldest on ([`super::rules::REMEMBERED_BYTES_MAX`]).
+//! oldest on ([`super::rules::REMEMBERED_BYTES_MAX`]); what is ahead of time, from the furthest on
+//! ([`super::rules::AHEAD_BYTES_MAX`]).
 
 use super::act::{ActError, Done, Effect, Results, WallMs};
 use super::entry::{Change, Counted, Entry, Prepared, Share};
@@ -15,7 +16,6 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
-use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
 /// How a transaction has ended, remembered for its client and for groups that ask.
@@ -80,15 +80,6 @@ pub struct Head {
     pub sizes: Sizes,
 }
 
-/// What is dropped next of what is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Oldest {
-    /// Whatever has a lower counter.
-    Below(u64),
-    /// Whatever is of this client.
-    Of(Client),
-}
-
 /// About how many bytes a mark takes.
 const MARK_BYTES: usize = 20;
 
@@ -110,7 +101,8 @@ fn of_answers<'a>(all: impl Iterator<Item = &'a Results>) -> usize {
     all.map(|results| of_results(results) + 8).sum()
 }
 
-fn of_cause(cause: &Cause) -> usize {
+/// About how many bytes a reason takes.
+pub fn of_cause(cause: &Cause) -> usize {
     match cause {
         Cause::Version { key, .. } | Cause::Act { key, .. } => key.len() + 64,
         _ => 4,
@@ -280,26 +272,50 @@ impl Head {
         below.into_iter().for_each(|key| _ = self.take_outcome(key));
     }
 
-    /// What is dropped next of what is remembered, where the newest counter that time allows is
-    /// `now`. Clients that have counted further would be the last, and a horizon there would pass
-    /// all others: so if there are many, they go first, one after the other.
+    /// The next horizon, where it may be no higher than `highest`: what it passes is a quarter of
+    /// what is remembered below that, from the oldest on. None if nothing is.
     #[must_use]
-    pub fn oldest(&self, now: u64) -> Option<Oldest> {
-        let over = self.outcomes.iter().filter(|(_, it)| it.groups.is_empty());
-        let over: Vec<(Client, u64)> = over.map(|(key, _)| *key).collect();
-        let furthest = over.iter().max_by_key(|(_, counter)| *counter).copied();
+    pub fn oldest(&self, highest: u64) -> Option<u64> {
+        let of_outcomes = self.remembered().map(|((_, counter), _)| *counter);
         // A mark is dropped if it is no higher than the horizon.
-        let of_outcomes = over.into_iter().map(|(_, counter)| counter);
-        let mut counters: Vec<u64> = of_outcomes.chain(self.marks.values().copied()).collect();
-        let oldest = quarter(&mut counters)?;
-        if oldest < now || mutant!("txn_horizon_ahead") {
-            return Some(Oldest::Below(oldest.saturating_add(1)));
-        }
-        if let Some((client, _)) = furthest.filter(|(_, counter)| *counter >= now) {
-            return Some(Oldest::Of(client));
-        }
-        counters.retain(|counter| *counter < now);
-        quarter(&mut counters).map(|oldest| Oldest::Below(oldest.saturating_add(1)))
+        let counters = of_outcomes.chain(self.marks.values().copied());
+        let mut counters: Vec<u64> = counters.filter(|counter| *counter < highest).collect();
+        quarter(&mut counters).map(|oldest| oldest.saturating_add(1))
+    }
+
+    /// Clients that have counted further than `counter_max`, with about how many bytes are
+    /// remembered of each transaction there; who has counted furthest comes first.
+    #[must_use]
+    pub fn ahead(&self, counter_max: u64) -> Vec<(Client, usize)> {
+        let is_ahead = |(key, _): &(&(Client, u64), &Recorded)| key.1 > counter_max;
+        let mut ahead: Vec<(u64, Client, usize)> = self
+            .remembered()
+            .filter(is_ahead)
+            .map(|((client, counter), it)| (*counter, *client, of_recorded(it)))
+            .collect();
+        ahead.sort_unstable();
+        ahead.into_iter().rev().map(|(_, client, bytes)| (client, bytes)).collect()
+    }
+
+    /// About how many bytes are remembered of counters above `counter_max`, marks as well.
+    #[must_use]
+    pub fn bytes_ahead(&self, counter_max: u64) -> usize {
+        let outcomes = self.remembered().filter(|(key, _)| key.1 > counter_max);
+        let marks = self.marks.values().filter(|mark| **mark > counter_max).count();
+        outcomes.map(|(_, it)| of_recorded(it)).sum::<usize>() + MARK_BYTES * marks
+    }
+
+    /// About how many bytes more are remembered when a transaction is forgotten by the group that
+    /// has decided it: none if its client knows already.
+    #[must_use]
+    pub fn bytes_kept(&self, tx: TxId) -> usize {
+        let recorded = self.outcomes.get(&(tx.client, tx.counter));
+        recorded.filter(|_| !self.is_forgotten(tx)).map_or(0, of_recorded)
+    }
+
+    /// How transactions have ended that no group asks for any more.
+    fn remembered(&self) -> impl Iterator<Item = (&(Client, u64), &Recorded)> {
+        self.outcomes.iter().filter(|(_, it)| it.groups.is_empty())
     }
 }
 

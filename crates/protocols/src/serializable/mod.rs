@@ -83,8 +83,11 @@
 //!   its version, and by its own clock, which is logged and runs backwards over no view, unless one
 //!   was wrong by more than a minute (`timer.rs`).
 //! - What a group has forgotten never commits any more: whoever asks is told so without an entry.
-//! - A head fits one message: a primary votes on no more than that has room for, and what is
-//!   remembered for clients is dropped from the oldest on (`head.rs`).
+//! - A head fits one message: a primary votes on no more than that has room for, hears from other
+//!   groups of no more that is new, and lets go of no more decisions at a time; what is remembered
+//!   for clients is dropped from the oldest on, and apart from that, what is ahead of time from the
+//!   furthest on (`head.rs`, `room.rs`).
+//! - A horizon passes nothing that is as old as what may be under way, if clients count with time.
 //! - What is proposed is in the log, in its order, or handed to it again; nothing else is executed
 //!   while its primary leads.
 //!
@@ -117,7 +120,11 @@
 //! - Outcomes are kept until their client's mark passes them, or the lane says that it is gone, or
 //!   there are too many: then the oldest of all, and the oldest marks, are dropped. Age is the
 //!   counter. So clients begin at [`TxId::first`]; one that begins below what was dropped is told
-//!   that nobody knows how its transaction ended, and must count on.
+//!   that nobody knows how its transaction ended, and must count on. What is of the last seconds is
+//!   not dropped: where that is too much, clients are refused as long.
+//! - Of clients that have counted ahead of time, marks stay until time has come there. Where these
+//!   alone are too many, no more such clients are taken, also where other groups ask; whoever has
+//!   voted on a transaction of such a client holds its keys as long. Others go on.
 //! - A head is encoded, sent and stored in one turn: at most some tens of megabytes, and mostly
 //!   little.
 //! - If a group has lost its data, what it had decided or voted is unknown. A transaction of

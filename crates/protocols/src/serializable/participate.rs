@@ -77,6 +77,9 @@ impl Primary {
             self.drop_received(tx);
             return cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
         }
+        if !has_voted && !self.may_end(tx, cx) {
+            return;
+        }
         let is_ready = pending.is_some_and(|prepared| prepared.vote.is_ok());
         let outcome = if outcome.is_ok() && !is_ready {
             // Either this primary is deposed and does not know yet: the vote is in a later view's

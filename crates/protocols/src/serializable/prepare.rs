@@ -125,7 +125,7 @@ impl Primary {
         let (commit, modes) = (received.commit.clone(), received.modes.clone());
         let rank = commit.rank;
         let has_room = commit.groups.len() == 1 || self.may_vote(cx);
-        if !has_room || !self.may_remember(cx) {
+        if !has_room || !self.may_remember(tx, cx) {
             return self.enqueue(rank, cx);
         }
         self.expire(modes.keys(), cx);

@@ -53,7 +53,9 @@ pub struct Round {
 impl Round {
     /// About how many bytes its votes take.
     pub fn bytes(&self) -> usize {
-        let of = |vote: &Result<Results, Cause>| vote.as_ref().map_or(0, head::of_results) + 64;
+        let of = |vote: &Result<Results, Cause>| {
+            vote.as_ref().map_or_else(head::of_cause, head::of_results) + 64
+        };
         self.votes.values().map(|(_, vote)| of(vote)).sum()
     }
 }
@@ -87,8 +89,14 @@ pub struct Primary {
     pub clock: WallMs,
     /// The highest horizon that was proposed.
     pub horizon: u64,
-    /// A client that was proposed to be gone because it has counted too far.
-    pub gone: Option<Client>,
+    /// Clients that were proposed to be gone because they have counted too far.
+    pub gone: BTreeSet<Client>,
+    /// About how many bytes are remembered, or will be when the tail is executed, that are ahead of
+    /// time; no less than there are.
+    pub ahead_bytes: usize,
+    /// While it is in flight that groups need not be told some decisions any more: about how many
+    /// bytes are remembered for clients alone then.
+    pub forgetting: Option<usize>,
     /// Transactions by name.
     pub received: BTreeMap<TxId, Received>,
     /// Who waits for a key; the lowest rank goes first.
@@ -132,7 +140,9 @@ impl Primary {
             read_bytes: 0,
             clock: clock(cx.state.head.clock, cx.wall),
             horizon: 0,
-            gone: None,
+            gone: BTreeSet::new(),
+            ahead_bytes: 0,
+            forgetting: None,
             received: BTreeMap::new(),
             queue: BTreeMap::new(),
             woken: BTreeSet::new(),
@@ -153,6 +163,7 @@ impl Primary {
     /// The view begins, and the whole log was executed: votes and decisions of earlier primaries
     /// may not have arrived, so they are sent again.
     pub fn begin(&mut self, cx: &mut Context<'_>) {
+        self.count_ahead(cx);
         let state = cx.state;
         for (tx, prepared) in &state.head.pending {
             if prepared.groups.first() == Some(&state.group) {
@@ -214,8 +225,10 @@ impl Primary {
                 What::Other => None,
             };
             invariant!(of == entry.tx(), "a view's log is its primary's");
-            if matches!(entry, Entry::ClientGone { client } if self.gone == Some(client)) {
-                self.gone = None;
+            match entry {
+                Entry::ClientGone { client } => _ = self.gone.remove(&client),
+                Entry::Forget { .. } => self.forgetting = None,
+                _ => {}
             }
             self.handed -= 1;
             self.handed_bytes -= bytes;

@@ -2,11 +2,12 @@
 
 use super::engine::Context;
 use super::entry::Entry;
-use super::head::{self, Oldest};
+use super::head;
 use super::message::Refused;
 use super::number::{Client, TxId};
 use super::primary::Primary;
-use super::rules;
+use super::rules::{self, FORGET_MAX};
+use alloc::collections::BTreeSet;
 use quorate_kernel::mutant;
 
 impl Primary {
@@ -40,23 +41,72 @@ impl Primary {
         // clock that has moved it was ahead.
         let horizon_ms = cx.state.head.horizon / rules::COUNTERS_PER_MS;
         rules::check_counter(tx, self.clock.max(horizon_ms))?;
-        // What is ahead of time no horizon drops. While too much is remembered there is no more
-        // room for such.
-        let is_over = cx.state.head.sizes.remembered > rules::REMEMBERED_BYTES_MAX;
-        let (counter, horizon) = (tx.counter, cx.state.head.horizon);
-        let counter_max = rules::counter_of(self.clock).max(horizon);
-        if is_over && counter > counter_max && !mutant!("txn_remembers_ahead") {
+        // While there is too much that is ahead of time, it waits until time has come there.
+        if self.is_ahead(tx, cx)
+            && self.ahead_bytes >= rules::AHEAD_BYTES_MAX
+            && !mutant!("txn_remembers_ahead")
+        {
+            let (counter, counter_max) = (tx.counter, self.counter_max(cx));
             return Err(Refused::Counter { counter, counter_max });
         }
-        let is_full = self.is_full() || !self.may_remember(cx);
+        let is_full = self.is_full() || !self.may_remember(tx, cx);
         if is_full { Err(Refused::Busy) } else { Ok(()) }
+    }
+
+    /// Whether a transaction may be decided here that another group tells of, and of which nothing
+    /// is known. It is told again: a group asks until it is answered.
+    pub fn may_hear(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        let has_room = !self.is_full() && self.may_remember(tx, cx) && self.may_vote(cx);
+        has_room || mutant!("txn_hears_all")
+    }
+
+    /// Whether one may end here that another group has decided, and of which nothing is known. It
+    /// is told again too. What has been voted on ends in any case.
+    pub fn may_end(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        let has_room = !self.is_full() && self.may_remember(tx, cx);
+        has_room || mutant!("txn_ends_all")
+    }
+
+    /// The highest counter that is not ahead of time.
+    fn counter_max(&self, cx: &Context<'_>) -> u64 {
+        rules::counter_of(self.clock).max(cx.state.head.horizon)
+    }
+
+    /// Whether a transaction's counter is ahead of time, so that no horizon drops it soon.
+    fn is_ahead(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        tx.counter > self.counter_max(cx) && !mutant!("txn_horizon_ahead")
+    }
+
+    /// Notes what will be remembered of a transaction, if that is ahead of time.
+    pub fn note_ahead(&mut self, tx: TxId, bytes: usize, cx: &Context<'_>) {
+        if self.is_ahead(tx, cx) {
+            self.ahead_bytes += bytes;
+        }
+    }
+
+    /// Counts anew what is remembered that is ahead of time: since it was noted, time has gone on,
+    /// and some was dropped.
+    pub fn count_ahead(&mut self, cx: &Context<'_>) {
+        let counter_max = self.counter_max(cx);
+        if mutant!("txn_horizon_ahead") {
+            return;
+        }
+        let of_tail = self.tail.ended_bytes_ahead(counter_max);
+        self.ahead_bytes = cx.state.head.bytes_ahead(counter_max) + of_tail;
     }
 
     /// Whether there is room for what is remembered of one more, in what is copied in one turn,
     /// when the tail is executed.
-    pub fn may_remember(&self, cx: &Context<'_>) -> bool {
-        let bytes = cx.state.head.sizes.remembered + self.tail.ended_bytes();
-        let bytes_max = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+    pub fn may_remember(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        let is_apart = !mutant!("txn_ahead_with_others");
+        let (bytes, bytes_max) = if is_apart && self.is_ahead(tx, cx) {
+            (self.ahead_bytes, rules::AHEAD_BYTES_MAX + rules::AHEAD_ROOM_BYTES)
+        } else {
+            let in_flight = self.tail.ended_bytes() + self.forgetting.unwrap_or_default();
+            let ahead = if is_apart { self.ahead_bytes } else { 0 };
+            let bytes = (cx.state.head.sizes.remembered + in_flight).saturating_sub(ahead);
+            (bytes, rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES)
+        };
         bytes < bytes_max || mutant!("txn_remembers_at_once")
     }
 
@@ -76,24 +126,59 @@ impl Primary {
         bytes < rules::UNENDED_ROOM_BYTES || mutant!("txn_decides_at_once")
     }
 
-    /// Drops the oldest of what is remembered for clients if that is too much.
+    /// Drops some of what is remembered for clients if that is too much.
     pub fn tick_remembered(&mut self, cx: &mut Context<'_>) {
-        let head = &cx.state.head;
-        let is_proposed = self.horizon > head.horizon;
-        let is_small = head.sizes.remembered <= rules::REMEMBERED_BYTES_MAX;
-        if is_small || is_proposed || mutant!("txn_remembers_all") {
+        if mutant!("txn_remembers_all") {
             return;
         }
-        match head.oldest(rules::counter_of(self.clock)) {
-            Some(Oldest::Below(counter)) => {
-                self.horizon = counter;
-                self.propose(Entry::Horizon { counter }, cx);
+        let is_much = cx.state.head.sizes.remembered > rules::REMEMBERED_BYTES_MAX;
+        // What is about to be forgotten by groups is noted, and not remembered yet.
+        let may_count = self.ahead_bytes > 0 && self.forgetting.is_none();
+        if may_count && (is_much || self.ahead_bytes >= rules::AHEAD_BYTES_MAX) {
+            self.count_ahead(cx);
+        }
+        if self.ahead_bytes >= rules::AHEAD_BYTES_MAX {
+            self.drop_ahead(cx);
+        }
+        self.drop_oldest(cx);
+    }
+
+    /// Drops what is remembered of clients that have counted furthest, as many as there have to be:
+    /// a horizon there would pass all others.
+    fn drop_ahead(&mut self, cx: &mut Context<'_>) {
+        let (ahead, enough) = (self.ahead_bytes, rules::AHEAD_BYTES_MAX / 4 * 3);
+        let (mut dropped, mut clients) = (0, BTreeSet::new());
+        let most = if mutant!("txn_drops_one_client") { 1 } else { FORGET_MAX };
+        for (client, bytes) in cx.state.head.ahead(self.counter_max(cx)) {
+            if ahead - dropped.min(ahead) <= enough || clients.len() >= most {
+                break;
             }
-            Some(Oldest::Of(client)) if self.gone.is_none() => {
-                self.gone = Some(client);
-                self.propose(Entry::ClientGone { client }, cx);
+            dropped += bytes;
+            // Of some it is in the log already.
+            if self.gone.insert(client) {
+                clients.insert(client);
             }
-            _ => {}
+        }
+        for client in clients {
+            self.propose(Entry::ClientGone { client }, cx);
+        }
+    }
+
+    /// Drops the oldest of what is remembered, but for what is ahead of time, and what may be under
+    /// way: if there is much of that, others wait until it is older.
+    fn drop_oldest(&mut self, cx: &mut Context<'_>) {
+        let head = &cx.state.head;
+        let is_proposed = self.horizon > head.horizon;
+        let others = head.sizes.remembered.saturating_sub(self.ahead_bytes);
+        if others <= rules::REMEMBERED_BYTES_MAX || is_proposed {
+            return;
+        }
+        let lag = if mutant!("txn_horizon_at_once") { 0 } else { rules::HORIZON_LAG_MS };
+        let highest = rules::counter_of(self.clock.saturating_sub(lag));
+        let highest = if mutant!("txn_horizon_ahead") { u64::MAX } else { highest };
+        if let Some(counter) = head.oldest(highest) {
+            self.horizon = counter;
+            self.propose(Entry::Horizon { counter }, cx);
         }
     }
 

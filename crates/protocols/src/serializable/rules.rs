@@ -60,6 +60,16 @@ pub const REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// About how many bytes more may be remembered until the oldest are dropped, before nothing begins
 /// that would have to be; one transaction more always fits.
 pub const REMEMBERED_ROOM_BYTES: usize = 8 * 1024 * 1024;
+/// About the most bytes that are remembered of transactions whose counters are ahead of time, apart
+/// from others: no horizon drops those. While there are more, no more such begin, and clients that
+/// have counted furthest are dropped.
+pub const AHEAD_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// About how many bytes more may be of such that have begun already, or that other groups tell of;
+/// one transaction more always fits.
+pub const AHEAD_ROOM_BYTES: usize = 4 * 1024 * 1024;
+/// How far behind the clock a horizon stays: what is under way is no older, if its counter is of
+/// the time when it began.
+pub const HORIZON_LAG_MS: WallMs = 2 * super::timer::WAIT.0 / 1_000_000;
 /// How far a clock that another primary has logged may be ahead of this one's. One that is further
 /// ahead was wrong, and is believed so far.
 pub const CLOCK_AHEAD_MAX_MS: WallMs = 60_000;
@@ -70,7 +80,7 @@ pub const COUNTERS_PER_MS: u64 = 1 << 20;
 pub const COUNTER_AHEAD_MS: WallMs = 24 * 60 * 60 * 1000;
 /// The most keys that one sweep looks at.
 pub const SWEEP_KEYS_MAX: usize = 256;
-/// The most transactions that one entry forgets.
+/// The most transactions that one entry forgets; also the most clients that are dropped at a time.
 pub const FORGET_MAX: usize = 256;
 
 const _: () = assert!((IN_FLIGHT_MAX as u64) < quorate_kernel::limits::VSR_IN_FLIGHT_MAX);
@@ -78,8 +88,12 @@ const _: () = assert!(IN_FLIGHT_BYTES_MAX <= VSR_IN_FLIGHT_BYTES_MAX);
 const _: () = assert!(READ_BYTES_MAX >= VALUE_BYTES_MAX);
 /// About the most bytes of a group's head, which is one message and one value: of each bound, one
 /// transaction's answers more than it.
-const HEAD_BYTES_MAX: usize =
-    UNENDED_ROOM_BYTES + REMEMBERED_BYTES_MAX + REMEMBERED_ROOM_BYTES + 2 * ANSWERS_BYTES_MAX;
+const HEAD_BYTES_MAX: usize = UNENDED_ROOM_BYTES
+    + REMEMBERED_BYTES_MAX
+    + REMEMBERED_ROOM_BYTES
+    + AHEAD_BYTES_MAX
+    + AHEAD_ROOM_BYTES
+    + 3 * ANSWERS_BYTES_MAX;
 // What is counted is an estimate: what is encoded may be twice as much.
 const _: () = assert!(2 * HEAD_BYTES_MAX <= FRAME_VALUE_BYTES_MAX);
 

@@ -60,6 +60,12 @@ impl Tail {
         self.ended_bytes
     }
 
+    /// The same of transactions with counters above this one alone.
+    pub fn ended_bytes_ahead(&self, counter_max: u64) -> usize {
+        let is_ahead = |entry: &Entry| entry.tx().is_some_and(|tx| tx.counter > counter_max);
+        self.entries.iter().filter(|(entry, _)| is_ahead(entry)).map(|(it, _)| of_ended(it)).sum()
+    }
+
     /// One of the entries, counted from the oldest, and how many bytes it is.
     pub fn get(&self, place: usize) -> Option<(&Entry, usize)> {
         self.entries.get(place).map(|(entry, bytes)| (entry, *bytes))

@@ -23,6 +23,7 @@ pub const INQUIRY_MAX: Span = Span::secs(1);
 
 const _: () = assert!(INQUIRY.0 * 2 < VOTE.0, "a lost vote is sent again before it is too late");
 const _: () = assert!(INQUIRY_MAX.0 < VOTE.0, "who waits for what is asked about does not fail");
+const _: () = assert!(WAIT.0.is_multiple_of(1_000_000), "a horizon's lag is in milliseconds");
 const _: () = assert!(WAIT.0 >= 2 * VOTE.0, "who waits outlives what it waits for");
 
 /// When something is sent again.

@@ -1,5 +1,6 @@
 //! What goes wrong with transactions over replicated groups where one is careless, each by name.
 
+mod ahead;
 mod bounds;
 mod groups;
 mod losses;

@@ -178,14 +178,22 @@ fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
     assert!(unended <= rules::UNENDED_ROOM_BYTES + rules::ANSWERS_BYTES_MAX, "{unended} bytes");
     let first = decided(&world);
     assert!(first > 40 && first < all.len(), "{first} are decided");
-    // The other group has applied what it was told; no vote comes again.
+    // The other group has applied what it was told; no vote comes again. What nobody asks for but
+    // clients is remembered within bounds: not all is let go at once.
     for (tx, _) in all.iter().filter(|one| world.is_committed(one.1)).copied().collect::<Vec<_>>() {
         let message = Message::Applied { tx, group: GroupId(2) };
         world.handle_primary(ONE, Input::Message(message));
     }
-    for _ in 0..2 {
+    let room = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+    for _ in 0..12 {
         world.handle_primary(ONE, Input::Tick);
         commit(&mut world);
+        let Sizes { unended, remembered } = world.state(ONE).head.sizes;
+        assert!(remembered <= room + 2 * MIB, "{remembered} bytes");
+        assert!(unended <= rules::UNENDED_ROOM_BYTES + rules::ANSWERS_BYTES_MAX);
+        if decided(&world) == all.len() {
+            break;
+        }
     }
     assert_eq!(decided(&world), all.len(), "there is room again");
 }

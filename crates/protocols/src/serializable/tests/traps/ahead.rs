@@ -1,0 +1,204 @@
+//! What is ahead of time, and what comes to be remembered by what other groups say.
+
+use super::*;
+use crate::serializable::{Act, Cause, Input, Outcome, Refused, VoteSeq, number::Client, rules};
+use std::vec;
+use std::vec::Vec;
+
+const MIB: usize = 1024 * 1024;
+
+/// So many answers of three hundred digits.
+fn many(count: usize) -> Vec<(&'static str, Act)> {
+    vec![("1n", Act::AddFloat(key("1e300"))); count]
+}
+
+fn now(world: &World) -> u64 {
+    rules::counter_of(world.now.0 / 1_000_000)
+}
+
+fn remembered(world: &World) -> usize {
+    world.state(ONE).head.sizes.remembered
+}
+
+fn is_refused(world: &World, ticket: quorate_kernel::ids::Ticket) -> bool {
+    matches!(world.answer(ticket), Some(Reply::Refused(_)))
+}
+
+/// Clients that count ahead of time, each with a transaction of so many answers, until they are
+/// refused; how many were not.
+fn fill_ahead(world: &mut World, answers: usize) -> u64 {
+    let first = now(world) + rules::counter_of(60_000);
+    for client in 1..=1000 {
+        let ticket = world.commit_tx(tx(first + client, client), &[], &many(answers));
+        world.commit(ONE, usize::MAX);
+        if is_refused(world, ticket) {
+            return client - 1;
+        }
+    }
+    panic!("they are refused when too much is remembered of them");
+}
+
+/// Room that they fill is their own: others are taken as if they were not there.
+#[test]
+fn who_counts_ahead_of_time_takes_no_room_of_others() {
+    let mut world = World::new(1);
+    let now = now(&world);
+    fill_ahead(&mut world, 4000);
+    for client in 1..=18 {
+        let ticket = world.commit_tx(tx(now - client, 5000 + client), &[], &many(4000));
+        world.commit(ONE, usize::MAX);
+        assert!(world.is_committed(ticket), "client {client}: {:?}", world.answer(ticket));
+    }
+    world.check_quiet();
+}
+
+/// As many of them are forgotten at a time as there have to be.
+#[test]
+fn who_counts_ahead_of_time_is_forgotten_at_once() {
+    let mut world = World::new(1);
+    let taken = fill_ahead(&mut world, 300);
+    assert!(taken > 50, "{taken} clients");
+    let before = remembered(&world);
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, usize::MAX);
+    let after = remembered(&world);
+    assert!(after <= before * 4 / 5, "{after} of {before} bytes are left");
+    assert!(after >= before / 2, "and no more than has to be");
+    assert_eq!(world.state(ONE).head.horizon, 0, "nobody else is");
+    world.handle_primary(ONE, Input::Tick);
+    assert!(world.groups[ONE].tail.is_empty(), "those are enough");
+    let first = now(&world) + rules::counter_of(60_000);
+    let again = world.commit_tx(tx(first + 1000, 2000), &[], &many(300));
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(again), "there is room again");
+    let nearest = world.ask_outcome(ONE, tx(first + 1, 1));
+    assert!(world.is_committed(nearest), "who counts furthest goes first");
+    world.check_quiet();
+}
+
+/// Clients that have ended much in a short time do not end what is under way: it may be as old as a
+/// transaction can be.
+#[test]
+fn a_horizon_passes_nothing_that_is_under_way() {
+    let mut world = World::new(2);
+    let now = now(&world);
+    let (id, acts) = (tx(now - rules::counter_of(3000), 1), [("1x", put("a")), ("2x", put("b"))]);
+    let ticket = world.commit_at(ONE, id, &[], &acts);
+    world.commit(ONE, 1);
+    for client in 10..28 {
+        world.commit_tx(tx(now - client, client), &[], &many(4000));
+        world.commit(ONE, usize::MAX);
+    }
+    assert!(remembered(&world) > rules::REMEMBERED_BYTES_MAX);
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, usize::MAX);
+    world.commit_at(TWO, id, &[], &acts);
+    world.settle();
+    assert!(world.is_committed(ticket), "{:?}", world.answer(ticket));
+    world.run_ms(9000);
+    assert!(remembered(&world) <= rules::REMEMBERED_BYTES_MAX, "later they are dropped");
+    assert!(world.state(ONE).head.horizon > now - rules::counter_of(3000));
+    world.check_quiet();
+}
+
+/// Votes on what was never heard of make a group remember it: no more than it has room for.
+#[test]
+fn votes_on_what_is_new_have_a_bound() {
+    let mut world = World::new(2);
+    let groups = Vec::from([GroupId(1), GroupId(2)]);
+    let long = "k".repeat(60_000);
+    let vote = |counter: u64| {
+        let (tx, group, groups, seq) =
+            (tx(counter, counter), GroupId(2), groups.clone(), VoteSeq(0));
+        let error = crate::serializable::ActError::Condition;
+        let vote = Err(Cause::Act { key: key(&long), error, by: tx });
+        Input::Message(Message::Vote { tx, group, groups, seq, vote })
+    };
+    for counter in 1..=500 {
+        world.handle_primary(ONE, vote(counter));
+        if counter % 50 == 0 {
+            world.commit(ONE, usize::MAX);
+        }
+    }
+    let unended = world.state(ONE).head.sizes.unended;
+    assert!(unended <= rules::UNENDED_BYTES_MAX + 4 * MIB, "{unended} bytes");
+    assert!(world.state(ONE).recorded(tx(500, 500)).is_none(), "it was not taken");
+    // The other group has applied what it was told, and votes again on the rest.
+    for counter in 1..=500 {
+        let applied = Message::Applied { tx: tx(counter, counter), group: GroupId(2) };
+        world.handle_primary(ONE, Input::Message(applied));
+    }
+    for _ in 0..10 {
+        world.handle_primary(ONE, Input::Tick);
+        world.commit(ONE, usize::MAX);
+    }
+    world.handle_primary(ONE, vote(500));
+    world.commit(ONE, usize::MAX);
+    assert!(world.state(ONE).recorded(tx(500, 500)).is_some(), "there is room again");
+}
+
+/// So do decisions on what was never heard of, which are told again.
+#[test]
+fn decisions_on_what_is_new_have_a_bound() {
+    let mut world = World::new(2);
+    let abort = |counter: u64| {
+        let outcome = Err(Cause::Timeout);
+        Input::Message(Message::Decision { tx: tx(counter, 2), group: GroupId(1), outcome })
+    };
+    let fill: Vec<(&str, Act)> = vec![("2n", Act::AddFloat(key("1e300"))); 4000];
+    for client in 1..=40 {
+        world.commit_tx(tx(client, 100 + client), &[], &fill);
+        world.commit(TWO, usize::MAX);
+    }
+    world.handle_primary(TWO, abort(90));
+    assert!(world.groups[TWO].tail.is_empty(), "there is no room for more");
+    assert!(world.net.is_empty(), "so it is told again");
+    for _ in 0..20 {
+        world.handle_primary(TWO, Input::Tick);
+        world.commit(TWO, usize::MAX);
+    }
+    world.handle_primary(TWO, abort(90));
+    world.commit(TWO, usize::MAX);
+    assert_eq!(world.state(TWO).outcome(tx(90, 2)), Some(Outcome::Aborted(Cause::Timeout)));
+    assert_eq!(world.net.len(), 1, "and acknowledged");
+    // Nor do more of them wait for the log than there may be in hand.
+    for counter in 0..rules::IN_HAND_MAX as u64 + 100 {
+        world.handle_primary(TWO, abort(1000 + counter));
+    }
+    world.commit(TWO, usize::MAX);
+    let last = tx(1000 + rules::IN_HAND_MAX as u64 + 99, 2);
+    assert_eq!(world.state(TWO).recorded(last), None);
+    // What has voted is ended in any case.
+    let acts = [("1x", put("a")), ("2x", put("b"))];
+    world.commit_at(TWO, tx(95, 2), &[], &acts);
+    world.commit(TWO, usize::MAX);
+    for client in 1..=40 {
+        world.commit_tx(tx(100 + client, 200 + client), &[], &fill);
+        world.commit(TWO, usize::MAX);
+    }
+    world.handle_primary(TWO, abort(95));
+    world.commit(TWO, usize::MAX);
+    assert!(world.state(TWO).recorded(tx(95, 2)).is_some());
+}
+
+/// What a client says it knows is dropped for it, however far it has counted.
+#[test]
+fn a_mark_makes_room_for_who_counts_ahead_of_time() {
+    let mut world = World::new(1);
+    let taken = fill_ahead(&mut world, 4000);
+    let id = tx(now(&world) + rules::counter_of(90_000), 1);
+    let (_, share) = World::shares(id, &[], &[("1x", put("a"))]).remove(0);
+    let share = crate::serializable::Commit { mark: id.counter, ..share };
+    let refused = world.ask(ONE, crate::serializable::Request::Commit(share));
+    let Some(Reply::Refused(Refused::Counter { .. })) = world.answer(refused) else {
+        panic!("{taken} were taken, and then {:?}", world.answer(refused));
+    };
+    world.handle_primary(ONE, Input::ClientGone(Client(1)));
+    world.commit(ONE, usize::MAX);
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, usize::MAX);
+    let again = world.commit_tx(id, &[], &[("1x", put("a"))]);
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(again), "{:?}", world.answer(again));
+    world.check_quiet();
+}
