@@ -61,32 +61,6 @@ pub struct Prepared {
     pub clock: WallMs,
 }
 
-/// Whether there are some groups, and they ascend.
-fn are_groups(groups: &[GroupId]) -> bool {
-    !groups.is_empty() && groups.is_sorted_by(|one, next| one < next)
-}
-
-impl Share {
-    /// Whether its keys ascend, each of them named once, and only exclusive ones are changed.
-    fn is_well_formed(&self) -> bool {
-        let ascend = |keys: &[Raw]| keys.is_sorted_by(|one, next| one < next);
-        let is_held = |key: &Raw| self.exclusive.binary_search(key).is_ok();
-        let is_both = self.shared.iter().any(is_held);
-        let are_held = self.changes.iter().all(|change| is_held(&change.key));
-        let are_sorted = ascend(&self.shared) && ascend(&self.exclusive);
-        let are_changes = self.changes.is_sorted_by(|one, next| one.key < next.key);
-        are_sorted && !is_both && are_held && are_changes
-    }
-}
-
-impl Prepared {
-    /// Whether a correct primary can have put it into a log.
-    pub(super) fn is_well_formed(&self) -> bool {
-        let has_share = self.vote.as_ref().map_or(true, Share::is_well_formed);
-        has_share && are_groups(&self.groups) && self.seq.has_next()
-    }
-}
-
 /// One entry. New variants are only appended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
@@ -211,19 +185,8 @@ impl Entry {
         let wrong = WireError::Malformed { what: "entry of a group of transactions" };
         let Some((&VERSION, rest)) = bytes.split_first() else { return Err(wrong) };
         match postcard::take_from_bytes::<Entry>(rest) {
-            Ok((entry, [])) if entry.is_well_formed() => Ok(entry),
+            Ok((entry, [])) if entry.is_sound() => Ok(entry),
             _ => Err(wrong),
-        }
-    }
-
-    /// Whether a correct primary can have put it into a log: what else is in one would stop
-    /// whoever executes it.
-    fn is_well_formed(&self) -> bool {
-        match self {
-            Entry::Prepared(prepared) => prepared.is_well_formed(),
-            Entry::Revoked { groups, seq, .. } => are_groups(groups) && seq.has_next(),
-            Entry::Reverted { seq, .. } => seq.has_next(),
-            _ => true,
         }
     }
 

@@ -16,6 +16,8 @@ use quorate_kernel::mutant;
 impl Primary {
     /// Puts an entry into the log, or behind those that wait for room in it.
     pub fn propose(&mut self, entry: Entry, cx: &mut Context<'_>) {
+        let is_read = entry.is_sound() && entry.is_of(cx.state.group);
+        debug_assert!(is_read, "members would not take {entry:?}");
         let bytes = entry.bytes();
         if let Some(tx) = entry.tx() {
             self.note_ahead(tx, of_ended(&entry), cx);

@@ -11,7 +11,6 @@ use super::act::{ActError, Done, Effect, Results, WallMs};
 use super::entry::{Change, Counted, Entry, Prepared, Share};
 use super::message::Cause;
 use super::number::{Client, TxId, Version, VoteSeq};
-use super::raw::Raw;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
@@ -143,35 +142,6 @@ impl Head {
     #[must_use]
     pub fn lowest(&self, client: Client) -> u64 {
         self.marks.get(&client).copied().unwrap_or_default().max(self.horizon)
-    }
-
-    /// Whether a peer's head can be that of this group: what would stop whoever takes it over.
-    #[must_use]
-    pub fn is_sound(&self, group: GroupId) -> bool {
-        let has_ended = |tx: &TxId| self.outcomes.contains_key(&(tx.client, tx.counter));
-        let mut unended = self.pending.keys().chain(self.taken_back.keys());
-        if unended.any(has_ended) || self.revoked.keys().any(has_ended) {
-            return false;
-        }
-        let mut held: BTreeMap<&Raw, bool> = BTreeMap::new();
-        for (tx, prepared) in &self.pending {
-            let is_of_group = prepared.groups.contains(&group);
-            let is_new = prepared.rank.tx == *tx && !self.taken_back.contains_key(tx);
-            if !is_of_group || !is_new || !prepared.is_well_formed() {
-                return false;
-            }
-            let Ok(share) = &prepared.vote else { continue };
-            let shared = share.shared.iter().map(|key| (key, true));
-            let exclusive = share.exclusive.iter().map(|key| (key, false));
-            for (key, shares) in shared.chain(exclusive) {
-                if held.insert(key, shares).is_some_and(|other| !other || !shares) {
-                    return false;
-                }
-            }
-        }
-        let decides = |revoked: &Revoked| revoked.groups.first() == Some(&group);
-        let may_vote = self.taken_back.values().all(|taken| taken.next.has_next());
-        may_vote && self.revoked.values().all(decides)
     }
 
     /// About how large it is, counted anew.

@@ -5,6 +5,7 @@ use super::evaluate::Content;
 use super::keys;
 use super::number::{TxId, Version};
 use super::raw::Raw;
+use super::sound::are_items;
 use crate::vsr::{Op, Store};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -270,7 +271,7 @@ impl Items {
 
 /// What is in a page that a peer has sent; nothing if it is none.
 pub fn take_page(bytes: &Bytes) -> Option<Vec<(Raw, Stored)>> {
-    keys::read(bytes)
+    keys::read(bytes).filter(|items: &Vec<(Raw, Stored)>| are_items(items))
 }
 
 /// The page of these items.

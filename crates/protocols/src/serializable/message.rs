@@ -6,12 +6,12 @@
 use super::act::{Act, ActError, Results, WallMs};
 use super::number::{Rank, Token, TxId, Version, VoteSeq};
 use super::raw::Raw;
-use super::rules;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::GroupId;
+use quorate_kernel::mutant;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +104,30 @@ pub enum Cause {
     Forgotten,
     /// This group has lost its vote with its data, so it has done nothing; others may have.
     Lost,
+    /// What has failed is in another group: the one that decides tells what.
+    Elsewhere,
+    /// A key that it would change has the last version of all. No group counts so far: a peer has
+    /// said that this one had.
+    Exhausted,
+}
+
+impl Cause {
+    /// The key that it names.
+    #[must_use]
+    pub fn key(&self) -> Option<&Raw> {
+        match self {
+            Cause::Version { key, .. } | Cause::Act { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// What a group remembers of it that does not decide, and so tells nobody: no key, which may
+    /// be long.
+    #[must_use]
+    pub(super) fn without_key(self) -> Cause {
+        let is_short = self.key().is_none() || mutant!("txn_whole_cause");
+        if is_short { self } else { Cause::Elsewhere }
+    }
 }
 
 /// What a client asks of a group.
@@ -270,23 +294,6 @@ impl Message {
             | Message::RevokeGranted { tx, .. } => *tx,
         }
     }
-
-    fn is_well_formed(&self) -> bool {
-        match self {
-            Message::Vote { group, groups, seq, vote, .. } => {
-                let fits = vote.as_ref().map_or(true, |results| {
-                    let bytes = super::head::of_results(results);
-                    results.len() <= rules::ACTS_MAX && bytes <= rules::ANSWERS_BYTES_MAX
-                });
-                fits && seq.has_next() && rules::check_groups(*group, groups).is_ok()
-            }
-            Message::RevokeVote { group, groups, seq, .. } => {
-                seq.has_next() && rules::check_groups(*group, groups).is_ok()
-            }
-            Message::RevokeGranted { seq, .. } => seq.has_next(),
-            Message::Decision { .. } | Message::Applied { .. } => true,
-        }
-    }
 }
 
 /// Reads what is encoded whole.
@@ -309,7 +316,7 @@ impl Wire for Message {
     fn decode(input: &Decoder) -> Result<Message, WireError> {
         let what = "message between groups";
         let message: Message = whole(&input.tail(0), what)?;
-        if message.is_well_formed() { Ok(message) } else { Err(WireError::Malformed { what }) }
+        if message.is_sound() { Ok(message) } else { Err(WireError::Malformed { what }) }
     }
 }
 

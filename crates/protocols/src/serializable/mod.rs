@@ -152,6 +152,7 @@
 //! | `state.rs`, `head.rs`, `locks.rs`, `items.rs` | what a log makes of a group; what must hold |
 //! | `entry.rs`, `apply.rs` | entries, and executing them |
 //! | `recover.rs`, `keys.rs` | copies, and what is stored |
+//! | `sound.rs` | what no correct peer says |
 //! | `engine.rs`, `primary.rs`, `tail.rs`, `hand.rs`, `room.rs` | inputs, and what is in hand |
 //! | `prepare.rs`, `coordinate.rs`, `participate.rs` | commits, decisions, votes |
 //! | `read.rs` | strict reads, commits that only read, expiry and purge |
@@ -179,6 +180,7 @@ mod read;
 mod recover;
 mod room;
 mod rules;
+mod sound;
 mod state;
 mod tail;
 #[cfg(test)]

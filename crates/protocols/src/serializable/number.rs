@@ -27,6 +27,12 @@ impl TxId {
     /// No transaction: what expiry removes has this writer.
     pub const NONE: TxId = TxId { counter: 0, client: Client(0) };
 
+    /// Whether a transaction can have this name: it is counted from 1, and another one can follow.
+    #[must_use]
+    pub fn is_name(self) -> bool {
+        (0 < self.counter && self.counter < u64::MAX) || mutant!("txn_any_name")
+    }
+
     /// The first of a client that begins at this time, in milliseconds since 1970 by its clock.
     #[must_use]
     pub fn first(client: Client, now: super::act::WallMs) -> TxId {
@@ -59,10 +65,27 @@ pub struct Rank {
 pub struct Version(pub u64);
 
 impl Version {
-    /// The version that the next change makes.
+    /// The highest. Versions are counted up one by one, so no correct group comes near it; a peer
+    /// may say that one has.
+    pub const LAST: Version = Version(u64::MAX - 1);
+
+    /// The version that the next change makes. Behind the last there is none: a primary takes no
+    /// change of such a key.
     #[must_use]
     pub fn next(self) -> Version {
-        Version(self.0.checked_add(1).expect("a key changes fewer than 2^64 times"))
+        Version(self.0.saturating_add(1)).min(Version::LAST)
+    }
+
+    /// Whether a change can follow it.
+    #[must_use]
+    pub fn has_next(self) -> bool {
+        self < Version::LAST || mutant!("txn_any_version")
+    }
+
+    /// Whether a key can have it.
+    #[must_use]
+    pub fn is_sound(self) -> bool {
+        self <= Version::LAST || mutant!("txn_any_version")
     }
 }
 

@@ -102,6 +102,7 @@ impl Primary {
             return cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
         }
         self.drop_received(tx);
+        let outcome = outcome.map_err(Cause::without_key);
         self.propose(Entry::Applied { tx, outcome }, cx);
     }
 

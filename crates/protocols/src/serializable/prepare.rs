@@ -273,6 +273,10 @@ impl Primary {
             }
         }
         let floor = cx.state.head.floor.max(self.tail.floor());
+        let is_last = |has: &Key| !has.item.version.max(floor).has_next() && has.effect.is_some();
+        if keys.values().any(is_last) && !mutant!("txn_last_version_stays") {
+            return Err(Cause::Exhausted);
+        }
         let changes: Vec<Change> = keys
             .into_iter()
             .filter_map(|(key, has)| {

@@ -248,7 +248,9 @@ impl Primary {
         for (key, item) in items {
             let is_old = item.content.is_none() && item.op <= purge.0;
             let is_held = cx.state.locks.is_held(&key) || self.tail.locks.is_held(&key);
-            if is_old && !is_held && !self.tail.changes(&key) {
+            // All keys would have the last version if the floor rose to that.
+            let has_next = item.version.has_next();
+            if is_old && has_next && !is_held && !self.tail.changes(&key) {
                 keys.push(Dropped { key, version: item.version, removed_at: item.op });
             }
         }

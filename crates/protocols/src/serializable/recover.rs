@@ -36,14 +36,14 @@ impl State {
 
 impl Machine for State {
     fn is_command(&self, command: &Bytes) -> bool {
-        Entry::of(command).is_ok()
+        Entry::of(command).is_ok_and(|entry| entry.is_of(self.group))
     }
 
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>) {
         // To go on without it would be another state than that of the other members.
         let entry = Entry::of(command).unwrap_or_else(|why| {
             panic!(
-                "group {}: the entry at {op:?} is damaged, or of a later version: {why}",
+                "group {}: the entry at {op:?} is damaged, or of another version: {why}",
                 self.group.0
             )
         });

@@ -47,9 +47,11 @@ pub const UNENDED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// About how many bytes more may be of decisions that others have not applied, before nothing is
 /// decided but that time has run out; one decision more always fits.
 pub const DECIDED_ROOM_BYTES: usize = 16 * 1024 * 1024;
-/// About the most bytes of a transaction's answers: a number that is added to may have some hundred
+/// About the most bytes of what one act answers: a number that is added to may have some hundred
 /// digits.
-pub const ANSWERS_BYTES_MAX: usize = ACTS_MAX * 512;
+pub const ANSWER_BYTES_MAX: usize = 512;
+/// About the most bytes of a transaction's answers.
+pub const ANSWERS_BYTES_MAX: usize = ACTS_MAX * ANSWER_BYTES_MAX;
 /// About the most bytes of a group's vote: the keys that it holds, what it changes, its answers.
 pub const VOTE_BYTES_MAX: usize = 2 * BYTES_MAX + ANSWERS_BYTES_MAX;
 /// About the most bytes of a group's head that are of transactions that have not ended everywhere.
@@ -194,7 +196,7 @@ pub fn counter_of(clock: WallMs) -> u64 {
 /// # Errors
 /// It cannot; nothing was done.
 pub fn check_counter(tx: TxId, clock: WallMs) -> Result<(), Refused> {
-    let counter_max = counter_of(clock.saturating_add(COUNTER_AHEAD_MS));
+    let counter_max = counter_of(clock.saturating_add(COUNTER_AHEAD_MS)).min(u64::MAX - 1);
     let counter = tx.counter;
     match counter {
         0 => Err(Refused::Empty),

@@ -6,6 +6,7 @@ mod customers;
 mod golden;
 mod judge;
 mod lanes;
+mod lies;
 mod node;
 mod random;
 mod replicated;

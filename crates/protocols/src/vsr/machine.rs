@@ -54,7 +54,8 @@ pub struct Page {
 /// that already have them: an item that is of this entry or a later one is left as it is. What
 /// comes out is right once the newest entry in the copy was executed; nobody is served before.
 pub trait Machine {
-    /// Whether it can read a command, and so execute it; the answer depends on the bytes alone.
+    /// Whether it can read a command, and so execute it; the answer depends on the bytes alone, and
+    /// on whose machine it is.
     /// Asked before a peer's entry is put into the log here. A member whose version cannot read
     /// what another's proposes stays behind; it never executes something else, or nothing, instead.
     fn is_command(&self, command: &Bytes) -> bool;

@@ -134,7 +134,8 @@ fn what_has_ended_or_is_under_way_is_refused_by_no_clock() {
 fn a_client_with_the_highest_counter_can_be_gone() {
     let mut world = World::new(2);
     let groups = Vec::from([GroupId(1), GroupId(2)]);
-    let (id, group, seq, vote) = (tx(u64::MAX, 4), GroupId(2), VoteSeq(0), Err(Cause::Timeout));
+    let id = tx(u64::MAX - 1, 4);
+    let (group, seq, vote) = (GroupId(2), VoteSeq(0), Err(Cause::Timeout));
     let message = Message::Vote { tx: id, group, groups, seq, vote };
     world.handle_primary(ONE, Input::Message(message));
     world.settle();

@@ -1,0 +1,236 @@
+//! What a peer says that no correct one does: it is refused, and stops nobody.
+
+use super::world::{Disk, World, key, put, tx};
+use crate::serializable::{
+    Cause, Change, Counted, Dropped, Effect, Entry, Head, Input, Message, Outcome, Prepared, Rank,
+    Raw, Recorded, Request, Share, State, Stored, TakenBack, TxId, Version, VoteSeq, keys, rules,
+};
+use crate::vsr::{Machine, Op};
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::wire::Body;
+use std::vec;
+use std::vec::Vec;
+
+const ONE: usize = 0;
+const TWO: usize = 1;
+
+fn groups(ids: &[u64]) -> Vec<GroupId> {
+    ids.iter().copied().map(GroupId).collect()
+}
+
+fn change(version: u64) -> Change {
+    let effect = Effect::Put { value: key("v"), expires: None };
+    Change { key: key("1x"), version: Version(version), effect }
+}
+
+fn alone(id: TxId, change: Change) -> Entry {
+    let outcome = Ok((vec![change], Vec::new()));
+    Entry::DecidedApplied { tx: id, outcome, mark: 0, clock: 5 }
+}
+
+fn vote(ids: &[u64], version: u64) -> Prepared {
+    let (shared, exclusive) = (Vec::new(), vec![key("1x")]);
+    let share = Share { shared, exclusive, changes: vec![change(version)], results: Vec::new() };
+    Prepared {
+        rank: Rank { priority: 2, tx: tx(3, 4) },
+        groups: groups(ids),
+        seq: VoteSeq(0),
+        vote: Ok(share),
+        digest: 7,
+        mark: 1,
+        clock: 5,
+    }
+}
+
+fn decided(ids: &[u64], counted: &[u64], seq: u64) -> Entry {
+    let results = Vec::new();
+    let vote = |id| Counted { group: GroupId(id), seq: VoteSeq(seq), results: results.clone() };
+    let outcome = Ok(counted.iter().copied().map(vote).collect());
+    Entry::Decided { tx: tx(3, 4), groups: groups(ids), outcome }
+}
+
+fn revoked(ids: &[u64], group: u64) -> Entry {
+    let (tx, group, seq) = (tx(3, 4), GroupId(group), VoteSeq(0));
+    Entry::Revoked { tx, groups: groups(ids), group, seq }
+}
+
+fn long() -> Raw {
+    Raw(Bytes::from(vec![b'1'; rules::ITEM_KEY_BYTES_MAX + 1]))
+}
+
+fn long_cause() -> Cause {
+    let error = crate::serializable::ActError::Condition;
+    Cause::Act { key: key(&"k".repeat(60_000)), error, by: tx(1, 1) }
+}
+
+fn dropped(version: u64) -> Entry {
+    let keys = vec![Dropped { key: key("1x"), version: Version(version), removed_at: 1 }];
+    Entry::Purge { keys }
+}
+
+#[test]
+fn entries_that_no_primary_makes_come_into_no_log() {
+    let state = State::new(GroupId(1));
+    let is_command = |entry: &Entry| state.is_command(&entry.bytes());
+    let last = u64::MAX - 1;
+    let cause = |outcome| Entry::Applied { tx: tx(3, 4), outcome: Err(outcome) };
+    let expire = |version| Entry::Expire { clock: 1, keys: vec![(key("1x"), Version(version))] };
+    let asked = Entry::Decided { tx: tx(3, 4), groups: Vec::new(), outcome: Err(Cause::Asked) };
+    let right = [
+        alone(tx(3, 4), change(1)),
+        alone(tx(last, 4), change(last)),
+        Entry::Prepared(vote(&[1, 2], 1)),
+        decided(&[1, 2], &[1, 2], 0),
+        asked,
+        revoked(&[1, 2], 2),
+        dropped(last - 1),
+        expire(last),
+        cause(Cause::Timeout),
+    ];
+    for entry in &right {
+        assert!(is_command(entry), "{entry:?}");
+    }
+    let named = |key: Raw| alone(tx(3, 4), Change { key, ..change(1) });
+    let marked =
+        Entry::DecidedApplied { tx: tx(3, 4), outcome: Err(Cause::Timeout), mark: 4, clock: 5 };
+    let wrong = [
+        alone(tx(3, 4), change(u64::MAX)),
+        alone(tx(3, 4), change(0)),
+        alone(tx(0, 4), change(1)),
+        alone(tx(u64::MAX, 4), change(1)),
+        named(key("")),
+        named(long()),
+        marked,
+        Entry::Prepared(vote(&[1, 2], u64::MAX)),
+        Entry::Prepared(vote(&[1], 1)),
+        Entry::Prepared(vote(&[2, 3], 1)),
+        decided(&[1, 2], &[1], 0),
+        decided(&[1, 2], &[1, 3], 0),
+        decided(&[1, 2], &[1, 2], u64::MAX),
+        decided(&[2, 3], &[2, 3], 0),
+        decided(&[], &[], 0),
+        revoked(&[2, 3], 3),
+        revoked(&[1, 2], 1),
+        revoked(&[1, 2], 3),
+        dropped(last),
+        dropped(u64::MAX),
+        expire(u64::MAX),
+        cause(long_cause()),
+        Entry::Forget { txs: vec![tx(u64::MAX, 1)] },
+    ];
+    for entry in &wrong {
+        assert!(!is_command(entry), "{entry:?}");
+    }
+}
+
+#[test]
+fn copies_that_no_replica_makes_are_not_taken_over() {
+    let (mut state, mut disk) = (State::new(GroupId(1)), Disk::default());
+    let mut installs = |change: &dyn Fn(&mut Head)| {
+        let mut head = Head::default();
+        change(&mut head);
+        let bytes = keys::encode(&head);
+        disk.call(|store| state.begin_install(Op(1), &bytes, store))
+    };
+    let one = tx(3, 4);
+    let taken = |ids: &[u64]| TakenBack { next: VoteSeq(1), groups: groups(ids), digest: 7 };
+    let recorded = || Recorded { outcome: Err(Cause::Timeout), groups: Vec::new() };
+    assert!(installs(&|head| head.floor = Version(u64::MAX - 2)));
+    assert!(installs(&|head| _ = head.pending.insert(one, vote(&[1, 2], 1))));
+    assert!(installs(&|head| _ = head.taken_back.insert(one, taken(&[1, 2]))));
+    for floor in [u64::MAX - 1, u64::MAX] {
+        assert!(!installs(&|head| head.floor = Version(floor)), "nothing would follow it");
+    }
+    assert!(!installs(&|head| _ = head.pending.insert(one, vote(&[1, 2], u64::MAX))));
+    assert!(!installs(&|head| _ = head.pending.insert(one, vote(&[2, 3], 1))));
+    assert!(!installs(&|head| _ = head.taken_back.insert(one, taken(&[]))));
+    assert!(!installs(&|head| _ = head.taken_back.insert(one, taken(&[2, 3]))));
+    let last = (crate::serializable::Client(1), u64::MAX);
+    assert!(!installs(&|head| _ = head.outcomes.insert(last, recorded())));
+    let page = |name: Raw, version| {
+        let item = Stored { version: Version(version), op: 1, writer: one, content: None };
+        keys::encode(&vec![(name, item)])
+    };
+    disk.call(|store| {
+        assert!(state.install(&page(key("1x"), u64::MAX - 1), store));
+        assert!(!state.install(&page(key("1y"), u64::MAX), store), "no key has such a version");
+        assert!(!state.install(&page(long(), 1), store), "there is no such key");
+        assert_eq!(state.item(&key("1y"), store.table).version, Version(0));
+    });
+}
+
+#[test]
+fn messages_that_no_group_sends_are_not_read() {
+    let crosses = |message: &Message| {
+        let body = Body::encode(message, &mut BytesMut::new()).expect("it is short enough");
+        body.decode::<Message>()
+    };
+    for (counter, is_read) in [(0, false), (1, true), (u64::MAX - 1, true), (u64::MAX, false)] {
+        let (tx, group, seq, groups) = (tx(counter, 4), GroupId(2), VoteSeq(0), groups(&[1, 2]));
+        let all = [
+            Message::Vote { tx, group, groups: groups.clone(), seq, vote: Ok(Vec::new()) },
+            Message::Decision { tx, group: GroupId(1), outcome: Ok(()) },
+            Message::Applied { tx, group },
+            Message::RevokeVote { tx, group, groups, seq },
+            Message::RevokeGranted { tx, seq },
+        ];
+        for message in all {
+            assert_eq!(crosses(&message).is_ok(), is_read, "{message:?}");
+        }
+    }
+    let error = crate::serializable::ActError::Condition;
+    let outcome = Err(Cause::Act { key: long(), error, by: tx(1, 1) });
+    let decision = Message::Decision { tx: tx(3, 4), group: GroupId(1), outcome };
+    assert!(crosses(&decision).is_err(), "no key is so long");
+    let digits = Raw(Bytes::from(vec![b'1'; rules::ANSWER_BYTES_MAX + 1]));
+    let vote = Ok(vec![Ok(crate::serializable::Done::Float(digits))]);
+    let (group, groups, seq) = (GroupId(2), groups(&[1, 2]), VoteSeq(0));
+    let vote = Message::Vote { tx: tx(3, 4), group, groups, seq, vote };
+    assert!(crosses(&vote).is_err(), "no number has so many digits");
+}
+
+/// A key is said to have the last version of all. It is shown, and not changed any more; nor does a
+/// purge make it that of others.
+#[test]
+fn a_key_with_the_last_version_stops_nobody() {
+    let mut world = World::new(1);
+    let last = u64::MAX - 1;
+    let delete = Change { effect: Effect::Delete, key: key("1y"), ..change(last) };
+    world.groups[ONE].log.push(alone(tx(1, 1), change(last)).bytes());
+    world.groups[ONE].log.push(alone(tx(2, 1), delete).bytes());
+    world.fail_over(ONE, 1, 0, true);
+    assert_eq!(world.value("1x"), (last, Some("v".into())));
+    for name in ["1x", "1y"] {
+        let ticket = world.commit_tx(tx(3, name.len() as u64), &[], &[(name, put("w"))]);
+        world.settle();
+        assert_eq!(world.told(ticket), Some(&Outcome::Aborted(Cause::Exhausted)));
+    }
+    let rests = world.commit_tx(tx(4, 1), &[("1x", last)], &[("1z", put("z"))]);
+    world.settle();
+    assert!(world.is_committed(rests), "others go on");
+    let purge = Op(world.groups[ONE].log.len() as u64);
+    world.handle_primary(ONE, Input::Sweep { from: Bytes::new(), purge });
+    world.settle();
+    assert_eq!(world.state(ONE).head.floor, Version(0), "its tombstone stays");
+    let ticket = world.ask(ONE, Request::Read { keys: vec![key("1x"), key("1y")] });
+    world.settle();
+    assert!(world.answer(ticket).is_some(), "it is shown");
+    world.check_quiet();
+    world.check_equal();
+}
+
+/// A group that does not decide tells nobody why a transaction has failed: it does not keep the
+/// key that another group has named.
+#[test]
+fn what_another_group_names_is_not_remembered() {
+    let mut world = World::new(2);
+    let decision =
+        Message::Decision { tx: tx(3, 4), group: GroupId(1), outcome: Err(long_cause()) };
+    world.handle_primary(TWO, Input::Message(decision));
+    let bytes: usize = world.groups[TWO].tail.iter().map(Bytes::len).sum();
+    assert!(bytes < 100, "{bytes} bytes are logged");
+    world.commit(TWO, usize::MAX);
+    assert!(world.state(TWO).head.sizes.remembered < 1000);
+    assert_eq!(world.state(TWO).outcome(tx(3, 4)), Some(Outcome::Aborted(Cause::Elsewhere)));
+}
