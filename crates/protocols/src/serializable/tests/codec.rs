@@ -266,7 +266,7 @@ fn what_a_peer_sends_that_is_no_head_page_or_entry_changes_nothing() {
     let (mut state, mut disk, _) = filled(5);
     disk.call(|store| {
         let before = (state.head(), state.page(&Bytes::new(), usize::MAX, store.table));
-        for wrong in [&b"\0"[..], b"\xff\xff", b"\x01\xff\xff\xff\xff\xff\xff"] {
+        for wrong in [&b"\0"[..], b"\xff\xff", b"\x02\xff\xff\xff\xff\xff\xff"] {
             let wrong = Bytes::from_static(wrong);
             assert!(!state.begin_install(Op(9), &wrong, store) && !state.install(&wrong, store));
             assert!(!state.is_command(&wrong), "it is put into no log");

@@ -234,3 +234,68 @@ fn what_another_group_names_is_not_remembered() {
     assert!(world.state(TWO).head.sizes.remembered < 1000);
     assert_eq!(world.state(TWO).outcome(tx(3, 4)), Some(Outcome::Aborted(Cause::Elsewhere)));
 }
+
+fn hex(bytes: &[u8]) -> std::string::String {
+    bytes.iter().map(|byte| std::format!("{byte:02x}")).collect()
+}
+
+/// Bytes as this version writes them. Where a change of the code changes these, the version of
+/// entries, or of what is stored, goes up: `entry.rs` says when.
+#[test]
+fn the_bytes_of_a_version_stay() {
+    let revert = Entry::Reverted { tx: tx(3, 4), seq: VoteSeq(1) };
+    let refused = Prepared { vote: Err(Cause::Lost), ..vote(&[1, 2], 1) };
+    let entries = [
+        alone(tx(3, 4), change(1)),
+        Entry::Prepared(vote(&[1, 2], 1)),
+        Entry::Prepared(refused),
+        revert,
+        decided(&[1, 2], &[1, 2], 0),
+        revoked(&[1, 2], 2),
+        Entry::Applied { tx: tx(3, 4), outcome: Err(Cause::Elsewhere) },
+        Entry::Forget { txs: vec![tx(3, 4)] },
+        Entry::ClientGone { client: crate::serializable::Client(4) },
+        dropped(1),
+        Entry::Expire { clock: 9, keys: vec![(key("1x"), Version(1))] },
+        Entry::Horizon { counter: 8 },
+    ];
+    for entry in &entries {
+        let mut before = entry.bytes().to_vec();
+        before[0] -= 1;
+        assert!(Entry::of(&before).is_err(), "an earlier version is not taken for this one");
+    }
+    let mut all: Vec<Bytes> = entries.iter().map(Entry::bytes).collect();
+    let mut head = Head { floor: Version(1), clock: 2, horizon: 3, ..Head::default() };
+    head.pending.insert(tx(3, 4), vote(&[1, 2], 1));
+    let taken = TakenBack { next: VoteSeq(1), groups: groups(&[1, 2]), digest: 7 };
+    head.taken_back.insert(tx(5, 4), taken);
+    let first = [(GroupId(2), VoteSeq(1))].into();
+    head.revoked.insert(tx(6, 4), crate::serializable::Revoked { groups: groups(&[1, 2]), first });
+    let recorded = Recorded { outcome: Ok(vec![(GroupId(1), Vec::new())]), groups: groups(&[2]) };
+    head.outcomes.insert((crate::serializable::Client(4), 7), recorded);
+    head.marks.insert(crate::serializable::Client(4), 4);
+    all.push(keys::encode(&head));
+    let content = Some((key("v"), Some(9)));
+    let item = Stored { version: Version(1), op: 2, writer: tx(3, 4), content };
+    all.push(keys::encode(&item));
+    let expected = [
+        "0200030400010231780100017600000005",
+        "02010203040201020000000102317801023178010001760000070105",
+        "0201020304020102000106070105",
+        "0202030401",
+        "020303040201020002010000020000",
+        "020403040201020200",
+        "020503040107",
+        "0206010304",
+        "020704",
+        "0208010231780101",
+        "0209090102317801",
+        "020a08",
+        concat!(
+            "02010201030402030402010200000001023178010231780100017600000701050105040102010207",
+            "01060402010201020101040700010100010201040403",
+        ),
+        "02010203040101760109",
+    ];
+    assert_eq!(all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(), expected);
+}
