@@ -299,10 +299,10 @@ impl Primary {
         let (mut txs, mut bytes) = (Vec::new(), 0);
         while txs.len() < FORGET_MAX
             && let Some(tx) = self.applied.first().copied()
-            && (self.may_remember(tx, cx) || mutant!("txn_forgets_at_once"))
+            && let kept = cx.state.head.bytes_kept(tx)
+            && (kept == 0 || self.may_remember_told(tx, cx) || mutant!("txn_forgets_at_once"))
         {
             self.applied.pop_first();
-            let kept = cx.state.head.bytes_kept(tx);
             self.note_ahead(tx, kept, cx);
             bytes += kept;
             self.forgetting = Some(bytes);

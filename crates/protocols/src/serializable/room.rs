@@ -56,14 +56,14 @@ impl Primary {
     /// Whether a transaction may be decided here that another group tells of, and of which nothing
     /// is known. It is told again: a group asks until it is answered.
     pub fn may_hear(&self, tx: TxId, cx: &Context<'_>) -> bool {
-        let has_room = !self.is_full() && self.may_remember(tx, cx) && self.may_vote(cx);
+        let has_room = !self.is_full() && self.may_remember_told(tx, cx) && self.may_vote(cx);
         has_room || mutant!("txn_hears_all")
     }
 
     /// Whether one may end here that another group has decided, and of which nothing is known. It
     /// is told again too. What has been voted on ends in any case.
     pub fn may_end(&self, tx: TxId, cx: &Context<'_>) -> bool {
-        let has_room = !self.is_full() && self.may_remember(tx, cx);
+        let has_room = !self.is_full() && self.may_remember_told(tx, cx);
         has_room || mutant!("txn_ends_all")
     }
 
@@ -98,6 +98,16 @@ impl Primary {
     /// Whether there is room for what is remembered of one more, in what is copied in one turn,
     /// when the tail is executed.
     pub fn may_remember(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        self.has_room_for(tx, 0, cx)
+    }
+
+    /// The same of what other groups have told of.
+    pub fn may_remember_told(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        let room = if mutant!("txn_told_is_last") { 0 } else { rules::TOLD_ROOM_BYTES };
+        self.has_room_for(tx, room, cx)
+    }
+
+    fn has_room_for(&self, tx: TxId, room: usize, cx: &Context<'_>) -> bool {
         let is_apart = !mutant!("txn_ahead_with_others");
         let (bytes, bytes_max) = if is_apart && self.is_ahead(tx, cx) {
             (self.ahead_bytes, rules::AHEAD_BYTES_MAX + rules::AHEAD_ROOM_BYTES)
@@ -105,7 +115,7 @@ impl Primary {
             let in_flight = self.tail.ended_bytes() + self.forgetting.unwrap_or_default();
             let ahead = if is_apart { self.ahead_bytes } else { 0 };
             let bytes = (cx.state.head.sizes.remembered + in_flight).saturating_sub(ahead);
-            (bytes, rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES)
+            (bytes, rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES + room)
         };
         bytes < bytes_max || mutant!("txn_remembers_at_once")
     }

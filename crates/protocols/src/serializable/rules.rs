@@ -62,6 +62,10 @@ pub const REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// About how many bytes more may be remembered until the oldest are dropped, before nothing begins
 /// that would have to be; one transaction more always fits.
 pub const REMEMBERED_ROOM_BYTES: usize = 8 * 1024 * 1024;
+/// About how many bytes more may be remembered of what other groups tell of, and of decisions that
+/// all of them have applied: clients that ask for ever more do not keep those out, who hold keys
+/// and room until they are heard.
+pub const TOLD_ROOM_BYTES: usize = 4 * 1024 * 1024;
 /// About the most bytes that are remembered of transactions whose counters are ahead of time, apart
 /// from others: no horizon drops those. While there are more, no more such begin, and clients that
 /// have counted furthest are dropped.
@@ -93,6 +97,7 @@ const _: () = assert!(READ_BYTES_MAX >= VALUE_BYTES_MAX);
 const HEAD_BYTES_MAX: usize = UNENDED_ROOM_BYTES
     + REMEMBERED_BYTES_MAX
     + REMEMBERED_ROOM_BYTES
+    + TOLD_ROOM_BYTES
     + AHEAD_BYTES_MAX
     + AHEAD_ROOM_BYTES
     + 3 * ANSWERS_BYTES_MAX;

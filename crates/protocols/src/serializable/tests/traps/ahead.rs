@@ -150,35 +150,49 @@ fn decisions_on_what_is_new_have_a_bound() {
         world.commit_tx(tx(client, 100 + client), &[], &fill);
         world.commit(TWO, usize::MAX);
     }
+    let full = world.state(TWO).head.sizes.remembered;
+    let room = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+    assert!(full >= room, "clients are refused by now");
     world.handle_primary(TWO, abort(90));
-    assert!(world.groups[TWO].tail.is_empty(), "there is no room for more");
-    assert!(world.net.is_empty(), "so it is told again");
+    assert_eq!(world.groups[TWO].tail.len(), 1, "they do not keep out what others tell of");
+    // No more of that waits for the log than there may be in hand.
+    let batch = rules::IN_HAND_MAX as u64 + 100;
+    for first in (0..8).map(|number| 1000 + number * batch) {
+        (first..first + batch).for_each(|counter| world.handle_primary(TWO, abort(counter)));
+        world.commit(TWO, usize::MAX);
+        while !world.groups[TWO].tail.is_empty() {
+            world.commit(TWO, usize::MAX);
+        }
+        assert_eq!(world.state(TWO).recorded(tx(first + batch - 1, 2)), None);
+    }
+    // Nor is more remembered than there is room for.
+    let last = 1000 + 7 * batch + 8000;
+    assert_eq!(world.state(TWO).recorded(tx(last, 2)), None, "there is no room for more");
+    let remembered = world.state(TWO).head.sizes.remembered;
+    assert!(remembered <= full + rules::TOLD_ROOM_BYTES + MIB, "{remembered} bytes");
     for _ in 0..20 {
         world.handle_primary(TWO, Input::Tick);
         world.commit(TWO, usize::MAX);
     }
-    world.handle_primary(TWO, abort(90));
+    world.net.clear();
+    let outcome = Err(Cause::Timeout);
+    let again = Message::Decision { tx: tx(last, 2), group: GroupId(1), outcome };
+    world.handle_primary(TWO, Input::Message(again));
     world.commit(TWO, usize::MAX);
-    assert_eq!(world.state(TWO).outcome(tx(90, 2)), Some(Outcome::Aborted(Cause::Timeout)));
+    assert_eq!(world.state(TWO).outcome(tx(last, 2)), Some(Outcome::Aborted(Cause::Timeout)));
     assert_eq!(world.net.len(), 1, "and acknowledged");
-    // Nor do more of them wait for the log than there may be in hand.
-    for counter in 0..rules::IN_HAND_MAX as u64 + 100 {
-        world.handle_primary(TWO, abort(1000 + counter));
-    }
-    world.commit(TWO, usize::MAX);
-    let last = tx(1000 + rules::IN_HAND_MAX as u64 + 99, 2);
-    assert_eq!(world.state(TWO).recorded(last), None);
     // What has voted is ended in any case.
     let acts = [("1x", put("a")), ("2x", put("b"))];
-    world.commit_at(TWO, tx(95, 2), &[], &acts);
+    let (id, later) = (tx(last + 10, 2), last + 1000);
+    world.commit_at(TWO, id, &[], &acts);
     world.commit(TWO, usize::MAX);
     for client in 1..=40 {
-        world.commit_tx(tx(100 + client, 200 + client), &[], &fill);
+        world.commit_tx(tx(later + client, 200 + client), &[], &fill);
         world.commit(TWO, usize::MAX);
     }
-    world.handle_primary(TWO, abort(95));
+    world.handle_primary(TWO, abort(last + 10));
     world.commit(TWO, usize::MAX);
-    assert!(world.state(TWO).recorded(tx(95, 2)).is_some());
+    assert!(world.state(TWO).recorded(id).is_some());
 }
 
 /// What a client says it knows is dropped for it, however far it has counted.

@@ -184,7 +184,7 @@ fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
         let message = Message::Applied { tx, group: GroupId(2) };
         world.handle_primary(ONE, Input::Message(message));
     }
-    let room = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+    let room = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES + rules::TOLD_ROOM_BYTES;
     for _ in 0..12 {
         world.handle_primary(ONE, Input::Tick);
         commit(&mut world);
