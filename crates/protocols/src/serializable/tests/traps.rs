@@ -9,8 +9,9 @@ mod one_group;
 mod reads;
 mod taken_back;
 
+use super::node::Group;
 use super::world::{World, key, put, tx};
-use crate::serializable::{Message, Reply};
+use crate::serializable::{Input, Message, Reply};
 use quorate_kernel::ids::GroupId;
 
 const ONE: usize = 0;
@@ -44,4 +45,22 @@ fn grant_back(world: &mut World) {
     assert!(world.deliver(|it| matches!(it.message, Message::RevokeVote { .. })));
     world.commit(ONE, 1);
     assert!(world.deliver(|it| matches!(it.message, Message::RevokeGranted { .. })));
+}
+
+/// A world where the second group has taken back its vote on `7.1`, for an older transaction that
+/// changes the same key.
+fn two_with_a_vote_taken_back() -> World {
+    let mut world = two();
+    world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("y"))]);
+    commit_all(&mut world);
+    world.commit_at(TWO, tx(6, 2), &[], &[("1z", put("o")), ("2x", put("o"))]);
+    grant_back(&mut world);
+    world.commit(TWO, 1);
+    world
+}
+
+/// All replicas of a group begin empty.
+fn lose_all(world: &mut World, at: usize) {
+    world.groups[at] = Group::new(world.groups[at].id);
+    world.handle(at, 0, Input::Serving);
 }

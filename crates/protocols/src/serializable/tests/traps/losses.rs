@@ -15,10 +15,7 @@ fn a_decision_ends_where_the_vote_was_lost() {
     world.deliver(|it| is_vote(&it.message));
     world.commit(ONE, usize::MAX);
     world.net.clear();
-    // All replicas of the second group begin empty.
-    let group = &mut world.groups[TWO];
-    *group = super::super::node::Group::new(group.id);
-    world.handle(TWO, 0, Input::Serving);
+    lose_all(&mut world, TWO);
     world.run_ms(3000);
     let forgotten = Some(Outcome::Forgotten { lowest: 3 });
     assert_eq!(world.state(TWO).outcome(tx(2, 1)), forgotten, "its client counts on, above it");

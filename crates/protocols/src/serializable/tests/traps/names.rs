@@ -53,12 +53,7 @@ fn a_name_that_is_under_way_is_refused_for_other_keys() {
 /// A vote was taken back, and its name is used for something else meanwhile.
 #[test]
 fn a_name_whose_vote_was_taken_back_is_still_under_way() {
-    let mut world = two();
-    world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("y"))]);
-    commit_all(&mut world);
-    world.commit_at(TWO, tx(6, 2), &[], &[("1z", put("o")), ("2x", put("o"))]);
-    grant_back(&mut world);
-    world.commit(TWO, 1);
+    let mut world = two_with_a_vote_taken_back();
     world.fail_over(TWO, 1, 0, true);
     let other = commit_alone(&mut world, TWO, tx(7, 1), &[("2q", put("c"))]);
     assert_eq!(world.answer(other), Some(&Reply::Refused(Refused::Reused)));
@@ -182,9 +177,7 @@ fn what_is_about_to_be_decided_is_not_forgotten() {
     commit_all(&mut world);
     let vote = world.net.iter().find(|it| is_vote(&it.message)).expect("it has voted").clone();
     // A client that says it knows what it cannot know; its mark goes before the decision.
-    let shares = World::shares(tx(6, 1), &[], &[("1later", put("l"))]);
-    let (_, share) = shares.into_iter().next().expect("it has one");
-    world.ask(ONE, Request::Commit(Commit { mark: 6, ..share }));
+    go_on_to_the_sixth(&mut world);
     assert!(world.deliver(|it| is_vote(&it.message)));
     assert_eq!(world.groups[ONE].tail.len(), 2, "the mark, and the decision");
     world.commit(ONE, 1);
@@ -289,6 +282,13 @@ fn a_name_that_has_committed_commits_nothing_else() {
     world.check_quiet();
 }
 
+/// The client says that it knows how all its transactions before `6.1` have ended.
+fn go_on_to_the_sixth(world: &mut World) {
+    let shares = World::shares(tx(6, 1), &[], &[("1later", put("l"))]);
+    let (_, share) = shares.into_iter().next().expect("it has one");
+    world.ask(ONE, Request::Commit(Commit { mark: 6, ..share }));
+}
+
 /// A client has gone on to others while this one waits for votes. It is told one thing: that it is
 /// under way, and then how it has ended.
 #[test]
@@ -297,9 +297,7 @@ fn what_lacks_votes_is_not_forgotten() {
     let acts = [("1x", put("a")), ("2x", put("b"))];
     let ticket = world.commit_at(ONE, tx(5, 1), &[], &acts);
     world.commit(ONE, 1);
-    let shares = World::shares(tx(6, 1), &[], &[("1later", put("l"))]);
-    let (_, share) = shares.into_iter().next().expect("it has one");
-    world.ask(ONE, Request::Commit(Commit { mark: 6, ..share }));
+    go_on_to_the_sixth(&mut world);
     world.settle();
     assert!(world.state(ONE).is_forgotten(tx(5, 1)));
     let asked = world.ask_outcome(ONE, tx(5, 1));
@@ -318,9 +316,7 @@ fn what_waits_for_a_key_is_not_forgotten() {
     world.commit_at(ONE, tx(4, 2), &[], &acts);
     world.commit(ONE, 1);
     let ticket = world.commit_at(ONE, tx(5, 1), &[], &acts);
-    let shares = World::shares(tx(6, 1), &[], &[("1later", put("l"))]);
-    let (_, share) = shares.into_iter().next().expect("it has one");
-    world.ask(ONE, Request::Commit(Commit { mark: 6, ..share }));
+    go_on_to_the_sixth(&mut world);
     world.settle();
     world.run_ms(1000);
     assert_eq!(world.told(ticket), Some(&Outcome::Aborted(Cause::Forgotten)), "it is logged");

@@ -1,24 +1,16 @@
 //! Votes that were taken back, and that nobody asks for any more.
 
 use super::*;
-use crate::serializable::Input;
 use quorate_kernel::time::Span;
 
 /// A vote of the second group is taken back, whose key an older transaction takes. The group that
 /// decides both has lost all its data, so it knows of neither.
 fn taken_back() -> World {
-    let mut world = two();
-    world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("y"))]);
-    commit_all(&mut world);
-    world.commit_at(TWO, tx(6, 2), &[], &[("1z", put("o")), ("2x", put("o"))]);
-    grant_back(&mut world);
-    world.commit(TWO, 1);
+    let mut world = two_with_a_vote_taken_back();
     assert!(world.state(TWO).head.taken_back.contains_key(&tx(7, 1)));
     world.commit(TWO, usize::MAX);
     assert!(world.state(TWO).share(tx(6, 2)).is_some(), "the older one holds the key");
-    let group = &mut world.groups[ONE];
-    *group = super::super::node::Group::new(group.id);
-    world.handle(ONE, 0, Input::Serving);
+    lose_all(&mut world, ONE);
     world.net.clear();
     world
 }
