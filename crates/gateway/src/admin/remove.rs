@@ -95,14 +95,14 @@ fn is_there(survey: &Survey, host: &RingHost) -> bool {
 /// Why a host that answers is not drained yet, if it is not.
 fn undrained(survey: &Survey, node: NodeId) -> Option<String> {
     let held = survey.held(node);
-    if held > 0 {
-        let text = format!("it answers and still is a member of {held} groups");
-        return Some(format!("{text}: wait until it is drained"));
-    }
     let awaited: Vec<String> =
         survey.awaited.iter().map(|(it, parts)| awaited_of(&(*it, *parts))).collect();
-    (!awaited.is_empty())
-        .then(|| format!("it answers and is not drained yet: {}", awaited.join(", ")))
+    let still = match held {
+        0 if awaited.is_empty() => return None,
+        0 => awaited.join(", "),
+        _ => format!("it still is a member of {held} groups"),
+    };
+    Some(format!("it answers and is not drained yet ({still}): wait until it is drained"))
 }
 
 /// What would be lost or stuck without the node, each with its name.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits for what must happen: generous, for machines that are so busy that a host
 /// gets a fiftieth of a core.
-const SOON: Duration = Duration::from_secs(300);
+pub const SOON: Duration = Duration::from_secs(300);
 /// How often a condition is looked at again.
 const AGAIN: Duration = Duration::from_millis(10);
 

@@ -2,7 +2,7 @@
 //! away.
 
 use super::{block_on, channel, done, error, get, kv, put};
-use crate::cluster::{Cluster, until};
+use crate::cluster::{Cluster, SOON, until};
 use crate::run::quorate;
 use quorate_api::v1::admin_client::AdminClient;
 use quorate_api::v1::{
@@ -116,7 +116,10 @@ fn a_keyspace_is_made_shown_altered_and_dropped() {
 
 #[test]
 fn an_order_that_cannot_be_is_told_what_is_wrong() {
-    let mut cluster = Cluster::start("memory");
+    let mut cluster = Cluster::create("memory");
+    // Far more than the calls below are ready to wait.
+    cluster.set("limits.request_timeout=10m");
+    cluster.start_all();
     block_on(async {
         let mut one = admin(&cluster, 1).await;
         let long = "n".repeat(60_000);
@@ -162,19 +165,23 @@ fn an_order_that_cannot_be_is_told_what_is_wrong() {
     cluster.kill(&[2, 3]);
     block_on(async {
         let mut one = admin(&cluster, 1).await;
-        // The call's own deadline counts, and the host answers before it ends.
-        let begun = Instant::now();
-        let mut request = Request::new(create("alone", &[]));
-        request.set_timeout(Duration::from_millis(600));
-        let (_, told) = error(one.create_keyspace(request).await);
+        // The call's own deadline counts, and the host answers before it ends; where the machine is
+        // so busy that its client is the first to give up, it is asked again.
+        let deadline = Instant::now() + SOON;
+        let told = loop {
+            let mut request = Request::new(create("alone", &[]));
+            request.set_timeout(Duration::from_millis(600));
+            let answer = one.create_keyspace(request).await;
+            if !matches!(&answer, Err(status) if status.code() == Code::Cancelled) {
+                break error(answer).1;
+            }
+            assert!(Instant::now() < deadline, "the host lets the deadline of the call pass");
+        };
         assert!(matches!(told.kind(), Kind::NoQuorum | Kind::OutcomeUnknown), "{told:?}");
-        let (_, told) = error(
-            one.create_keyspace(CreateKeyspaceRequest { timeout_ms: 300, ..create("alone", &[]) })
-                .await,
-        );
+        let short = CreateKeyspaceRequest { timeout_ms: 300, ..create("alone", &[]) };
+        let answer = tokio::time::timeout(SOON, one.create_keyspace(short)).await;
+        let (_, told) = error(answer.expect("its own deadline counts"));
         assert!(matches!(told.kind(), Kind::NoQuorum | Kind::OutcomeUnknown), "{told:?}");
-        // Twice what the host is configured to take at most.
-        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
         assert!(show(&one, "default").await.is_some(), "what is known is told alone");
     });
 }
