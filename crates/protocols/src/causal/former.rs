@@ -220,3 +220,68 @@ pub(super) fn take_over(replica: &mut Replica, clock: &Clock) {
 pub(super) fn tenures_of(bytes: &[u8]) -> Option<Vec<Tenure>> {
     if bytes.is_empty() { Some(Vec::new()) } else { postcard::from_bytes(bytes).ok() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::super::replica::Record;
+    use super::super::token::Tokens;
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use quorate_kernel::ids::ClusterId;
+
+    fn actor(partition: u16, birth: u32) -> Actor {
+        Actor { partition: Partition(partition), since: 2, birth, node: NodeId(u64::from(birth)) }
+    }
+
+    fn replica() -> Replica {
+        let record = Record {
+            actor: actor(1, 9),
+            reserved: 0,
+            is_joined: false,
+            finished: BTreeMap::new(),
+            witnesses: BTreeMap::new(),
+            is_leaving: false,
+        };
+        let tokens = Tokens::new(b"secret", ClusterId(1));
+        Replica::new(9, record, &Settings::usual(Shape::new(4, 3), None, tokens))
+    }
+
+    fn known(replica: &Replica, partition: u16) -> Vec<(u32, bool)> {
+        let at = replica.clock.at(Partition(partition));
+        at.map(|(actor, entry)| (actor.birth, entry.closed)).collect()
+    }
+
+    /// A replica whose data is of an earlier moment copies from a former holder that knows less.
+    #[test]
+    fn who_is_spoken_for_gets_no_entry_again() {
+        let mut replica = replica();
+        replica.close_actor(actor(2, 4));
+        let mut clock = Clock::default();
+        clock.entry(actor(2, 1)).merge(&Entry::upto(7));
+        clock.close(actor(2, 2));
+        clock.entry(actor(2, 3)).merge(&Entry::upto(7));
+        clock.close(actor(3, 2));
+        clock.entry(actor(3, 5)).merge(&Entry::upto(7));
+        take_over(&mut replica, &clock);
+        assert_eq!(known(&replica, 2), [(4, true)], "it speaks for all before");
+        assert_eq!(known(&replica, 3), [(2, true), (5, false)]);
+    }
+
+    #[test]
+    fn entries_that_were_stored_beside_who_speaks_for_them_go() {
+        let mut replica = replica();
+        let closed = |birth| {
+            let mut clock = Clock::default();
+            clock.close(actor(2, birth));
+            let entry = clock.get(actor(2, birth)).cloned();
+            (actor(2, birth), entry.expect("it was closed"))
+        };
+        let open = (actor(2, 3), Entry::upto(7));
+        replica.clock =
+            [closed(2), open, closed(4), (actor(1, 9), Entry::default())].into_iter().collect();
+        replica.drop_spoken_for();
+        assert_eq!(known(&replica, 2), [(4, true)]);
+        assert_eq!(known(&replica, 1), [(9, false)]);
+    }
+}

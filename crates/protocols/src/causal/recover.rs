@@ -154,6 +154,7 @@ fn load(
         true
     });
     replica.clock = entries.into_iter().collect();
+    replica.drop_spoken_for();
     each_of(cx.table, part, Kind::DotKey, &[], &mut |key, value| {
         let (actor, counter) = actor_of(key);
         let counter = counter.first_chunk().expect("the store returns whole keys");

@@ -24,6 +24,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::limits::INDEX_KEYS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::write::WriteId;
@@ -349,8 +350,13 @@ impl Replica {
     }
 
     /// Closes an actor. It and all earlier ones of its partition are of no use any more but for
-    /// that, so what is kept of them goes.
+    /// that, so what is kept of them goes. Who is closed already, or by a later one, gets no entry
+    /// again: a former holder that is copied from anew may know less than what is here.
     pub(super) fn close_actor(&mut self, actor: Actor) {
+        let is_closed = self.clock.get(actor).is_some_and(|entry| entry.closed);
+        if is_closed && !mutant!("closed_again") {
+            return;
+        }
         probe!("causal/closed");
         self.touch(actor);
         for dropped in self.clock.close(actor) {
@@ -364,6 +370,14 @@ impl Replica {
         self.in_flight.forget(actor);
     }
 
+    /// Drops entries of whom a later one speaks: builds of before left such on disk.
+    pub(super) fn drop_spoken_for(&mut self) {
+        let closed = self.clock.iter().filter(|(_, entry)| entry.closed);
+        for actor in closed.map(|(actor, _)| actor).collect::<Vec<_>>() {
+            self.dirty.extend(self.clock.close(actor));
+        }
+    }
+
     /// Whether nothing of what this input has changed is still to be written.
     pub fn is_flushed(&self) -> bool {
         self.dirty.is_empty() && self.fresh.is_empty()
@@ -375,6 +389,9 @@ impl Replica {
         assert!(own.above().is_empty(), "the own entry has no gaps (D1)");
         assert!(own.base() <= self.record.reserved, "issued counters were reserved");
         assert!(!own.closed, "who speaks is not closed");
+        let mut entries = self.clock.iter();
+        let is_alone = |actor| !self.clock.after(actor).any(|(_, later)| later.closed);
+        assert!(entries.all(|(actor, _)| is_alone(actor)), "what is closed speaks for all before");
         assert!(self.is_flushed(), "a step ends with a flush");
     }
 }
