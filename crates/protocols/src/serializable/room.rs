@@ -109,15 +109,18 @@ impl Primary {
 
     fn has_room_for(&self, tx: TxId, room: usize, cx: &Context<'_>) -> bool {
         let is_apart = !mutant!("txn_ahead_with_others");
-        let (bytes, bytes_max) = if is_apart && self.is_ahead(tx, cx) {
-            (self.ahead_bytes, rules::AHEAD_BYTES_MAX + rules::AHEAD_ROOM_BYTES)
-        } else {
-            let in_flight = self.tail.ended_bytes() + self.forgetting.unwrap_or_default();
-            let ahead = if is_apart { self.ahead_bytes } else { 0 };
-            let bytes = (cx.state.head.sizes.remembered + in_flight).saturating_sub(ahead);
-            (bytes, rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES + room)
-        };
-        bytes < bytes_max || mutant!("txn_remembers_at_once")
+        let is_ahead = is_apart && self.is_ahead(tx, cx);
+        let in_flight = self.tail.ended_bytes() + self.forgetting.unwrap_or_default();
+        let ahead = if is_apart { self.ahead_bytes } else { 0 };
+        let others = (cx.state.head.sizes.remembered + in_flight).saturating_sub(ahead);
+        let others_max = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES + room;
+        // Time catches up with what is ahead, and what was is of the others then: so who is ahead
+        // needs room among both, or all together would have no bound.
+        let is_apart_for_good = is_ahead && mutant!("txn_ahead_beside_others");
+        let has_room = others < others_max || is_apart_for_good;
+        let ahead_max = rules::AHEAD_BYTES_MAX + rules::AHEAD_ROOM_BYTES;
+        let has_room_ahead = !is_ahead || ahead < ahead_max;
+        (has_room && has_room_ahead) || mutant!("txn_remembers_at_once")
     }
 
     /// Whether there is room for votes in what is copied in one turn, when the tail is executed.

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::serializable::{Act, Cause, Input, Outcome, Refused, VoteSeq, number::Client, rules};
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::time::Span;
 use std::vec;
 use std::vec::Vec;
 
@@ -20,7 +22,7 @@ fn remembered(world: &World) -> usize {
     world.state(ONE).head.sizes.remembered
 }
 
-fn is_refused(world: &World, ticket: quorate_kernel::ids::Ticket) -> bool {
+fn is_refused(world: &World, ticket: Ticket) -> bool {
     matches!(world.answer(ticket), Some(Reply::Refused(_)))
 }
 
@@ -193,6 +195,35 @@ fn decisions_on_what_is_new_have_a_bound() {
     world.handle_primary(TWO, abort(last + 10));
     world.commit(TWO, usize::MAX);
     assert!(world.state(TWO).recorded(id).is_some());
+}
+
+/// A client whose clock is a little ahead: of what it had done, time catches up with each tick, and
+/// no horizon may pass it yet. All of it together has a bound.
+#[test]
+fn who_counts_a_little_ahead_fills_no_more_while_time_goes_on() {
+    let mut world = World::new(1);
+    let most = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+    let most = most + rules::AHEAD_BYTES_MAX + rules::AHEAD_ROOM_BYTES;
+    let mut refused = 0;
+    for _ in 0..8 {
+        world.now = world.now + Span::millis(150);
+        world.handle_primary(ONE, Input::Tick);
+        world.commit(ONE, usize::MAX);
+        let counter = now(&world) + rules::counter_of(100);
+        for client in 1..=7 {
+            let ticket = world.commit_tx(tx(counter + client, client), &[], &many(4000));
+            world.commit(ONE, usize::MAX);
+            refused += usize::from(is_refused(&world, ticket));
+        }
+        assert!(remembered(&world) <= most, "{} bytes", remembered(&world));
+    }
+    assert!(refused > 0, "it waits");
+    world.run_ms(9000);
+    assert!(remembered(&world) <= rules::REMEMBERED_BYTES_MAX, "the oldest are dropped");
+    let ticket = world.commit_tx(tx(now(&world), 50), &[], &many(4000));
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(ticket), "there is room again");
+    world.check_quiet();
 }
 
 /// What a client says it knows is dropped for it, however far it has counted.
