@@ -6,7 +6,7 @@
 
 use super::engine::{Action, Context};
 use super::entry::Entry;
-use super::head::of_ended;
+use super::head::of_remembered;
 use super::primary::Primary;
 use super::rules;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ impl Primary {
         debug_assert!(is_read, "members would not take {entry:?}");
         let bytes = entry.bytes();
         if let Some(tx) = entry.tx() {
-            self.note_ahead(tx, of_ended(&entry), cx);
+            self.note_ahead(tx, of_remembered(&entry), cx);
         }
         let is_next = self.handed == self.tail.len();
         self.tail.push(entry, bytes.len());

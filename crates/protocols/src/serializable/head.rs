@@ -306,6 +306,15 @@ pub fn of_ended(entry: &Entry) -> usize {
     }
 }
 
+/// About how many bytes are remembered for clients alone when an entry is executed, more than
+/// before. What other groups are told first comes to that when they have applied it.
+pub fn of_remembered(entry: &Entry) -> usize {
+    match entry {
+        Entry::Decided { groups, .. } if !groups.is_empty() => 0,
+        _ => of_ended(entry),
+    }
+}
+
 /// The lowest that a quarter is no higher than.
 fn quarter(counters: &mut [u64]) -> Option<u64> {
     let place = counters.len() / 4;

@@ -146,11 +146,16 @@ impl Primary {
         }
         let is_much = cx.state.head.sizes.remembered > rules::REMEMBERED_BYTES_MAX;
         // What is about to be forgotten by groups is noted, and not remembered yet.
-        let may_count = self.ahead_bytes > 0 && self.forgetting.is_none();
-        if may_count && (is_much || self.ahead_bytes >= rules::AHEAD_BYTES_MAX) {
+        let may_count = self.forgetting.is_none();
+        // What was noted only grows, and who goes on may be refused for it: so it is counted long
+        // before that.
+        let part = if mutant!("txn_counts_ahead_late") { 1 } else { 2 };
+        let is_some = self.ahead_bytes >= rules::AHEAD_BYTES_MAX / part;
+        if may_count && self.ahead_bytes > 0 && (is_much || is_some) {
             self.count_ahead(cx);
         }
-        if self.ahead_bytes >= rules::AHEAD_BYTES_MAX {
+        let is_counted = may_count || mutant!("txn_drops_by_an_old_count");
+        if is_counted && self.ahead_bytes >= rules::AHEAD_BYTES_MAX {
             self.drop_ahead(cx);
         }
         self.drop_oldest(cx);

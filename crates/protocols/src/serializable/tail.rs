@@ -6,7 +6,7 @@
 
 use super::act::Effect;
 use super::entry::{Change, Entry};
-use super::head::of_ended;
+use super::head::{of_ended, of_remembered};
 use super::items::Stored;
 use super::locks::Locks;
 use super::number::{TxId, Version, VoteSeq};
@@ -60,10 +60,11 @@ impl Tail {
         self.ended_bytes
     }
 
-    /// The same of transactions with counters above this one alone.
+    /// The same for clients alone, and of transactions with counters above this one.
     pub fn ended_bytes_ahead(&self, counter_max: u64) -> usize {
         let is_ahead = |entry: &Entry| entry.tx().is_some_and(|tx| tx.counter > counter_max);
-        self.entries.iter().filter(|(entry, _)| is_ahead(entry)).map(|(it, _)| of_ended(it)).sum()
+        let ahead = self.entries.iter().filter(|(entry, _)| is_ahead(entry));
+        ahead.map(|(entry, _)| of_remembered(entry)).sum()
     }
 
     /// One of the entries, counted from the oldest, and how many bytes it is.

@@ -1,7 +1,9 @@
 //! What is ahead of time, and what comes to be remembered by what other groups say.
 
 use super::*;
-use crate::serializable::{Act, Cause, Input, Outcome, Refused, VoteSeq, number::Client, rules};
+use crate::serializable::{
+    Act, Cause, Input, Outcome, Refused, TxId, VoteSeq, number::Client, rules,
+};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::time::Span;
 use std::vec;
@@ -223,6 +225,56 @@ fn who_counts_a_little_ahead_fills_no_more_while_time_goes_on() {
     let ticket = world.commit_tx(tx(now(&world), 50), &[], &many(4000));
     world.commit(ONE, usize::MAX);
     assert!(world.is_committed(ticket), "there is room again");
+    world.check_quiet();
+}
+
+/// A client that counts ahead of time, and tells with each commit that it knows the ones before.
+fn with_mark(world: &mut World, id: TxId, acts: &[(&str, Act)]) -> Ticket {
+    let (_, share) = World::shares(id, &[], acts).remove(0);
+    let share = crate::serializable::Commit { mark: id.counter, ..share };
+    world.ask(ONE, crate::serializable::Request::Commit(share))
+}
+
+/// What clients know is remembered no more: it takes no room of what is ahead of time either.
+#[test]
+fn what_clients_ahead_of_time_know_takes_no_room() {
+    let mut world = World::new(1);
+    let first = now(&world) + rules::counter_of(60_000);
+    for count in 1..=20 {
+        let ticket = with_mark(&mut world, tx(first + count, 1), &many(4000));
+        world.commit(ONE, usize::MAX);
+        assert!(world.is_committed(ticket), "{count}: {:?}", world.answer(ticket));
+        if count % 3 == 0 {
+            world.handle_primary(ONE, Input::Tick);
+            world.commit(ONE, usize::MAX);
+        }
+    }
+    assert!(remembered(&world) <= 2 * MIB);
+    world.check_quiet();
+}
+
+/// What is ahead of time cannot be counted while decisions are about to be let go of: nobody is
+/// dropped by a count of before.
+#[test]
+fn nobody_is_dropped_by_an_old_count() {
+    let mut world = two();
+    let first = now(&world) + rules::counter_of(60_000);
+    let known = world.commit_tx(tx(first, 9), &[], &[("1x", put("a"))]);
+    let decided = world.commit_tx(tx(first, 8), &[], &[("1x", put("b")), ("2x", put("b"))]);
+    world.settle();
+    assert!(world.is_committed(known) && world.is_committed(decided));
+    world.handle_primary(ONE, Input::Tick);
+    assert_eq!(world.groups[ONE].tail.len(), 1, "the decision was applied everywhere");
+    for count in 1..=7 {
+        with_mark(&mut world, tx(first + count, 1), &many(4000));
+    }
+    world.handle_primary(ONE, Input::Tick);
+    assert_eq!(world.groups[ONE].tail.len(), 8, "nobody is dropped");
+    world.commit(ONE, usize::MAX);
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, usize::MAX);
+    let again = world.ask_outcome(ONE, tx(first, 9));
+    assert!(world.is_committed(again), "{:?}", world.answer(again));
     world.check_quiet();
 }
 
