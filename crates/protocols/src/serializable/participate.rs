@@ -77,7 +77,9 @@ impl Primary {
             self.drop_received(tx);
             return cx.send(coordinator, Message::Applied { tx, group: cx.state.group });
         }
-        if !has_voted && !self.may_end(tx, cx) {
+        // What waits here has its room, and leaves it.
+        let is_in_hand = self.received.contains_key(&tx) && !mutant!("txn_full_keeps_aborted");
+        if !has_voted && !is_in_hand && !self.may_end(tx, cx) {
             return;
         }
         let is_ready = pending.is_some_and(|prepared| prepared.vote.is_ok());

@@ -8,6 +8,7 @@ mod names;
 mod one_group;
 mod reads;
 mod taken_back;
+mod told;
 
 use super::node::Group;
 use super::world::{World, key, put, tx};
