@@ -16,8 +16,10 @@ use quorate_kernel::mutant;
 impl Primary {
     /// Puts an entry into the log, or behind those that wait for room in it.
     pub fn propose(&mut self, entry: Entry, cx: &mut Context<'_>) {
+        // They would refuse all that comes behind it as well. While it is in no log, another that
+        // leads can go on.
         let is_read = entry.is_sound() && entry.is_of(cx.state.group);
-        debug_assert!(is_read, "members would not take {entry:?}");
+        invariant!(is_read, "members would not take {entry:?}");
         let bytes = entry.bytes();
         if let Some(tx) = entry.tx() {
             self.note_ahead(tx, of_remembered(&entry), cx);

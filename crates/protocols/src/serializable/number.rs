@@ -103,6 +103,13 @@ impl VoteSeq {
         VoteSeq(self.0.checked_add(1).expect("a vote is taken back fewer than 2^64 times"))
     }
 
+    /// Whether a group can have come so far. Votes are counted one by one, so none has; and who
+    /// goes on from there comes to no end.
+    #[must_use]
+    pub fn can_be_counted(self) -> bool {
+        self.0 <= u64::MAX / 2 || mutant!("txn_copies_any_vote_number")
+    }
+
     /// Whether a vote can follow it. None can follow the highest number, so nobody has come there.
     #[must_use]
     pub fn has_next(self) -> bool {

@@ -166,7 +166,7 @@ impl Head {
         let may_vote = self
             .taken_back
             .values()
-            .all(|taken| taken.next.has_next() && are_groups(&taken.groups, group));
+            .all(|taken| taken.next.can_be_counted() && are_groups(&taken.groups, group));
         let may_decide = self.revoked.values().all(|revoked| {
             let is_first = revoked.groups.first() == Some(&group);
             is_first && are_groups(&revoked.groups, group)
@@ -180,7 +180,8 @@ impl Head {
         for (tx, prepared) in &self.pending {
             let is_of_group = are_groups(&prepared.groups, group);
             let is_new = prepared.rank.tx == *tx && !self.taken_back.contains_key(tx);
-            if !is_of_group || !is_new || !prepared.is_sound() {
+            let is_sound = prepared.is_sound() && prepared.seq.can_be_counted();
+            if !is_of_group || !is_new || !is_sound {
                 return false;
             }
             let Ok(share) = &prepared.vote else { continue };

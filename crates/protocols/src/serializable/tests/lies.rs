@@ -146,6 +146,16 @@ fn copies_that_no_replica_makes_are_not_taken_over() {
     assert!(!installs(&|head| _ = head.pending.insert(one, vote(&[2, 3], 1))));
     assert!(!installs(&|head| _ = head.taken_back.insert(one, taken(&[]))));
     assert!(!installs(&|head| _ = head.taken_back.insert(one, taken(&[2, 3]))));
+    // Whoever goes on from there would come to votes that have no number.
+    for seq in [u64::MAX - 1, u64::MAX - 2] {
+        let (next, far) = (VoteSeq(seq), VoteSeq(seq));
+        assert!(!installs(&|head| {
+            head.taken_back.insert(one, TakenBack { next, ..taken(&[1, 2]) });
+        }));
+        assert!(!installs(&|head| {
+            head.pending.insert(one, Prepared { seq: far, ..vote(&[1, 2], 1) });
+        }));
+    }
     let last = (crate::serializable::Client(1), u64::MAX);
     assert!(!installs(&|head| _ = head.outcomes.insert(last, recorded())));
     let page = |name: Raw, version| {
