@@ -13,11 +13,24 @@ use quorate_kernel::mutant;
 impl Primary {
     /// Whether no client may ask for more.
     pub fn is_full(&self) -> bool {
+        self.has_in_hand(rules::IN_HAND_MAX, rules::IN_HAND_BYTES_MAX)
+    }
+
+    /// Whether nothing more is heard of that other groups tell.
+    fn is_full_told(&self) -> bool {
+        if mutant!("txn_told_needs_a_free_hand") {
+            return self.is_full();
+        }
+        let count_max = rules::IN_HAND_MAX + rules::IN_HAND_TOLD_MAX;
+        self.has_in_hand(count_max, 2 * rules::IN_HAND_BYTES_MAX)
+    }
+
+    fn has_in_hand(&self, count_max: usize, bytes_max: usize) -> bool {
         let count = self.received.len().max(self.rounds.len()).max(self.tail.len());
         let of_reads = if mutant!("txn_reads_fill_hands") { self.read_bytes } else { 0 };
         let bytes = self.held_bytes + self.tail.bytes() + of_reads;
-        let is_large = bytes >= rules::IN_HAND_BYTES_MAX && !mutant!("txn_in_hand_without_bytes");
-        count >= rules::IN_HAND_MAX || is_large
+        let is_large = bytes >= bytes_max && !mutant!("txn_in_hand_without_bytes");
+        count >= count_max || is_large
     }
 
     /// Whether anything of a transaction that has not ended is known here.
@@ -54,16 +67,19 @@ impl Primary {
     }
 
     /// Whether a transaction may be decided here that another group tells of, and of which nothing
-    /// is known. It is told again: a group asks until it is answered.
+    /// is known. It is told again: a group asks until it is answered. Meanwhile it holds keys, and
+    /// its time does not run before it is heard: so clients cannot fill this room.
     pub fn may_hear(&self, tx: TxId, cx: &Context<'_>) -> bool {
-        let has_room = !self.is_full() && self.may_remember_told(tx, cx) && self.may_vote(cx);
+        let may_end = self.has_room_until_ended(tx, rules::TOLD_ROOM_BYTES, cx)
+            && (self.may_vote(cx) || !mutant!("txn_hears_if_it_may_vote"));
+        let has_room = !self.is_full_told() && self.may_remember_told(tx, cx) && may_end;
         has_room || mutant!("txn_hears_all")
     }
 
     /// Whether one may end here that another group has decided, and of which nothing is known. It
     /// is told again too. What has been voted on ends in any case.
     pub fn may_end(&self, tx: TxId, cx: &Context<'_>) -> bool {
-        let has_room = !self.is_full() && self.may_remember_told(tx, cx);
+        let has_room = !self.is_full_told() && self.may_remember_told(tx, cx);
         has_room || mutant!("txn_ends_all")
     }
 
@@ -132,11 +148,15 @@ impl Primary {
     /// Whether there is room for a decision in what is copied in one turn, when the tail is
     /// executed: it takes the place of this group's vote.
     pub fn may_decide(&self, tx: TxId, cx: &Context<'_>) -> bool {
+        self.has_room_until_ended(tx, 0, cx) || mutant!("txn_decides_at_once")
+    }
+
+    fn has_room_until_ended(&self, tx: TxId, room: usize, cx: &Context<'_>) -> bool {
         let state = cx.state;
         let of_tail = self.tail.votes_bytes() + self.tail.ended_bytes();
         let own = state.head.pending.get(&tx).map_or(0, head::of_vote);
         let bytes = state.head.sizes.unended + of_tail - own;
-        bytes < rules::UNENDED_ROOM_BYTES || mutant!("txn_decides_at_once")
+        bytes < rules::UNENDED_ROOM_BYTES + room
     }
 
     /// Drops some of what is remembered for clients if that is too much.

@@ -33,6 +33,9 @@ pub const IN_HAND_MAX: usize = 8192;
 /// As many again may be of reads: they wait for keys that others hold, and must not keep those from
 /// being freed.
 pub const IN_HAND_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How many transactions more one primary may have in hand of which other groups tell: clients that
+/// ask for ever more do not keep those out. They may find as many bytes again.
+pub const IN_HAND_TOLD_MAX: usize = IN_HAND_MAX / 8;
 /// The most entries of one primary that wait to be committed; the log allows more.
 pub const IN_FLIGHT_MAX: usize = 2048;
 /// The most bytes of one primary's entries that wait to be committed, before no more are handed to
@@ -63,8 +66,8 @@ pub const REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// that would have to be; one transaction more always fits.
 pub const REMEMBERED_ROOM_BYTES: usize = 8 * 1024 * 1024;
 /// About how many bytes more may be remembered of what other groups tell of, and of decisions that
-/// all of them have applied: clients that ask for ever more do not keep those out, who hold keys
-/// and room until they are heard.
+/// all of them have applied; and more not have ended, of what they tell of. Clients that ask for
+/// ever more do not keep those out, who hold keys and room until they are heard.
 pub const TOLD_ROOM_BYTES: usize = 4 * 1024 * 1024;
 /// About the most bytes that are remembered of transactions whose counters are ahead of time, apart
 /// from others: no horizon drops those. While there are more, no more such begin, and clients that
@@ -97,7 +100,7 @@ const _: () = assert!(READ_BYTES_MAX >= VALUE_BYTES_MAX);
 const HEAD_BYTES_MAX: usize = UNENDED_ROOM_BYTES
     + REMEMBERED_BYTES_MAX
     + REMEMBERED_ROOM_BYTES
-    + TOLD_ROOM_BYTES
+    + 2 * TOLD_ROOM_BYTES
     + AHEAD_BYTES_MAX
     + AHEAD_ROOM_BYTES
     + 3 * ANSWERS_BYTES_MAX;

@@ -12,15 +12,15 @@ use std::vec::Vec;
 const MIB: usize = 1024 * 1024;
 
 /// So many answers of three hundred digits.
-fn many(count: usize) -> Vec<(&'static str, Act)> {
+pub fn many(count: usize) -> Vec<(&'static str, Act)> {
     vec![("1n", Act::AddFloat(key("1e300"))); count]
 }
 
-fn now(world: &World) -> u64 {
+pub fn now(world: &World) -> u64 {
     rules::counter_of(world.now.0 / 1_000_000)
 }
 
-fn remembered(world: &World) -> usize {
+pub fn remembered(world: &World) -> usize {
     world.state(ONE).head.sizes.remembered
 }
 
@@ -118,17 +118,18 @@ fn votes_on_what_is_new_have_a_bound() {
         let vote = Err(Cause::Act { key: key(&long), error, by: tx });
         Input::Message(Message::Vote { tx, group, groups, seq, vote })
     };
-    for counter in 1..=500 {
+    let count = rules::UNENDED_ROOM_BYTES as u64 / 60_000 + 200;
+    for counter in 1..=count {
         world.handle_primary(ONE, vote(counter));
         if counter % 50 == 0 {
             world.commit(ONE, usize::MAX);
         }
     }
     let unended = world.state(ONE).head.sizes.unended;
-    assert!(unended <= rules::UNENDED_BYTES_MAX + 4 * MIB, "{unended} bytes");
-    assert!(world.state(ONE).recorded(tx(500, 500)).is_none(), "it was not taken");
+    assert!(unended <= rules::UNENDED_ROOM_BYTES + 4 * MIB, "{unended} bytes");
+    assert!(world.state(ONE).recorded(tx(count, count)).is_none(), "it is not decided");
     // The other group has applied what it was told, and votes again on the rest.
-    for counter in 1..=500 {
+    for counter in 1..=count {
         let applied = Message::Applied { tx: tx(counter, counter), group: GroupId(2) };
         world.handle_primary(ONE, Input::Message(applied));
     }
@@ -136,9 +137,18 @@ fn votes_on_what_is_new_have_a_bound() {
         world.handle_primary(ONE, Input::Tick);
         world.commit(ONE, usize::MAX);
     }
-    world.handle_primary(ONE, vote(500));
+    world.handle_primary(ONE, vote(count + 1));
     world.commit(ONE, usize::MAX);
-    assert!(world.state(ONE).recorded(tx(500, 500)).is_some(), "there is room again");
+    assert!(world.state(ONE).recorded(tx(count + 1, count + 1)).is_some(), "there is room again");
+    // Nor are there more in hand than may be.
+    let most = (rules::IN_HAND_MAX + rules::IN_HAND_TOLD_MAX) as u64;
+    for counter in count + 2..=count + most + 100 {
+        let (tx, group, groups, seq) =
+            (tx(counter, counter), GroupId(2), groups.clone(), VoteSeq(0));
+        let message = Message::Vote { tx, group, groups, seq, vote: Ok(Vec::new()) };
+        world.handle_primary(ONE, Input::Message(message));
+    }
+    assert_eq!(world.groups[ONE].replicas[0].member.in_hand() as u64, most);
 }
 
 /// So do decisions on what was never heard of, which are told again.
@@ -160,7 +170,7 @@ fn decisions_on_what_is_new_have_a_bound() {
     world.handle_primary(TWO, abort(90));
     assert_eq!(world.groups[TWO].tail.len(), 1, "they do not keep out what others tell of");
     // No more of that waits for the log than there may be in hand.
-    let batch = rules::IN_HAND_MAX as u64 + 100;
+    let batch = (rules::IN_HAND_MAX + rules::IN_HAND_TOLD_MAX) as u64 + 100;
     for first in (0..8).map(|number| 1000 + number * batch) {
         (first..first + batch).for_each(|counter| world.handle_primary(TWO, abort(counter)));
         world.commit(TWO, usize::MAX);

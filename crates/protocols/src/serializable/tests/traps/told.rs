@@ -1,7 +1,7 @@
 //! What other groups tell while clients have filled a group: it is heard, and ends.
 
 use super::*;
-use crate::serializable::{Act, Cause, rules};
+use crate::serializable::{Act, Cause, VoteSeq, rules};
 use bytes::Bytes;
 use std::vec;
 
@@ -39,14 +39,67 @@ fn a_full_group_ends_what_it_has_received() {
         let (tx, group) = (tx(counter, counter), GroupId(1));
         Input::Message(Message::Decision { tx, group, outcome: Err(Cause::Timeout) })
     };
+    // The log stands, and other groups have told as much as there may be in hand.
+    let most = (rules::IN_HAND_MAX + rules::IN_HAND_TOLD_MAX) as u64;
+    (1000..1010 + most).for_each(|counter| world.handle_primary(TWO, abort(counter)));
+    let in_hand = world.groups[TWO].replicas[0].member.in_hand();
     world.handle_primary(TWO, abort(12));
-    assert_eq!(world.groups[TWO].tail.len(), 1, "it ends");
+    assert_eq!(world.groups[TWO].replicas[0].member.in_hand(), in_hand, "it ends");
+    world.handle_primary(TWO, abort(2000 + most));
+    assert_eq!(world.groups[TWO].replicas[0].member.in_hand(), in_hand, "others are told again");
     world.net.clear();
-    world.commit(TWO, usize::MAX);
+    while !world.groups[TWO].tail.is_empty() {
+        world.commit(TWO, usize::MAX);
+    }
     let applied = |it: &Message| matches!(it, Message::Applied { tx: id, .. } if *id == tx(12, 12));
     assert!(world.net.iter().any(|it| applied(&it.message)), "and is told no more");
     let before = world.groups[TWO].replicas[0].member.in_hand();
     world.handle_primary(TWO, abort(13));
     world.commit(TWO, usize::MAX);
     assert_eq!(world.groups[TWO].replicas[0].member.in_hand(), before - 1);
+}
+
+/// The second group votes on what the first has not heard of.
+fn vote_of_two(world: &mut World, counter: u64) {
+    let (tx, group, seq) = (tx(counter, counter), GroupId(2), VoteSeq(0));
+    let groups = vec![GroupId(1), GroupId(2)];
+    let message = Message::Vote { tx, group, groups, seq, vote: Ok(vec![]) };
+    world.handle_primary(ONE, Input::Message(message));
+}
+
+/// Time passes until what lacks votes has failed.
+fn wait_for_votes(world: &mut World) {
+    world.now = world.now + crate::serializable::timer::VOTE;
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, usize::MAX);
+}
+
+/// Another group holds keys for a transaction whose client is gone: it ends, however many clients
+/// of this one wait.
+#[test]
+fn a_vote_is_heard_while_clients_fill_hands() {
+    let mut world = World::new(2);
+    fill_hands(&mut world, ONE, "1x");
+    vote_of_two(&mut world, 200);
+    wait_for_votes(&mut world);
+    let recorded = world.state(ONE).recorded(tx(200, 200));
+    assert_eq!(recorded.map(|it| it.outcome.clone()), Some(Err(Cause::Timeout)));
+}
+
+/// Nor do large votes of this group keep it out.
+#[test]
+fn a_vote_is_heard_while_clients_fill_what_is_not_ended() {
+    let mut world = World::new(2);
+    for counter in 1..=3 {
+        let name = std::format!("1k{counter}");
+        let acts = [(&name[..], large(8 * MIB)), ("2x", put("a"))];
+        world.commit_at(ONE, tx(counter, counter), &[], &acts);
+        world.commit(ONE, usize::MAX);
+    }
+    let unended = world.state(ONE).head.sizes.unended;
+    assert!(unended >= rules::UNENDED_BYTES_MAX, "{unended} bytes: this group votes on no more");
+    vote_of_two(&mut world, 200);
+    wait_for_votes(&mut world);
+    let recorded = world.state(ONE).recorded(tx(200, 200));
+    assert_eq!(recorded.map(|it| it.outcome.clone()), Some(Err(Cause::Timeout)));
 }
