@@ -294,15 +294,22 @@ impl Primary {
     }
 
     /// Lets go of decisions that all groups have applied. They are remembered for clients from then
-    /// on, so no more of them at a time than there is room for.
+    /// on, so no more of them at a time than there is room for. Those that clients know need none,
+    /// and do not wait for others that do.
     fn forget(&mut self, cx: &mut Context<'_>) {
         let (mut txs, mut bytes) = (Vec::new(), 0);
-        while txs.len() < FORGET_MAX
-            && let Some(tx) = self.applied.first().copied()
-            && let kept = cx.state.head.bytes_kept(tx)
-            && (kept == 0 || self.may_remember_told(tx, cx) || mutant!("txn_forgets_at_once"))
-        {
-            self.applied.pop_first();
+        let looked: Vec<TxId> = self.applied.iter().copied().take(4 * FORGET_MAX).collect();
+        for tx in looked {
+            let kept = cx.state.head.bytes_kept(tx);
+            let has_room =
+                kept == 0 || self.may_remember_told(tx, cx) || mutant!("txn_forgets_at_once");
+            if txs.len() == FORGET_MAX || (!has_room && mutant!("txn_forgets_in_order")) {
+                break;
+            }
+            if !has_room {
+                continue;
+            }
+            self.applied.remove(&tx);
             self.note_ahead(tx, kept, cx);
             bytes += kept;
             self.forgetting = Some(bytes);

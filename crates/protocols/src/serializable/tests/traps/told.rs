@@ -1,6 +1,7 @@
 //! What other groups tell while clients have filled a group: it is heard, and ends.
 
 use super::*;
+use super::ahead::{many, now, remembered};
 use crate::serializable::{Act, Cause, VoteSeq, rules};
 use bytes::Bytes;
 use std::vec;
@@ -102,4 +103,36 @@ fn a_vote_is_heard_while_clients_fill_what_is_not_ended() {
     wait_for_votes(&mut world);
     let recorded = world.state(ONE).recorded(tx(200, 200));
     assert_eq!(recorded.map(|it| it.outcome.clone()), Some(Err(Cause::Timeout)));
+}
+
+/// What clients know takes no room when it is let go of: it does not wait for what does.
+#[test]
+fn what_clients_know_is_let_go_of_without_room() {
+    let mut world = World::new(2);
+    let now = now(&world);
+    let mut acts = many(4000);
+    acts.push(("2x", put("a")));
+    for client in 1..=9 {
+        let ticket = world.commit_tx(tx(now - 100 + client, client), &[], &acts);
+        world.settle();
+        assert!(world.is_committed(ticket), "{:?}", world.answer(ticket));
+    }
+    let (known, later) = (tx(now - 91, 9), tx(now - 90, 9));
+    let (_, share) = World::shares(later, &[], &[("1x", put("a"))]).remove(0);
+    let share = crate::serializable::Commit { mark: later.counter, ..share };
+    let ticket = world.ask(ONE, crate::serializable::Request::Commit(share));
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(ticket));
+    for client in 10..=40 {
+        world.commit_tx(tx(now - client, client), &[], &many(4000));
+        world.commit(ONE, usize::MAX);
+    }
+    let room = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES;
+    assert!(remembered(&world) >= room, "clients have filled it");
+    assert!(world.state(ONE).recorded(known).is_some(), "groups may ask for it");
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, usize::MAX);
+    let first = world.state(ONE).recorded(tx(now - 93, 7)).expect("its client may ask");
+    assert!(!first.groups.is_empty(), "there is no room for it");
+    assert!(world.state(ONE).recorded(known).is_none(), "it needs none");
 }
