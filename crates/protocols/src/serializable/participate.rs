@@ -6,6 +6,7 @@ use super::head::TakenBack;
 use super::message::{Cause, Message};
 use super::number::{Rank, TxId, VoteSeq};
 use super::primary::Primary;
+use super::rules::FORGET_MAX;
 use super::timer::{Again, WAIT};
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
@@ -145,7 +146,8 @@ impl Primary {
             })
             .map(|(tx, _)| *tx)
             .collect();
-        for tx in late {
+        let most = if mutant!("txn_gives_up_all_at_once") { usize::MAX } else { FORGET_MAX };
+        for tx in late.into_iter().take(most) {
             self.give_up(tx, taken_back[&tx].clone(), cx);
         }
     }

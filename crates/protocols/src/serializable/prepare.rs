@@ -220,7 +220,11 @@ impl Primary {
     pub(super) fn reverted(&mut self, tx: TxId, cx: &Context<'_>) {
         self.asks.remove(&tx);
         self.revokes.remove(&tx);
-        if let Some(received) = self.received.get(&tx) {
+        if let Some(received) = self.received.get_mut(&tx) {
+            // While it had voted it did not wait.
+            if !mutant!("txn_waits_while_it_votes") {
+                received.since = cx.now;
+            }
             let rank = received.commit.rank;
             self.enqueue(rank, cx);
         }

@@ -31,7 +31,7 @@ pub struct Received {
     pub modes: Arc<BTreeMap<Raw, Mode>>,
     /// About how many bytes it takes.
     pub bytes: usize,
-    /// When it was asked first.
+    /// When it was asked first, or its vote was taken back last.
     pub since: Time,
     /// When it is tried again; none unless it waits in queues.
     pub queued: Option<Again>,
@@ -282,6 +282,9 @@ impl Primary {
 
     /// Messages of other groups.
     pub fn on_message(&mut self, message: Message, cx: &mut Context<'_>) {
+        if !message.is_of(cx.state.group) {
+            return;
+        }
         match message {
             Message::Vote { tx, group, groups, seq, vote } => {
                 self.on_vote(tx, (group, &groups), (seq, vote), cx);
@@ -348,15 +351,15 @@ impl Primary {
         {
             return cx.refuse(ticket, refused);
         }
-        if let Some(outcome) = self.outcome(tx, cx) {
-            return cx.reply(ticket, Reply::Outcome { tx, outcome });
-        }
         let pending = state.head.pending.get(&tx).map(|prepared| &prepared.groups);
         let taken = state.head.taken_back.get(&tx).map(|taken| &taken.groups);
         let received = self.received.get(&tx).map(|received| &received.commit.groups);
         let groups = pending.or(taken).or(received);
         if groups.is_some_and(|groups| groups.first() != Some(&state.group)) {
             return cx.refuse(ticket, Refused::Groups);
+        }
+        if let Some(outcome) = self.outcome(tx, cx) {
+            return cx.reply(ticket, Reply::Outcome { tx, outcome });
         }
         if self.is_under_way(tx, cx) {
             return cx.reply(ticket, Reply::Outcome { tx, outcome: Outcome::Running });

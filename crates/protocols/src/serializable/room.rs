@@ -214,6 +214,8 @@ impl Primary {
         let lag = if mutant!("txn_horizon_at_once") { 0 } else { rules::HORIZON_LAG_MS };
         let highest = rules::counter_of(self.clock.saturating_sub(lag));
         let highest = if mutant!("txn_horizon_ahead") { u64::MAX } else { highest };
+        // Somebody must be able to count on from there, whatever this clock says.
+        let highest = highest.min(u64::MAX - 1);
         if let Some(counter) = head.oldest(highest) {
             self.horizon = counter;
             self.propose(Entry::Horizon { counter }, cx);

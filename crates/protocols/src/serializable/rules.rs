@@ -89,7 +89,8 @@ pub const COUNTERS_PER_MS: u64 = 1 << 20;
 pub const COUNTER_AHEAD_MS: WallMs = 24 * 60 * 60 * 1000;
 /// The most keys that one sweep looks at.
 pub const SWEEP_KEYS_MAX: usize = 256;
-/// The most transactions that one entry forgets; also the most clients that are dropped at a time.
+/// The most transactions that one entry forgets; also the most that are given up, and the most
+/// clients that are dropped, at a time.
 pub const FORGET_MAX: usize = 256;
 
 const _: () = assert!((IN_FLIGHT_MAX as u64) < quorate_kernel::limits::VSR_IN_FLIGHT_MAX);

@@ -4,8 +4,9 @@
 //! What a correct peer never says is not read: it comes into no log and no state here, and whoever
 //! has brought it counts it. It would stop every replica that executes it, or that goes on from it.
 //! Looked at is what can be told from the bytes and the group alone. An entry may still contradict
-//! the state that it is executed on: only a primary that makes entries up can make such a one, and
-//! a replica that executes it stops rather than go on with a state that nobody has promised.
+//! the state that it is executed on: only a primary that makes entries up can make such a one, or
+//! one that has copied a state that was made up, and a replica that executes it stops rather than
+//! go on with a state that nobody has promised.
 
 use super::act::{Effect, Results};
 use super::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
@@ -46,6 +47,11 @@ fn are_changes(changes: &[Change]) -> bool {
         fits && is_key(&change.key) && change.version.0 > 0 && change.version.is_sound()
     };
     changes.is_sorted_by(|one, next| one.key < next.key) && changes.iter().all(is_sound)
+}
+
+/// Whether somebody can still begin something.
+fn is_horizon(counter: u64) -> bool {
+    counter < u64::MAX || mutant!("txn_any_horizon")
 }
 
 impl Cause {
@@ -114,7 +120,8 @@ impl Entry {
                 keys.iter().all(|(key, version)| is_key(key) && version.is_sound())
             }
             Entry::Forget { txs } => txs.iter().all(|tx| tx.is_name()),
-            Entry::ClientGone { .. } | Entry::Horizon { .. } => true,
+            Entry::Horizon { counter } => is_horizon(*counter),
+            Entry::ClientGone { .. } => true,
         };
         has_name && is_sound
     }
@@ -155,7 +162,8 @@ impl Head {
     pub fn is_sound(&self, group: GroupId) -> bool {
         let has_ended = |tx: &TxId| self.outcomes.contains_key(&(tx.client, tx.counter));
         let mut open = self.pending.keys().chain(self.taken_back.keys()).chain(self.revoked.keys());
-        if open.any(|tx| has_ended(tx) || !tx.is_name()) || !self.floor.has_next() {
+        let may_go_on = self.floor.has_next() && is_horizon(self.horizon);
+        if open.any(|tx| has_ended(tx) || !tx.is_name()) || !may_go_on {
             return false;
         }
         let mut ended = self.outcomes.iter();
@@ -198,6 +206,22 @@ impl Head {
 }
 
 impl Message {
+    /// Whether another group can have said it to this one: whoever decides is the lowest group of
+    /// a transaction. That it comes from a member of the group which it names, the lane looks at.
+    #[must_use]
+    pub fn is_of(&self, group: GroupId) -> bool {
+        let is_of = match self {
+            Message::Vote { group: from, groups, .. }
+            | Message::RevokeVote { group: from, groups, .. } => {
+                groups.first() == Some(&group) && *from != group
+            }
+            Message::Decision { group: from, .. } => *from < group,
+            Message::Applied { group: from, .. } => *from > group,
+            Message::RevokeGranted { .. } => true,
+        };
+        is_of || mutant!("txn_message_of_any_group")
+    }
+
     /// Whether a correct group can have said it.
     pub(super) fn is_sound(&self) -> bool {
         let of_group = |group: GroupId, groups: &[GroupId], seq: VoteSeq| {

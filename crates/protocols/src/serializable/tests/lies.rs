@@ -118,6 +118,7 @@ fn entries_that_no_primary_makes_come_into_no_log() {
         expire(u64::MAX),
         cause(long_cause()),
         Entry::Forget { txs: vec![tx(u64::MAX, 1)] },
+        Entry::Horizon { counter: u64::MAX },
     ];
     for entry in &wrong {
         assert!(!is_command(entry), "{entry:?}");
@@ -146,6 +147,8 @@ fn copies_that_no_replica_makes_are_not_taken_over() {
     assert!(!installs(&|head| _ = head.pending.insert(one, vote(&[2, 3], 1))));
     assert!(!installs(&|head| _ = head.taken_back.insert(one, taken(&[]))));
     assert!(!installs(&|head| _ = head.taken_back.insert(one, taken(&[2, 3]))));
+    assert!(installs(&|head| head.horizon = u64::MAX - 1));
+    assert!(!installs(&|head| head.horizon = u64::MAX), "nobody could begin anything");
     // Whoever goes on from there would come to votes that have no number.
     for seq in [u64::MAX - 1, u64::MAX - 2] {
         let (next, far) = (VoteSeq(seq), VoteSeq(seq));
@@ -198,6 +201,46 @@ fn messages_that_no_group_sends_are_not_read() {
     let (group, groups, seq) = (GroupId(2), groups(&[1, 2]), VoteSeq(0));
     let vote = Message::Vote { tx: tx(3, 4), group, groups, seq, vote };
     assert!(crosses(&vote).is_err(), "no number has so many digits");
+}
+
+/// A member of another group, or of this one, says what its group has no part in.
+#[test]
+fn messages_of_no_other_group_that_says_so_do_nothing() {
+    let mut world = World::new(3);
+    let (tx, seq) = (tx(3, 4), VoteSeq(0));
+    let vote = |group, ids: &[u64]| {
+        let (group, groups) = (GroupId(group), groups(ids));
+        Message::Vote { tx, group, groups, seq, vote: Ok(Vec::new()) }
+    };
+    let revoke = |group, ids: &[u64]| {
+        let (group, groups) = (GroupId(group), groups(ids));
+        Message::RevokeVote { tx, group, groups, seq }
+    };
+    let decision = |group| {
+        let outcome = Err(Cause::Timeout);
+        Message::Decision { tx, group: GroupId(group), outcome }
+    };
+    let applied = |group| Message::Applied { tx, group: GroupId(group) };
+    let wrong = [
+        decision(2),
+        decision(3),
+        applied(1),
+        applied(2),
+        vote(2, &[2, 3]),
+        vote(3, &[1, 2, 3]),
+        revoke(2, &[2, 3]),
+        revoke(3, &[1, 3]),
+    ];
+    for message in wrong {
+        assert!(!message.is_of(GroupId(2)), "{message:?}");
+        world.handle_primary(TWO, Input::Message(message));
+    }
+    assert!(world.groups[TWO].tail.is_empty() && world.net.is_empty());
+    world.check_quiet();
+    let granted = Message::RevokeGranted { tx, seq };
+    for message in [decision(1), applied(3), vote(3, &[2, 3]), revoke(3, &[2, 3]), granted] {
+        assert!(message.is_of(GroupId(2)), "{message:?}");
+    }
 }
 
 /// A key is said to have the last version of all. It is shown, and not changed any more; nor does a

@@ -1,7 +1,9 @@
 //! Votes that were taken back, and that nobody asks for any more.
 
 use super::*;
+use crate::serializable::{Entry, Prepared, Rank, Refused, Request, Share, VoteSeq, rules};
 use quorate_kernel::time::Span;
+use std::vec::Vec;
 
 /// A vote of the second group is taken back, whose key an older transaction takes. The group that
 /// decides both has lost all its data, so it knows of neither.
@@ -67,4 +69,68 @@ fn who_asks_again_at_a_later_primary_votes_again() {
     world.run_ms(2000);
     world.check_quiet();
     world.check_equal();
+}
+
+/// The group that decides was gone for longer than one may wait. It is back, and a vote is taken
+/// back: from then on its transaction waits, and not from when it was asked for.
+#[test]
+fn who_waits_after_its_vote_was_taken_back_waits_from_then() {
+    let mut world = two();
+    world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("y"))]);
+    world.commit(TWO, usize::MAX);
+    wait(&mut world, 5000);
+    world.commit_at(TWO, tx(6, 2), &[], &[("1z", put("o")), ("2x", put("o"))]);
+    grant_back(&mut world);
+    world.commit(TWO, 1);
+    wait(&mut world, 200);
+    let head = &world.state(TWO).head;
+    assert!(head.pending.contains_key(&tx(6, 2)), "the older one has the key");
+    assert!(head.taken_back.contains_key(&tx(7, 1)), "the other waits for it");
+    world.run_ms(10_000);
+    world.check_quiet();
+    world.check_equal();
+}
+
+/// A later primary finds more of them than it may have in hand at a time.
+#[test]
+fn a_later_primary_gives_up_some_at_a_time() {
+    let mut world = World::new(2);
+    let count = rules::FORGET_MAX + 50;
+    for counter in 1..=count as u64 {
+        let (tx, seq, groups) = (tx(counter, 1), VoteSeq(0), Vec::from([GroupId(1), GroupId(2)]));
+        let exclusive = Vec::from([key(&std::format!("2k{counter}"))]);
+        let (shared, changes, results) = (Vec::new(), Vec::new(), Vec::new());
+        let vote = Ok(Share { shared, exclusive, changes, results });
+        let rank = Rank { priority: counter, tx };
+        let prepared = Prepared { rank, groups, seq, vote, digest: 7, mark: 0, clock: 5 };
+        world.groups[TWO].log.push(Entry::Prepared(prepared).bytes());
+        world.groups[TWO].log.push(Entry::Reverted { tx, seq }.bytes());
+    }
+    world.fail_over(TWO, 1, 0, true);
+    world.handle_primary(TWO, Input::Tick);
+    world.now = world.now + Span::secs(5);
+    world.handle_primary(TWO, Input::Tick);
+    assert_eq!(world.groups[TWO].tail.len(), rules::FORGET_MAX);
+    world.commit(TWO, usize::MAX);
+    world.handle_primary(TWO, Input::Tick);
+    assert_eq!(world.groups[TWO].tail.len(), count - rules::FORGET_MAX, "and then the others");
+    world.run_ms(10_000);
+    world.check_quiet();
+    world.check_equal();
+}
+
+/// Who asks a group that does not decide is told so, also of what is under way there.
+#[test]
+fn who_asks_a_group_that_does_not_decide_is_told_so() {
+    let mut world = two();
+    world.commit_at(TWO, tx(7, 1), &[], &[("1y", put("y")), ("2x", put("y"))]);
+    world.commit(TWO, usize::MAX);
+    let later = tx(8, 1);
+    let (_, share) = World::shares(later, &[], &[("2z", put("a"))]).remove(0);
+    let share = crate::serializable::Commit { mark: later.counter, ..share };
+    let ticket = world.ask(TWO, Request::Commit(share));
+    world.commit(TWO, usize::MAX);
+    assert!(world.is_committed(ticket) && world.state(TWO).is_forgotten(tx(7, 1)));
+    let asked = world.ask_outcome(TWO, tx(7, 1));
+    assert_eq!(world.answer(asked), Some(&Reply::Refused(Refused::Groups)));
 }
